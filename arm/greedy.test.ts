@@ -1,0 +1,38 @@
+// Greedy text on arm64. In: the golden model in every precision. Out: the same text as everywhere else, from both builds and on threads.
+import { strict as assert } from 'node:assert'
+import { test } from 'node:test'
+import { BUILDS } from '../conformance/support/builds.ts'
+import {
+  converse,
+  EMBEDDED_PATH,
+  embeddedReplies,
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import { openEngine, repositoryFile } from '../conformance/support/node-engine.ts'
+
+for (const { build, threads } of BUILDS) {
+  // Emulated threads start slowly; how work is shared does not depend on the precision.
+  const cases =
+    threads === 1 ? GOLDEN_CASES : GOLDEN_CASES.filter(({ name }) => name === 'f32' || name === 'w4')
+  for (const one of cases) {
+    test(`${one.name} gives the golden text on ${build} with ${threads} threads`, async () => {
+      const files = [await goldenFile(one)]
+      await using engine = await openEngine(files, { build, threads, weights: one.weights })
+      assert.equal(engine.build, build)
+      assert.equal(engine.threads, threads)
+      const { text, tokens } = await engine.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS).result
+      assert.deepEqual({ text, tokens }, goldenReply(one))
+    })
+  }
+}
+
+for (const build of ['relaxed', 'simd128'] as const) {
+  test(`the embedded model talks as everywhere on ${build}`, async () => {
+    await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { build })
+    assert.deepEqual(await converse(engine), embeddedReplies())
+  })
+}

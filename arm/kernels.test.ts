@@ -1,0 +1,55 @@
+// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes. Out: both builds give the definition's bits.
+//
+// The definition is scalar WebAssembly, whose bits no machine may change: agreeing with it here and on x64, where the
+// kernels' own tests run, is agreeing with each other. Relaxed SIMD is what could differ.
+import { strict as assert } from 'node:assert'
+import { test } from 'node:test'
+import type { OpName } from '../src/graph/op-codes.ts'
+import { type Encoding, isQuantized } from '../src/weights/encoding.ts'
+import { compare, type Machine, randomFrom } from '../wasm/test/machine.ts'
+import { fillMatrix } from '../wasm/test/weights.ts'
+
+const OPS: readonly (readonly [OpName, Encoding])[] = [
+  ['linear_f32', 'f32'],
+  ['linear_f16', 'f16'],
+  ['linear_bf16', 'bf16'],
+  ['linear_w8a8_g32', 'w8_g32'],
+  ['linear_w4a8_g32', 'w4_g32'],
+  ['linear_w4ma8_g32', 'w4m_g32'],
+]
+const [N, K] = [72, 160]
+
+function layProduct(
+  machine: Machine,
+  name: OpName,
+  encoding: Encoding,
+  rows: number,
+  extreme: boolean,
+): void {
+  const draw = randomFrom(11)
+  const x = isQuantized(encoding)
+    ? machine.a8Rows(
+        rows,
+        K,
+        () => (extreme ? -128 : Math.floor(draw() * 256) - 128),
+        () => draw() / 50,
+      )
+    : machine.rows(rows, K, () => draw() * 4 - 2)
+  const bias = machine.rows(1, N, () => draw() - 0.5)
+  const y = machine.rows(rows, N)
+  const w = machine.matrix(encoding, N, K, fillMatrix(encoding, 3, extreme))
+  machine.setStep({ sequences: [{ position: 0, rows }] })
+  const fields = { w, bias: bias.at, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride }
+  machine.op(name, fields)
+}
+
+for (const [name, encoding] of OPS) {
+  for (const rows of [1, 5]) {
+    for (const extreme of [false, true]) {
+      test(`${name} is its definition to the bit for ${rows} rows${extreme ? ' of extreme codes' : ''}`, () => {
+        const { difference } = compare((machine) => layProduct(machine, name, encoding, rows, extreme))
+        assert.equal(difference, undefined)
+      })
+    }
+  }
+}

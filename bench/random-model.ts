@@ -1,0 +1,125 @@
+// A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but costs what a real one costs.
+import type { GgufContents, GgufTensor, GgufValue } from '../conformance/support/gguf-writer.ts'
+
+/** Sizes of a qwen2-like model with tied embeddings. */
+export interface Shape {
+  readonly name: string
+  readonly hiddenSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  readonly intermediateSize: number
+  readonly vocabSize: number
+}
+
+/** Qwen2.5-0.5B. */
+export const QWEN_05B: Shape = {
+  name: 'qwen2.5-0.5b-shape',
+  hiddenSize: 896,
+  layers: 24,
+  heads: 14,
+  kvHeads: 2,
+  headDim: 64,
+  intermediateSize: 4864,
+  vocabSize: 151936,
+}
+
+const BLOCK_BYTES = 18
+const CHUNK_BLOCKS = 1 << 16
+
+/** 32-bit xorshift: fast, seeded, and random enough for weights. */
+class Noise {
+  #state: number
+  constructor(seed: number) {
+    this.#state = seed | 1
+  }
+  next(): number {
+    let x = this.#state
+    x ^= x << 13
+    x ^= x >>> 17
+    x ^= x << 5
+    this.#state = x
+    return x >>> 0
+  }
+}
+
+function* q4Blocks(noise: Noise, blocks: number): Generator<Uint8Array> {
+  for (let done = 0; done < blocks; done += CHUNK_BLOCKS) {
+    const bytes = new Uint8Array(Math.min(CHUNK_BLOCKS, blocks - done) * BLOCK_BYTES)
+    const view = new DataView(bytes.buffer)
+    for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+      // f16 scales of 0.004 to 0.008: weights of about +-0.05
+      view.setUint16(at, 0x1c00 + (noise.next() & 0x3ff), true)
+      for (let word = 2; word < BLOCK_BYTES; word += 4) view.setUint32(at + word, noise.next(), true)
+    }
+    yield bytes
+  }
+}
+
+function* floats(count: number, value: number): Generator<Uint8Array> {
+  yield new Uint8Array(new Float32Array(count).fill(value).buffer)
+}
+
+/** GPT-2's printable stand-in for each byte. */
+function byteTokens(): string[] {
+  const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)
+  let next = 256
+  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : next++))
+}
+
+/** The file's contents; the vocabulary is the 256 bytes and fillers, so that a text of n letters has n tokens. */
+export function randomModel(shape: Shape, seed = 1): GgufContents {
+  const { hiddenSize, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
+  const noise = new Noise(seed * 2654435761)
+  const tensors: GgufTensor[] = []
+  const matrix = (name: string, n: number, k: number) =>
+    tensors.push({ name, dtype: 'Q4_0', shape: [n, k], data: () => q4Blocks(noise, (n * k) / 32) })
+  const vector = (name: string, n: number, value: number) =>
+    tensors.push({ name, dtype: 'F32', shape: [n], data: () => floats(n, value) })
+  matrix('token_embd.weight', vocabSize, hiddenSize)
+  for (let layer = 0; layer < shape.layers; layer++) {
+    const at = `blk.${layer}`
+    vector(`${at}.attn_norm.weight`, hiddenSize, 1)
+    matrix(`${at}.attn_q.weight`, heads * headDim, hiddenSize)
+    vector(`${at}.attn_q.bias`, heads * headDim, 0.01)
+    matrix(`${at}.attn_k.weight`, kvHeads * headDim, hiddenSize)
+    vector(`${at}.attn_k.bias`, kvHeads * headDim, 0.01)
+    matrix(`${at}.attn_v.weight`, kvHeads * headDim, hiddenSize)
+    vector(`${at}.attn_v.bias`, kvHeads * headDim, 0.01)
+    matrix(`${at}.attn_output.weight`, hiddenSize, heads * headDim)
+    vector(`${at}.ffn_norm.weight`, hiddenSize, 1)
+    matrix(`${at}.ffn_gate.weight`, intermediateSize, hiddenSize)
+    matrix(`${at}.ffn_up.weight`, intermediateSize, hiddenSize)
+    matrix(`${at}.ffn_down.weight`, hiddenSize, intermediateSize)
+  }
+  vector('output_norm.weight', hiddenSize, 1)
+  return { metadata: metadata(shape), tensors }
+}
+
+function metadata(shape: Shape): Record<string, GgufValue> {
+  const fillers = Array.from({ length: shape.vocabSize - 258 }, (_, index) => `<filler_${index}>`)
+  const tokens = [...byteTokens(), ...fillers, 'aa', '<|endoftext|>']
+  const types = tokens.map((_, id) => (id === tokens.length - 1 ? 3 : 1))
+  return {
+    'general.architecture': ['string', 'qwen2'],
+    'general.name': ['string', shape.name],
+    'general.file_type': ['u32', 2],
+    'qwen2.block_count': ['u32', shape.layers],
+    'qwen2.context_length': ['u32', 32768],
+    'qwen2.embedding_length': ['u32', shape.hiddenSize],
+    'qwen2.feed_forward_length': ['u32', shape.intermediateSize],
+    'qwen2.attention.head_count': ['u32', shape.heads],
+    'qwen2.attention.head_count_kv': ['u32', shape.kvHeads],
+    'qwen2.attention.layer_norm_rms_epsilon': ['f32', 1e-6],
+    'qwen2.rope.freq_base': ['f32', 1e6],
+    'tokenizer.ggml.model': ['string', 'gpt2'],
+    'tokenizer.ggml.pre': ['string', 'qwen2'],
+    'tokenizer.ggml.tokens': ['string[]', tokens],
+    'tokenizer.ggml.token_type': ['i32[]', types],
+    // One merge of a letter the bench's prompts do not use: readers refuse a vocabulary without any.
+    'tokenizer.ggml.merges': ['string[]', ['a a']],
+    'tokenizer.ggml.eos_token_id': ['u32', tokens.length - 1],
+    'tokenizer.ggml.add_bos_token': ['bool', false],
+  }
+}

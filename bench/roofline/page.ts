@@ -1,0 +1,16 @@
+// The roofline's page. In: a call from the bench's driver. Out: everything measured; progress goes to the console.
+import { runRoofline } from './run.ts'
+
+declare global {
+  interface Window {
+    runRoofline: typeof runRoofline
+  }
+}
+window.runRoofline = (url, effort) => {
+  let last = ''
+  const onProgress = (what: string) => {
+    if (what !== last) console.log(`measuring ${what}`)
+    last = what
+  }
+  return runRoofline(url, effort, { onProgress })
+}

@@ -1,0 +1,53 @@
+// The bench's server. In: a model file. Out: an isolated page and the model on one local address.
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { createServer } from 'vite'
+
+export interface BenchServer {
+  readonly url: string
+  readonly modelUrl: string
+  close(): Promise<void>
+}
+
+const HEADERS = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+}
+
+/** Serves bench/index.html with SharedArrayBuffer allowed, and `model` at /model.gguf. */
+export async function serveBench(model: URL): Promise<BenchServer> {
+  const { size } = await stat(model)
+  const server = await createServer({
+    root: fileURLToPath(new URL('.', import.meta.url)),
+    configFile: false,
+    logLevel: 'error',
+    server: {
+      port: 0,
+      headers: HEADERS,
+      fs: { allow: [fileURLToPath(new URL('..', import.meta.url))] },
+      hmr: false,
+    },
+    optimizeDeps: { exclude: ['@wllama/wllama'] },
+    worker: { format: 'es' },
+    plugins: [
+      {
+        name: 'model',
+        configureServer({ middlewares }) {
+          middlewares.use('/model.gguf', (_request, response) => {
+            response.writeHead(200, {
+              ...HEADERS,
+              'content-length': size,
+              'content-type': 'application/octet-stream',
+            })
+            createReadStream(model).pipe(response)
+          })
+        },
+      },
+    ],
+  })
+  await server.listen()
+  const url = server.resolvedUrls?.local[0]
+  if (url === undefined) throw new Error('the bench server has no address')
+  return { url, modelUrl: new URL('model.gguf', url).href, close: () => server.close() }
+}

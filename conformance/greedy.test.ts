@@ -1,0 +1,45 @@
+// Greedy text in Node. In: the golden model in every precision. Out: the one text of all machines, builds and thread counts.
+import { describe, expect, test } from 'vitest'
+import { BUILDS } from './support/builds.ts'
+import {
+  converse,
+  EMBEDDED_PATH,
+  embeddedReplies,
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from './support/golden.ts'
+import { largestDifference, logitsOf, openEngine, repositoryFile, withBuilt } from './support/node-engine.ts'
+
+describe.each(BUILDS)('$build with $threads threads', ({ build, threads }) => {
+  test.each(GOLDEN_CASES)('$name gives the golden text', async (one) => {
+    const files = [await goldenFile(one)]
+    await using engine = await openEngine(files, { build, threads, weights: one.weights })
+    expect(engine).toMatchObject({ build, threads })
+    const { text, tokens } = await engine.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS).result
+    expect({ text, tokens }).toEqual(goldenReply(one))
+  })
+})
+
+// More than the text: every bit. Builds share their order of sums, and who takes a tile does not change it.
+test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one) => {
+  const files = [await goldenFile(one)]
+  const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
+  const tables = []
+  for (const { build, threads } of BUILDS) {
+    tables.push(
+      await withBuilt(files, { build, threads, weights: one.weights }, (built) => logitsOf(built, tokens)),
+    )
+  }
+  for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
+})
+
+test.each(BUILDS)(
+  'the embedded model talks as everywhere on $build with $threads threads',
+  async (options) => {
+    await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], options)
+    expect(await converse(engine)).toEqual(embeddedReplies())
+  },
+)

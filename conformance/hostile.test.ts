@@ -1,0 +1,109 @@
+// Hostile input from end to end. In: files that are damaged, lie or are something else. Out: a typed error at once, and an
+// engine that loads the next model.
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Engine } from '../src/api/engine.ts'
+import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
+import { HalfbyteError } from '../src/base/errors.ts'
+import { nodeHost } from '../src/cli/host.ts'
+import { localConnection } from '../src/engine/connection.ts'
+import { loadModel } from '../src/engine/model.ts'
+import { createService } from '../src/engine/service.ts'
+import { HOSTILE_MODELS } from './support/hostile-files.ts'
+import { ggufFile } from './support/model-files.ts'
+import { nodeService, openEngine } from './support/node-engine.ts'
+import { randomLlama } from './support/random-llama.ts'
+
+let good: File
+beforeAll(async () => {
+  good = await ggufFile(randomLlama({ seed: 9, speaks: true }))
+  // What is compiled once is not part of any case's time.
+  await saysSomething(nodeService())
+})
+
+async function saysSomething(service: ReturnType<typeof nodeService>): Promise<void> {
+  await using engine = await openEngine([good], {}, service)
+  const { text } = await engine.complete('hello', { temperature: 0, maxTokens: 5 }).result
+  expect(text).toMatch(/^[a-z ]+$/)
+}
+
+const errorOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('it was loaded'),
+    (error: unknown) => error,
+  )
+
+test.each(HOSTILE_MODELS)(
+  '$title is refused as $code, and the next model loads',
+  async ({ code, says, files }) => {
+    const service = nodeService()
+    const given = await files()
+    const start = performance.now()
+    const error = await errorOf(openEngine(given, {}, service))
+    expect(performance.now() - start).toBeLessThan(1000)
+    expect(error).toBeInstanceOf(HalfbyteError)
+    expect(error).toMatchObject({ code, message: expect.stringMatching(says) })
+    await saysSomething(service)
+  },
+)
+
+test('weights that are no numbers end each reply as internal and hang nothing', async () => {
+  const model = randomLlama({ seed: 9 })
+  model.weights.get('model.norm.weight')?.values.fill(Number.NaN)
+  const service = nodeService()
+  const engine = await openEngine([await ggufFile(model)], {}, service)
+  for (const text of ['hello', 'world']) {
+    expect(await errorOf(engine.complete(text, { maxTokens: 3 }).result)).toMatchObject({ code: 'internal' })
+  }
+  await engine.dispose()
+  await saysSomething(service)
+})
+
+describe('an aborted load', () => {
+  test('rejects with the reason before anything is read', async () => {
+    const reason = new Error('changed my mind')
+    const service = nodeService()
+    const error = await errorOf(openEngine([good], { signal: AbortSignal.abort(reason) }, service))
+    expect(error).toBe(reason)
+    await saysSomething(service)
+  })
+
+  test('rejects with the reason while weights are read, stops reading and closes its files', async () => {
+    const bytes = new Uint8Array(await good.arrayBuffer())
+    const controller = new AbortController()
+    const reason = { because: 'the tab was closed' }
+    let reads = 0
+    let closed: () => void
+    const isClosed = new Promise<void>((resolve) => {
+      closed = resolve
+    })
+    // Reads on, whatever the signal says: the loader has to stop by itself.
+    const source: ByteSource = {
+      ...bufferSource('random.gguf', bytes),
+      async read(offset, length) {
+        const whole = bufferSource('random.gguf', bytes)
+        if (offset > bytes.length / 2) {
+          reads += 1
+          controller.abort(reason)
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+        return whole.read(offset, length)
+      },
+    }
+    let loading: Promise<unknown> | undefined
+    const service = createService((request, hooks) => {
+      const load = loadModel(request, hooks, nodeHost(), async () => ({
+        sources: [source],
+        close: async () => closed(),
+      }))
+      loading = load
+      return load
+    })
+    const options = { threads: 1, signal: controller.signal }
+    const error = await errorOf(Engine.open(localConnection(service), 'random', options))
+    expect(error).toBe(reason)
+    await isClosed
+    expect(await errorOf(loading as Promise<unknown>)).toMatchObject({ name: 'AbortError' })
+    // The one that was going on, and one ahead.
+    expect(reads).toBeLessThanOrEqual(2)
+  })
+})

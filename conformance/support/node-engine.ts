@@ -1,0 +1,99 @@
+// Engines in this process. In: a model's files. Out: an engine as a page has it, or the built model for its logits.
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Engine } from '../../src/api/engine.ts'
+import type { LoadOptions } from '../../src/api/types.ts'
+import { blobSource } from '../../src/base/bytes.ts'
+import { nodeHost } from '../../src/cli/host.ts'
+import { forwardRows } from '../../src/cli/model.ts'
+import { type BuiltModel, buildModel } from '../../src/engine/build-model.ts'
+import { localConnection } from '../../src/engine/connection.ts'
+import { loadModel } from '../../src/engine/model.ts'
+import { prepareModel } from '../../src/engine/prepare.ts'
+import type { EngineService } from '../../src/engine/protocol.ts'
+import { createService } from '../../src/engine/service.ts'
+import { openModel } from '../../src/formats/model-file.ts'
+
+export type Files = readonly File[]
+
+/** The service that a page's worker runs, on Node's threads. */
+export function nodeService(): EngineService {
+  return createService((request, hooks) => loadModel(request, hooks, nodeHost()))
+}
+
+/** One thread unless told otherwise: tests share the machine. */
+export function openEngine(
+  files: Files,
+  options: LoadOptions = {},
+  service = nodeService(),
+): Promise<Engine> {
+  return Engine.open(localConnection(service), files, { threads: 1, ...options })
+}
+
+/** A file of the repository, by its path from the root. */
+export function repositoryFile(path: string): File {
+  return new File([readFileSync(join(import.meta.dirname, '../..', path))], basename(path))
+}
+
+export type BuildOptions = Pick<LoadOptions, 'threads' | 'build' | 'weights' | 'contextLength'>
+
+/** Loads a model, hands it to `use`, and ends its threads. The context may exceed what the model was trained for. */
+export async function withBuilt<T>(
+  files: Files,
+  options: BuildOptions,
+  use: (built: BuiltModel) => Promise<T>,
+): Promise<T> {
+  const { threads = 1, build = 'auto', weights = 'auto', contextLength } = options
+  const file = await openModel(files.map((each) => blobSource(each.name, each)))
+  const prepared = await prepareModel(file, { weights, contextLength, beyondTraining: true })
+  const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
+  const built = await buildModel(prepared, { threads, build, host: nodeHost() }, hooks)
+  try {
+    return await use(built)
+  } finally {
+    await built.dispose()
+  }
+}
+
+/** Logits of every position. [position][vocab] */
+export async function logitsOf(built: BuiltModel, tokens: readonly number[]): Promise<Float32Array[]> {
+  const rows: Float32Array[] = []
+  await forwardRows(built)(tokens, (position, row) => {
+    rows[position] = row.slice()
+  })
+  return rows
+}
+
+/** The largest absolute difference of two tables of logits. */
+export function largestDifference(
+  left: readonly ArrayLike<number>[],
+  right: readonly ArrayLike<number>[],
+): number {
+  if (left.length !== right.length) return Number.POSITIVE_INFINITY
+  let largest = 0
+  for (const [position, row] of left.entries()) {
+    const other = right[position] as ArrayLike<number>
+    if (row.length !== other.length) return Number.POSITIVE_INFINITY
+    for (let id = 0; id < row.length; id++) {
+      const difference = Math.abs(row[id]! - other[id]!)
+      // A NaN is no agreement.
+      if (!(difference <= largest)) largest = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference
+    }
+  }
+  return largest
+}
+
+/** Root mean square of the differences over that of what is right. */
+export function relativeError(
+  rows: readonly ArrayLike<number>[],
+  right: readonly ArrayLike<number>[],
+): number {
+  let [errors, squares] = [0, 0]
+  for (const [position, row] of right.entries()) {
+    for (let id = 0; id < row.length; id++) {
+      errors += (rows[position]![id]! - row[id]!) ** 2
+      squares += row[id]! ** 2
+    }
+  }
+  return Math.sqrt(errors / squares)
+}

@@ -1,0 +1,38 @@
+// Writes golden/greedy.json. In: the golden models. Out: their greedy replies; the random one's are refused when a step is close.
+import { writeFileSync } from 'node:fs'
+import {
+  converse,
+  EMBEDDED_PATH,
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  type GoldenReply,
+  goldenFile,
+} from './golden.ts'
+import { logitsOf, openEngine, repositoryFile, withBuilt } from './node-engine.ts'
+
+const LEAST_LEAD = 0.01
+
+const replies: Record<string, GoldenReply> = {}
+for (const one of GOLDEN_CASES) {
+  const files = [await goldenFile(one)]
+  const options = { build: 'simd128', weights: one.weights } as const
+  await using engine = await openEngine(files, options)
+  const { text, tokens } = await engine.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS).result
+  const lead = await withBuilt(files, options, async (built) => {
+    const prompt = built.tokenizer.encode(GOLDEN_PROMPT, { addSpecial: true })
+    const rows = await logitsOf(built, [...prompt, ...tokens.slice(0, -1)])
+    return Math.min(...rows.slice(prompt.length - 1).map(leadOf))
+  })
+  if (lead < LEAST_LEAD)
+    throw new Error(`${one.name}: the best token leads by ${lead} only; take another seed`)
+  replies[one.name] = { text, tokens }
+}
+await using embedded = await openEngine([repositoryFile(EMBEDDED_PATH)], { build: 'simd128' })
+const golden = { ...replies, embedded: await converse(embedded) }
+writeFileSync(new URL('../golden/greedy.json', import.meta.url), `${JSON.stringify(golden, undefined, 2)}\n`)
+
+function leadOf(row: Float32Array): number {
+  const [best = 0, next = 0] = row.toSorted((a, b) => b - a)
+  return best - next
+}

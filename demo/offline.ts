@@ -1,0 +1,34 @@
+// Offline. In: the built page. Out: beside it sw.js, a service worker that keeps all of its files for visits without a network.
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Plugin } from 'vite'
+
+const WORKER = 'sw.js'
+
+/** Puts the names of the page's files, and a version made of their contents, into the worker's source. */
+export function offline(source: string): Plugin {
+  let folder = ''
+  return {
+    name: 'offline',
+    apply: 'build',
+    // Only the page itself; each worker is a build of its own.
+    applyToEnvironment: ({ name }) => name === 'client',
+    configResolved: ({ build }) => {
+      folder = build.outDir
+    },
+    closeBundle() {
+      const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name !== WORKER)
+        .map(({ parentPath, name }) => join(parentPath, name))
+        .sort()
+      const hash = createHash('sha256')
+      for (const file of files) hash.update(file.slice(folder.length)).update(readFileSync(file))
+      const names = files.map((file) => file.slice(folder.length + 1).replaceAll('\\', '/'))
+      const script = readFileSync(source, 'utf8')
+        .replace("'__VERSION__'", JSON.stringify(hash.digest('hex').slice(0, 16)))
+        .replace("['__FILES__']", JSON.stringify(names))
+      writeFileSync(join(folder, WORKER), script)
+    },
+  }
+}

@@ -1,0 +1,215 @@
+// The page. In: the chat's state. Out: header, conversation, composer and dialogs, for thumb, keyboard and screen reader.
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { Chat } from './chat.ts'
+import type { ChatComposer } from './composer.ts'
+import './composer.ts'
+import type { ConversationDrawer } from './drawer.ts'
+import './drawer.ts'
+import { DropTarget } from './drop.ts'
+import { icon, logo } from './icons.ts'
+import type { ChatLog } from './log.ts'
+import './log.ts'
+import type { Modal } from './modal.ts'
+import type { ModelsDialog } from './models-dialog.ts'
+import './models-dialog.ts'
+import { choiceName, type ModelChoice } from './models.ts'
+import { Repaint } from './repaint.ts'
+import type { SettingsDialog } from './settings-dialog.ts'
+import './settings-dialog.ts'
+import type { Settings } from './settings.ts'
+import { announcement, renderFigures, renderNotice } from './status.ts'
+import { parameters } from './units.ts'
+
+const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
+/** Where there is room for the conversations beside the chat; the style sheet has the same. */
+const WIDE = '(min-width: 64rem)'
+
+interface Dialogs {
+  readonly 'conversation-drawer': ConversationDrawer
+  readonly 'models-dialog': ModelsDialog
+  readonly 'settings-dialog': SettingsDialog
+}
+
+export class ChatApp extends LitElement {
+  readonly #chat = new Chat()
+  readonly #wide = window.matchMedia(WIDE)
+  readonly #repaint = new Repaint(() => {
+    this.requestUpdate()
+    return this.updateComplete
+  })
+
+  constructor() {
+    super()
+    new DropTarget(this, (files) => void this.#chat.load({ kind: 'files', files }))
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    this.#chat.addEventListener('change', this.#onChange)
+    this.#wide.addEventListener('change', this.#onChange)
+    window.addEventListener('keydown', this.#onKey)
+    window.addEventListener('pagehide', this.#onLeave)
+    document.addEventListener('visibilitychange', this.#onVisibility)
+    void this.#chat.start()
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#chat.removeEventListener('change', this.#onChange)
+    this.#wide.removeEventListener('change', this.#onChange)
+    window.removeEventListener('keydown', this.#onKey)
+    window.removeEventListener('pagehide', this.#onLeave)
+    document.removeEventListener('visibilitychange', this.#onVisibility)
+  }
+
+  protected override render(): TemplateResult {
+    const chat = this.#chat
+    const { conversation, conversations, isAnswering } = chat
+    const isReady = chat.model.phase.name === 'ready'
+    return html`
+      ${this.#wide.matches ? this.#side() : nothing}
+      <div class="chat">
+        ${this.#bar()}
+        <chat-log .conversation=${conversation} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isAnswering}
+          @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>
+        <footer class="foot">
+          ${renderNotice(chat)}
+          <chat-composer ?ready=${isReady} ?busy=${isAnswering} hint=${this.#hint()}
+            @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${() => chat.stop()}></chat-composer>
+          ${renderFigures(chat)}
+          <div class="visually-hidden" role="status">${announcement(chat)}</div>
+        </footer>
+      </div>
+      <conversation-drawer .conversations=${conversations} current=${conversation.id}
+        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
+      <models-dialog .current=${chat.model.choice}
+        @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
+      <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
+        @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
+        @reload=${() => void chat.reload()}></settings-dialog>
+    `
+  }
+
+  protected override updated(): void {
+    const { theme } = this.#chat.settings
+    if (theme === 'auto') delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme
+  }
+
+  #side(): TemplateResult {
+    const { conversations, conversation } = this.#chat
+    return html`<nav class="side" aria-label="Conversations">
+      <div class="brand">${logo()}<span>Halfbyte</span></div>
+      <conversation-list .conversations=${conversations} current=${conversation.id}
+        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-list>
+    </nav>`
+  }
+
+  #bar(): TemplateResult {
+    const name = choiceName(this.#chat.model.choice)
+    const isEmpty = this.#chat.conversation.messages.length === 0
+    return html`<header class="bar">
+      ${
+        this.#wide.matches
+          ? nothing
+          : html`<button class="quiet" aria-label="Conversations" @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
+      }
+      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another"
+        @click=${() => this.#openDialog('models-dialog')}><span>${name}</span>${icon('more')}</button></h1>
+      ${
+        this.#wide.matches || isEmpty
+          ? nothing
+          : html`<button class="quiet" aria-label="Start a new chat" @click=${this.#onFresh}>${icon('plus')}</button>`
+      }
+      <button class="quiet" aria-label="Settings" @click=${() => this.#openDialog('settings-dialog')}>${icon('settings')}</button>
+    </header>`
+  }
+
+  #welcome(): TemplateResult {
+    const { engine, choice } = this.#chat.model
+    const about =
+      engine === undefined
+        ? 'It runs on this device’s processor.'
+        : `${parameters(engine.model.parameters)} parameters, running on this device’s processor.`
+    return html`<div class="empty">
+      ${logo()}
+      <h2>A language model in this page</h2>
+      <p>${about} What you write stays here.</p>
+      <div class="starters">
+        ${
+          choice.kind === 'embedded'
+            ? STARTERS.map(
+                (text) =>
+                  html`<button class="outline" ?disabled=${engine === undefined} @click=${() => this.#send(text)}>${text}</button>`,
+              )
+            : nothing
+        }
+      </div>
+    </div>`
+  }
+
+  #hint(): string {
+    switch (this.#chat.model.phase.name) {
+      case 'ready':
+        return 'Write a message'
+      case 'loading':
+        return 'The model is loading…'
+      default:
+        return 'Load a model to chat'
+    }
+  }
+
+  #send(text: string): void {
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
+    void this.#chat.send(text)
+  }
+
+  #openDialog(tag: keyof Dialogs): void {
+    void this.querySelector<Modal>(tag)?.open()
+  }
+
+  #onFresh(): void {
+    this.#chat.fresh()
+    this.querySelector<ChatComposer>('chat-composer')?.focus()
+  }
+
+  #onOpen(event: CustomEvent<string>): void {
+    this.#chat.open(event.detail)
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
+  }
+
+  #onRemove(event: CustomEvent<string>): void {
+    void this.#chat.remove(event.detail)
+  }
+
+  #onRegenerate(): void {
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
+    void this.#chat.regenerate()
+  }
+
+  #onResend(event: CustomEvent<string>): void {
+    const { index } = (event.target as HTMLElement).dataset
+    void this.#chat.resend(Number(index), event.detail)
+  }
+
+  readonly #onChange = (): void => this.#repaint.request()
+
+  readonly #onKey = (event: KeyboardEvent): void => {
+    // Escape closes a dialog, a question or an editor first.
+    const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
+    if (event.key === 'Escape' && this.#chat.isAnswering && !isTaken) this.#chat.stop()
+  }
+
+  readonly #onLeave = (): void => this.#chat.leave()
+
+  /** The last that a phone tells a page before it may end it. */
+  readonly #onVisibility = (): void => {
+    if (document.visibilityState === 'hidden') this.#chat.save()
+  }
+}
+
+customElements.define('chat-app', ChatApp)

@@ -1,0 +1,93 @@
+// Conversations. In: messages as they come. Out: the same after a reload, from IndexedDB, or from memory where it is refused.
+import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
+
+/** Why an answer is not whole. */
+export type Ending = 'cancelled' | 'length' | 'interrupted'
+
+export interface StoredMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+  /** Absent when the model ended the answer itself, and for questions. */
+  readonly ending?: Ending
+}
+
+export interface Conversation {
+  readonly id: string
+  readonly title: string
+  /** Milliseconds since 1970 of the last change. */
+  readonly updated: number
+  readonly messages: readonly StoredMessage[]
+}
+
+interface Schema extends DBSchema {
+  conversations: { key: string; value: Conversation; indexes: { updated: number } }
+}
+
+const TITLE_LENGTH = 48
+
+export function newConversation(): Conversation {
+  return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
+}
+
+/** The same conversation with other messages; its title is the first thing the person said. */
+export function withMessages(conversation: Conversation, messages: readonly StoredMessage[]): Conversation {
+  const said = messages.find(({ role }) => role === 'user')?.content ?? ''
+  const line = said.trim().replace(/\s+/g, ' ')
+  const letters = [...line]
+  const title = letters.length > TITLE_LENGTH ? `${letters.slice(0, TITLE_LENGTH).join('').trimEnd()}…` : line
+  return { ...conversation, title: title || 'New chat', updated: Date.now(), messages }
+}
+
+/** Keeps conversations; every method resolves even where the browser refuses storage. */
+export class ConversationStore {
+  readonly #database = openDatabase()
+  /** What this page knows, and all there is when storage is refused. */
+  readonly #known = new Map<string, Conversation>()
+  /** An answer that was still being written must not bring its conversation back. */
+  readonly #removed = new Set<string>()
+
+  /** Newest first. */
+  get all(): Conversation[] {
+    return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
+  }
+
+  /** Reads what is stored. */
+  async open(): Promise<void> {
+    const database = await this.#database
+    const stored = await database?.getAll('conversations').catch(() => [])
+    for (const conversation of stored ?? []) this.#known.set(conversation.id, conversation)
+  }
+
+  async put(conversation: Conversation): Promise<void> {
+    if (this.#removed.has(conversation.id)) return
+    this.#known.set(conversation.id, conversation)
+    // A full disk costs the conversation at the next reload, not now.
+    await (await this.#database)?.put('conversations', conversation).catch(() => undefined)
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#removed.add(id)
+    this.#known.delete(id)
+    await (await this.#database)?.delete('conversations', id).catch(() => undefined)
+  }
+}
+
+async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
+  try {
+    return await openDB<Schema>('halfbyte-chat', 1, {
+      upgrade(database) {
+        database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
+      },
+      // Another tab may be newer, or the person may clear the site's data.
+      blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
+    })
+  } catch {
+    return undefined
+  }
+}
+
+/** `crypto.randomUUID` is only there on secure pages; a phone may open this one over plain HTTP. */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

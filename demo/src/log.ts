@@ -1,0 +1,95 @@
+// The log. In: a conversation. Out: its messages, scrolled so that the growing end stays in view until the person scrolls up.
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { keyed } from 'lit/directives/keyed.js'
+import type { Conversation } from './conversations.ts'
+import { icon } from './icons.ts'
+import './message.ts'
+
+/** Distance from the end, in pixels, within which going down means going to the end. */
+const NEAR = 64
+/** The same for standing still: browsers round. */
+const AT_END = 4
+
+export class ChatLog extends LitElement {
+  static override properties = {
+    conversation: { attribute: false },
+    welcome: { attribute: false },
+    busy: { type: Boolean },
+    streaming: { type: Boolean },
+    following: { state: true },
+  }
+  declare conversation: Conversation
+  /** Shown while the conversation is empty. */
+  declare welcome: TemplateResult
+  /** True while nothing can be asked of the model. */
+  declare busy: boolean
+  /** True while the last message grows. */
+  declare streaming: boolean
+  declare following: boolean
+  readonly #sizes = new ResizeObserver(() => this.#follow())
+  /** Where the log stood when it was last looked at. */
+  #top = 0
+
+  constructor() {
+    super()
+    this.following = true
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  /** Goes to the end and stays there. */
+  toEnd(): void {
+    this.following = true
+    this.#follow()
+  }
+
+  protected override render(): TemplateResult {
+    const { id, messages } = this.conversation
+    return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
+      <div class="log-inside">
+        ${messages.length === 0 ? this.welcome : keyed(id, html`${messages.map((_, index) => this.#message(index))}`)}
+      </div>
+    </main>
+    ${
+      this.following || messages.length === 0
+        ? nothing
+        : html`<button class="to-end" aria-label="To the newest message" @click=${this.toEnd}>${icon('down')}</button>`
+    }`
+  }
+
+  #message(index: number): TemplateResult {
+    const { messages } = this.conversation
+    const isLast = index === messages.length - 1
+    return html`<chat-message .message=${messages[index]} ?last=${isLast} ?busy=${this.busy || this.streaming}
+      ?streaming=${this.streaming && isLast} data-index=${index}></chat-message>`
+  }
+
+  protected override firstUpdated(): void {
+    for (const part of this.querySelectorAll('.log, .log-inside')) this.#sizes.observe(part)
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#sizes.disconnect()
+  }
+
+  #follow(): void {
+    const log = this.querySelector('.log')
+    if (log === null || !this.following) return
+    log.scrollTop = log.scrollHeight
+    this.#top = log.scrollTop
+  }
+
+  /** Only going up leaves the end: a keyboard that opens makes the log smaller without moving it. */
+  #onScroll(event: Event): void {
+    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget as HTMLElement
+    const left = scrollHeight - scrollTop - clientHeight
+    if (scrollTop < this.#top) this.following = left < AT_END
+    else if (left < NEAR) this.following = true
+    this.#top = scrollTop
+  }
+}
+
+customElements.define('chat-log', ChatLog)

@@ -1,0 +1,108 @@
+// Markdown. In: a model's text. Out: a tree of elements and texts with nothing in it that could act on its own.
+import MarkdownIt, { type Token } from 'markdown-it'
+
+/** Elements that a model's text may become. */
+export type Tag =
+  | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
+  | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span')
+
+export interface Piece {
+  readonly tag: Tag
+  readonly children: readonly (Piece | string)[]
+  /** Address of a link, only ever http(s). */
+  readonly href?: string
+  /** First number of an ordered list. */
+  readonly start?: number
+  /** Language of a code block. */
+  readonly language?: string
+}
+
+/** A block at the top level and the lines it was made of: as long as these stay, it stays. */
+export interface Block {
+  readonly source: string
+  readonly piece: Piece
+}
+
+const parser = new MarkdownIt('commonmark', { html: false, linkify: false }).enable([
+  'table',
+  'strikethrough',
+])
+
+/** Headings of an answer are below those of the page. */
+const TAGS: Readonly<Record<string, Tag>> = {
+  ...{ p: 'p', h1: 'h2', h2: 'h2', h3: 'h3', h4: 'h3', h5: 'h3', h6: 'h3' },
+  ...{ ul: 'ul', ol: 'ol', li: 'li', blockquote: 'blockquote' },
+  ...{ table: 'table', thead: 'thead', tbody: 'tbody', tr: 'tr', th: 'th', td: 'td' },
+  ...{ strong: 'strong', em: 'em', s: 's' },
+}
+
+/** Reads Markdown as it streams: an unfinished fence, list or table is shown as far as it goes. */
+export function parseMarkdown(text: string): Block[] {
+  const lines = text.split('\n')
+  const blocks: Block[] = []
+  eachTree(parser.parse(text, {}), (tokens) => {
+    const [from, to] = tokens[0]?.map ?? [0, lines.length]
+    const source = lines.slice(from, to).join('\n')
+    for (const piece of pieces(tokens)) {
+      blocks.push({ source, piece: typeof piece === 'string' ? { tag: 'p', children: [piece] } : piece })
+    }
+  })
+  return blocks
+}
+
+/** Splits a flat token list at its top level: each part is one leaf, or an open token, its inside and its close token. */
+function eachTree(tokens: readonly Token[], visit: (tree: readonly Token[]) => void): void {
+  let start = 0
+  let depth = 0
+  for (const [index, token] of tokens.entries()) {
+    depth += token.nesting
+    if (depth > 0) continue
+    visit(tokens.slice(start, index + 1))
+    start = index + 1
+  }
+}
+
+function pieces(tokens: readonly Token[]): (Piece | string)[] {
+  const found: (Piece | string)[] = []
+  eachTree(tokens, (tree) => {
+    const [token] = tree
+    if (token === undefined) return
+    if (token.nesting === 1) found.push(...container(token, pieces(tree.slice(1, -1))))
+    else found.push(...leaf(token))
+  })
+  return found
+}
+
+function container(token: Token, children: readonly (Piece | string)[]): readonly (Piece | string)[] {
+  if (token.tag === 'a') return [link(String(token.attrGet('href') ?? ''), children)]
+  const tag = TAGS[token.tag]
+  // Paragraphs of a tight list are hidden.
+  if (tag === undefined || token.hidden) return children
+  if (tag === 'ol') return [{ tag, children, start: Number(token.attrGet('start') ?? 1) }]
+  return [{ tag, children }]
+}
+
+function link(href: string, children: readonly (Piece | string)[]): Piece {
+  return /^https?:\/\//i.test(href) ? { tag: 'a', children, href } : { tag: 'span', children }
+}
+
+function leaf(token: Token): readonly (Piece | string)[] {
+  switch (token.type) {
+    case 'inline':
+      return pieces(token.children ?? [])
+    case 'softbreak':
+      return [' ']
+    case 'hardbreak':
+      return [{ tag: 'br', children: [] }]
+    case 'hr':
+      return [{ tag: 'hr', children: [] }]
+    case 'code_inline':
+      return [{ tag: 'code', children: [token.content] }]
+    case 'fence':
+    case 'code_block':
+      return [{ tag: 'pre', children: [token.content], language: token.info.trim().split(/\s/, 1)[0] ?? '' }]
+    default:
+      // Text, what is left of HTML, and an image's description: nothing is loaded from elsewhere.
+      return token.content === '' ? [] : [token.content]
+  }
+}

@@ -1,0 +1,120 @@
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate` and `resend`.
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { copyText } from './clipboard.ts'
+import type { Ending, StoredMessage } from './conversations.ts'
+import { icon } from './icons.ts'
+import { renderMarkdown } from './render-markdown.ts'
+
+const ENDINGS: Readonly<Record<Ending, string>> = {
+  cancelled: 'Stopped',
+  length: 'Reached the length limit',
+  interrupted: 'Interrupted',
+}
+/** How long a button says that it has copied, in milliseconds. */
+const COPIED_MS = 1500
+
+/** A message of the conversation; renders into the page's own tree, so that one style sheet serves all. */
+export class ChatMessage extends LitElement {
+  static override properties = {
+    message: { attribute: false },
+    streaming: { type: Boolean },
+    last: { type: Boolean },
+    busy: { type: Boolean },
+    editing: { state: true },
+    copied: { state: true },
+  }
+  declare message: StoredMessage
+  /** True while its text is still growing. */
+  declare streaming: boolean
+  /** True for the newest message: an answer to it can be made again. */
+  declare last: boolean
+  /** True while nothing may be changed. */
+  declare busy: boolean
+  declare editing: boolean
+  declare copied: boolean
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  protected override render(): TemplateResult {
+    const { role, content } = this.message
+    const speaker = role === 'user' ? 'You' : 'Model'
+    const state = `message ${role}${this.streaming ? ' streaming' : ''}`
+    return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
+      ${this.editing ? this.#editor() : html`<div class="body">${role === 'user' ? content : this.#answer()}</div>`}
+      ${this.streaming || this.editing ? nothing : this.#actions()}
+    </article>`
+  }
+
+  #answer(): TemplateResult {
+    const { content } = this.message
+    if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
+    return renderMarkdown(content)
+  }
+
+  #actions(): TemplateResult {
+    const { role, ending } = this.message
+    return html`<div class="actions">
+      <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
+      ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
+      ${
+        this.last
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
+          : nothing
+      }
+      ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
+    </div>`
+  }
+
+  #editor(): TemplateResult {
+    return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
+      <textarea name="text" rows="3" aria-label="Edit your message" .value=${this.message.content}></textarea>
+      <div class="row">
+        <button type="button" class="outline" @click=${this.#cancel}>Cancel</button>
+        <button class="primary">Send again</button>
+      </div>
+    </form>`
+  }
+
+  async #edit(): Promise<void> {
+    this.editing = true
+    await this.updateComplete
+    const area = this.querySelector('textarea')
+    area?.focus()
+    area?.setSelectionRange(area.value.length, area.value.length)
+  }
+
+  async #cancel(): Promise<void> {
+    this.editing = false
+    await this.updateComplete
+    this.querySelector<HTMLElement>('.actions button:nth-of-type(2)')?.focus()
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    if (event.key === 'Escape') void this.#cancel()
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) this.#resend(event)
+  }
+
+  #resend(event: Event): void {
+    event.preventDefault()
+    const content = this.querySelector('textarea')?.value.trim() ?? ''
+    if (content === '' || this.busy) return
+    this.editing = false
+    this.#emit('resend', content)
+  }
+
+  async #copy(): Promise<void> {
+    if (!(await copyText(this.message.content))) return
+    this.copied = true
+    setTimeout(() => {
+      this.copied = false
+    }, COPIED_MS)
+  }
+
+  #emit(name: string, detail?: string): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
+  }
+}
+
+customElements.define('chat-message', ChatMessage)

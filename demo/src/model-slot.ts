@@ -1,0 +1,108 @@
+// The model slot. In: which model to load and how. Out: its engine, how far loading is, and why it failed.
+import { Engine, type HalfbyteError, type LoadProgress } from '../../src/index.ts'
+import { choiceName, choiceSource, type ModelChoice } from './models.ts'
+import { clearLoading, markLoading, rememberChoice } from './remember.ts'
+import type { EngineSettings } from './settings.ts'
+
+/** How far the slot is. */
+export type Phase =
+  /** `why`: a sentence for the person, when there is more to say than that there is no model. */
+  | { readonly name: 'empty'; readonly why?: string }
+  | {
+      readonly name: 'loading'
+      readonly progress: LoadProgress | undefined
+      /** `performance.now()` of the first byte that was downloaded. */
+      readonly downloading: number | undefined
+    }
+  | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
+  | { readonly name: 'failed'; readonly message: string }
+
+/** Holds at most one engine; a phone has no room for two. */
+export class ModelSlot {
+  phase: Phase = { name: 'empty' }
+  choice: ModelChoice = { kind: 'embedded' }
+  readonly #changed: () => void
+  #loading: AbortController | undefined
+
+  constructor(changed: () => void) {
+    this.#changed = changed
+  }
+
+  get engine(): Engine | undefined {
+    return this.phase.name === 'ready' ? this.phase.engine : undefined
+  }
+
+  /** Loads a model in place of the present one. Never rejects: what went wrong is the phase. */
+  async load(choice: ModelChoice, settings: EngineSettings): Promise<void> {
+    const before = this.engine
+    this.#loading?.abort()
+    const loading = new AbortController()
+    this.#loading = loading
+    this.choice = choice
+    const { threads, contextLength, weights } = settings
+    let downloading: number | undefined
+    this.#enter({ name: 'loading', progress: undefined, downloading })
+    markLoading(choice)
+    try {
+      await before?.dispose()
+      const engine = await Engine.load(choiceSource(choice), {
+        signal: loading.signal,
+        contextLength,
+        weights,
+        ...(threads !== undefined && { threads }),
+        // It came with the page, whose cache keeps it.
+        cache: choice.kind === 'embedded' ? 'none' : 'opfs',
+        onProgress: (progress) => {
+          if (loading.signal.aborted) return
+          if (progress.phase === 'download' && !progress.cached) downloading ??= performance.now()
+          this.#enter({ name: 'loading', progress, downloading })
+        },
+      })
+      if (loading.signal.aborted) {
+        await engine.dispose()
+        return
+      }
+      rememberChoice(choice)
+      this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights } })
+    } catch (error) {
+      if (this.#loading === loading && !loading.signal.aborted) {
+        this.#enter({ name: 'failed', message: sentence(error) })
+      }
+    } finally {
+      if (this.#loading === loading) clearLoading()
+    }
+  }
+
+  cancel(): void {
+    this.#loading?.abort()
+    clearLoading()
+    this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
+  }
+
+  /** Waits for a word of the person: loading `choice` may be what closed the page the last time. */
+  hesitate(choice: ModelChoice): void {
+    this.choice = choice
+    this.#enter({
+      name: 'empty',
+      why: `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`,
+    })
+  }
+
+  /** Takes note of an engine that can answer no more. */
+  fail(error: HalfbyteError): void {
+    void this.engine?.dispose()
+    this.#enter({ name: 'failed', message: sentence(error) })
+  }
+
+  #enter(phase: Phase): void {
+    this.phase = phase
+    this.#changed()
+  }
+}
+
+/** What a person should read of an error, as a sentence. A name of a file at its beginning stays as it is. */
+export function sentence(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  const start = /^[a-z]+['’\s,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
+  return /[.!?]$/.test(start) ? start : `${start}.`
+}

@@ -1,0 +1,86 @@
+// Remembering. In: models that were loaded. Out: the addresses of the last ones, and which to load when the page opens.
+import type { ModelChoice } from './models.ts'
+
+const RECENT = 'halfbyte-models'
+const LAST = 'halfbyte-last-model'
+const LOADING = 'halfbyte-loading'
+const MOST_RECENT = 6
+
+/** What to load when the page opens. `crashed`: the page ended while it loaded that. */
+export interface Start {
+  readonly choice: ModelChoice
+  readonly crashed: boolean
+}
+
+export function startChoice(): Start {
+  const crashed = read(LOADING)
+  if (crashed !== undefined) return { choice: { kind: 'address', address: crashed }, crashed: true }
+  const last = read(LAST)
+  const choice: ModelChoice = last === undefined ? { kind: 'embedded' } : { kind: 'address', address: last }
+  return { choice, crashed: false }
+}
+
+/** Takes note that a load begins that could exhaust the device. */
+export function markLoading(choice: ModelChoice): void {
+  write(LOADING, choice.kind === 'address' && isKept(choice.address) ? choice.address : undefined)
+}
+
+/** The load has ended, or the page is closed as pages are. */
+export function clearLoading(): void {
+  write(LOADING, undefined)
+}
+
+/** Puts a model first among the recent ones, and at the next start. Files cannot be opened again by themselves. */
+export function rememberChoice(choice: ModelChoice): void {
+  const isAddress = choice.kind === 'address' && isKept(choice.address)
+  write(LAST, isAddress ? choice.address : undefined)
+  if (!isAddress) return
+  const others = recentAddresses().filter((other) => other !== choice.address)
+  writeRecent([choice.address, ...others].slice(0, MOST_RECENT))
+}
+
+/** Addresses loaded before, newest first. */
+export function recentAddresses(): readonly string[] {
+  try {
+    const stored: unknown = JSON.parse(read(RECENT) ?? '[]')
+    return Array.isArray(stored) ? stored.filter((item): item is string => typeof item === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+export function forgetAddress(address: string): void {
+  writeRecent(recentAddresses().filter((other) => other !== address))
+  if (read(LAST) === address) write(LAST, undefined)
+}
+
+/** An address with a query or a password may hold a secret. */
+function isKept(address: string): boolean {
+  try {
+    const { search, password } = new URL(address, location.href)
+    return search === '' && password === ''
+  } catch {
+    return false
+  }
+}
+
+function writeRecent(addresses: readonly string[]): void {
+  write(RECENT, addresses.length === 0 ? undefined : JSON.stringify(addresses))
+}
+
+function read(key: string): string | undefined {
+  try {
+    return localStorage.getItem(key) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+function write(key: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(key)
+    else localStorage.setItem(key, value)
+  } catch {
+    // A private window may refuse; what is remembered is a convenience.
+  }
+}

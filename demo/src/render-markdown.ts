@@ -1,0 +1,80 @@
+// Rendering Markdown. In: a model's text. Out: a Lit template; text becomes text nodes, never markup.
+import { html, type TemplateResult } from 'lit'
+import { guard } from 'lit/directives/guard.js'
+import { copyText } from './clipboard.ts'
+import { type Piece, parseMarkdown } from './markdown.ts'
+
+/** While an answer grows, only its last block is rendered anew. */
+export function renderMarkdown(text: string): TemplateResult {
+  return html`${parseMarkdown(text).map(({ source, piece }) => guard([source], () => render(piece)))}`
+}
+
+type Part = TemplateResult | string
+
+const renderPart = (part: Piece | string): Part => (typeof part === 'string' ? part : render(part))
+
+function render(piece: Piece): TemplateResult {
+  const inside = piece.children.map(renderPart)
+  switch (piece.tag) {
+    case 'p':
+      return html`<p>${inside}</p>`
+    case 'h2':
+      return html`<h2>${inside}</h2>`
+    case 'h3':
+      return html`<h3>${inside}</h3>`
+    case 'ul':
+      return html`<ul>${inside}</ul>`
+    case 'ol':
+      return html`<ol start=${piece.start ?? 1}>${inside}</ol>`
+    case 'li':
+      return html`<li>${inside}</li>`
+    case 'blockquote':
+      return html`<blockquote>${inside}</blockquote>`
+    case 'hr':
+      return html`<hr />`
+    case 'br':
+      return html`<br />`
+    case 'pre':
+      return code(piece, inside)
+    case 'code':
+      return html`<code>${inside}</code>`
+    case 'table':
+      return html`<div class="table" tabindex="0" role="region" aria-label="Table"><table>${inside}</table></div>`
+    case 'thead':
+      return html`<thead>${inside}</thead>`
+    case 'tbody':
+      return html`<tbody>${inside}</tbody>`
+    case 'tr':
+      return html`<tr>${inside}</tr>`
+    case 'th':
+      return html`<th>${inside}</th>`
+    case 'td':
+      return html`<td>${inside}</td>`
+    case 'strong':
+      return html`<strong>${inside}</strong>`
+    case 'em':
+      return html`<em>${inside}</em>`
+    case 's':
+      return html`<s>${inside}</s>`
+    case 'a':
+      return html`<a href=${piece.href ?? ''} target="_blank" rel="noopener noreferrer nofollow">${inside}</a>`
+    case 'span':
+      return html`<span>${inside}</span>`
+    default:
+      throw new TypeError(`unknown tag ${piece.tag satisfies never}`)
+  }
+}
+
+function code({ children, language }: Piece, inside: readonly Part[]): TemplateResult {
+  return html`<div class="code">
+    <div class="code-head"><span>${language === '' ? 'code' : language}</span>
+      <button class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>Copy code</button></div>
+    <pre tabindex="0"><code>${inside}</code></pre>
+  </div>`
+}
+
+async function copyCode(event: Event, text: string): Promise<void> {
+  const button = event.currentTarget as HTMLElement
+  button.classList.toggle('done', await copyText(text))
+  setTimeout(() => button.classList.remove('done'), 1500)
+}

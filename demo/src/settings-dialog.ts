@@ -1,0 +1,125 @@
+// The settings dialog. In: settings. Out: an event `settings` with the new ones at every change, and `reload`.
+import { html, nothing, type TemplateResult } from 'lit'
+import { Modal } from './modal.ts'
+import {
+  type ChoiceField,
+  checkNumber,
+  DEFAULT_SETTINGS,
+  ENGINE_FIELDS,
+  type NumberField,
+  SAMPLER_FIELDS,
+  type Settings,
+  THEME_FIELD,
+  WEIGHTS_FIELD,
+} from './settings.ts'
+
+export class SettingsDialog extends Modal {
+  static override properties = {
+    ...Modal.properties,
+    settings: { attribute: false },
+    stale: { type: Boolean },
+    wrong: { state: true },
+  }
+  declare settings: Settings
+  /** True when the model was loaded with other engine settings. */
+  declare stale: boolean
+  /** The field that holds what cannot be used. */
+  declare wrong: NumberField['key'] | undefined
+  protected override heading = 'Settings'
+
+  protected override content(): TemplateResult {
+    return html`<form method="dialog" novalidate @submit=${this.#onSubmit}>
+      <section>
+        <label class="over" for="system">Instructions for the model</label>
+        <textarea id="system" rows="2" placeholder="For example: Answer in one sentence." .value=${this.settings.system} @change=${this.#onSystem}></textarea>
+      </section>
+      <section aria-labelledby="answers-title">
+        <h3 id="answers-title">Answers</h3>
+        ${SAMPLER_FIELDS.map((field) => this.#number(field))}
+      </section>
+      <section aria-labelledby="engine-title">
+        <h3 id="engine-title">Engine</h3>
+        ${ENGINE_FIELDS.map((field) => this.#number(field))}
+        ${this.#choice(WEIGHTS_FIELD)}
+        <div class="apply" role="status">
+          ${
+            this.stale
+              ? html`<span>These take effect when the model is loaded again.</span>
+                <button type="button" class="outline" @click=${this.#reload}>Reload the model</button>`
+              : nothing
+          }
+        </div>
+      </section>
+      <section aria-labelledby="page-title">
+        <h3 id="page-title">Page</h3>
+        ${this.#choice(THEME_FIELD)}
+        <a class="row-link" href="./roofline.html" target="_blank">What this device can do, measured</a>
+      </section>
+      <footer class="sheet-foot">
+        <button type="button" class="outline" @click=${() => this.#emit(DEFAULT_SETTINGS)}>Reset all</button>
+        <button class="primary">Done</button>
+      </footer>
+    </form>`
+  }
+
+  #number(field: NumberField): TemplateResult {
+    const id = `setting-${field.key}`
+    const isWrong = this.wrong === field.key
+    const bounds = `From ${field.min} to ${field.max}${field.empty === undefined ? '' : ', or empty'}.`
+    return html`<div class="field">
+      <label for=${id}>${field.label}</label>
+      <small id="${id}-hint" class=${isWrong ? 'wrong' : ''}>${isWrong ? bounds : field.hint}</small>
+      <input id=${id} type="number" inputmode=${field.step < 1 ? 'decimal' : 'numeric'} aria-describedby="${id}-hint"
+        aria-invalid=${isWrong} min=${field.min} max=${field.max} step=${field.step < 1 ? 'any' : '1'}
+        placeholder=${field.empty ?? ''} .value=${String(this.settings[field.key] ?? '')}
+        @change=${(event: Event) => this.#onNumber(field, event.target as HTMLInputElement)} />
+    </div>`
+  }
+
+  #choice({ key, label, hint, choices }: ChoiceField): TemplateResult {
+    const id = `setting-${key}`
+    const value = this.settings[key]
+    return html`<div class="field">
+      <label for=${id}>${label}</label>
+      <small id="${id}-hint">${hint}</small>
+      <select id=${id} aria-describedby="${id}-hint" @change=${(event: Event) =>
+        this.#emit({ ...this.settings, [key]: (event.target as HTMLSelectElement).value })}>
+        ${Object.entries(choices).map(
+          ([choice, name]) => html`<option value=${choice} ?selected=${choice === value}>${name}</option>`,
+        )}
+      </select>
+    </div>`
+  }
+
+  /** Keeps what can be used; says what the bounds are otherwise, and leaves the text to be corrected. */
+  #onNumber(field: NumberField, input: HTMLInputElement): void {
+    const isEmpty = input.value === '' && !input.validity.badInput
+    const value = isEmpty ? undefined : checkNumber(field, input.valueAsNumber)
+    const isFine = value !== undefined || (isEmpty && field.empty !== undefined)
+    if (isFine) this.#emit({ ...this.settings, [field.key]: value })
+    else this.wrong = field.key
+  }
+
+  #onSystem(event: Event): void {
+    this.#emit({ ...this.settings, system: (event.target as HTMLTextAreaElement).value.trim() })
+  }
+
+  /** The dialog stays open while a field asks for another number. */
+  #onSubmit(event: Event): void {
+    if (this.wrong === undefined) return
+    event.preventDefault()
+    this.querySelector<HTMLElement>(`#setting-${this.wrong}`)?.focus()
+  }
+
+  #reload(): void {
+    this.close()
+    this.dispatchEvent(new CustomEvent('reload'))
+  }
+
+  #emit(settings: Settings): void {
+    this.wrong = undefined
+    this.dispatchEvent(new CustomEvent('settings', { detail: settings }))
+  }
+}
+
+customElements.define('settings-dialog', SettingsDialog)

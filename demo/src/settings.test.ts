@@ -1,0 +1,60 @@
+// In: stored settings, some of them spoiled. Out: whether every setting ends up one that the engine takes.
+import { describe, expect, test } from 'vitest'
+import {
+  checkNumber,
+  DEFAULT_SETTINGS,
+  ENGINE_FIELDS,
+  parseSettings,
+  SAMPLER_FIELDS,
+  sameEngineSettings,
+} from './settings.ts'
+
+const fields = [...SAMPLER_FIELDS, ...ENGINE_FIELDS]
+
+describe('stored settings', () => {
+  test('come back as they were', () => {
+    const settings = { ...DEFAULT_SETTINGS, system: 'Be brief.', temperature: 0.3, seed: 7, threads: 2 }
+    expect(parseSettings(JSON.stringify({ ...settings, weights: 'w4', theme: 'dark' }))).toEqual({
+      ...settings,
+      weights: 'w4',
+      theme: 'dark',
+    })
+  })
+
+  test.each(['', 'null', '[]', '7', '{', '{"temperature":"hot","system":7,"theme":"red","weights":["w4"]}'])(
+    'that cannot be used become the defaults: %s',
+    (text) => {
+      expect(parseSettings(text)).toEqual(DEFAULT_SETTINGS)
+    },
+  )
+
+  test('that are out of bounds become the defaults, one by one', () => {
+    const settings = parseSettings('{"temperature":-1,"topK":1e9,"maxTokens":0,"contextLength":128}')
+    expect(settings).toEqual({ ...DEFAULT_SETTINGS, contextLength: 128 })
+  })
+
+  test('may name a choice that an object has by nature', () => {
+    expect(parseSettings('{"theme":"toString"}').theme).toBe('auto')
+  })
+})
+
+test('the defaults lie within the bounds of their fields', () => {
+  for (const field of fields) {
+    const value = DEFAULT_SETTINGS[field.key]
+    if (value === undefined) expect(field.empty, field.key).toBeDefined()
+    else expect(checkNumber(field, value), field.key).toBe(value)
+  }
+})
+
+test('fields that count take whole numbers', () => {
+  const topK = fields.find(({ key }) => key === 'topK')
+  expect(topK && checkNumber(topK, 39.6)).toBe(40)
+})
+
+test('only threads, context and weights ask for a reload of the model', () => {
+  const other = { ...DEFAULT_SETTINGS, temperature: 0, theme: 'dark' as const }
+  expect(sameEngineSettings(DEFAULT_SETTINGS, other)).toBe(true)
+  expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, threads: 1 })).toBe(false)
+  expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, contextLength: 64 })).toBe(false)
+  expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, weights: 'w8' })).toBe(false)
+})

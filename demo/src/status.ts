@@ -1,0 +1,131 @@
+// Status. In: the chat's state. Out: the notice above the composer, the figures below it, and what a screen reader says.
+import { html, nothing, type TemplateResult } from 'lit'
+import type { LoadProgress } from '../../src/index.ts'
+import type { Chat } from './chat.ts'
+import type { Phase } from './model-slot.ts'
+import { choiceName, EMBEDDED } from './models.ts'
+import { bytes, duration, speed } from './units.ts'
+
+type Loading = Extract<Phase, { readonly name: 'loading' }>
+
+/** Loading progress with cancel, or what went wrong with a way on. */
+export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
+  const { phase, choice } = chat.model
+  switch (phase.name) {
+    case 'loading':
+      return loading(chat, phase)
+    case 'failed':
+      return html`<div class="notice error">
+        <p role="alert">${phase.message}</p>
+        <div class="row">${loadButton(chat, 'Try again')}${embeddedButton(chat)}</div>
+      </div>`
+    case 'empty':
+      return html`<div class="notice">
+        <p role="status">${phase.why ?? 'No model is loaded.'}</p>
+        <div class="row">${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}</div>
+      </div>`
+    case 'ready':
+      if (chat.problem !== undefined) {
+        return html`<div class="notice error"><p role="alert">${chat.problem}</p></div>`
+      }
+      return chat.needsReload && !chat.isAnswering
+        ? html`<div class="notice slim">
+            <p>New engine settings wait for a reload.</p>
+            <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
+          </div>`
+        : nothing
+    default:
+      throw new TypeError(`unknown phase ${JSON.stringify(phase satisfies never)}`)
+  }
+}
+
+function loadButton(chat: Chat, label: string): TemplateResult {
+  return html`<button class="outline" @click=${() => void chat.reload()}>${label}</button>`
+}
+
+function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
+  if (chat.model.choice.kind === 'embedded') return nothing
+  return html`<button class="outline" @click=${() => void chat.load(EMBEDDED)}>Use the embedded model</button>`
+}
+
+function loading(chat: Chat, phase: Loading): TemplateResult {
+  const { label, more, value, max } = describe(phase.progress, phase.downloading)
+  return html`<div class="notice">
+    <div class="slim">
+      <p><b>${label}</b> <span class="figures">${more}</span></p>
+      <button class="outline" @click=${() => chat.model.cancel()}>Cancel</button>
+    </div>
+    ${
+      max > 0
+        ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
+        : html`<progress aria-label=${label}></progress>`
+    }
+  </div>`
+}
+
+interface Bar {
+  readonly label: string
+  /** Figures beside the label. */
+  readonly more: string
+  readonly value: number
+  /** 0: nobody knows how long it takes. */
+  readonly max: number
+}
+
+function describe(progress: LoadProgress | undefined, since: number | undefined): Bar {
+  switch (progress?.phase) {
+    case undefined:
+      return { label: 'Loading the model', more: '', value: 0, max: 0 }
+    case 'download': {
+      const { loaded, total, cached } = progress
+      if (cached) return { label: 'Reading from this device', more: bytes(loaded), value: loaded, max: total }
+      const size = total > 0 ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)
+      const rate = since === undefined ? 0 : loaded / Math.max(1, performance.now() - since)
+      const left = total > loaded && rate > 0 ? `, ${duration((total - loaded) / rate)} left` : ''
+      return { label: 'Downloading', more: size + left, value: loaded, max: total }
+    }
+    case 'convert':
+      return { label: 'Preparing the weights', more: '', value: progress.done, max: progress.total }
+    case 'compile':
+      return { label: 'Starting the engine', more: '', value: 0, max: 0 }
+    case 'warmup':
+      return { label: 'Warming up', more: '', value: 0, max: 0 }
+    default:
+      throw new TypeError(`unknown progress ${JSON.stringify(progress satisfies never)}`)
+  }
+}
+
+/** Speed of the last answer, context, memory, threads. */
+export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateResult {
+  const { engine } = model
+  if (engine === undefined) return html`<div class="stats"></div>`
+  const { threads, build } = engine
+  return html`<div class="stats">
+    ${
+      figures === undefined
+        ? nothing
+        : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms">${speed(figures.tokensPerSecond)} tokens/s</span>
+          <span data-stat="context" title="Tokens that the model keeps in mind">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
+    }
+    ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
+    <span>${threads} ${threads === 1 ? 'thread' : 'threads'}, ${build}</span>
+  </div>`
+}
+
+/** What a screen reader should say now: the state, and an answer once it is complete, not token by token. */
+export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
+  if (isAnswering) return 'The model is answering'
+  switch (model.phase.name) {
+    case 'loading':
+      return 'Loading the model'
+    case 'ready': {
+      const last = conversation.messages.at(-1)
+      return last?.role === 'assistant' && figures !== undefined
+        ? `The model says: ${last.content}`
+        : 'The model is ready'
+    }
+    default:
+      // The notice speaks for itself.
+      return ''
+  }
+}

@@ -1,0 +1,160 @@
+// In: the built chat page in both themes. Out: whether axe finds anything wrong, and whether keyboard and screen reader suffice.
+import { AxeBuilder } from '@axe-core/playwright'
+import { expect, type Page, test } from '@playwright/test'
+import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
+
+const MARKDOWN = [
+  '# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
+  '1. one\n2. two\n\n> quoted\n\n```js\nconst answer = 42\n```\n',
+  '| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nEnd.',
+].join('\n')
+
+/** What axe finds, as one line each. */
+async function violations(page: Page): Promise<string[]> {
+  const { violations: found } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .analyze()
+  return found.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact} ${id}: ${html}`))
+}
+
+/** A conversation with everything Markdown has, as if the model had written it. */
+async function seed(page: Page): Promise<void> {
+  await page.evaluate(async (content) => {
+    const open = indexedDB.open('halfbyte-chat')
+    await new Promise((resolve, reject) => {
+      open.onsuccess = resolve
+      open.onerror = reject
+    })
+    const messages = [
+      { role: 'user', content: 'Show me everything.' },
+      { role: 'assistant', content, ending: 'cancelled' },
+    ]
+    const change = open.result.transaction('conversations', 'readwrite')
+    change
+      .objectStore('conversations')
+      .put({ id: 'seed', title: 'Everything', updated: Date.now(), messages })
+    await new Promise((resolve) => {
+      change.oncomplete = resolve
+    })
+    open.result.close()
+  }, MARKDOWN)
+  await page.reload()
+  await ready(page)
+  await expect(page.locator('.message')).toHaveCount(2)
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test.describe(`${colorScheme} theme`, () => {
+    test.use({ colorScheme, reducedMotion: 'reduce' })
+
+    test('axe finds nothing wrong on the empty page and with a conversation', async ({ page }) => {
+      await openChat(page)
+      expect(await violations(page)).toEqual([])
+      await seed(page)
+      expect(await violations(page)).toEqual([])
+      await page.getByRole('button', { name: 'Edit', exact: true }).click()
+      expect(await violations(page)).toEqual([])
+    })
+
+    test('axe finds nothing wrong in the dialogs', async ({ page }) => {
+      await openChat(page)
+      await seed(page)
+      await page.evaluate(() => localStorage.setItem('halfbyte-models', '["https://models.example/a.gguf"]'))
+      await openModels(page)
+      expect(await violations(page)).toEqual([])
+      await page.keyboard.press('Escape')
+      await openSettings(page)
+      await page.getByLabel('Temperature').fill('9')
+      await page.getByLabel('Threads').fill('1')
+      await page.getByLabel('Threads').blur()
+      expect(await violations(page)).toEqual([])
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+      await page.getByRole('button', { name: 'Delete Everything' }).click()
+      expect(await violations(page)).toEqual([])
+    })
+
+    test('axe finds nothing wrong with an error and an empty slot', async ({ page }) => {
+      await openChat(page)
+      await openModels(page)
+      await page.getByLabel('Choose files').setInputFiles({
+        name: 'not.gguf',
+        mimeType: 'application/octet-stream',
+        buffer: Buffer.alloc(64, 1),
+      })
+      await expect(page.getByRole('alert')).toBeVisible()
+      expect(await violations(page)).toEqual([])
+    })
+  })
+}
+
+test('the page can be used with the keyboard alone', async ({ page }) => {
+  await openChat(page)
+  await composer(page).focus()
+  await page.keyboard.type('Hello!')
+  await page.keyboard.press('Shift+Enter')
+  await page.keyboard.type('How are you?')
+  await page.keyboard.press('Enter')
+  await ready(page)
+  await expect(page.locator('.message.user .body')).toHaveText('Hello!\nHow are you?', { useInnerText: true })
+  await expect(composer(page)).toBeFocused()
+
+  await page.getByRole('button', { name: 'Edit', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('textbox', { name: 'Edit your message' })).toBeFocused()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('button', { name: 'Edit', exact: true })).toBeFocused()
+})
+
+test('dialogs take the focus, keep it, and give it back', async ({ page }) => {
+  await openChat(page)
+  for (const [button, title] of [
+    ['Settings', 'Settings'],
+    ['Conversations', 'Conversations'],
+  ] as const) {
+    const opener = page.getByRole('button', { name: button, exact: true })
+    await opener.focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: title })
+    await expect(dialog).toBeVisible()
+    await expect(dialog.locator(':focus')).toHaveCount(1)
+    await page.keyboard.press('Escape')
+    await expect(dialog).toBeHidden()
+    await expect(opener).toBeFocused()
+  }
+})
+
+test('Escape in the deletion question answers that and leaves the drawer open', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '5' })
+  await ask(page, 'Hello!')
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete Hello!' }).click()
+  await expect(page.getByRole('button', { name: 'Keep' })).toBeFocused()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('dialog', { name: 'Conversations' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Delete Hello!' })).toBeFocused()
+})
+
+test('a screen reader hears that the model answers, and then the answer once', async ({ page }) => {
+  await openChat(page)
+  const status = page.locator('.foot > [role=status]')
+  await expect(status).toHaveText('The model is ready')
+  await page.evaluate(() => {
+    const heard: string[] = []
+    Object.assign(globalThis, { heard })
+    const live = document.querySelector('.foot > [role=status]') as Element
+    new MutationObserver(() => heard.push(live.textContent ?? '')).observe(live, {
+      characterData: true,
+      childList: true,
+      subtree: true,
+    })
+  })
+  await ask(page, 'Hello!')
+  const answer = await page.locator('.message.assistant .body').innerText()
+  await expect(status).toContainText('The model says:')
+  const heard = await page.evaluate(() => (globalThis as unknown as { heard: string[] }).heard)
+  expect(heard).toHaveLength(2)
+  expect(heard[0]).toBe('The model is answering')
+  expect(heard[1]?.replace(/\s+/g, ' ')).toContain(answer.split('\n')[0])
+})

@@ -1,0 +1,92 @@
+// The chat page as a person sees it. In: Playwright's page. Out: what tests do on it and look at.
+import { expect, type Locator, type Page } from '@playwright/test'
+
+export const composer = (page: Page): Locator => page.getByRole('textbox', { name: 'Message' })
+export const sendButton = (page: Page): Locator => page.getByRole('button', { name: 'Send', exact: true })
+export const answers = (page: Page): Locator => page.locator('.message.assistant')
+export const bodies = (page: Page): Locator => page.locator('.message .body')
+
+/** Opens the page and waits for its model. Errors of the page fail the test at its end through `problems`. */
+export async function openChat(page: Page, address = '/'): Promise<{ readonly problems: readonly string[] }> {
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  await page.goto(address)
+  await ready(page)
+  return { problems }
+}
+
+/** The model is loaded and nothing is being answered. */
+export async function ready(page: Page): Promise<void> {
+  await expect(sendButton(page)).toBeEnabled({ timeout: 60_000 })
+}
+
+export async function say(page: Page, text: string): Promise<void> {
+  const before = await page.locator('.message.user').count()
+  await composer(page).fill(text)
+  await sendButton(page).click()
+  await expect(page.locator('.message.user')).toHaveCount(before + 1)
+}
+
+/** Says something and waits for the whole answer. */
+export async function ask(page: Page, text: string): Promise<void> {
+  await say(page, text)
+  await ready(page)
+}
+
+export async function openSettings(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Settings', exact: true }).click()
+  await expect(page.getByRole('dialog', { name: 'Settings' })).toBeVisible()
+}
+
+/** Changes settings by their labels. */
+export async function set(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  await openSettings(page)
+  for (const [label, value] of Object.entries(values))
+    await page.getByLabel(label, { exact: true }).fill(value)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+}
+
+export async function openModels(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Model/ }).click()
+  await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
+}
+
+/** A phone's main thread: it shows, and gives back credit for tokens, this many times slower. */
+export async function slowDown(page: Page, rate: number): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate })
+}
+
+/**
+ * Watches the newest answer from inside the page, where nothing is missed: how long it was whenever it changed. With
+ * `stopAt` it presses the Stop button when the answer has that many letters.
+ */
+export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Promise<() => Promise<number[]>> {
+  await page.evaluate((letters) => {
+    const lengths: number[] = []
+    Object.assign(globalThis, { lengths })
+    new MutationObserver((_, observer) => {
+      const body = [...document.querySelectorAll('.message.streaming .body')].at(-1)
+      const length = body?.textContent?.trim().length ?? 0
+      if (length === 0 || length === lengths.at(-1)) return
+      lengths.push(length)
+      if (length < letters) return
+      observer.disconnect()
+      document.querySelector<HTMLButtonElement>('button[aria-label=Stop]')?.click()
+    }).observe(document.body, { subtree: true, childList: true, characterData: true })
+  }, stopAt)
+  return () => page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths)
+}
+
+/** What sticks out of the page sideways; empty when nothing does. */
+export function overflowing(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const width = document.documentElement.clientWidth
+    const isScrolled = (element: Element) => element.closest('pre, .table, .visually-hidden') !== null
+    return [...document.querySelectorAll('body *')]
+      .filter((element) => element.getClientRects().length > 0 && !isScrolled(element))
+      .filter((element) => element.getBoundingClientRect().right > width + 0.5)
+      .map((element) => `${element.localName}.${element.getAttribute('class')}`)
+  })
+}

@@ -1,0 +1,194 @@
+// In: the built chat page, as a phone. Out: whether a person can talk to the embedded model there and find it all again.
+import { expect, test } from '@playwright/test'
+import {
+  answers,
+  ask,
+  bodies,
+  composer,
+  openChat,
+  overflowing,
+  ready,
+  set,
+  slowDown,
+  watch,
+} from './chat-page.ts'
+
+const STORY = 'Tell me a story about a fox.'
+/** The embedded model is quick and says little; so unlikely a choice of words makes it ramble, always alike. */
+const LONG = {
+  'Top k': '0',
+  'Top p': '1',
+  'Min p': '0',
+  Temperature: '1.5',
+  'Repeat penalty': '1',
+  Seed: '8',
+}
+
+test('two turns stream, the second is stopped half-way, and both are there after a reload', async ({
+  page,
+}) => {
+  const { problems } = await openChat(page)
+  await set(page, LONG)
+  await slowDown(page, 4)
+  const lengths = await watch(page)
+  await ask(page, STORY)
+  const grown = await lengths()
+  expect(new Set(grown).size, `the answer grew in steps: ${grown}`).toBeGreaterThan(2)
+  expect(grown, 'it only ever grew').toEqual([...grown].sort((a, b) => a - b))
+  await expect(page.locator('[data-stat=speed]')).toContainText(/\d tokens\/s/)
+  await expect(page.locator('[data-stat=memory]')).toContainText(/\d MB/)
+
+  await watch(page, 10)
+  await ask(page, 'Tell me a story about a bear.')
+  await expect(answers(page).last().locator('.ending')).toHaveText('Stopped')
+  const stopped = await answers(page).last().locator('.body').innerText()
+  expect(stopped.length).toBeGreaterThanOrEqual(10)
+  await page.waitForTimeout(300)
+  expect(await answers(page).last().locator('.body').innerText(), 'nothing grows after the stop').toBe(
+    stopped,
+  )
+
+  const before = await bodies(page).allInnerTexts()
+  expect(before).toHaveLength(4)
+  await page.reload()
+  await expect(bodies(page)).toHaveText(before)
+  await ready(page)
+  await set(page, { 'Longest answer': '20' })
+  await ask(page, 'And then?')
+  await expect(bodies(page)).toHaveCount(6)
+  await expect(answers(page).last().locator('.body')).not.toBeEmpty()
+  expect(problems).toEqual([])
+})
+
+test('the same seed gives the same answer, and the engine state after a reload is the same as before', async ({
+  page,
+}) => {
+  await openChat(page)
+  await set(page, { Seed: '11', 'Longest answer': '40' })
+  await ask(page, 'Hello!')
+  await ask(page, STORY)
+  const first = await answers(page).last().locator('.body').innerText()
+  await page.reload()
+  await ready(page)
+  await page.getByRole('button', { name: 'Regenerate' }).click()
+  await ready(page)
+  await expect(answers(page).last().locator('.body')).toHaveText(first)
+})
+
+test('an edited message is answered again and what came after it is gone', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '20' })
+  await ask(page, 'Hello!')
+  await ask(page, 'What is your name?')
+  await expect(bodies(page)).toHaveCount(4)
+  await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Good morning!')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(bodies(page)).toHaveCount(2)
+  await expect(page.locator('.message.user .body')).toHaveText('Good morning!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+})
+
+test('regenerating replaces the last answer', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '30', Seed: '1' })
+  await ask(page, STORY)
+  const first = await answers(page).locator('.body').innerText()
+  await set(page, { Seed: '2' })
+  await page.getByRole('button', { name: 'Regenerate' }).click()
+  await ready(page)
+  await expect(bodies(page)).toHaveCount(2)
+  await expect(answers(page).locator('.body')).not.toHaveText(first)
+})
+
+test('conversations are listed, opened and deleted', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'First conversation')
+  const drawer = page.getByRole('button', { name: 'Conversations', exact: true })
+  await drawer.click()
+  await page.getByRole('button', { name: 'New chat', exact: true }).click()
+  await expect(bodies(page)).toHaveCount(0)
+  await expect(composer(page)).toBeFocused()
+  await ask(page, 'Second conversation')
+  await drawer.click()
+  await page.getByRole('button', { name: 'First conversation', exact: true }).click()
+  await expect(page.locator('.message.user .body')).toHaveText('First conversation')
+  await drawer.click()
+  await page.getByRole('button', { name: 'Delete Second conversation', exact: true }).click()
+  await page.getByRole('button', { name: 'Keep' }).click()
+  await page.getByRole('button', { name: 'Delete Second conversation', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete Second conversation for good' }).click()
+  await expect(page.getByRole('button', { name: 'Second conversation', exact: true })).toHaveCount(0)
+  await page.reload()
+  await drawer.click()
+  await expect(page.locator('conversation-drawer li')).toHaveCount(1)
+})
+
+test('a chat that is longer than the context goes on without its oldest turns', async ({ page }) => {
+  test.slow()
+  await openChat(page)
+  await set(page, { 'Longest answer': '100' })
+  const words = 'The fox went down to the river and looked at the water for a long time. '
+  for (let turn = 0; turn < 9; turn++) {
+    await ask(page, `${turn}: ${words.repeat(3)}`)
+    await expect(page.getByRole('alert')).toHaveCount(0)
+  }
+  await expect(bodies(page)).toHaveCount(18)
+  const [used, length] =
+    (await page.locator('[data-stat=context]').innerText()).match(/\d+/g)?.map(Number) ?? []
+  expect(used).toBeLessThanOrEqual(length ?? 0)
+})
+
+test('one message that does not fit the context is refused in a sentence, and the next is answered', async ({
+  page,
+}) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Tell me more about it. '.repeat(300))
+  await expect(page.getByRole('alert')).toContainText(/needs \d+ tokens .* context holds 512/)
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+})
+
+test('engine settings wait for a reload of the model, which the page offers', async ({ page }) => {
+  await openChat(page)
+  await set(page, { Threads: '2', 'Context length': '256' })
+  await page.getByRole('button', { name: 'Reload the model' }).click()
+  await ready(page)
+  await expect(page.locator('.stats')).toContainText('2 threads')
+  await set(page, { 'Longest answer': '8' })
+  await ask(page, 'Hello!')
+  await expect(page.locator('[data-stat=context]')).toContainText('/256')
+  await expect(page.getByRole('button', { name: 'Reload the model' })).toHaveCount(0)
+})
+
+test('a setting out of its bounds is not taken, and the dialog says what they are', async ({ page }) => {
+  await openChat(page)
+  await page.getByRole('button', { name: 'Settings', exact: true }).click()
+  const temperature = page.getByLabel('Temperature', { exact: true })
+  await temperature.fill('9')
+  await page.getByRole('button', { name: 'Done' }).click()
+  await expect(page.getByText('From 0 to 2.')).toBeVisible()
+  await expect(temperature).toBeFocused()
+  await temperature.fill('1.1')
+  await page.getByRole('button', { name: 'Done' }).click()
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+  await page.reload()
+  await page.getByRole('button', { name: 'Settings', exact: true }).click()
+  await expect(temperature).toHaveValue('1.1')
+})
+
+test('nothing on the page is wider than the phone', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '40' })
+  await ask(page, `Look at ${'averylongword'.repeat(20)}`)
+  expect(await overflowing(page)).toEqual([])
+  await page.getByRole('button', { name: 'Settings', exact: true }).click()
+  expect(await overflowing(page)).toEqual([])
+})

@@ -1,0 +1,127 @@
+// A model that never stops. In: nothing. Out: the files of a small random Llama, whose answers are Markdown without sense.
+
+/** A file as the page gets it, picked or from a server. */
+export interface ModelFile {
+  readonly name: string
+  readonly buffer: Buffer
+}
+
+const SHAPE = { hidden: 256, layers: 6, heads: 4, kvHeads: 2, headDim: 64, intermediate: 768 }
+const SPECIALS = ['<|pad|>', '<|bos|>', '<|end|>', '<|user|>', '<|assistant|>', '<|system|>']
+/** Only these are ever said; in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break. */
+const WORDS = [
+  ...' the a river fox moon bread old small and then over under sang walked slept quietly tomorrow'.split(
+    ' ',
+  ),
+  ...' because nobody seven eleven lantern kettle orchard thunder whisper **bold** *soft* `code`'.split(' '),
+  ...' [link](https://example.com) ~~gone~~ window harbour pepper violin marble feather'.split(' '),
+]
+  .filter((word) => word !== '')
+  .map((word) => `Ġ${word}`)
+  .concat(['.', ',', 'ĊĊ', 'ĊĊ##ĠThe', 'ĊĊ-Ġone', 'ĊĊ>Ġso', 'ĊĊ```ĊcodeĊ```ĊĊ', 'ĊĊ|Ġa|Ġb|Ċ|-|-|Ċ|Ġc|Ġd|ĊĊ'])
+
+/** A safetensors folder of about 11 MB: enough work per token that an answer can be watched and stopped. */
+export function endlessModel(): readonly ModelFile[] {
+  const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
+  const tokens = [...SPECIALS, ...byteAlphabet(), ...WORDS]
+  const config = {
+    ...{ architectures: ['LlamaForCausalLM'], model_type: 'llama', vocab_size: tokens.length },
+    ...{ hidden_size: hidden, num_hidden_layers: layers, intermediate_size: intermediate },
+    ...{ num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: headDim },
+    ...{ max_position_embeddings: 32768, rope_theta: 10000, rms_norm_eps: 1e-5, hidden_act: 'silu' },
+    ...{ tie_word_embeddings: false, bos_token_id: 1, eos_token_id: 2 },
+  }
+  const tokenizer = {
+    version: '1.0',
+    added_tokens: SPECIALS.map((content, id) => ({ id, content, special: true, normalized: false })),
+    pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
+    decoder: { type: 'ByteLevel' },
+    model: { type: 'BPE', vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: [] },
+  }
+  const template =
+    "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}" +
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+  const tokenizerConfig = { bos_token: '<|bos|>', eos_token: '<|end|>', chat_template: template }
+  return [
+    { name: 'config.json', buffer: Buffer.from(JSON.stringify(config)) },
+    { name: 'tokenizer.json', buffer: Buffer.from(JSON.stringify(tokenizer)) },
+    { name: 'tokenizer_config.json', buffer: Buffer.from(JSON.stringify(tokenizerConfig)) },
+    { name: 'model.safetensors', buffer: safetensors(tensors(tokens.length)) },
+  ]
+}
+
+interface Tensor {
+  readonly name: string
+  readonly shape: readonly number[]
+  /** Halves. */
+  readonly data: Uint16Array
+}
+
+function tensors(vocab: number): Tensor[] {
+  const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
+  const random = halves()
+  const matrix = (name: string, n: number, k: number): Tensor => ({
+    name: `model.${name}.weight`,
+    shape: [n, k],
+    data: Uint16Array.from({ length: n * k }, () => random(-5)),
+  })
+  const gain = (name: string): Tensor => ({
+    name: `model.${name}.weight`,
+    shape: [hidden],
+    data: new Uint16Array(hidden).fill(0x3c00),
+  })
+  const layer = (index: number): Tensor[] => {
+    const at = `layers.${index}`
+    return [
+      matrix(`${at}.self_attn.q_proj`, heads * headDim, hidden),
+      matrix(`${at}.self_attn.k_proj`, kvHeads * headDim, hidden),
+      matrix(`${at}.self_attn.v_proj`, kvHeads * headDim, hidden),
+      matrix(`${at}.self_attn.o_proj`, hidden, heads * headDim),
+      matrix(`${at}.mlp.gate_proj`, intermediate, hidden),
+      matrix(`${at}.mlp.up_proj`, intermediate, hidden),
+      matrix(`${at}.mlp.down_proj`, hidden, intermediate),
+      gain(`${at}.input_layernorm`),
+      gain(`${at}.post_attention_layernorm`),
+    ]
+  }
+  // Rows of zeros for everything but words: these are never likely, the end of the turn neither.
+  const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>
+    index < (vocab - WORDS.length) * hidden ? 0 : random(-3),
+  )
+  return [
+    matrix('embed_tokens', vocab, hidden),
+    ...Array.from({ length: layers }, (_, index) => layer(index)).flat(),
+    gain('norm'),
+    { name: 'lm_head.weight', shape: [vocab, hidden], data: output },
+  ]
+}
+
+/** Seeded halves of either sign between 2^exponent and twice that. */
+function halves(): (exponent: number) => number {
+  let state = 7
+  return (exponent) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return ((state >>> 31) << 15) | ((exponent + 15) << 10) | ((state >>> 16) & 0x3ff)
+  }
+}
+
+function safetensors(tensors: readonly Tensor[]): Buffer {
+  let offset = 0
+  const entries = tensors.map(({ name, shape, data }) => {
+    const begin = offset
+    offset += data.byteLength
+    return [name, { dtype: 'F16', shape, data_offsets: [begin, offset] }] as const
+  })
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(entries)))
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64LE(BigInt(header.byteLength))
+  return Buffer.concat([length, header, ...tensors.map(({ data }) => Buffer.from(data.buffer))])
+}
+
+/** The 256 letters that stand for bytes: printable Latin-1 is itself, the rest follows from 256 on. */
+function byteAlphabet(): string[] {
+  const isPrintable = (byte: number) =>
+    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174
+  let next = 256
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : next++))
+}

@@ -1,0 +1,118 @@
+// In: the built chat page and the browsers of this machine. Out: whether each answers, and whether all say the same.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser } from './browser.ts'
+import { collectFacts, type Facts } from './facts.ts'
+import { chromiumEngine, firefoxEngine } from './puppeteer.ts'
+import { type Site, serveSite } from './site.ts'
+import { webkitEngine, webkitSharedEngine } from './webkit.ts'
+
+const SEND = 'button[aria-label=Send]'
+const COMPOSER = 'textarea[aria-label=Message]'
+
+let site: Site
+
+beforeAll(async () => {
+  site = await serveSite()
+})
+
+afterAll(() => site.close())
+
+interface View {
+  readonly canSend: boolean
+  readonly question: string
+  readonly answer: string
+  /** Build and threads, as the page shows them. */
+  readonly figures: string
+  readonly alert: string
+  readonly problems: readonly string[]
+}
+
+function look(browser: Browser): Promise<View> {
+  return browser.evaluate(() => {
+    const text = (selector: string) => document.querySelector(selector)?.textContent?.trim() ?? ''
+    return {
+      canSend: document.querySelector('button[aria-label=Send]:enabled') !== null,
+      question: text('.message.user .body'),
+      answer: text('.message.assistant .body'),
+      figures: text('.stats span:last-child'),
+      alert: text('[role=alert]'),
+      problems: globalThis.halfbyteProblems,
+    }
+  })
+}
+
+async function untilReady(browser: Browser): Promise<View> {
+  const isSettled = ({ canSend, alert, problems }: View) => canSend || alert !== '' || problems.length > 0
+  await expect.poll(async () => isSettled(await look(browser)), { timeout: 90_000, interval: 100 }).toBe(true)
+  const view = await look(browser)
+  expect({ alert: view.alert, problems: view.problems }).toEqual({ alert: '', problems: [] })
+  return view
+}
+
+/** The page with these settings, a model that is loaded and no conversation. */
+async function openChat(browser: Browser, settings: object): Promise<void> {
+  await browser.open(site.empty)
+  await browser.evaluate(async (text: string) => {
+    localStorage.setItem('halfbyte-settings', text)
+    const request = indexedDB.deleteDatabase('halfbyte-chat')
+    await new Promise((resolve, reject) => {
+      request.onsuccess = resolve
+      request.onerror = reject
+    })
+  }, JSON.stringify(settings))
+  await browser.open(site.page)
+  expect((await untilReady(browser)).question).toBe('')
+}
+
+async function say(browser: Browser, text: string): Promise<View> {
+  await browser.type(COMPOSER, text)
+  await browser.click(SEND)
+  await expect.poll(async () => (await look(browser)).question, { timeout: 10_000 }).toBe(text)
+  const view = await untilReady(browser)
+  console.log(`${view.figures}: ${JSON.stringify(view.answer)}`)
+  return view
+}
+
+/** What Chromium, the first, said greedily. */
+let reference: string | undefined
+
+describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])('$name', (engine) => {
+  let browser: Browser
+  let facts: Facts
+
+  beforeAll(async () => {
+    if (engine.lacks !== undefined) return
+    browser = await engine.launch()
+    await browser.open(site.empty)
+    facts = await browser.evaluate(collectFacts)
+    console.log(`${engine.name} (${browser.version}): ${JSON.stringify(facts)}`)
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+  })
+
+  test('has what the library cannot do without', ({ skip }) => {
+    skip(engine.lacks !== undefined, engine.lacks)
+    expect(facts).toMatchObject({ simd: true, isolated: true, nestedModuleWorkers: true })
+  })
+
+  test('answers, in the fastest build that it runs', async ({ skip }) => {
+    skip(engine.lacks !== undefined, engine.lacks)
+    await openChat(browser, { maxTokens: 40, seed: 1 })
+    const { answer, figures } = await say(browser, 'Hello!')
+    expect(answer).not.toBe('')
+    const threads = facts.sharedMemory ? '\\d threads?' : '1 thread'
+    expect(figures).toMatch(new RegExp(`^${threads}, ${facts.relaxedSimd ? 'relaxed' : 'simd128'}$`))
+  })
+
+  test('says greedily what Chromium says, on two threads where memory can be shared', async ({ skip }) => {
+    skip(engine.lacks !== undefined, engine.lacks)
+    await openChat(browser, { temperature: 0, maxTokens: 40, threads: 2 })
+    const { answer, figures } = await say(browser, 'Tell me a story about a fox and a river.')
+    expect(figures).toMatch(facts.sharedMemory ? /^2 threads,/ : /^1 thread,/)
+    expect(answer).not.toBe('')
+    reference ??= answer
+    expect(answer).toBe(reference)
+  })
+})

@@ -1,0 +1,79 @@
+// Greedy text in Chromium. In: the golden model, through the public API in a page. Out: the text of every other machine.
+import { expect, type Page } from '@playwright/test'
+import { BUILDS } from '../conformance/support/builds.ts'
+import {
+  EMBEDDED_OPTIONS,
+  EMBEDDED_PATH,
+  EMBEDDED_TURNS,
+  embeddedReplies,
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import { repositoryFile } from '../conformance/support/node-engine.ts'
+import type { Build, LoadOptions } from '../src/index.ts'
+import { openLibrary, test } from './library-site.ts'
+
+interface Reply {
+  readonly text: string
+  readonly tokens: readonly number[]
+  readonly threads: number
+  readonly build: Build
+}
+
+const complete = (page: Page, url: string, options: LoadOptions): Promise<Reply> =>
+  page.evaluate(
+    async ({ url, options, prompt, decode }) => {
+      const engine = await halfbyte.Engine.load(url, { ...options, cache: 'none' })
+      const { text, tokens } = await engine.complete(prompt, decode).result
+      await engine.dispose()
+      return { text, tokens, threads: engine.threads, build: engine.build }
+    },
+    { url, options, prompt: GOLDEN_PROMPT, decode: GOLDEN_OPTIONS },
+  )
+
+for (const one of GOLDEN_CASES) {
+  test(`${one.name} gives the golden text on both builds, one and two threads`, async ({ page, site }) => {
+    const url = await site.add(await goldenFile(one))
+    await openLibrary(page, site.isolated)
+    expect(await page.evaluate(() => crossOriginIsolated)).toBe(true)
+    for (const { build, threads } of BUILDS) {
+      const reply = await complete(page, url, { build, threads, weights: one.weights })
+      expect(reply).toEqual({ ...goldenReply(one), build, threads })
+    }
+  })
+
+  test(`${one.name} gives the golden text on one thread where no memory is shared`, async ({
+    page,
+    site,
+  }) => {
+    const url = await site.add(await goldenFile(one))
+    await openLibrary(page, site.plain)
+    expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
+    for (const build of ['relaxed', 'simd128'] as const) {
+      const reply = await complete(page, url, { build, threads: 2, weights: one.weights })
+      expect(reply).toEqual({ ...goldenReply(one), build, threads: 1 })
+    }
+  })
+}
+
+test('the embedded model talks as it does everywhere', async ({ page, site }) => {
+  const url = await site.add(repositoryFile(EMBEDDED_PATH))
+  await openLibrary(page, site.isolated)
+  for (const { build, threads } of BUILDS) {
+    const replies = await page.evaluate(
+      async ({ url, build, threads, turns, options }) => {
+        const engine = await halfbyte.Engine.load(url, { build, threads, cache: 'none' })
+        const session = engine.createSession()
+        const texts: string[] = []
+        for (const turn of turns) texts.push(await session.send(turn, options).text())
+        await engine.dispose()
+        return texts
+      },
+      { url, build, threads, turns: EMBEDDED_TURNS, options: EMBEDDED_OPTIONS },
+    )
+    expect(replies).toEqual(embeddedReplies())
+  }
+})

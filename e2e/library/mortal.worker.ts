@@ -1,0 +1,12 @@
+// An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it throws or closes.
+import { serveConnection } from '../../src/engine/connection.ts'
+import { browserHost } from '../../src/engine/host.ts'
+import { loadModel } from '../../src/engine/model.ts'
+import { createService } from '../../src/engine/service.ts'
+
+serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
+
+new BroadcastChannel('mortal').addEventListener('message', ({ data }: MessageEvent<'throw' | 'close'>) => {
+  if (data === 'close') self.close()
+  else throw new Error('thrown on command')
+})

@@ -1,0 +1,4 @@
+// An engine worker as in a private window. In: nothing. Out: the real engine worker, to which storage is refused.
+import '../../workers/engine.worker.ts'
+
+navigator.storage.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'))

@@ -1,0 +1,61 @@
+// A server of model files. In: files, and how fast it may send. Out: their address on this machine, open to every page.
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ModelFile } from './endless-model.ts'
+
+export interface ModelServer {
+  /** Ends with a slash. */
+  readonly address: string
+  /** Paths that were asked for, in order. */
+  readonly requests: string[]
+  /** Bytes that are sent per second from now on; undefined: as many as will go. */
+  bytesPerSecond: number | undefined
+  close(): Promise<void>
+}
+
+const SLICE_MS = 50
+
+export async function serveModels(files: readonly ModelFile[]): Promise<ModelServer> {
+  const requests: string[] = []
+  const server = createServer((request, response) => {
+    const path = request.url ?? '/'
+    requests.push(path)
+    const file = files.find(({ name }) => path === `/${name}`)
+    response.setHeader('Access-Control-Allow-Origin', '*')
+    if (file === undefined) {
+      response.writeHead(404).end()
+      return
+    }
+    response.writeHead(200, { 'Content-Length': file.buffer.byteLength })
+    void send(response, file.buffer, self)
+  })
+  const self: ModelServer = {
+    address: '',
+    requests,
+    bytesPerSecond: undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return Object.assign(self, { address: `http://127.0.0.1:${port}/` })
+}
+
+async function send(
+  response: ServerResponse,
+  bytes: Buffer,
+  pace: { readonly bytesPerSecond: number | undefined },
+) {
+  let sent = 0
+  while (sent < bytes.byteLength && !response.destroyed) {
+    const rate = pace.bytesPerSecond
+    const end = rate === undefined ? bytes.byteLength : sent + Math.ceil((rate * SLICE_MS) / 1000)
+    response.write(bytes.subarray(sent, end))
+    sent = end
+    await new Promise((resolve) => setTimeout(resolve, SLICE_MS))
+  }
+  response.end()
+}

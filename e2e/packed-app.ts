@@ -1,0 +1,39 @@
+// Packed app. In: the built package. Out: a folder with the tarball of it unpacked in node_modules, as npm would install it.
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+export interface PackedApp {
+  readonly folder: string
+  /** The unpacked package. */
+  readonly installed: string
+  remove(): Promise<void>
+}
+
+/** Dependencies are links to the repository's own, and so are `tools`: nothing is fetched. */
+export async function packedApp(tools: readonly string[] = []): Promise<PackedApp> {
+  if (!existsSync(join(ROOT, 'dist/index.js'))) throw new Error('there is no dist; run npm run build first')
+  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-app-'))
+  const installed = join(folder, 'node_modules/halfbyte')
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  await mkdir(join(folder, 'node_modules'))
+  const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    shell: process.platform === 'win32',
+  })
+  const [{ filename }] = JSON.parse(packed.toString()) as [{ filename: string }]
+  execFileSync('tar', ['-xzf', filename], { cwd: folder })
+  await rename(join(folder, 'package'), installed)
+  for (const name of [...Object.keys(dependencies), ...tools]) {
+    const link = join(folder, 'node_modules', name)
+    await mkdir(dirname(link), { recursive: true })
+    await symlink(join(ROOT, 'node_modules', name), link, 'dir')
+  }
+  return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
+}

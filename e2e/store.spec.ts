@@ -1,0 +1,231 @@
+// Storage in Chromium. In: a model server and the origin's private files. Out: what is kept, what is never half-kept.
+import { expect, type Page } from '@playwright/test'
+import {
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import type { LoadProgress } from '../src/index.ts'
+import { type FileServer, serveFiles } from '../src/store/test/file-server.ts'
+import { test as base, openLibrary } from './library-site.ts'
+
+const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
+const TEXT = goldenReply(GOLDEN).text
+
+const test = base.extend<{ server: FileServer }>({
+  async server({ browserName: _ }, use) {
+    const file = await goldenFile(GOLDEN)
+    const server = await serveFiles({ 'golden.gguf': await file.bytes() })
+    await use(server)
+    await server.close()
+  },
+})
+
+interface Loaded {
+  readonly text?: string
+  readonly code?: string
+  readonly message?: string
+  readonly downloads: readonly Extract<LoadProgress, { phase: 'download' }>[]
+}
+
+/** Loads and generates in the page; errors come back by their code. */
+const load = (
+  page: Page,
+  url: string,
+  cache: 'opfs' | 'none' = 'opfs',
+  worker: string | undefined = undefined,
+): Promise<Loaded> =>
+  page.evaluate(
+    async ({ url, cache, worker, prompt, options }) => {
+      const downloads: Loaded['downloads'][number][] = []
+      const onProgress = (event: LoadProgress) => {
+        if (event.phase === 'download') downloads.push(event)
+      }
+      try {
+        const assets = { worker }
+        await using engine = await halfbyte.Engine.load(url, { cache, threads: 1, assets, onProgress })
+        return { text: await engine.complete(prompt, options).text(), downloads }
+      } catch (error) {
+        const code = halfbyte.isHalfbyteError(error) ? error.code : 'untyped'
+        return { code, message: String(error), downloads }
+      }
+    },
+    { url, cache, worker, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
+  )
+
+const stored = (page: Page, url: string) => page.evaluate((url) => halfbyte.storedBytes(url), url)
+
+/** Names and sizes of the stored files, as the browser has them. */
+const files = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    const found: [string, number][] = []
+    for await (const [name, handle] of folder.entries()) {
+      found.push([name, (await (handle as FileSystemFileHandle).getFile()).size])
+    }
+    return found
+  })
+
+test('the second load comes from storage, also after a reload, until it is removed', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  expect(await stored(page, url)).toBe(0)
+  const first = await load(page, url)
+  const size = server.files.get('golden.gguf')?.byteLength
+  expect(first.text).toBe(TEXT)
+  expect(first.downloads.at(-1)).toEqual({ phase: 'download', loaded: size, total: size, cached: false })
+  expect(await stored(page, url)).toBe(size)
+
+  await page.reload()
+  await openLibrary(page, site.isolated)
+  server.files.delete('golden.gguf')
+  const second = await load(page, url)
+  expect(second).toEqual({
+    text: TEXT,
+    downloads: [{ phase: 'download', loaded: size, total: size, cached: true }],
+  })
+  expect(server.requests).toEqual(['GET /golden.gguf'])
+
+  await page.evaluate((url) => halfbyte.unstore(url), url)
+  expect(await stored(page, url)).toBe(0)
+  expect(await files(page)).toEqual([])
+  expect((await load(page, url)).code).toBe('network')
+})
+
+test('a download that breaks off leaves nothing behind and can be tried again', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  Object.assign(server.behaviour, { cutAfter: 50_000, cuts: 1 })
+  expect(await load(page, url)).toMatchObject({
+    code: 'network',
+    message: expect.stringContaining('broke off'),
+  })
+  expect(await files(page)).toEqual([])
+  expect((await load(page, url)).text).toBe(TEXT)
+})
+
+test('a page that is closed in the middle of a download does not leave half a model', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  server.behaviour.stalls = true
+  await page.evaluate((url) => {
+    void halfbyte.Engine.load(url).catch(() => undefined)
+  }, url)
+  await expect.poll(() => server.requests.length).toBe(1)
+  await expect.poll(async () => (await files(page)).length).toBeGreaterThan(0)
+  await page.reload()
+  await openLibrary(page, site.isolated)
+  expect(await stored(page, url)).toBe(0)
+  server.behaviour = {}
+  const again = await load(page, url)
+  expect(again.text).toBe(TEXT)
+  expect(again.downloads.at(-1)?.cached).toBe(false)
+})
+
+test('a stored file that lost its end, or its manifest, is fetched again', async ({ page, site, server }) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  for (const ending of ['.bin', '.json']) {
+    await load(page, url)
+    await page.evaluate(async (ending) => {
+      const root = await navigator.storage.getDirectory()
+      const folder = await root.getDirectoryHandle('halfbyte-models')
+      for await (const [name, handle] of folder.entries()) {
+        if (!name.endsWith(ending)) continue
+        const stream = await (handle as FileSystemFileHandle).createWritable({ keepExistingData: true })
+        await stream.truncate(100)
+        await stream.close()
+      }
+    }, ending)
+    const again = await load(page, url)
+    expect(again.text).toBe(TEXT)
+    expect(again.downloads.at(-1)?.cached).toBe(false)
+  }
+})
+
+test('where storage is refused the model runs from memory', async ({ page, site, server }) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  for (let visit = 0; visit < 2; visit++) {
+    const { text, downloads } = await load(page, url, 'opfs', await page.evaluate(() => workers.private))
+    expect(text).toBe(TEXT)
+    expect(downloads.at(-1)?.cached).toBe(false)
+  }
+  expect(await stored(page, url)).toBe(0)
+})
+
+test('a model larger than the quota is refused and runs without storing', async ({ page, site, server }) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  const session = await page.context().newCDPSession(page)
+  const quota = (quotaSize: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
+  await quota(100_000)
+  const refused = await load(page, url)
+  expect(refused).toMatchObject({
+    code: 'storage-full',
+    message: expect.stringMatching(/needs \d{6} bytes of storage but/),
+  })
+  // A server that keeps the length to itself is found out by the browser, in the middle.
+  server.behaviour.length = false
+  expect((await load(page, url)).code).toBe('storage-full')
+  expect(await stored(page, url)).toBe(0)
+  server.behaviour = {}
+  expect((await load(page, url, 'none')).text).toBe(TEXT)
+  await quota(1e9)
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(await stored(page, url)).toBeGreaterThan(100_000)
+})
+
+test('what is not stored is read by ranges where the server lets this page see them, else as a whole', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}golden.gguf`
+  await openLibrary(page, site.isolated)
+  const range = 'GET /golden.gguf bytes=0-4194303'
+  Object.assign(server.behaviour, { exposes: true, etag: '"1"' })
+  expect((await load(page, url, 'none')).text).toBe(TEXT)
+  expect(server.requests.splice(0)).toEqual([range])
+  server.behaviour = {}
+  expect((await load(page, url, 'none')).text).toBe(TEXT)
+  expect(server.requests.splice(0)).toEqual([range, 'GET /golden.gguf'])
+  expect(await stored(page, url)).toBe(0)
+})
+
+test('a body that was compressed on the way, which other origins cannot see, is whole', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}golden.gguf`
+  server.behaviour.gzip = true
+  await openLibrary(page, site.isolated)
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(await stored(page, url)).toBe(server.files.get('golden.gguf')?.byteLength)
+})
+
+test('two tabs that load the same model at once both get it', async ({ page, site, server, context }) => {
+  const url = `${server.address}golden.gguf`
+  const other = await context.newPage()
+  await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
+  const loaded = await Promise.all([load(page, url), load(other, url)])
+  for (const { text } of loaded) expect(text).toBe(TEXT)
+  expect((await load(other, url)).downloads.at(-1)?.cached).toBe(true)
+})

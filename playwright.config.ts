@@ -1,0 +1,39 @@
+// In: e2e/*.spec.ts and the built page in build/demo. Out: the tests' runs in Chromium, as a phone and as a desktop.
+import { defineConfig } from '@playwright/test'
+import { chromiumOptions } from './e2e/chromium.ts'
+
+const port = Number(process.env.HALFBYTE_PORT ?? 4173)
+
+const serve = (at: number, isolation: 'on' | 'off') => ({
+  command: `npx vite preview --config demo/vite.config.ts --host 127.0.0.1 --port ${at} --strictPort`,
+  url: `http://127.0.0.1:${at}/`,
+  env: { HALFBYTE_ISOLATION: isolation },
+  reuseExistingServer: false,
+  timeout: 60_000,
+})
+
+export default defineConfig({
+  testDir: 'e2e',
+  outputDir: 'build/test-results',
+  timeout: 120_000,
+  workers: 1,
+  forbidOnly: process.env.CI !== undefined,
+  reporter: [['list']],
+  // The second server sends no COOP and COEP: specs reach it as port + 1.
+  webServer: [serve(port, 'on'), serve(port + 1, 'off')],
+  use: {
+    baseURL: `http://127.0.0.1:${port}/`,
+    trace: 'retain-on-failure',
+    // What a worker keeps would hide what the server says; the offline specs allow it.
+    serviceWorkers: 'block',
+    launchOptions: chromiumOptions(),
+  },
+  projects: [
+    {
+      name: 'phone',
+      use: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+      testIgnore: '**/*.desktop.spec.ts',
+    },
+    { name: 'desktop', use: { viewport: { width: 1280, height: 800 } }, testMatch: '**/*.desktop.spec.ts' },
+  ],
+})

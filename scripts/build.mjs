@@ -1,0 +1,71 @@
+// In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and build/demo (the chat page).
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { requirePinnedNode, root } from './pinned-node.mjs'
+
+requirePinnedNode()
+
+const bin = (name) => join(root, 'node_modules/.bin', name)
+
+const step = (name, command, args) => {
+  const start = performance.now()
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  if (status !== 0) {
+    console.error(`build: ${name} failed`)
+    process.exit(status ?? 1)
+  }
+  console.log(`build: ${name} ${((performance.now() - start) / 1000).toFixed(1)} s`)
+}
+
+/** Empties dist of everything but the wasm modules, which are built incrementally. */
+const cleanLibrary = () => {
+  const dist = join(root, 'dist')
+  for (const name of existsSync(dist) ? readdirSync(dist) : []) {
+    if (name !== 'wasm') rmSync(join(dist, name), { recursive: true })
+  }
+}
+
+/** The packs with their cards: licence and credits go where the weights go. */
+const copyModels = () => {
+  const models = join(root, 'demo/models')
+  const names = existsSync(models) ? readdirSync(models) : []
+  for (const name of names.filter((name) => /\.(hbm|md)$/.test(name))) {
+    cpSync(join(models, name), join(root, 'dist/models', name))
+  }
+}
+
+/** tsc leaves .ts in the declarations' imports, where not every resolver looks for .d.ts files. */
+const finishTypes = () => {
+  const dist = join(root, 'dist')
+  for (const name of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'))) {
+    const path = join(dist, name)
+    const text = readFileSync(path, 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'")
+    // Engines and sessions are AsyncDisposable, which is newer than most projects' `lib`.
+    const head = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : ''
+    writeFileSync(path, head + text)
+  }
+}
+
+/** npm marks bins executable when it installs them; this one is also run in place. */
+const finishCommand = () => {
+  const path = join(root, 'dist/cli.js')
+  const text = readFileSync(path, 'utf8')
+  if (!text.startsWith('#!')) writeFileSync(path, `#!/usr/bin/env node\n${text}`)
+  chmodSync(path, 0o755)
+}
+
+const asked = process.argv.slice(2)
+const wants = (part) => asked.length === 0 || asked.includes(part)
+
+step('wasm', process.execPath, ['wasm/build.mjs'])
+if (wants('library')) {
+  cleanLibrary()
+  step('library', bin('vite'), ['build', '--logLevel', 'warn'])
+  step('types', bin('tsc'), ['-p', 'tsconfig.build.json'])
+  finishTypes()
+  copyModels()
+  finishCommand()
+}
+if (wants('demo'))
+  step('demo', bin('vite'), ['build', '--config', 'demo/vite.config.ts', '--logLevel', 'warn'])

@@ -1,0 +1,6 @@
+// In: machine-code.mjs. Out: its types, for the tests.
+export interface PrintedFunction {
+  readonly name: string
+}
+export function printArguments(module: string): string[]
+export function readCode(text: string): PrintedFunction[]

@@ -1,0 +1,47 @@
+// In: `new URL('<relative path>', import.meta.url)` in the library's source. Out: the same expression with the path of
+// that file in the built package, so that the package's own users' bundlers still recognise it.
+//
+// A worker (.ts) becomes an entry of its own in workers/, a wasm module is expected in wasm/, and any other file is
+// copied to assets/. Vite's own handling would inline wasm as data URLs or wrap the URL twice, which bundlers then miss.
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, posix, resolve } from 'node:path'
+
+const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
+const MARK = '__PACKAGE_ROOT__/'
+
+/** The Vite plugin; only for the library build. */
+export const packageUrls = () => ({
+  name: 'halfbyte:package-urls',
+  enforce: 'pre',
+  transform(code, id) {
+    const file = id.split('?')[0]
+    if (!code.includes('import.meta.url') || file.includes('node_modules')) return undefined
+    const output = code.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
+      const target = resolve(dirname(file), path)
+      const name = basename(target)
+      if (name.endsWith('.wasm')) return mark(`wasm/${name}`)
+      if (!existsSync(target)) return whole
+      if (/\.[cm]?ts$/.test(name)) {
+        const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`
+        this.emitFile({ type: 'chunk', id: target, fileName })
+        return mark(fileName)
+      }
+      this.emitFile({ type: 'asset', fileName: `assets/${name}`, source: readFileSync(target) })
+      return mark(`assets/${name}`)
+    })
+    return output === code ? undefined : { code: output, map: null }
+  },
+  renderChunk(code, chunk) {
+    if (!code.includes(MARK)) return undefined
+    const from = posix.dirname(chunk.fileName)
+    // The users' bundlers are to see what this one had to leave alone.
+    const visible = code.replaceAll(new RegExp(`/\\* @vite-ignore \\*/\\s*(?=['"]${MARK})`, 'g'), '')
+    const output = visible.replaceAll(new RegExp(`${MARK}([\\w./-]+)`, 'g'), (_whole, path) => {
+      const relative = posix.relative(from, path)
+      return relative.startsWith('.') ? relative : `./${relative}`
+    })
+    return { code: output, map: null }
+  },
+})
+
+const mark = (path) => `new URL(/* @vite-ignore */ '${MARK}${path}', import.meta.url)`

@@ -1,0 +1,120 @@
+// The npm package. In: dist, packed and installed in an empty app. Out: whether programs, types and files arrive whole.
+import { execFile } from 'node:child_process'
+import { access, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const TSC = join(ROOT, 'node_modules/.bin/tsc')
+
+let app: PackedApp
+let files: string[]
+let manifest: Record<string, unknown> & { exports: Record<string, string | Record<string, string>> }
+
+beforeAll(async () => {
+  app = await packedApp()
+  const found = await readdir(app.installed, { recursive: true, withFileTypes: true })
+  files = found
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(app.installed.length + 1)
+        .replaceAll('\\', '/'),
+    )
+  manifest = JSON.parse(await readFile(join(app.installed, 'package.json'), 'utf8'))
+})
+
+afterAll(() => app?.remove())
+
+test('the package holds what it needs and nothing else', () => {
+  const outside = files.filter((name) => !name.startsWith('dist/')).sort()
+  expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+  expect(files).toContain('dist/cli.js')
+  expect(files).toContain('dist/compute-worker.js')
+  expect(files).toContain('dist/workers/engine.worker.js')
+  expect(files).toContain('dist/workers/compute.worker.js')
+  expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(4)
+  expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+})
+
+test('the embedded model comes with its licence and credits', async () => {
+  expect(files).toContain('dist/models/halfbyte-tiny.hbm')
+  expect(files).toContain('dist/models/CREDITS.md')
+  expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)
+})
+
+test('everything the manifest names is there, types come first, and files with effects are listed', async () => {
+  for (const [name, target] of Object.entries(manifest.exports)) {
+    if (typeof target !== 'string') expect(Object.keys(target)[0]).toBe('types')
+    for (const path of typeof target === 'string' ? [target] : Object.values(target)) {
+      if (name.includes('*')) await access(join(app.installed, path.replace('*', '')))
+      else await access(join(app.installed, path))
+    }
+  }
+  const { halfbyte } = manifest['bin'] as { halfbyte: string }
+  expect(await readFile(join(app.installed, halfbyte), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+  const effects = manifest['sideEffects'] as string[]
+  expect(effects).toEqual(expect.arrayContaining(['./dist/workers/*.js', './dist/cli.js']))
+})
+
+test('no file names a place on the machine that built it', async () => {
+  for (const name of files) {
+    const text = (await readFile(join(app.installed, name))).toString('latin1')
+    expect(text.includes(ROOT), name).toBe(false)
+  }
+})
+
+test('the installed command generates on two threads', async () => {
+  const command = join(app.installed, 'dist/cli.js')
+  const asked = [
+    'generate',
+    'embedded',
+    '--prompt',
+    'Hello',
+    '--temperature',
+    '0',
+    '--max-tokens',
+    '8',
+    '--json',
+  ]
+  const [one, two] = await Promise.all(
+    ['1', '2'].map(async (threads) =>
+      JSON.parse((await run(process.execPath, [command, ...asked, '--threads', threads])).stdout),
+    ),
+  )
+  expect(one.tokens.length).toBeGreaterThan(0)
+  expect(two.tokens).toEqual(one.tokens)
+})
+
+const CONSUMER = `
+import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFAULTS, type Session } from 'halfbyte'
+
+export async function run(signal: AbortSignal): Promise<string> {
+  const onProgress = (event: LoadProgress) => {
+    if (event.phase === 'download') console.log(event.loaded, event.cached)
+  }
+  await using engine = await Engine.load({ repo: 'someone/model' }, { signal, onProgress, threads: 'auto' })
+  const session: Session = engine.createSession({ system: 'Be brief.' })
+  const reply = session.send('Hello', { temperature: 0, maxTokens: SAMPLER_DEFAULTS.topK })
+  for await (const { text } of reply) console.log(text)
+  const { usage } = await reply.result
+  if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
+  return engine.complete('x').text().catch((error: unknown) => (isHalfbyteError(error) ? error.code : ''))
+}
+// @ts-expect-error there is no such option
+void Engine.load('x', { colour: 1 })
+`
+
+test.each([
+  ['bundler', 'esnext'],
+  ['nodenext', 'nodenext'],
+])('a strict consumer compiles with %s resolution', async (moduleResolution, module) => {
+  await writeFile(join(app.folder, 'consumer.mts'), CONSUMER)
+  const flags = `--ignoreConfig --noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --target es2022 --lib es2022,dom,dom.iterable,dom.asynciterable --moduleResolution ${moduleResolution} --module ${module}`
+  const compiled = run(TSC, [...flags.split(' '), '--types', '', 'consumer.mts'], { cwd: app.folder })
+  await expect(compiled.catch(({ stdout }) => stdout)).resolves.toMatchObject({ stdout: '' })
+})

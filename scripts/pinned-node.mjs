@@ -1,0 +1,39 @@
+// In: whatever Node started this script (20 or newer). Out: the same script under the Node that package.json pins.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const pinned = join(root, 'node_modules/node/bin', process.platform === 'win32' ? 'node.exe' : 'node')
+const isNew = (version) => Number(version.replace(/^v/, '').split('.')[0]) >= 22
+
+const versionOf = (path) => {
+  try {
+    return existsSync(path) ? execFileSync(path, ['--version'], { encoding: 'utf8' }).trim() : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Starts the running script again under the pinned Node when this one is older than 22; then never returns. */
+export const requirePinnedNode = () => {
+  process.env.PATH = `${join(root, 'node_modules/.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH}`
+  if (isNew(process.version)) return
+  if (versionOf(pinned) === undefined) {
+    // npm may be set to run no install scripts, and the node package unpacks its binary in one.
+    console.log('setup: unpacking the pinned Node')
+    spawnSync('npm', ['rebuild', 'node'], { cwd: root, stdio: 'inherit' })
+  }
+  const version = versionOf(pinned)
+  if (version === undefined || !isNew(version)) {
+    console.error(
+      `this project needs Node 22 or newer and runs under ${process.version}; ` +
+        'run "npm rebuild node --ignore-scripts=false" or install a newer Node',
+    )
+    process.exit(1)
+  }
+  process.env.PATH = `${dirname(pinned)}:${process.env.PATH}`
+  const { status } = spawnSync(pinned, process.argv.slice(1), { stdio: 'inherit' })
+  process.exit(status ?? 1)
+}

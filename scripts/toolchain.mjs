@@ -1,0 +1,74 @@
+// In: the machine's PATH and environment. Out: the emcc and the wasm-ld to use, or an error that says what to install.
+import { execFileSync } from 'node:child_process'
+import { existsSync, realpathSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+
+export const MINIMUM_EMSCRIPTEN = '3.1.60'
+
+/** What to do on a machine where nothing can be installed for the user. */
+export const EMSCRIPTEN_ADVICE = `install Emscripten ${MINIMUM_EMSCRIPTEN} or newer and put emcc on PATH:
+  Debian:     run "npm run setup" as root or with sudo (Debian 12 and 13)
+  macOS:      brew install emscripten
+  elsewhere:  git clone https://github.com/emscripten-core/emsdk && cd emsdk && ./emsdk install latest && ./emsdk activate latest && source ./emsdk_env.sh`
+
+/** The path of a program on PATH, or undefined. */
+export const which = (name) => {
+  const folders = (process.env.PATH ?? '').split(delimiter).concat('/usr/bin', '/usr/local/bin')
+  const folder = folders.find((dir) => dir !== '' && existsSync(join(dir, name)))
+  return folder === undefined ? undefined : join(folder, name)
+}
+
+/** Numeric comparison of dotted versions: negative when a is older than b. */
+export const compareVersions = (a, b) => {
+  const [x, y] = [a, b].map((version) => version.split('.').map((part) => Number.parseInt(part, 10) || 0))
+  for (let i = 0; i < Math.max(x.length, y.length); i++) {
+    const difference = (x[i] ?? 0) - (y[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** The Emscripten version of an emcc, or undefined when it does not run. */
+export const emscriptenVersion = (emcc) => {
+  try {
+    const line = execFileSync(emcc, ['--version'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, EM_NODE_JS: process.execPath },
+    })
+    return line.match(/\b(\d+\.\d+\.\d+)\b/)?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+/** The linker of the LLVM that emcc compiles with: object files are only understood by their own LLVM's linker. */
+const wasmLdBeside = (emcc) => {
+  const home = dirname(realpathSync(emcc))
+  const beside = [
+    join(home, '../bin/wasm-ld'), // emsdk: upstream/emscripten/emcc and upstream/bin/wasm-ld
+    join(home, 'llvm/bin/wasm-ld'), // Homebrew: libexec/emcc.py and libexec/llvm/bin/wasm-ld
+    join(home, '../libexec/llvm/bin/wasm-ld'),
+  ]
+  if (process.env.EMSDK) beside.unshift(join(process.env.EMSDK, 'upstream/bin/wasm-ld'))
+  return beside.find((path) => existsSync(path)) ?? which('wasm-ld-19') ?? which('wasm-ld')
+}
+
+/** The compiler and linker, or undefined when one of them is missing or too old. */
+export const locateToolchain = () => {
+  const emcc = process.env.EMSDK ? join(process.env.EMSDK, 'upstream/emscripten/emcc') : which('emcc')
+  if (emcc === undefined || !existsSync(emcc)) return undefined
+  const version = emscriptenVersion(emcc)
+  if (version === undefined || compareVersions(version, MINIMUM_EMSCRIPTEN) < 0) return undefined
+  const wasmLd = wasmLdBeside(emcc)
+  return wasmLd === undefined ? undefined : { emcc, wasmLd, version }
+}
+
+/** As locateToolchain, but throws an error with the advice. */
+export const findToolchain = () => {
+  const found = locateToolchain()
+  if (found === undefined) {
+    throw new Error(`no usable Emscripten was found; ${EMSCRIPTEN_ADVICE}`)
+  }
+  return found
+}

@@ -1,0 +1,139 @@
+// The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
+import { HalfbyteError } from '../base/errors.ts'
+import { EngineClient } from '../engine/client.ts'
+import { type Connection, startEngineWorker } from '../engine/connection.ts'
+import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
+import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
+import { asyncDispose } from './dispose.ts'
+import { LiveGeneration } from './generation.ts'
+import { ChatSession } from './session.ts'
+import { absolute, resolveSource } from './source.ts'
+import type { GenerateOptions, Generation, LoadOptions, ModelSource, Session, Support } from './types.ts'
+
+/** One model, loaded, in a worker of its own. Engines share nothing. */
+export class Engine implements AsyncDisposable {
+  readonly model: ModelInfo
+  /** Threads that compute. */
+  readonly threads: number
+  /** Kernels in use: `relaxed` needs relaxed SIMD, `simd128` runs everywhere. */
+  readonly build: Build
+  readonly #client: EngineClient
+  #sessions = 0
+
+  private constructor(client: EngineClient, info: EngineInfo) {
+    this.#client = client
+    this.model = info.model
+    this.threads = info.threads
+    this.build = info.build
+  }
+
+  /** What this page can run. Loads nothing. */
+  static async support(): Promise<Support> {
+    const features = detectFeatures(globalThis)
+    return {
+      supported: features.simd,
+      build: features.simd ? chooseBuild(features) : undefined,
+      sharedMemory: features.sharedMemory,
+      cores: globalThis.navigator?.hardwareConcurrency ?? 1,
+    }
+  }
+
+  /**
+   * Starts a worker and loads a model in it. Throws a HalfbyteError: `network`, `storage-full`, `format`,
+   * `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`; or the signal's reason. The worker is
+   * gone then, and loading again is safe.
+   */
+  static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+    options.signal?.throwIfAborted()
+    return Engine.open(startEngineWorker(options.assets?.worker), source, options)
+  }
+
+  /**
+   * The same over a service that runs elsewhere: in this thread, for the command line and tests.
+   * @internal
+   */
+  static async open(connection: Connection, source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+    const client = new EngineClient(connection)
+    try {
+      return new Engine(client, await client.load(loadRequest(source, options), options))
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  /** A conversation. `system` comes before its messages in every turn. Costs nothing until something is sent. */
+  createSession(
+    options: { system?: string | undefined; messages?: readonly Message[] | undefined } = {},
+  ): Session {
+    return new ChatSession(this.#client, () => ++this.#sessions, options)
+  }
+
+  /** Continues bare text, without the model's chat template; keeps no state. */
+  complete(prompt: string, options: GenerateOptions = {}): Generation {
+    const { signal, ...decode } = options
+    return new LiveGeneration(signal, async (sink) =>
+      this.#client.generate({ prompt: { type: 'text', text: prompt }, options: decode }, sink),
+    )
+  }
+
+  /** Tokens of bare text, or of a conversation in the model's template with the opening of a reply. */
+  countTokens(input: string | readonly Message[]): Promise<number> {
+    const prompt: Prompt =
+      typeof input === 'string'
+        ? { type: 'text', text: input }
+        : { type: 'messages', messages: input.map(({ role, content }) => ({ role, content })) }
+    return this.#client.call((service) => service.countTokens(prompt))
+  }
+
+  /** Bytes of linear memory, by what they are for. */
+  memory(): Promise<MemoryUse> {
+    return this.#client.call((service) => service.memory())
+  }
+
+  /** Ends the worker. Everything pending rejects with `disposed`, as does whatever is asked later. */
+  dispose(): Promise<void> {
+    return this.#client.dispose()
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
+  const {
+    threads = 'auto',
+    contextLength,
+    weights = 'auto',
+    cache = 'opfs',
+    build = 'auto',
+    assets = {},
+  } = options
+  if (threads !== 'auto') checkCount('threads', threads)
+  if (contextLength !== undefined) checkCount('contextLength', contextLength)
+  const base = globalThis.location?.href
+  const place = (address: string | URL | undefined) =>
+    address === undefined ? undefined : absolute(address, base)
+  return {
+    source: resolveSource(source, base),
+    threads,
+    contextLength,
+    weights,
+    cache,
+    build,
+    assets: { wasm: place(assets.wasm), compute: place(assets.compute) },
+  }
+}
+
+function checkCount(name: string, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 1) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${name} is ${value} but must be a whole number from 1; change it or leave it out`,
+    {
+      name,
+      value: String(value),
+    },
+  )
+}

@@ -1,0 +1,171 @@
+// Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
+import { HalfbyteError } from '../base/errors.ts'
+import type { EngineClient } from '../engine/client.ts'
+import type { Message } from '../engine/protocol.ts'
+import { asyncDispose } from './dispose.ts'
+import { LiveGeneration } from './generation.ts'
+import type { GenerateOptions, Generation, GenerationResult, Session } from './types.ts'
+
+/** The conversation, its system text, and what a new session starts from. */
+export interface SessionSeed {
+  readonly system?: string | undefined
+  readonly messages?: readonly Message[] | undefined
+  readonly contextUsed?: number | undefined
+}
+
+export class ChatSession implements Session {
+  readonly #client: EngineClient
+  readonly #newId: () => number
+  readonly #id: number
+  readonly #system: string | undefined
+  #messages: readonly Message[]
+  #contextUsed: number
+  /** Resolves when every generation so far has settled. */
+  #turn: Promise<void> = Promise.resolve()
+  readonly #running = new Set<Generation>()
+  #isDisposed = false
+
+  constructor(client: EngineClient, newId: () => number, seed: SessionSeed = {}) {
+    this.#client = client
+    this.#newId = newId
+    this.#id = newId()
+    this.#system = seed.system
+    this.#messages = (seed.messages ?? []).map(plainMessage)
+    this.#contextUsed = seed.contextUsed ?? 0
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  get contextUsed(): number {
+    return this.#contextUsed
+  }
+
+  send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
+    const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
+    return this.#answer((messages) => [...messages, ...said.map(plainMessage)], options)
+  }
+
+  edit(index: number, content: string, options: GenerateOptions = {}): Generation {
+    return this.#answer((messages) => {
+      const old = messages[index]
+      if (old === undefined) {
+        throw new HalfbyteError(
+          'unsupported',
+          `message ${index} cannot be edited: there are ${messages.length}; give an index from 0 to ${messages.length - 1}`,
+          { index, messages: messages.length },
+        )
+      }
+      return [...messages.slice(0, index), { role: old.role, content }]
+    }, options)
+  }
+
+  regenerate(options: GenerateOptions = {}): Generation {
+    return this.#answer((messages) => {
+      const last = messages.findLastIndex(({ role }) => role !== 'assistant')
+      return messages.slice(0, last + 1)
+    }, options)
+  }
+
+  setMessages(messages: readonly Message[]): void {
+    if (this.#running.size > 0) {
+      throw new HalfbyteError(
+        'unsupported',
+        'messages cannot be replaced while a generation runs; cancel it and await its result first',
+      )
+    }
+    this.#messages = messages.map(plainMessage)
+  }
+
+  async fork(): Promise<Session> {
+    await this.#client.call(() => this.#turn)
+    this.#check()
+    const copy = new ChatSession(this.#client, this.#newId, {
+      system: this.#system,
+      messages: this.#messages,
+      contextUsed: this.#contextUsed,
+    })
+    await this.#client.call((service) => service.fork(this.#id, copy.#id))
+    return copy
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    for (const generation of this.#running) generation.cancel()
+    try {
+      await this.#client.call((service) => service.close(this.#id))
+    } catch (error) {
+      // An engine that is gone holds no state.
+      if (!this.#client.isOver) throw error
+    }
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+
+  /** Runs `change` on the messages when the turn comes, then lets the model go on from there. */
+  #answer(
+    change: (messages: readonly Message[]) => readonly Message[],
+    options: GenerateOptions,
+  ): Generation {
+    const { signal, ...decode } = options
+    const turn = this.#turn
+    let before: readonly Message[] | undefined
+    const generation = new LiveGeneration(
+      signal,
+      async (sink, isWanted) => {
+        // Asked through the client, the wait ends with the engine when that dies.
+        await this.#client.call(() => turn)
+        if (!isWanted()) return undefined
+        this.#check()
+        const messages = change(this.#messages)
+        if (messages.length === 0 || messages.at(-1)?.role === 'assistant') {
+          throw new HalfbyteError(
+            'unsupported',
+            'there is nothing to answer; end the messages with one of the user',
+          )
+        }
+        before = this.#messages
+        this.#messages = messages
+        const prompt = { type: 'messages', messages: this.#withSystem(messages) } as const
+        return this.#client.generate(
+          { session: this.#id, prompt, options: decode },
+          {
+            ...sink,
+            end: (outcome, contextUsed) => {
+              this.#contextUsed = contextUsed
+              sink.end(outcome, contextUsed)
+            },
+          },
+        )
+      },
+      (result) => {
+        this.#running.delete(generation)
+        if (before !== undefined)
+          this.#messages = result === undefined ? before : withReply(this.#messages, result)
+      },
+    )
+    this.#running.add(generation)
+    this.#turn = generation.settled
+    return generation
+  }
+
+  #withSystem(messages: readonly Message[]): readonly Message[] {
+    return this.#system === undefined ? messages : [{ role: 'system', content: this.#system }, ...messages]
+  }
+
+  #check(): void {
+    if (this.#isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
+  }
+}
+
+const withReply = (messages: readonly Message[], { text }: GenerationResult): readonly Message[] => [
+  ...messages,
+  { role: 'assistant', content: text },
+]
+
+/** Only what crosses to the worker, and nothing the caller may change later. */
+const plainMessage = ({ role, content }: Message): Message => ({ role, content })

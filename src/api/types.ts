@@ -1,0 +1,112 @@
+// Public types. In: nothing. Out: the records and interfaces that a caller of Halfbyte sees.
+import type {
+  DecodeOptions,
+  LoadProgress,
+  Message,
+  Outcome,
+  TextChunk,
+  WeightPolicy,
+} from '../engine/protocol.ts'
+import type { Build } from '../runtime/features.ts'
+
+/**
+ * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the
+ * person picked, or a repository of the Hugging Face hub (`file` absent: its folder of safetensors; `revision`
+ * defaults to `main`).
+ */
+export type ModelSource =
+  | string
+  | URL
+  | File
+  | readonly File[]
+  | { readonly repo: string; readonly file?: string; readonly revision?: string }
+
+export interface LoadOptions {
+  /** Aborting rejects the load with the signal's reason and ends its worker. */
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((event: LoadProgress) => void) | undefined
+  /** Threads that compute. Default `auto`: measured; always 1 where memory cannot be shared. */
+  readonly threads?: number | 'auto' | undefined
+  /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */
+  readonly contextLength?: number | undefined
+  /** Precision of the weights. Default `auto`: the file's own. */
+  readonly weights?: WeightPolicy | undefined
+  /** Whether downloads are kept on this device. Default `opfs`. */
+  readonly cache?: 'opfs' | 'none' | undefined
+  /** Which kernels to run. Default `auto`: relaxed SIMD where the browser has it. */
+  readonly build?: Build | 'auto' | undefined
+  /** Files to take from elsewhere, for a strict content policy or a CDN. Relative addresses are the page's. */
+  readonly assets?: Assets | undefined
+}
+
+export interface Assets {
+  /** Script of the engine worker. */
+  readonly worker?: string | URL | undefined
+  /** Script of the compute workers. */
+  readonly compute?: string | URL | undefined
+  /** Folder of the `halfbyte-*.wasm` modules. */
+  readonly wasm?: string | URL | undefined
+}
+
+/** Every key is optional. A number outside its range rejects the generation with `unsupported`. */
+export interface GenerateOptions extends DecodeOptions {
+  /** Aborting rejects the generation with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What this page can run. */
+export interface Support {
+  /** False where WebAssembly has no SIMD: no model can be loaded. */
+  readonly supported: boolean
+  /** The kernels that `build: 'auto'` takes. */
+  readonly build: Build | undefined
+  /** Whether threads can share memory here; in browsers the page must be cross-origin isolated. */
+  readonly sharedMemory: boolean
+  /** Logical cores. */
+  readonly cores: number
+}
+
+export interface GenerationResult extends Outcome {
+  /** What `cancel` was given. */
+  readonly reason?: unknown
+}
+
+/**
+ * A reply in the making. It starts at once, or when its session's turn comes; iterate it, or await `text()` or
+ * `result`. When it is only iterated it stays at most 32 chunks ahead of the loop. There is one iteration: a second
+ * loop goes on where the first stopped. Leaving the loop cancels it.
+ */
+export interface Generation extends AsyncIterable<TextChunk> {
+  /** The whole reply, also when it was cancelled: then the text so far. */
+  text(): Promise<string>
+  /**
+   * How it ended. Rejects with the signal's reason when that is aborted, with a HalfbyteError when it failed; that
+   * raises no unhandled rejection when only the loop is used.
+   */
+  readonly result: Promise<GenerationResult>
+  /** Ends it: `result` resolves with finishReason `cancelled` and the text so far. Harmless after the end. */
+  cancel(reason?: unknown): void
+}
+
+/** A conversation whose state stays in the engine, so that each turn only reads what is new. */
+export interface Session extends AsyncDisposable {
+  /**
+   * The conversation without its system text. A message appears when its turn starts, the reply when its generation
+   * has resolved, cancelled replies included; a generation that rejects leaves them as they were before it.
+   */
+  readonly messages: readonly Message[]
+  /** Tokens that the engine held for this session after its last generation. */
+  readonly contextUsed: number
+  /** Adds what is said and answers it. While another generation of this session runs, it waits its turn. */
+  send(input: string | Message | readonly Message[], options?: GenerateOptions): Generation
+  /** Replaces the text of message `index`, drops what came after it, and answers. */
+  edit(index: number, content: string, options?: GenerateOptions): Generation
+  /** Drops the last reply and answers again. */
+  regenerate(options?: GenerateOptions): Generation
+  /** Replaces the conversation. The state of what both have in common is kept. Throws `unsupported` while a generation runs. */
+  setMessages(messages: readonly Message[]): void
+  /** A second session with the same conversation and state; waits for this one's turn. */
+  fork(): Promise<Session>
+  /** Cancels what runs and frees the state. */
+  dispose(): Promise<void>
+}

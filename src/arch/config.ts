@@ -1,0 +1,49 @@
+// ModelConfig. In: nothing. Out: the hyperparameters that every family shares, frozen, in our own names.
+
+/** How the two numbers of a rotated pair lie in a head: (i, i + dims/2) or (2i, 2i + 1). */
+export type RopePairing = 'halves' | 'interleaved'
+
+/** Changes to RoPE's frequencies for contexts longer than the trained one. */
+export type RopeScaling =
+  | { readonly type: 'linear'; readonly factor: number }
+  | {
+      /** Llama 3.1: low frequencies divided by `factor`, high ones kept, a smooth ramp between. */
+      readonly type: 'llama3'
+      readonly factor: number
+      readonly lowFrequencyFactor: number
+      readonly highFrequencyFactor: number
+      readonly originalContextLength: number
+    }
+  /** One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] */
+  | { readonly type: 'factors'; readonly factors: readonly number[] }
+
+export interface RopeConfig {
+  readonly theta: number
+  /** Leading dimensions of each head that are rotated; even. */
+  readonly dims: number
+  readonly pairing: RopePairing
+  readonly scaling?: RopeScaling
+}
+
+/** Model families that are built, each by the file of its name. */
+export const FAMILIES = ['llama', 'qwen2'] as const
+export type Family = (typeof FAMILIES)[number]
+
+/** What a family file needs to build its graph. Counts, not bytes. */
+export interface ModelConfig {
+  readonly family: Family
+  readonly name: string
+  readonly hiddenSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  readonly intermediateSize: number
+  readonly vocabSize: number
+  readonly normEpsilon: number
+  readonly rope: RopeConfig
+  /** Tokens the model was trained for. */
+  readonly contextLength: number
+  /** True when the logits matrix is the embedding table. */
+  readonly tiedEmbeddings: boolean
+}

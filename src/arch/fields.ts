@@ -1,0 +1,65 @@
+// Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture` error that names the key.
+import { HalfbyteError } from '../base/errors.ts'
+import { shown } from '../formats/malformed.ts'
+import type { MetaValue } from '../formats/tensors.ts'
+
+/** Typed access to the values of one file's header. Without a fallback, a key that is absent throws. */
+export class Fields {
+  readonly file: string
+  readonly #find: (key: string) => MetaValue | undefined
+
+  constructor(file: string, find: (key: string) => MetaValue | undefined) {
+    this.file = file
+    this.#find = find
+  }
+
+  static of(file: string, record: Readonly<Record<string, MetaValue>>): Fields {
+    return new Fields(file, (key) => (Object.hasOwn(record, key) ? record[key] : undefined))
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== undefined
+  }
+
+  number(key: string, fallback?: number): number {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'number') return value
+    throw this.#wrong(key, 'a number', value)
+  }
+
+  text(key: string, fallback?: string): string {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'string') return value
+    throw this.#wrong(key, 'a text', value)
+  }
+
+  fact(key: string, fallback?: boolean): boolean {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'boolean') return value
+    throw this.#wrong(key, 'true or false', value)
+  }
+
+  /** Empty when the key is absent. */
+  list(key: string): readonly MetaValue[] {
+    const value = this.#find(key) ?? []
+    if (Array.isArray(value)) return value
+    throw this.#wrong(key, 'a list', value)
+  }
+
+  /** The fields of the object under `key`; undefined when it is absent. */
+  record(key: string): Fields | undefined {
+    const value = this.#find(key)
+    if (value === undefined) return undefined
+    if (typeof value !== 'object' || Array.isArray(value)) throw this.#wrong(key, 'an object', value)
+    return Fields.of(this.file, value as Readonly<Record<string, MetaValue>>)
+  }
+
+  #wrong(key: string, wanted: string, value: MetaValue | undefined): HalfbyteError {
+    const found = value === undefined ? 'is missing' : `is ${shown(String(value))}`
+    return new HalfbyteError(
+      'architecture',
+      `${this.file}: ${key} ${found} but must be ${wanted}; fetch or convert the model again`,
+      { key },
+    )
+  }
+}

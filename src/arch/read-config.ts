@@ -1,0 +1,53 @@
+// Configuration. In: an opened model of any format. Out: its frozen, checked hyperparameters.
+import { HalfbyteError } from '../base/errors.ts'
+import { readVector } from '../formats/dequantize.ts'
+import type { ModelFile } from '../formats/model-file.ts'
+import type { ModelConfig } from './config.ts'
+import { ggufConfig } from './config-gguf.ts'
+import { hbmConfig } from './config-hbm.ts'
+import { hfConfig } from './config-hf.ts'
+import { Fields } from './fields.ts'
+import { embeddingTable, ROPE_FACTORS } from './names.ts'
+import { validConfig } from './validate.ts'
+
+/**
+ * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families and for
+ * numbers that are missing, implausible or contradict the embedding table; `unsupported` for variants that are not built.
+ */
+export async function readConfig(
+  model: Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors'>,
+  signal?: AbortSignal,
+): Promise<ModelConfig> {
+  const config = validConfig(model.name, await statedConfig(model, signal))
+  const { vocabSize, hiddenSize } = config
+  const { shape } = embeddingTable(model)
+  if (shape.length === 2 && shape[0] === vocabSize && shape[1] === hiddenSize) return config
+  throw new HalfbyteError(
+    'architecture',
+    `${model.name}: the embedding table is [${shape}] but the configuration says ${vocabSize} tokens of ${hiddenSize} ` +
+      'numbers; the tokenizer or the configuration is of another model',
+    { shape: shape.map(String), vocabSize, hiddenSize },
+  )
+}
+
+async function statedConfig(
+  model: Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors'>,
+  signal?: AbortSignal,
+): Promise<ModelConfig> {
+  const { name, format, metadata, tensors } = model
+  const all = new Fields(name, (key) => metadata.get(key))
+  if (format !== 'gguf') {
+    const fields = all.record('config') ?? Fields.of(name, {})
+    return format === 'hbm' ? hbmConfig(name, fields) : hfConfig(name, fields)
+  }
+  const factors = tensors.get(ROPE_FACTORS)
+  const values = factors && (await readVector(factors, signal))
+  return ggufConfig({
+    name,
+    metadata,
+    // Of another architecture the table may have another name; that is the error to report, not the missing table.
+    embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
+    hasOutput: tensors.has('output.weight'),
+    ropeFactors: values && [...values],
+  })
+}

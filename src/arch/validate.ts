@@ -1,0 +1,73 @@
+// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an `architecture` error with the numbers.
+import { HalfbyteError } from '../base/errors.ts'
+import type { ModelConfig, RopeConfig } from './config.ts'
+
+/** Above these no model of these families has ever been: a header that says more is lying. */
+const MOST = {
+  hiddenSize: 1 << 17,
+  layers: 1 << 10,
+  heads: 1 << 10,
+  kvHeads: 1 << 10,
+  headDim: 256,
+  intermediateSize: 1 << 20,
+  vocabSize: 1 << 22,
+  contextLength: 1 << 26,
+} as const
+
+/** Checks every number. `file` is for the sentence. */
+export function validConfig(file: string, config: ModelConfig): ModelConfig {
+  const { heads, kvHeads, headDim, rope, normEpsilon } = config
+  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+    const value = config[key]
+    if (Number.isSafeInteger(value) && value >= 1 && value <= MOST[key]) continue
+    throw wrong(file, `${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
+  }
+  if (heads % kvHeads !== 0) {
+    throw wrong(file, `${heads} heads cannot be shared out evenly to ${kvHeads} key and value heads`)
+  }
+  if (headDim % 4 !== 0)
+    throw wrong(file, `a head has ${headDim} numbers but the kernels take multiples of 4`)
+  if (!(normEpsilon >= 0 && normEpsilon < 1)) {
+    throw wrong(file, `the norms' epsilon is ${normEpsilon} but must be from 0 to 1`)
+  }
+  checkRope(file, rope, headDim)
+  const scaling = rope.scaling && Object.freeze(rope.scaling)
+  return Object.freeze({ ...config, rope: Object.freeze({ ...rope, scaling }) })
+}
+
+function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: number): void {
+  if (!Number.isSafeInteger(dims) || dims < 2 || dims % 2 !== 0 || dims > headDim) {
+    throw wrong(file, `RoPE turns ${dims} numbers of a head but must turn an even count from 2 to ${headDim}`)
+  }
+  checkPositive(file, "RoPE's base", theta)
+  if (scaling === undefined) return
+  if (scaling.type === 'factors') {
+    const { factors } = scaling
+    if (factors.length !== dims / 2) {
+      throw wrong(file, `RoPE has ${factors.length} factors for ${dims / 2} frequencies`)
+    }
+    for (const factor of factors) checkPositive(file, 'a factor of RoPE', factor)
+    return
+  }
+  checkPositive(file, "RoPE's factor", scaling.factor)
+  if (scaling.type === 'linear') return
+  const { lowFrequencyFactor: low, highFrequencyFactor: high, originalContextLength } = scaling
+  checkPositive(file, "RoPE's original context length", originalContextLength)
+  checkPositive(file, "RoPE's low frequency factor", low)
+  if (!(high > low && high < Number.POSITIVE_INFINITY)) {
+    throw wrong(file, `RoPE's high frequency factor is ${high} but must be above the low one, ${low}`)
+  }
+}
+
+function checkPositive(file: string, what: string, value: number): void {
+  if (value > 0 && value < Number.POSITIVE_INFINITY) return
+  throw wrong(file, `${what} is ${value} but must be above 0`)
+}
+
+function wrong(file: string, sentence: string): HalfbyteError {
+  return new HalfbyteError(
+    'architecture',
+    `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
+    { file },
+  )
+}

@@ -1,0 +1,55 @@
+// ByteSource. In: a Blob or bytes. Out: something with a size that a byte range can be read from.
+import { HalfbyteError } from './errors.ts'
+
+/** A file, a download or a buffer, seen as a size and ranges. Reads never return fewer bytes than asked. */
+export interface ByteSource {
+  /** File name or address, for messages and for telling formats apart by their ending. */
+  readonly name: string
+  /** Size in bytes. */
+  readonly size: number
+  /**
+   * Reads `length` bytes at `offset`. The result is the caller's to keep but may be a view: do not write to it.
+   * Throws `format` when the range is outside the source, the signal's reason when aborted.
+   */
+  read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
+}
+
+/** Throws `format` unless [offset, offset + length) lies inside `source`. */
+export function checkRange(source: { name: string; size: number }, offset: number, length: number): void {
+  const inside = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0
+  if (inside && offset + length <= source.size) return
+  throw new HalfbyteError(
+    'format',
+    `${source.name}: bytes ${offset} to ${offset + length} were asked for but the file has ${source.size}; ` +
+      'it is truncated or its header is wrong, so fetch it again',
+    { offset, length, size: source.size },
+  )
+}
+
+/** Bytes already in memory. */
+export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
+  return {
+    name,
+    size: bytes.byteLength,
+    async read(offset, length, signal) {
+      signal?.throwIfAborted()
+      checkRange({ name, size: bytes.byteLength }, offset, length)
+      return bytes.subarray(offset, offset + length)
+    },
+  }
+}
+
+/** A Blob or File; only the ranges asked for are read into memory. */
+export function blobSource(name: string, blob: Blob): ByteSource {
+  return {
+    name,
+    size: blob.size,
+    async read(offset, length, signal) {
+      signal?.throwIfAborted()
+      checkRange({ name, size: blob.size }, offset, length)
+      const bytes = new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer())
+      signal?.throwIfAborted()
+      return bytes
+    },
+  }
+}

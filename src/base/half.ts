@@ -1,0 +1,42 @@
+// f16. In: 16-bit patterns or numbers. Out: the other, exact one way and rounded to nearest even the other.
+
+const ROUNDER = 2 ** 52
+const bits = new DataView(new ArrayBuffer(8))
+let table: Float32Array | undefined
+
+/** The value of each of the 65536 patterns; made at first use. */
+export function halfTable(): Float32Array {
+  if (table !== undefined) return table
+  table = new Float32Array(65536)
+  for (let pattern = 0; pattern < 65536; pattern++) {
+    const exponent = (pattern >>> 10) & 31
+    const mantissa = pattern & 1023
+    const sign = pattern & 0x8000 ? -1 : 1
+    if (exponent === 31) table[pattern] = mantissa === 0 ? sign * Infinity : Number.NaN
+    else if (exponent === 0) table[pattern] = sign * mantissa * 2 ** -24
+    else table[pattern] = sign * (1024 + mantissa) * 2 ** (exponent - 25)
+  }
+  return table
+}
+
+export function halfToFloat(pattern: number): number {
+  return halfTable()[pattern & 0xffff]!
+}
+
+/** Rounds to nearest even; 65520 and above become infinity. */
+export function floatToHalf(value: number): number {
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0
+  const magnitude = Math.abs(value)
+  if (Number.isNaN(value)) return 0x7e00
+  if (magnitude >= 65520) return sign | 0x7c00
+  if (magnitude < 2 ** -14) return sign | roundToEven(magnitude * 2 ** 24)
+  bits.setFloat64(0, magnitude)
+  const exponent = (bits.getUint16(0) >>> 4) - 1023
+  // A mantissa that rounds up to 2048 carries into the exponent, which is the right answer.
+  return sign | (((exponent + 15) << 10) + roundToEven(magnitude * 2 ** (10 - exponent)) - 1024)
+}
+
+/** For 0 <= value < 2^51. */
+function roundToEven(value: number): number {
+  return value + ROUNDER - ROUNDER
+}

@@ -1,0 +1,101 @@
+// Files on disk. In: `<model>` as typed: a file, a folder, a URL or `embedded`. Out: byte sources.
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type ByteSource, checkRange } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { OpenFiles } from '../engine/model.ts'
+import { filesOf } from '../store/address.ts'
+import { type FetchProgress, openAddress } from '../store/open.ts'
+import { systemCode, systemError } from './failure.ts'
+
+/** From src/cli and from the built package. */
+const EMBEDDED = ['../../demo/models/halfbyte-tiny.hbm', './models/halfbyte-tiny.hbm']
+const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
+
+export interface FileOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Of a URL's download. */
+  readonly onProgress?: ((progress: FetchProgress) => void) | undefined
+}
+
+/** Opens `<model>`. Throws `format` when there is no such file, `network` when a URL cannot be fetched. */
+export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
+  if (/^https?:\/\//i.test(model)) {
+    const sources = await openAddress(model, { ...options, cache: 'none' })
+    return { sources, async close() {} }
+  }
+  const handles: FileHandle[] = []
+  const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))
+  try {
+    const sources: ByteSource[] = []
+    for (const path of model === 'embedded' ? [await embeddedPath()] : await pathsOf(model)) {
+      const handle = await open(path)
+      handles.push(handle)
+      sources.push(handleSource(basename(path), handle, (await handle.stat()).size))
+    }
+    return { sources, close }
+  } catch (error) {
+    await close()
+    throw systemError(error, 'format', `the model ${model} cannot be opened`, 'check the path')
+  }
+}
+
+function handleSource(name: string, handle: FileHandle, size: number): ByteSource {
+  return {
+    name,
+    size,
+    async read(offset, length, signal) {
+      signal?.throwIfAborted()
+      checkRange({ name, size }, offset, length)
+      const bytes = new Uint8Array(length)
+      const { bytesRead } = await handle.read(bytes, 0, length, offset).catch((error) => {
+        throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
+      })
+      if (bytesRead === length) return bytes
+      throw new HalfbyteError(
+        'format',
+        `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
+      )
+    },
+  }
+}
+
+async function embeddedPath(): Promise<string> {
+  for (const candidate of EMBEDDED) {
+    const path = fileURLToPath(new URL(candidate, import.meta.url))
+    if (await isThere(path)) return path
+  }
+  throw new HalfbyteError(
+    'format',
+    'the embedded model is not beside this program; install the package again',
+  )
+}
+
+async function pathsOf(path: string): Promise<string[]> {
+  if (!(await isThere(path))) {
+    throw new HalfbyteError(
+      'format',
+      `there is no file or folder ${path}; give a model file, a folder, a URL or "embedded"`,
+    )
+  }
+  if (!(await stat(path)).isDirectory()) {
+    return filesOf(basename(path)).map((file) => join(dirname(path), file.url))
+  }
+  const names = (await readdir(path)).filter((name) => FOLDER_FILES.test(name)).sort()
+  if (names.length > 0) return names.map((name) => join(path, name))
+  throw new HalfbyteError(
+    'format',
+    `the folder ${path} holds no model; give one with a .gguf, a .hbm, or .safetensors and config.json`,
+  )
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false
+    throw error
+  }
+}

@@ -1,0 +1,55 @@
+// Node host. In: the folder of the engine's modules. Out: worker threads, clock and module files for the core.
+import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { HalfbyteError } from '../base/errors.ts'
+import type { ComputePort, Host } from '../runtime/host.ts'
+
+/** Run from source the files are the TypeScript ones and the modules lie in dist/; built, everything lies together. */
+const FROM_SOURCE = import.meta.url.endsWith('.ts')
+const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './wasm/', import.meta.url)
+const COMPUTE_WORKER = new URL(FROM_SOURCE ? './compute-worker.ts' : './compute-worker.js', import.meta.url)
+
+export function nodeHost(options: { wasm?: URL } = {}): Host {
+  return {
+    globals: globalThis,
+    cores: availableParallelism(),
+    now: () => performance.now(),
+    yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
+    startWorker: startNodeWorker,
+    async loadModule(build, memory) {
+      const file = new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)
+      try {
+        return await WebAssembly.compile(await readFile(file))
+      } catch (cause) {
+        throw new HalfbyteError(
+          'internal',
+          `the engine's module ${fileURLToPath(file)} cannot be loaded: ${cause instanceof Error ? cause.message : cause}; ` +
+            'install the package again, or in its repository run npm run build:wasm',
+          { file: fileURLToPath(file) },
+          { cause },
+        )
+      }
+    },
+  }
+}
+
+function startNodeWorker(): ComputePort {
+  const worker = new Worker(COMPUTE_WORKER, { execArgv: [], name: 'halfbyte compute' })
+  let terminated = false
+  return {
+    postMessage: (message) => worker.postMessage(message),
+    onMessage: (listener) => void worker.on('message', listener),
+    onError: (listener) => {
+      worker.on('error', (error) => listener(error instanceof Error ? error : new Error(String(error))))
+      worker.on('exit', (code) => {
+        if (!terminated) listener(new Error(`it ended with code ${code}`))
+      })
+    },
+    terminate: () => {
+      terminated = true
+      void worker.terminate()
+    },
+  }
+}

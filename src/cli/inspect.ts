@@ -1,0 +1,68 @@
+// halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
+import { Command } from 'commander'
+import { memoryNeed, type PreparedModel, weightOf } from '../engine/prepare.ts'
+import { planTotals, printPlan } from '../graph/print.ts'
+import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
+import { interruptible } from './interrupt.ts'
+import { withPrepared } from './model.ts'
+import { type EngineFlags, MODEL, weightsOption, withContextOption } from './options.ts'
+
+interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context'> {
+  readonly plan?: true
+}
+
+export function inspectCommand(): Command {
+  const command = new Command('inspect')
+    .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
+    .argument('<model>', MODEL)
+    .addOption(weightsOption())
+    .option('--plan', 'show every op of a step with its shapes and bytes')
+    .action(async (model: string, flags: InspectFlags) => {
+      const page = await interruptible((signal) =>
+        withPrepared(model, flags, signal, async (prepared) =>
+          flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
+        ),
+      )
+      process.stdout.write(page.endsWith('\n') ? page : `${page}\n`)
+    })
+  return withContextOption(command)
+}
+
+function describe(prepared: PreparedModel): string {
+  const { file, config, plan, parameters, contextLength } = prepared
+  const { weightBytes, arenaBytes, blockBytes, decodeBytes } = planTotals(plan)
+  const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
+  const state = Math.ceil(contextLength / BLOCK_POSITIONS) * block
+  const rows: [string, string][] = [
+    ['name', file.name],
+    ['format', file.format],
+    ['architecture', config.family],
+    ['parameters', parameters.toLocaleString('en')],
+    ['layers', `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize} inside`],
+    ['heads', `${config.heads} of ${config.headDim}, ${config.kvHeads} for keys and values`],
+    ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
+    ['trained context', `${config.contextLength} tokens`],
+    ['weights', bytesText(weightBytes)],
+    ['read per token', bytesText(decodeBytes)],
+    ['activations', bytesText(arenaBytes)],
+    ['state', `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`],
+    ['memory', `${bytesText(memoryNeed(prepared).needBytes + state)} with a full context`],
+  ]
+  const width = Math.max(...rows.map(([label]) => label.length))
+  const lines = rows.map(([label, value]) => `${label.padEnd(width)}  ${value}`)
+  return [...lines, '', ...tensorLines(prepared)].join('\n')
+}
+
+/** One line per slot: how it is stored in the file and in memory. */
+function tensorLines({ plan, weights }: PreparedModel): string[] {
+  return plan.slots.map((slot) => {
+    const names = slot.ref.parts.map((part) => part.name).join(' + ')
+    const stored = [...new Set(slot.ref.parts.map((part) => weightOf(weights, part.name).dtype))].join(' + ')
+    const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
+    return `${names}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
+  })
+}
+
+function bytesText(bytes: number): string {
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+}

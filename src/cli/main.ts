@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+// The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for usage, 130 for Ctrl-C.
+import { Command } from 'commander'
+import { chatCommand } from './chat.ts'
+import { convertCommand } from './convert.ts'
+import { evaluateCommands } from './evaluate.ts'
+import { report } from './failure.ts'
+import { generateCommand } from './generate.ts'
+import { inspectCommand } from './inspect.ts'
+import { tokenizeCommand } from './tokenize.ts'
+
+const program = new Command('halfbyte').description(
+  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL or "embedded".',
+)
+const commands = [
+  generateCommand(),
+  chatCommand(),
+  inspectCommand(),
+  tokenizeCommand(),
+  ...evaluateCommands(),
+  convertCommand(),
+]
+for (const command of commands) program.addCommand(command)
+for (const command of [program, ...commands]) {
+  const name = command === program ? 'halfbyte' : `halfbyte ${command.name()}`
+  command.exitOverride().showHelpAfterError(`(${name} --help tells more)`)
+}
+
+// Node reports a closed pipe by this event and not to whoever wrote.
+process.stdout.on('error', (error) => process.exit(report(error)))
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}

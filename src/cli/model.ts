@@ -1,0 +1,64 @@
+// Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without sessions around it.
+import type { BuiltModel } from '../engine/build-model.ts'
+import { buildModel } from '../engine/build-model.ts'
+import { type PreparedModel, prepareModel } from '../engine/prepare.ts'
+import type { ForwardRows } from '../evaluate/perplexity.ts'
+import { openModel } from '../formats/model-file.ts'
+import { openModelFiles } from './files.ts'
+import { nodeHost } from './host.ts'
+import type { EngineFlags } from './options.ts'
+import { clearProgress, showProgress } from './progress.ts'
+
+interface PrepareFlags extends Pick<EngineFlags, 'weights' | 'context'> {
+  readonly beyondTraining?: true
+}
+
+/** Opens `<model>`, reads its headers, and closes it when `use` is done. */
+export async function withPrepared<T>(
+  model: string,
+  flags: PrepareFlags,
+  signal: AbortSignal,
+  use: (prepared: PreparedModel) => Promise<T>,
+): Promise<T> {
+  const files = await openModelFiles(model, {
+    signal,
+    onProgress: (progress) => showProgress({ phase: 'download', ...progress }),
+  }).finally(clearProgress)
+  try {
+    const file = await openModel(files.sources, signal)
+    return await use(await prepareModel(file, { ...flags, contextLength: flags.context, signal }))
+  } finally {
+    await files.close()
+  }
+}
+
+/** Loads `<model>` to evaluate it, and ends its threads when `use` is done. */
+export async function withModel<T>(
+  model: string,
+  flags: EngineFlags,
+  signal: AbortSignal,
+  use: (built: BuiltModel) => Promise<T>,
+): Promise<T> {
+  return withPrepared(model, { ...flags, beyondTraining: true }, signal, async (prepared) => {
+    const hooks = { signal, onProgress: showProgress }
+    const built = await buildModel(prepared, { ...flags, host: nodeHost() }, hooks).finally(clearProgress)
+    try {
+      return await use(built)
+    } finally {
+      await built.dispose()
+    }
+  })
+}
+
+/** Runs tokens from an empty state, each call on a sequence of its own. */
+export function forwardRows(built: BuiltModel): ForwardRows {
+  return async (tokens, onRow, signal) => {
+    const sequence = built.newSequence()
+    try {
+      sequence.setTokens(tokens)
+      await built.scheduler.forward({ sequence, logits: 'all', onLogits: onRow, signal })
+    } finally {
+      sequence.release()
+    }
+  }
+}

@@ -1,0 +1,44 @@
+// Output. In: bytes as they are made. Out: a whole file or none, or stdout.
+import { createWriteStream } from 'node:fs'
+import { realpath, rename, rm, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { systemError } from './failure.ts'
+
+type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/**
+ * Writes to `path`, or to stdout without one. A file appears under its name when it is complete.
+ * Throws `storage-full` when the disk is, `unsupported` when the place cannot be written, the signal's reason.
+ */
+export async function writeOutput(
+  path: string | undefined,
+  chunks: Chunks,
+  signal?: AbortSignal,
+): Promise<void> {
+  const source = Readable.from(chunks)
+  if (path === undefined) return pipeline(source, process.stdout, { end: false, signal })
+  try {
+    await writeFile(await realpath(path).catch(() => path), source, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw systemError(error, 'unsupported', `${path} cannot be written`, 'choose another place')
+  }
+}
+
+async function writeFile(path: string, source: Readable, signal: AbortSignal | undefined): Promise<void> {
+  // Devices and pipes are written as they are: a file could not take their name.
+  const isSpecial = await stat(path).then(
+    (found) => !found.isFile(),
+    () => false,
+  )
+  if (isSpecial) return pipeline(source, createWriteStream(path), { signal })
+  const partial = `${path}.part`
+  try {
+    await pipeline(source, createWriteStream(partial), { signal })
+    await rename(partial, path)
+  } catch (error) {
+    await rm(partial, { force: true }).catch(() => undefined)
+    throw error
+  }
+}

@@ -1,0 +1,140 @@
+// The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
+import { type Remote, transfer, wrap } from 'comlink'
+import { HalfbyteError } from '../base/errors.ts'
+import type { Connection } from './connection.ts'
+import { keepErrorClasses } from './failure.ts'
+import type {
+  EngineInfo,
+  EngineService,
+  GenerateRequest,
+  LoadCommand,
+  LoadProgress,
+  LoadReport,
+  LoadRequest,
+} from './protocol.ts'
+import { type Feed, openFeed, type Sink } from './stream.ts'
+
+/** How long a busy worker may take to let go of its model before it is ended anyway. */
+const DISPOSE_MS = 2000
+
+export interface LoadHooks {
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined
+}
+
+/**
+ * The page's side of an engine. When the other side dies, everything pending rejects with `internal`, and what is
+ * asked later with `disposed`.
+ */
+export class EngineClient {
+  readonly #connection: Connection
+  readonly #service: Remote<EngineService>
+  /** One per pending call or stream; each rejects its own. */
+  readonly #pending = new Set<(error: unknown) => void>()
+  #ended: HalfbyteError | undefined
+  #disposing: Promise<void> | undefined
+
+  constructor(connection: Connection) {
+    keepErrorClasses()
+    this.#connection = connection
+    this.#service = wrap<EngineService>(connection.endpoint)
+    connection.onDeath((why) => {
+      const sentence = `: ${why}; load the model again`
+      this.#end(
+        new HalfbyteError('internal', `the engine's worker failed${sentence}`, { why }),
+        new HalfbyteError('disposed', `the engine's worker failed earlier${sentence}`, { why }),
+      )
+    })
+  }
+
+  /** True once nothing more can be asked. */
+  get isOver(): boolean {
+    return this.#ended !== undefined
+  }
+
+  /** Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
+  async load(request: LoadRequest, { signal, onProgress }: LoadHooks = {}): Promise<EngineInfo> {
+    signal?.throwIfAborted()
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = ({ data }: MessageEvent<LoadReport>) => {
+      if (signal?.aborted !== true) onProgress?.(data.progress)
+    }
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        port1.postMessage({ type: 'abort' } satisfies LoadCommand)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', abort)
+      this.call((service) => service.load(request, transfer(port2, [port2])))
+        .then(resolve, reject)
+        .finally(() => {
+          signal?.removeEventListener('abort', abort)
+          port1.close()
+        })
+    })
+  }
+
+  /** Asks the service for something that has one answer. */
+  call<T>(ask: (service: Remote<EngineService>) => Promise<T>): Promise<T> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended)
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.add(reject)
+      ask(this.#service)
+        .then(resolve, reject)
+        .finally(() => this.#pending.delete(reject))
+    })
+  }
+
+  /** Starts a generation; `sink` gets its chunks and then its end. Throws `disposed` when there is no engine any more. */
+  generate(request: GenerateRequest, sink: Sink): Feed {
+    if (this.#ended !== undefined) throw this.#ended
+    const { port1, port2 } = new MessageChannel()
+    const fail = (error: unknown) => {
+      if (!this.#pending.delete(fail)) return
+      port1.close()
+      sink.fail(error)
+    }
+    this.#pending.add(fail)
+    const feed = openFeed(port1, {
+      chunk: (chunk) => sink.chunk(chunk),
+      end: (outcome, contextUsed) => {
+        if (this.#pending.delete(fail)) sink.end(outcome, contextUsed)
+      },
+      fail,
+    })
+    this.call((service) => service.generate(request, transfer(port2, [port2]))).catch(fail)
+    return feed
+  }
+
+  /** Rejects everything pending with `disposed`, frees the model, ends the worker. */
+  dispose(): Promise<void> {
+    this.#disposing ??= this.#dispose()
+    return this.#disposing
+  }
+
+  async #dispose(): Promise<void> {
+    if (this.#ended !== undefined) return
+    const gone = new HalfbyteError('disposed', 'the engine was disposed; load the model again')
+    this.#rejectAll(gone)
+    const freed = this.call((service) => service.dispose())
+    this.#ended = gone
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, DISPOSE_MS)
+    })
+    await Promise.race([freed.catch(() => undefined), patience])
+    clearTimeout(timer)
+    this.#connection.close()
+  }
+
+  #end(pending: HalfbyteError, later: HalfbyteError): void {
+    if (this.#ended === undefined) this.#ended = later
+    this.#rejectAll(pending)
+    this.#connection.close()
+  }
+
+  #rejectAll(error: HalfbyteError): void {
+    for (const reject of [...this.#pending]) reject(error)
+    this.#pending.clear()
+  }
+}

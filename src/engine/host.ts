@@ -1,0 +1,88 @@
+// Browser host. In: where the engine's files lie. Out: workers, clock and compiled modules for the core.
+import { HalfbyteError } from '../base/errors.ts'
+import type { Build, MemoryKind } from '../runtime/features.ts'
+import type { ComputePort, Host } from '../runtime/host.ts'
+import { sameOriginScript } from './script.ts'
+
+/** Files to take from elsewhere, for a strict content policy or a CDN. */
+export interface HostAssets {
+  /** Folder of the engine's `halfbyte-*.wasm`. */
+  readonly wasm?: string | URL | undefined
+  /** Script of the compute workers. */
+  readonly compute?: string | URL | undefined
+}
+
+/** Bundlers find files by these expressions, so each is written out. */
+const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
+  'relaxed-shared': () => new URL('../../dist/wasm/halfbyte-relaxed-shared.wasm', import.meta.url),
+  'relaxed-plain': () => new URL('../../dist/wasm/halfbyte-relaxed-plain.wasm', import.meta.url),
+  'simd128-shared': () => new URL('../../dist/wasm/halfbyte-simd128-shared.wasm', import.meta.url),
+  'simd128-plain': () => new URL('../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url),
+}
+
+/** For a page or a dedicated worker of one. */
+export function browserHost(assets: HostAssets = {}): Host {
+  const host: Host = {
+    globals: globalThis,
+    cores: Math.max(1, navigator.hardwareConcurrency ?? 1),
+    now: () => performance.now(),
+    yieldTask: taskYielder(),
+    loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
+  }
+  if (typeof Worker === 'undefined') return host
+  return { ...host, startWorker: () => startComputeWorker(assets) }
+}
+
+function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): URL {
+  if (wasm === undefined) return MODULES[`${build}-${memory}`]()
+  const folder = new URL(wasm, import.meta.url).href.replace(/\/?$/, '/')
+  return new URL(`halfbyte-${build}-${memory}.wasm`, folder)
+}
+
+async function loadModule(address: URL): Promise<WebAssembly.Module> {
+  try {
+    const response = await fetch(address)
+    if (!response.ok) throw new Error(`the server answered ${response.status}`)
+    const typed = response.headers.get('content-type')?.startsWith('application/wasm') === true
+    if (typed) return await WebAssembly.compileStreaming(response)
+    return await WebAssembly.compile(await response.arrayBuffer())
+  } catch (cause) {
+    throw new HalfbyteError(
+      'network',
+      `the engine's module ${address.href} cannot be loaded: ${cause instanceof Error ? cause.message : cause}; ` +
+        'check the address or give assets.wasm the folder that holds it',
+      { address: address.href },
+      { cause },
+    )
+  }
+}
+
+function startComputeWorker({ compute }: HostAssets): ComputePort {
+  const worker =
+    compute === undefined
+      ? new Worker(new URL('../../workers/compute.worker.ts', import.meta.url), { type: 'module' })
+      : new Worker(sameOriginScript(new URL(compute, import.meta.url)), { type: 'module' })
+  return {
+    postMessage: (message) => worker.postMessage(message),
+    onMessage: (listener) => worker.addEventListener('message', ({ data }) => listener(data)),
+    onError: (listener) => {
+      worker.addEventListener('error', (event) =>
+        listener(new Error(event.message || 'its script could not be loaded')),
+      )
+      worker.addEventListener('messageerror', () => listener(new Error('a message to it could not be read')))
+    },
+    terminate: () => worker.terminate(),
+  }
+}
+
+/** A message to oneself is the shortest way to a new task: timers are clamped to 4 ms. */
+function taskYielder(): () => Promise<void> {
+  const channel = new MessageChannel()
+  const waiting: (() => void)[] = []
+  channel.port1.onmessage = () => waiting.shift()?.()
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      channel.port2.postMessage(undefined)
+    })
+}

@@ -1,0 +1,48 @@
+// Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
+import type { Scheduler } from '../generate/scheduler.ts'
+import type { Sequence } from '../generate/sequence.ts'
+import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message } from './protocol.ts'
+
+/** Loads what a request names. Throws typed errors or the signal's reason, and leaves nothing behind then. */
+export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
+
+export interface LoaderHooks {
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: LoadProgress) => void
+}
+
+/** A model that is ready to generate. */
+export interface LoadedModel {
+  readonly info: EngineInfo
+  /** Logits per token. */
+  readonly vocab: number
+  readonly text: ModelText
+  readonly scheduler: Pick<Scheduler, 'generate'>
+  /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
+  renderPrompt(messages: readonly Message[]): string
+  /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
+  newSequence(): Sequence
+  memory(): MemoryUse
+  /** Frees everything. Its sequences are released before. */
+  dispose(): void | Promise<void>
+}
+
+/** Text to ids and back, as this model does it. */
+export interface ModelText {
+  /** Ids that end a reply. */
+  readonly endIds: ReadonlySet<number>
+  /**
+   * Ids of `text`; special tokens written in it are recognised. `start`: nothing precedes it, so that a beginning of
+   * sequence is added where the model wants one and the text does not bring it.
+   */
+  encode(text: string, start: boolean): readonly number[]
+  /** Decodes one reply. */
+  detokenizer(): ReplyDecoder
+}
+
+export interface ReplyDecoder {
+  /** The text that `id` completes: whole code points, perhaps none. */
+  push(id: number): string
+  /** What is left of an unfinished character; '' when nothing is. */
+  flush(): string
+}

@@ -1,0 +1,38 @@
+// Loading a model. In: a request, a host, how files are found. Out: what the engine service's `load` needs: a ready model.
+import type { ByteSource } from '../base/bytes.ts'
+import { openModel } from '../formats/model-file.ts'
+import type { Host } from '../runtime/host.ts'
+import { type BuiltModel, buildModel } from './build-model.ts'
+import type { LoaderHooks } from './loaded-model.ts'
+import { openRequestedFiles } from './open-files.ts'
+import { prepareModel } from './prepare.ts'
+import type { LoadRequest } from './protocol.ts'
+
+/** A model's files, held open while its weights are read. */
+export interface OpenFiles {
+  readonly sources: readonly ByteSource[]
+  close(): Promise<void>
+}
+
+/** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
+export type FileOpener = (
+  request: Pick<LoadRequest, 'source' | 'cache'>,
+  hooks: LoaderHooks,
+) => Promise<OpenFiles>
+
+/** From address to tokens per second. Throws typed errors or the signal's reason and leaves nothing behind then. */
+export async function loadModel(
+  request: LoadRequest,
+  hooks: LoaderHooks,
+  host: Host,
+  openFiles: FileOpener = openRequestedFiles,
+): Promise<BuiltModel> {
+  const files = await openFiles(request, hooks)
+  try {
+    const file = await openModel(files.sources, hooks.signal)
+    const prepared = await prepareModel(file, { ...request, signal: hooks.signal })
+    return await buildModel(prepared, { ...request, host }, hooks)
+  } finally {
+    await files.close()
+  }
+}

@@ -1,0 +1,17 @@
+// Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
+import { blobSource } from '../base/bytes.ts'
+import { openAddress } from '../store/open.ts'
+import type { FileOpener } from './model.ts'
+
+/** For a page or its worker. Addresses are downloaded, kept on the device when the request says so, and read from there. */
+export const openRequestedFiles: FileOpener = async ({ source, cache }, { signal, onProgress }) => {
+  const sources =
+    typeof source === 'string'
+      ? await openAddress(source, {
+          signal,
+          cache,
+          onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
+        })
+      : source.map((file) => blobSource(file.name, file))
+  return { sources, async close() {} }
+}

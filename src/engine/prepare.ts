@@ -1,0 +1,85 @@
+// Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known before a weight is read.
+import type { ModelConfig } from '../arch/config.ts'
+import { buildGraph } from '../arch/families.ts'
+import { resolveWeights, roleOf, type Weights } from '../arch/names.ts'
+import { readConfig } from '../arch/read-config.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { ModelFile } from '../formats/model-file.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
+import { compile } from '../graph/compile.ts'
+import type { Plan } from '../graph/plan.ts'
+import { planTotals } from '../graph/print.ts'
+import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
+import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
+import type { Encoding } from '../weights/encoding.ts'
+
+export interface PrepareOptions {
+  /** Default: what the model was trained for, at most 4096. */
+  readonly contextLength?: number | undefined
+  /** Lets contextLength exceed what the model was trained for, as evaluations do. Default false. */
+  readonly beyondTraining?: boolean | undefined
+  readonly weights: WeightPolicy
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A model that fits together, not yet in memory. */
+export interface PreparedModel {
+  readonly file: ModelFile
+  readonly config: ModelConfig
+  readonly plan: Plan
+  readonly parameters: number
+  /** Most tokens of a sequence. */
+  readonly contextLength: number
+  /** The stored tensor of each canonical weight that the plan reads. */
+  readonly weights: Weights
+}
+
+/** Tokens of a conversation when nobody says how many; memory grows towards it. */
+const DEFAULT_CONTEXT = 4096
+/** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
+const STEP_TOKENS = 256
+/** Most rows of a step whose logits are wanted; each costs a row of the vocabulary. */
+const STEP_LOGIT_ROWS = 8
+
+/** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
+export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
+  const config = await readConfig(file, options.signal)
+  const weights = resolveWeights(file, config)
+  const encodingOf = (name: string): Encoding =>
+    chooseEncoding(options.weights, roleOf(name), [weightOf(weights, name).dtype])
+  const plan = compile(buildGraph(config), { encodingOf, tokens: STEP_TOKENS, logitRows: STEP_LOGIT_ROWS })
+  const most = options.beyondTraining === true ? Number.POSITIVE_INFINITY : config.contextLength
+  const contextLength = Math.min(options.contextLength ?? DEFAULT_CONTEXT, most)
+  return { file, config, plan, contextLength, weights, parameters: countParameters(weights) }
+}
+
+/** The stored tensor of a weight that the plan names. */
+export function weightOf(weights: Weights, name: string): TensorInfo {
+  const tensor = weights.get(name)
+  if (tensor !== undefined) return tensor
+  throw new HalfbyteError('internal', `the plan reads ${name}, which no table of names has`)
+}
+
+function countParameters(weights: Weights): number {
+  return [...weights.values()].reduce(
+    (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
+    0,
+  )
+}
+
+/** Linear memory in bytes: without it nothing runs; with it a whole conversation fits. */
+export interface MemoryNeed {
+  readonly needBytes: number
+  readonly wantBytes: number
+}
+
+/** Step descriptors, block tables, stacks, padding: small beside everything else. */
+const OVERHEAD_BYTES = 8 << 20
+
+export function memoryNeed({ plan, contextLength }: PreparedModel): MemoryNeed {
+  const { weightBytes, arenaBytes, blockBytes } = planTotals(plan)
+  const base = weightBytes + arenaBytes + OVERHEAD_BYTES
+  const blocks = Math.ceil(contextLength / BLOCK_POSITIONS)
+  const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
+  return { needBytes: base + block, wantBytes: base + 2 * blocks * block }
+}

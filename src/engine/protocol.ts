@@ -1,0 +1,179 @@
+// Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
+//
+//   page                                                worker
+//   EngineService, through Comlink                      load, count, fork, close, memory, dispose
+//   LoadCommand     --- one port per load ----------->  abort
+//                   <---------------------------------  LoadReport
+//   StreamCommand   --- one port per generation ----->  credit, cancel
+//                   <---------------------------------  StreamReport: chunks, then one end or one failure
+//
+// A stream may be STREAM_CREDITS (stream.ts) chunks ahead of its reader; each chunk that is taken returns one credit.
+// Whoever sends the last report closes its port; the other side closes when the report arrives.
+import type { WireError } from '../base/errors.ts'
+import type { SamplerOptions } from '../generate/sampler/options.ts'
+import type { Build } from '../runtime/features.ts'
+
+/** One turn of a conversation. */
+export interface Message {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+/** What a model is. */
+export interface ModelInfo {
+  /** The model's own name, or its file's. */
+  readonly id: string
+  /** e.g. `llama` */
+  readonly architecture: string
+  /** Weights, tied ones counted once. */
+  readonly parameters: number
+  /** Most tokens a conversation may hold here: the model's own limit or the smaller one asked for. */
+  readonly contextLength: number
+}
+
+/** What an engine became when it loaded. */
+export interface EngineInfo {
+  readonly model: ModelInfo
+  /** Threads that compute, the engine worker included. */
+  readonly threads: number
+  readonly build: Build
+}
+
+/** Linear memory, by what it is for, in bytes. */
+export interface MemoryUse {
+  readonly weightsBytes: number
+  /** State cache: keys and values of every live conversation. */
+  readonly stateBytes: number
+  /** Activations and plan. */
+  readonly arenaBytes: number
+  /** All of linear memory, free room included. */
+  readonly totalBytes: number
+}
+
+/** How far a load is. Phases come in this order; `convert` runs beside `download`. */
+export type LoadProgress =
+  /** Bytes. `cached` is true when every byte came from this device. */
+  | { readonly phase: 'download'; readonly loaded: number; readonly total: number; readonly cached: boolean }
+  /** Tensors. */
+  | { readonly phase: 'convert'; readonly done: number; readonly total: number }
+  | { readonly phase: 'compile' | 'warmup' }
+
+/** Which precision weights are computed in; `auto` keeps the file's own. */
+export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4'
+
+export interface LoadRequest {
+  /** An absolute address, or a model's files. */
+  readonly source: string | readonly File[]
+  readonly threads: number | 'auto'
+  readonly build: Build | 'auto'
+  readonly contextLength?: number | undefined
+  readonly weights: WeightPolicy
+  readonly cache: 'opfs' | 'none'
+  /** Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers' script. */
+  readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
+}
+
+/** To the worker, on a load's port. */
+export type LoadCommand = { readonly type: 'abort' }
+/** From the worker, on a load's port. */
+export type LoadReport = { readonly type: 'progress'; readonly progress: LoadProgress }
+
+/** What to continue: a conversation through the model's template, or bare text. */
+export type Prompt =
+  | { readonly type: 'messages'; readonly messages: readonly Message[] }
+  | { readonly type: 'text'; readonly text: string }
+
+export interface DecodeOptions extends SamplerOptions {
+  /** Most tokens to generate. Default: until the context is full. */
+  readonly maxTokens?: number | undefined
+  /** Texts that end the reply; they never appear in it. Default: none. */
+  readonly stop?: readonly string[] | undefined
+}
+
+export interface GenerateRequest {
+  /** The page's number of the session whose state to reuse and keep; absent: nothing is kept. */
+  readonly session?: number | undefined
+  readonly prompt: Prompt
+  readonly options: DecodeOptions
+}
+
+/** To the worker, on a generation's port. */
+export type StreamCommand = { readonly type: 'credit'; readonly count: number } | { readonly type: 'cancel' }
+/** From the worker, on a generation's port. */
+export type StreamReport =
+  | { readonly type: 'chunk'; readonly chunk: TextChunk }
+  /** `contextUsed`: tokens that the session holds now. */
+  | { readonly type: 'end'; readonly outcome: Outcome; readonly contextUsed: number }
+  | { readonly type: 'failed'; readonly failure: WireFailure }
+
+/** A piece of a reply: whole code points, never empty. */
+export interface TextChunk {
+  readonly text: string
+  /** Tokens decoded since the chunk before. */
+  readonly tokens: number
+}
+
+export interface Usage {
+  /** Tokens of the prompt, cached ones included. */
+  readonly promptTokens: number
+  /** Tokens of the prompt whose state was still there, so that they cost nothing. */
+  readonly cachedTokens: number
+  /** Tokens generated, the end-of-turn token not counted. */
+  readonly completionTokens: number
+}
+
+export interface Timings {
+  /** From the start of this generation's turn to its first token; includes waiting for other sequences. */
+  readonly firstTokenMs: number
+  /** Time in prefill. */
+  readonly prefillMs: number
+  /** Time from the first token to the last. */
+  readonly decodeMs: number
+  /** Uncached prompt tokens by prefillMs; 0 when there were none. */
+  readonly prefillTokensPerSecond: number
+  /** Tokens after the first by decodeMs; 0 when there were none. */
+  readonly decodeTokensPerSecond: number
+}
+
+/** Why a reply ended: the model or a stop text, a limit on tokens, the caller. */
+export type FinishReason = 'stop' | 'length' | 'cancelled'
+
+/** How a generation ended. */
+export interface Outcome {
+  readonly text: string
+  /** Ids as they were generated, the end-of-turn token not included. */
+  readonly tokens: readonly number[]
+  readonly finishReason: FinishReason
+  readonly usage: Usage
+  readonly timings: Timings
+  /** What the draws were seeded with, to get the same text again; absent when it was cancelled before its turn. */
+  readonly seed?: number | undefined
+}
+
+/** An error on its way between threads. */
+export type WireFailure =
+  | { readonly type: 'halfbyte'; readonly error: WireError }
+  /** An abort or another DOMException, by its name. */
+  | { readonly type: 'dom'; readonly name: string; readonly message: string }
+  | {
+      readonly type: 'other'
+      readonly name: string
+      readonly message: string
+      readonly stack?: string | undefined
+    }
+
+/** What the worker offers. Over Comlink every answer is a promise; in one thread it can be used as it is. */
+export interface EngineService {
+  /** Once per service. Reports to `port`. Throws typed errors; after one, load may be tried again. */
+  load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
+  /** Starts at once, or when the session's turn comes. Everything about it, errors included, goes to `port`. */
+  generate(request: GenerateRequest, port: MessagePort): void
+  countTokens(prompt: Prompt): number
+  memory(): MemoryUse
+  /** Gives session `to` the state of session `from`, without copying it; waits for `from`'s turn. */
+  fork(from: number, to: number): Promise<void>
+  /** Ends a session and frees its state; waits for its turn. */
+  close(session: number): Promise<void>
+  /** Cancels everything and frees the model. */
+  dispose(): Promise<void>
+}

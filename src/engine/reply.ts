@@ -1,0 +1,182 @@
+// Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+import { HalfbyteError } from '../base/errors.ts'
+import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
+import { Sampler } from '../generate/sampler/sampler.ts'
+import type { Sequence } from '../generate/sequence.ts'
+import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/work.ts'
+import { StopMatcher } from '../text/stop.ts'
+import type { LoadedModel } from './loaded-model.ts'
+import type { DecodeOptions, FinishReason, GenerateRequest, Outcome, Prompt } from './protocol.ts'
+import type { Outlet } from './stream.ts'
+import type { Transcript } from './transcript.ts'
+
+/** The prompt as the model reads it: text goes as it is, a conversation through the template. */
+export function promptText(model: LoadedModel, prompt: Prompt): string {
+  return prompt.type === 'text' ? prompt.text : model.renderPrompt(prompt.messages)
+}
+
+/**
+ * Generates one reply into `outlet`. A cancelled outlet ends it as `cancelled`. Throws `unsupported` for options that
+ * cannot be honoured, `context-overflow` when the prompt leaves no room for a reply, and what the scheduler throws.
+ */
+export async function reply(
+  model: LoadedModel,
+  sequence: Sequence,
+  transcript: Transcript,
+  request: GenerateRequest,
+  outlet: Outlet,
+): Promise<Outcome> {
+  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], ...sampling } = checkedOptions(request.options)
+  const text = promptText(model, request.prompt)
+  const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
+  const room = roomAfter(prompt.length, model.info.model.contextLength)
+  const sampler = new Sampler(model.vocab, sampling)
+  const cachedTokens = sequence.setTokens(prompt)
+  const writer = new Writer(model, stop, outlet)
+  const end = await decode(model, outlet.signal, writer, {
+    sequence,
+    sampler,
+    maxTokens: Math.min(maxTokens, room),
+  })
+  writer.finish()
+  if (writer.isWhole) transcript.extend(writer.text, writer.tokens)
+  const { firstTokenMs, prefillMs, decodeMs } = end
+  return {
+    text: writer.text,
+    tokens: writer.tokens,
+    finishReason: end.reason,
+    usage: { promptTokens: prompt.length, cachedTokens, completionTokens: writer.tokens.length },
+    timings: {
+      firstTokenMs,
+      prefillMs,
+      decodeMs,
+      prefillTokensPerSecond: perSecond(prompt.length - cachedTokens, prefillMs),
+      decodeTokensPerSecond: perSecond(writer.tokens.length - 1, decodeMs),
+    },
+    seed: sampler.seed,
+  }
+}
+
+interface End {
+  readonly reason: FinishReason
+  readonly firstTokenMs: number
+  readonly prefillMs: number
+  readonly decodeMs: number
+}
+
+/** Runs the scheduler. An abort of `signal` is an end like another, timed here. */
+async function decode(
+  model: LoadedModel,
+  signal: AbortSignal,
+  writer: Writer,
+  run: Pick<SchedulerRequest, 'sequence' | 'sampler' | 'maxTokens'>,
+): Promise<End> {
+  const start = performance.now()
+  let first: number | undefined
+  let last = start
+  try {
+    const { reason, timings } = await model.scheduler.generate({
+      ...run,
+      signal,
+      stopTokens: model.text.endIds,
+      onToken: (id) => {
+        last = performance.now()
+        first ??= last
+        return writer.take(id)
+      },
+    })
+    return { reason, ...timings }
+  } catch (error) {
+    if (!signal.aborted) throw error
+    const firstTokenMs = (first ?? performance.now()) - start
+    return { reason: 'cancelled', firstTokenMs, prefillMs: firstTokenMs, decodeMs: last - (first ?? last) }
+  }
+}
+
+/** Decodes ids, holds back what may become a stop text, sends the rest. */
+class Writer {
+  readonly tokens: number[] = []
+  text = ''
+  /** True when the text is exactly what the ids stand for. */
+  isWhole = false
+  readonly #outlet: Outlet
+  readonly #decoder
+  readonly #stops: StopMatcher
+  /** Tokens since the last chunk. */
+  #unsent = 0
+
+  constructor(model: LoadedModel, stop: readonly string[], outlet: Outlet) {
+    this.#outlet = outlet
+    this.#decoder = model.text.detokenizer()
+    this.#stops = new StopMatcher(stop)
+  }
+
+  // hot
+  take(id: number): TokenAnswer {
+    this.tokens.push(id)
+    this.#unsent += 1
+    const sent = this.#send(this.#stops.push(this.#decoder.push(id)))
+    return this.#stops.matched === undefined ? sent : 'stop'
+  }
+
+  /** Sends what was held back, unless a stop text was found. Half a character is dropped. */
+  finish(): void {
+    if (this.#stops.matched !== undefined) return
+    this.#send(this.#stops.flush())
+    this.isWhole = this.#decoder.flush() === ''
+  }
+
+  #send(text: string): Promise<void> | undefined {
+    if (text === '') return undefined
+    this.text += text
+    const tokens = this.#unsent
+    this.#unsent = 0
+    return this.#outlet.send({ text, tokens })
+  }
+}
+
+const OPTION_KEYS: ReadonlySet<string> = new Set(['maxTokens', 'stop', ...Object.keys(SAMPLER_DEFAULTS)])
+
+function checkedOptions(options: DecodeOptions): DecodeOptions {
+  for (const key of Object.keys(options)) {
+    if (OPTION_KEYS.has(key)) continue
+    throw new HalfbyteError(
+      'unsupported',
+      `${key} is not an option; there are ${[...OPTION_KEYS].join(', ')}`,
+      { key },
+    )
+  }
+  const { maxTokens, stop } = options
+  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && maxTokens >= 1)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `maxTokens is ${maxTokens} but must be a whole number from 1; change it`,
+      {
+        maxTokens: String(maxTokens),
+      },
+    )
+  }
+  if (stop?.some((text) => text === '')) {
+    throw new HalfbyteError('unsupported', 'a stop text is empty and would end every reply; leave it out')
+  }
+  return options
+}
+
+/** Tokens that fit after a prompt. */
+function roomAfter(needed: number, contextLength: number): number {
+  if (needed === 0) {
+    throw new HalfbyteError(
+      'unsupported',
+      'the prompt has 0 tokens but needs 1 for the model to go on from; write something',
+    )
+  }
+  if (needed < contextLength) return contextLength - needed
+  throw new HalfbyteError(
+    'context-overflow',
+    `the prompt needs ${needed} tokens and one for the reply, but the context holds ${contextLength}; ` +
+      'raise contextLength or shorten it',
+    { needed: needed + 1, contextLength },
+  )
+}
+
+const perSecond = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0)

@@ -1,0 +1,165 @@
+// The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
+import { HalfbyteError } from '../base/errors.ts'
+import type { Sequence } from '../generate/sequence.ts'
+import type { LoadedModel, ModelLoader } from './loaded-model.ts'
+import type {
+  EngineInfo,
+  EngineService,
+  GenerateRequest,
+  LoadCommand,
+  LoadReport,
+  LoadRequest,
+  MemoryUse,
+  Outcome,
+  Prompt,
+} from './protocol.ts'
+import { promptText, reply } from './reply.ts'
+import { Outlet } from './stream.ts'
+import { Transcript } from './transcript.ts'
+
+/** A service without a model; `loadModel` is what its `load` does. */
+export function createService(loadModel: ModelLoader): EngineService {
+  return new Service(loadModel)
+}
+
+/** What the service keeps of a session between turns. */
+interface Conversation {
+  readonly sequence: Sequence
+  readonly transcript: Transcript
+  /** Resolves when everything asked of the session so far is done. */
+  turn: Promise<unknown>
+}
+
+class Service implements EngineService {
+  readonly #loadModel: ModelLoader
+  #model: LoadedModel | undefined
+  readonly #conversations = new Map<number, Conversation>()
+  /** Streams that have not ended, and their work. */
+  readonly #running = new Map<Outlet, Promise<void>>()
+
+  constructor(loadModel: ModelLoader) {
+    this.#loadModel = loadModel
+  }
+
+  async load(request: LoadRequest, port: MessagePort): Promise<EngineInfo> {
+    if (this.#model !== undefined) {
+      throw new HalfbyteError(
+        'internal',
+        'this engine has a model already; load the second in another engine',
+      )
+    }
+    const abort = new AbortController()
+    port.onmessage = ({ data }: MessageEvent<LoadCommand>) => {
+      if (data.type === 'abort') abort.abort()
+    }
+    try {
+      this.#model = await this.#loadModel(request, {
+        signal: abort.signal,
+        onProgress: (progress) => port.postMessage({ type: 'progress', progress } satisfies LoadReport),
+      })
+    } finally {
+      port.close()
+    }
+    return this.#model.info
+  }
+
+  generate(request: GenerateRequest, port: MessagePort): void {
+    const outlet = new Outlet(port)
+    const work = this.#stream(request, outlet)
+      .then(({ outcome, contextUsed }) => outlet.end(outcome, contextUsed))
+      .catch((error: unknown) => outlet.fail(error))
+      .finally(() => this.#running.delete(outlet))
+    this.#running.set(outlet, work)
+  }
+
+  countTokens(prompt: Prompt): number {
+    const model = this.#loaded()
+    return model.text.encode(promptText(model, prompt), true).length
+  }
+
+  memory(): MemoryUse {
+    return this.#loaded().memory()
+  }
+
+  async fork(from: number, to: number): Promise<void> {
+    const original = this.#conversations.get(from)
+    // A session that has said nothing yet has no state to share.
+    if (original === undefined) return
+    await inTurn(original, async () => {
+      this.#conversations.set(to, {
+        sequence: original.sequence.fork(),
+        transcript: original.transcript.copy(),
+        turn: Promise.resolve(),
+      })
+    })
+  }
+
+  async close(session: number): Promise<void> {
+    const conversation = this.#conversations.get(session)
+    if (conversation === undefined) return
+    this.#conversations.delete(session)
+    await inTurn(conversation, async () => conversation.sequence.release())
+  }
+
+  async dispose(): Promise<void> {
+    const model = this.#model
+    for (const outlet of this.#running.keys()) outlet.cancel()
+    await Promise.all(this.#running.values())
+    for (const { sequence } of this.#conversations.values()) sequence.release()
+    this.#conversations.clear()
+    this.#model = undefined
+    await model?.dispose()
+  }
+
+  async #stream(
+    request: GenerateRequest,
+    outlet: Outlet,
+  ): Promise<{ outcome: Outcome; contextUsed: number }> {
+    const model = this.#loaded()
+    const { session } = request
+    if (session !== undefined) {
+      const conversation = this.#conversation(model, session)
+      return inTurn(conversation, () => answer(model, conversation, request, outlet))
+    }
+    const passing = newConversation(model)
+    try {
+      return await answer(model, passing, request, outlet)
+    } finally {
+      passing.sequence.release()
+    }
+  }
+
+  #conversation(model: LoadedModel, session: number): Conversation {
+    const known = this.#conversations.get(session)
+    if (known !== undefined) return known
+    const fresh = newConversation(model)
+    this.#conversations.set(session, fresh)
+    return fresh
+  }
+
+  #loaded(): LoadedModel {
+    if (this.#model !== undefined) return this.#model
+    throw new HalfbyteError('disposed', 'this engine has no model; load one')
+  }
+}
+
+function newConversation(model: LoadedModel): Conversation {
+  return { sequence: model.newSequence(), transcript: new Transcript(), turn: Promise.resolve() }
+}
+
+async function answer(
+  model: LoadedModel,
+  { sequence, transcript }: Conversation,
+  request: GenerateRequest,
+  outlet: Outlet,
+): Promise<{ outcome: Outcome; contextUsed: number }> {
+  const outcome = await reply(model, sequence, transcript, request, outlet)
+  return { outcome, contextUsed: sequence.tokens.length }
+}
+
+/** Runs `work` when everything asked of the conversation before is done, however it ended. */
+function inTurn<T>(conversation: Conversation, work: () => Promise<T>): Promise<T> {
+  const result = conversation.turn.then(work)
+  conversation.turn = result.catch(() => undefined)
+  return result
+}

@@ -1,0 +1,174 @@
+// A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and state cache.
+import { HalfbyteError } from '../../base/errors.ts'
+import { Scheduler } from '../../generate/scheduler.ts'
+import { Sequence } from '../../generate/sequence.ts'
+import { StepBuffer } from '../../generate/step-buffer.ts'
+import type { Plan } from '../../graph/plan.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../runtime/abi.ts'
+import { Arena, type Ptr } from '../../runtime/arena.ts'
+import type { Pool } from '../../runtime/pool.ts'
+import { StateCache } from '../../state/state-cache.ts'
+import type { LoadedModel, ModelText } from '../loaded-model.ts'
+
+/** Ends a turn; `<end>` in text. */
+const END = 256
+/** "You said ". The encoder never makes it of text, so a reply encoded again is not the ids it was made of. */
+const OPENING = 257
+const VOCAB = 258
+/** Bytes 0..7 that break things on purpose. */
+export const NAN_LOGITS = '\x01'
+export const DEAD_POOL = '\x02'
+
+export interface ToyModel extends LoadedModel {
+  /** Rows run so far. */
+  rows(): number
+  /** Bytes of state that live sequences hold. */
+  liveBytes(): number
+  isDisposed(): boolean
+}
+
+/**
+ * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>` it says
+ * "You said X" and ends, where X is the last user message; without one it counts up from the last byte for ever.
+ */
+export function toyModel(options: { contextLength?: number } = {}): ToyModel {
+  const { contextLength = 4096 } = options
+  const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
+  const state = new StateCache({ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength })
+  const plan: Plan = {
+    ops: [],
+    slots: [],
+    stateGroups: [],
+    arenaBytes: 4 * VOCAB * 4,
+    tokens: 64,
+    logitRows: 4,
+    logits: { arena: 0, stride: VOCAB * 4, vocab: VOCAB },
+  }
+  const activations = arena.allocate(plan.arenaBytes, 'the activations')
+  const written = { records: activations, count: 0, activations }
+  const step = new StepBuffer(arena, { tokens: 64, logitRows: 4, sequences: 4 }, 1, [])
+  const pool = new ToyPool(arena, activations)
+  const scheduler = new Scheduler({
+    ...{ pool, arena, plan, written, step },
+    now: () => performance.now(),
+    yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
+  })
+  let isDisposed = false
+  return {
+    info: {
+      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength },
+      threads: 1,
+      build: 'simd128',
+    },
+    vocab: VOCAB,
+    text: toyText,
+    scheduler,
+    renderPrompt: (messages) => {
+      if (messages.some(({ role }) => !['system', 'user', 'assistant'].includes(role))) {
+        throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
+      }
+      return `${messages.map(({ role, content }) => `<${role}>${content}<end>`).join('')}<assistant>`
+    },
+    newSequence: () => new Sequence(state),
+    memory: () => ({
+      weightsBytes: 0,
+      stateBytes: state.capacityBytes,
+      arenaBytes: plan.arenaBytes,
+      totalBytes: arena.memoryBytes,
+    }),
+    dispose() {
+      scheduler.dispose()
+      pool.dispose()
+      isDisposed = true
+    },
+    rows: () => pool.rows,
+    liveBytes: () => state.liveBytes,
+    isDisposed: () => isDisposed,
+  }
+}
+
+const bytes = new TextEncoder()
+
+const toyText: ModelText = {
+  endIds: new Set([END]),
+  encode: (text) =>
+    text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [END] : [...bytes.encode(part)])),
+  detokenizer() {
+    const decoder = new TextDecoder()
+    return {
+      push: (id) => (id === OPENING ? 'You said ' : decoder.decode(Uint8Array.of(id), { stream: true })),
+      flush: () => decoder.decode(),
+    }
+  },
+}
+
+class ToyPool implements Pool {
+  readonly threads = 1
+  readonly memory: WebAssembly.Memory
+  rows = 0
+  readonly #arena: Arena
+  readonly #logits: Ptr
+  #isDead = false
+
+  constructor(arena: Arena, logits: Ptr) {
+    this.memory = arena.memory
+    this.#arena = arena
+    this.#logits = logits
+  }
+
+  run(_plan: Ptr, step: Ptr): void {
+    if (this.#isDead) throw new HalfbyteError('disposed', 'the toy has ended')
+    const { u32, f32 } = this.#arena
+    const field = (name: keyof typeof STEP) => u32[step / 4 + STEP[name]]!
+    const list = (name: keyof typeof STEP, index: number) => u32[field(name) / 4 + index]!
+    for (let row = 0; row < field('tokens'); row++) {
+      u32[this.#place(field('seqs'), list('sequence_of', row), list('positions', row))] = list('ids', row)
+      this.rows++
+    }
+    for (let index = 0; index < field('logit_count'); index++) {
+      const row = list('logit_rows', index)
+      const ids = Array.from({ length: list('positions', row) + 1 }, (_, at) => {
+        return u32[this.#place(field('seqs'), list('sequence_of', row), at)]!
+      })
+      const out = this.#logits / 4 + index * VOCAB
+      const said = ids.map((id) => String.fromCharCode(id)).join('')
+      if (said.includes(DEAD_POOL)) {
+        this.#isDead = true
+        throw new HalfbyteError('internal', 'a thread of the toy died')
+      }
+      f32.fill(said.includes(NAN_LOGITS) ? Number.NaN : 0, out, out + VOCAB)
+      f32[out + nextId(ids)]! += 50
+    }
+  }
+
+  dispose(): void {
+    this.#isDead = true
+  }
+
+  /** Word that holds a position's id. */
+  #place(sequences: number, sequence: number, position: number): number {
+    const { u32 } = this.#arena
+    const table = u32[sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables]!
+    const block = u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]!
+    return block / 4 + (position % ABI.BLOCK_POSITIONS)
+  }
+}
+
+const USER = bytes.encode('<user>')
+const ASSISTANT = bytes.encode('<assistant>')
+
+function nextId(ids: readonly number[]): number {
+  const start = lastIndexAfter(ids, ASSISTANT)
+  const said = lastIndexAfter(ids, USER)
+  if (start < 0 || said < 0) return (ids.at(-1)! + 1) % 256
+  const answer = [OPENING, ...ids.slice(said, ids.indexOf(END, said)), END]
+  return answer[ids.length - start] ?? END
+}
+
+/** Index behind the last place where `part` stands, or -1. */
+function lastIndexAfter(ids: readonly number[], part: Uint8Array): number {
+  for (let at = ids.length - part.length; at >= 0; at--) {
+    if (part.every((byte, index) => ids[at + index] === byte)) return at + part.length
+  }
+  return -1
+}

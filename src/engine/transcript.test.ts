@@ -1,0 +1,75 @@
+// Transcripts. In: prompts that grow, go back and change. Out: known ids kept, only new text encoded.
+import { expect, test } from 'vitest'
+import { Transcript } from './transcript.ts'
+
+/** One id per character; remembers what it was asked. */
+function recorder() {
+  const asked: [string, boolean][] = []
+  return {
+    asked,
+    encode: (rest: string, start: boolean) => {
+      asked.push([rest, start])
+      return [...rest].map((char) => char.charCodeAt(0))
+    },
+  }
+}
+const codes = (text: string) => [...text].map((char) => char.charCodeAt(0))
+
+test('a reply keeps the ids it was made of when the next prompt contains it', () => {
+  const transcript = new Transcript()
+  const { asked, encode } = recorder()
+  transcript.encode('Q1', encode)
+  transcript.extend('reply', [900, 901])
+  expect(transcript.encode('Q1reply|Q2', encode)).toEqual([...codes('Q1'), 900, 901, ...codes('|Q2')])
+  expect(asked).toEqual([
+    ['Q1', true],
+    ['|Q2', false],
+  ])
+})
+
+test('a prompt that is known whole is not encoded at all', () => {
+  const transcript = new Transcript()
+  const { asked, encode } = recorder()
+  transcript.encode('Q1', encode)
+  transcript.extend('reply', [900])
+  expect(transcript.encode('Q1', encode)).toEqual(codes('Q1'))
+  expect(asked).toHaveLength(1)
+})
+
+test('a changed turn keeps everything before it', () => {
+  const transcript = new Transcript()
+  const { asked, encode } = recorder()
+  transcript.encode('Q1', encode)
+  transcript.extend('A', [900])
+  transcript.encode('Q1A|Q2', encode)
+  transcript.extend('B', [901])
+  expect(transcript.encode('Q1A|other', encode)).toEqual([...codes('Q1'), 900, ...codes('|other')])
+  expect(asked.at(-1)).toEqual(['|other', false])
+})
+
+test('a reply that the template wrote differently is encoded again', () => {
+  const transcript = new Transcript()
+  const { encode } = recorder()
+  transcript.encode('Q1', encode)
+  transcript.extend(' A ', [900])
+  expect(transcript.encode('Q1A|Q2', encode)).toEqual(codes('Q1A|Q2'))
+})
+
+test('a prompt with another beginning starts from nothing', () => {
+  const transcript = new Transcript()
+  const { asked, encode } = recorder()
+  transcript.encode('Q1', encode)
+  expect(transcript.encode('Z', encode)).toEqual(codes('Z'))
+  expect(asked.at(-1)).toEqual(['Z', true])
+})
+
+test('a copy goes its own way', () => {
+  const transcript = new Transcript()
+  const { encode } = recorder()
+  transcript.encode('Q1', encode)
+  const copy = transcript.copy()
+  copy.extend('A', [900])
+  transcript.extend('B', [901])
+  expect(copy.encode('Q1A|', encode)).toEqual([...codes('Q1'), 900, ...codes('|')])
+  expect(transcript.encode('Q1B|', encode)).toEqual([...codes('Q1'), 901, ...codes('|')])
+})

@@ -1,0 +1,56 @@
+// Transcripts. In: prompts as text, replies as ids. Out: prompts as ids, in which every reply keeps the ids it was made of.
+
+/** A place in the text where the ids so far are known to end. */
+interface Cut {
+  readonly chars: number
+  readonly tokens: number
+}
+
+/**
+ * What one session has read and written. A reply encoded again may become other ids than the model chose, and then its
+ * state would be useless; so the known beginning of a prompt is never encoded again, only what follows it.
+ */
+export class Transcript {
+  #text = ''
+  #ids: readonly number[] = []
+  /** Rising. */
+  #cuts: Cut[] = []
+
+  /** Ids of `text`. `encode` gets what is new of it, and whether that is its start. */
+  encode(text: string, encode: (rest: string, start: boolean) => readonly number[]): readonly number[] {
+    while (!this.#isKnown(text, this.#cuts.at(-1))) this.#cuts.pop()
+    const known = this.#cuts.at(-1) ?? { chars: 0, tokens: 0 }
+    const rest = text.slice(known.chars)
+    this.#text = text
+    this.#ids = this.#ids.slice(0, known.tokens)
+    if (rest === '') return this.#ids
+    this.#ids = [...this.#ids, ...encode(rest, known.chars === 0)]
+    this.#cut()
+    return this.#ids
+  }
+
+  /** Adds a reply to what was encoded last: `text` is exactly what `ids` stand for. */
+  extend(text: string, ids: readonly number[]): void {
+    if (text === '') return
+    this.#text += text
+    this.#ids = [...this.#ids, ...ids]
+    this.#cut()
+  }
+
+  /** A second transcript that knows the same. */
+  copy(): Transcript {
+    const copy = new Transcript()
+    copy.#text = this.#text
+    copy.#ids = this.#ids
+    copy.#cuts = [...this.#cuts]
+    return copy
+  }
+
+  #isKnown(text: string, cut: Cut | undefined): boolean {
+    return cut === undefined || text.startsWith(this.#text.slice(0, cut.chars))
+  }
+
+  #cut(): void {
+    this.#cuts.push({ chars: this.#text.length, tokens: this.#ids.length })
+  }
+}

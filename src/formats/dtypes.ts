@@ -1,0 +1,32 @@
+// Dtypes. In: a dtype's name. Out: how many elements its blocks hold and how many bytes they take.
+import type { DType } from './tensors.ts'
+
+/** Elements and bytes of the unit that is stored whole; rows are a whole number of units. */
+export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonly bytes: number }>> = {
+  F32: { elements: 1, bytes: 4 },
+  F16: { elements: 1, bytes: 2 },
+  BF16: { elements: 1, bytes: 2 },
+  /** f16 scale | i8 [32]                    W = scale * code */
+  Q8_0: { elements: 32, bytes: 34 },
+  /** f16 scale | u4 [16 low][16 high]       W = scale * (code - 8); byte j: inputs j and j + 16 */
+  Q4_0: { elements: 32, bytes: 18 },
+  /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
+  Q4_1: { elements: 32, bytes: 20 },
+}
+
+export const DTYPES = Object.keys(BLOCKS) as readonly DType[]
+
+/** Bytes of a row of `k` elements; `k` is a multiple of the dtype's block. */
+export function rowBytes(dtype: DType, k: number): number {
+  return (k / BLOCKS[dtype].elements) * BLOCKS[dtype].bytes
+}
+
+/** The shape's elements, or undefined when they are too many to count exactly. */
+export function elementCount(shape: readonly number[]): number | undefined {
+  let count = 1
+  for (const size of shape) {
+    count *= size
+    if (!Number.isSafeInteger(count)) return undefined
+  }
+  return count
+}

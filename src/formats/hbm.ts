@@ -1,0 +1,209 @@
+// .hbm packs. In: a pack. Out: its model, with tensors already in kernel layout whose every byte is checked by hash.
+//
+//   0   'HBM1'            8   u32 bytes of the header as stored       16  u64 bytes of the whole file
+//   4   u32 version, 1    12  u32 bytes of the header's JSON          24  u64 zero
+//   32  SHA-256 of bytes 0..31 and of the stored header
+//   64  header: JSON (PackHeader), gzip
+//       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
+//
+// Everything needed to check a chunk stands before it, so a pack can be used while it downloads; a file that is
+// shorter or longer than its prefix says is refused before anything else is read.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { sha256 } from '../base/sha256.ts'
+import type { TokenizerSpec } from '../text/spec.ts'
+import { elementCount } from './dtypes.ts'
+import { gunzip } from './gzip.ts'
+import type { MetaObject } from './json.ts'
+import { isObject, type JsonObject, parseJson, withoutNulls } from './json.ts'
+import { malformed, shown } from './malformed.ts'
+import { checkOverlap } from './overlap.ts'
+import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
+import { verifiedSource } from './verified.ts'
+
+export const PACK_VERSION = 1
+export const PREFIX_BYTES = 64
+export const PACK_ALIGNMENT = 64
+/** Bytes of a tensor that share a hash. */
+export const CHUNK_BYTES = 4 << 20
+
+/** The JSON of a pack's header. */
+export interface PackHeader {
+  readonly name: string
+  /** A ModelConfig. */
+  readonly config: MetaObject
+  readonly tokenizer?: TokenizerSpec | undefined
+  /** Sampling defaults under the names of generation_config.json. */
+  readonly generation?: MetaObject | undefined
+  /** Licence, source, attribution: shown, never interpreted. */
+  readonly about?: MetaObject | undefined
+  readonly tensors: readonly PackEntry[]
+}
+
+export interface PackEntry {
+  /** Canonical. */
+  readonly name: string
+  readonly encoding: PackedEncoding
+  /** [n, k] in panels, or [n] as f32 padded to a multiple of 32. */
+  readonly shape: readonly number[]
+  /** From the start of the data. */
+  readonly offset: number
+  readonly bytes: number
+  /** One hash per CHUNK_BYTES, in hex. */
+  readonly sha256: readonly string[]
+}
+
+export interface Pack {
+  readonly header: PackHeader
+  readonly tensors: TensorIndex
+}
+
+/** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
+const HEADER_LIMIT_BYTES = 128 << 20
+const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
+  f32: 'F32',
+  f16: 'F16',
+  bf16: 'BF16',
+  w8_g32: 'Q8_0',
+  w4_g32: 'Q4_0',
+  w4m_g32: 'Q4_1',
+}
+
+/** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash. */
+export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
+  const { name: file, size } = source
+  if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
+  const prefix = await source.read(0, PREFIX_BYTES, signal)
+  const view = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_BYTES)
+  const version = view.getUint32(4, true)
+  if (version !== PACK_VERSION) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${file}: it is a pack of version ${version} and version ${PACK_VERSION} is read; update Halfbyte or pack it again`,
+      { version },
+    )
+  }
+  const storedBytes = view.getUint32(8, true)
+  const jsonBytes = view.getUint32(12, true)
+  const fileBytes = view.getBigUint64(16, true)
+  if (fileBytes !== BigInt(size))
+    throw malformed(file, `it has ${size} bytes where its prefix says ${fileBytes}`)
+  if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
+    throw malformed(
+      file,
+      `its header is said to take ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
+    )
+  }
+  const head = await source.read(0, PREFIX_BYTES + storedBytes, signal)
+  if ((await headerHash(head)) !== hexOf(prefix.subarray(32))) {
+    throw new HalfbyteError('integrity', `${file}: its header does not match its hash; fetch it again`, {
+      file,
+    })
+  }
+  const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
+  const header = parseHeader(file, parseJson(file, new TextDecoder().decode(json)))
+  const dataStart = alignUp(PREFIX_BYTES + storedBytes)
+  const located = header.tensors.map((entry) => locate(source, entry, dataStart))
+  checkOverlap(file, located)
+  const tensors = new Map<string, TensorInfo>()
+  header.tensors.forEach((entry, index) => {
+    if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
+    const tensor = located[index] as TensorInfo
+    tensors.set(entry.name, {
+      ...tensor,
+      source: verifiedSource(tensor, entry.sha256, CHUNK_BYTES),
+      offset: 0,
+    })
+  })
+  return { header, tensors }
+}
+
+export function alignUp(bytes: number): number {
+  return Math.ceil(bytes / PACK_ALIGNMENT) * PACK_ALIGNMENT
+}
+
+/** The hash that stands in bytes 32..63, over everything else up to the header's end. */
+export function headerHash(head: Uint8Array): Promise<string> {
+  const hashed = new Uint8Array(head.length - 32)
+  hashed.set(head.subarray(0, 32))
+  hashed.set(head.subarray(PREFIX_BYTES), 32)
+  return sha256(hashed)
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function parseHeader(file: string, json: JsonObject): PackHeader {
+  const { name, config, tokenizer, generation, about, tensors } = json
+  if (typeof name !== 'string' || !isObject(config) || !Array.isArray(tensors)) {
+    throw malformed(file, 'its header lacks name, config or tensors')
+  }
+  return {
+    name,
+    config: withoutNulls(config),
+    tokenizer: tokenizer === undefined ? undefined : parseTokenizer(file, tokenizer),
+    generation: isObject(generation) ? withoutNulls(generation) : undefined,
+    about: isObject(about) ? withoutNulls(about) : undefined,
+    tensors: tensors.map((entry) => parseEntry(file, entry)),
+  }
+}
+
+function parseTokenizer(file: string, value: unknown): TokenizerSpec {
+  if (isObject(value)) {
+    if (value['kind'] === 'json' && isObject(value['tokenizer'])) return value as unknown as TokenizerSpec
+    if (value['kind'] === 'gguf' && Array.isArray(value['tokens'])) return value as unknown as TokenizerSpec
+  }
+  throw malformed(file, 'its tokenizer is neither of kind json nor of kind gguf')
+}
+
+function parseEntry(file: string, value: unknown): PackEntry {
+  const { name, encoding, shape, offset, bytes, sha256 }: JsonObject = isObject(value) ? value : {}
+  const isEntry =
+    typeof name === 'string' &&
+    typeof encoding === 'string' &&
+    Object.hasOwn(DTYPE_OF, encoding) &&
+    isCounts(shape) &&
+    isCounts([offset, bytes]) &&
+    Array.isArray(sha256) &&
+    sha256.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
+  if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(String(name))} is incomplete`)
+  return {
+    name,
+    encoding: encoding as PackedEncoding,
+    shape,
+    offset: offset as number,
+    bytes: bytes as number,
+    sha256,
+  }
+}
+
+function isCounts(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
+}
+
+function locate(source: ByteSource, entry: PackEntry, dataStart: number): TensorInfo {
+  const { name, shape, bytes } = entry
+  const offset = dataStart + entry.offset
+  if (entry.offset % PACK_ALIGNMENT !== 0 || offset + bytes > source.size) {
+    throw malformed(
+      source.name,
+      `${shown(name)} lies at bytes ${offset} to ${offset + bytes} of ${source.size}`,
+    )
+  }
+  const elements = elementCount(shape)
+  const [n = 0] = shape
+  const isVector = shape.length === 1 && entry.encoding === 'f32' && bytes === Math.ceil(n / 32) * 128
+  const isMatrix = shape.length === 2 && elements !== undefined
+  if (!elements || (!isVector && !isMatrix)) {
+    throw malformed(
+      source.name,
+      `${shown(name)} [${shape}] as ${entry.encoding} does not take ${bytes} bytes`,
+    )
+  }
+  if (entry.sha256.length !== Math.ceil(bytes / CHUNK_BYTES)) {
+    throw malformed(source.name, `${shown(name)} has ${entry.sha256.length} hashes for ${bytes} bytes`)
+  }
+  const { encoding: packed } = entry
+  return { name, dtype: DTYPE_OF[packed], shape, source, offset, byteLength: bytes, packed }
+}

@@ -1,0 +1,55 @@
+// JSON files. In: a small ByteSource. Out: its parsed object, or a typed error with the file's name.
+import type { ByteSource } from '../base/bytes.ts'
+import { malformed } from './malformed.ts'
+import type { MetaValue } from './tensors.ts'
+
+/** Parsed and not yet looked at. */
+export type JsonObject = { readonly [key: string]: unknown }
+export type MetaObject = { readonly [key: string]: MetaValue }
+
+/** The largest tokenizer.json published is about 35 MB. */
+const TEXT_LIMIT_BYTES = 128 << 20
+
+export async function readText(source: ByteSource, signal?: AbortSignal): Promise<string> {
+  if (source.size > TEXT_LIMIT_BYTES) {
+    throw malformed(
+      source.name,
+      `it has ${source.size} bytes and text files of a model have at most ${TEXT_LIMIT_BYTES}`,
+    )
+  }
+  return new TextDecoder().decode(await source.read(0, source.size, signal))
+}
+
+export async function readJson(source: ByteSource, signal?: AbortSignal): Promise<JsonObject> {
+  return parseJson(source.name, await readText(source, signal))
+}
+
+export function parseJson(file: string, text: string): JsonObject {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw malformed(file, `it is not JSON (${cause instanceof Error ? cause.message : String(cause)})`)
+  }
+  if (isObject(value)) return value
+  throw malformed(file, 'its JSON is not an object')
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** JSON's null has no MetaValue: keys and elements that hold it are left out, as if absent. */
+export function withoutNulls(object: JsonObject): MetaObject {
+  const entries = Object.entries(object).flatMap(([key, value]) => {
+    const kept = keep(value)
+    return kept === undefined ? [] : [[key, kept] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+function keep(value: unknown): MetaValue | undefined {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+  if (Array.isArray(value)) return value.map(keep).filter((item) => item !== undefined)
+  return isObject(value) ? withoutNulls(value) : undefined
+}

@@ -1,0 +1,116 @@
+// SlabReader. In: a ByteSource. Out: little-endian numbers and strings from its start, fetched a slab at a time.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { malformed } from './malformed.ts'
+
+const SLAB_BYTES = 1 << 20
+/** No header of a published model is a tenth of this. */
+const HEADER_LIMIT_BYTES = 256 << 20
+
+/**
+ * Numbers are read without waiting once `fill` has promised their bytes:
+ * `if (reader.available < 8) await reader.fill(8)`.
+ */
+export class SlabReader {
+  /** Byte of the source that comes next. */
+  get position(): number {
+    return this.#start + this.#next
+  }
+  /** Bytes that can be taken without another `fill`. */
+  get available(): number {
+    return this.#bytes.length - this.#next
+  }
+  /** Bytes between here and the end of the file. */
+  get remaining(): number {
+    return this.#source.size - this.position
+  }
+
+  readonly #source: ByteSource
+  readonly #signal: AbortSignal | undefined
+  // A byte order mark is part of a vocabulary, not of the encoding.
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #start = 0
+  #next = 0
+  #bytes: Uint8Array = new Uint8Array(0)
+  #view: DataView = new DataView(new ArrayBuffer(0))
+
+  constructor(source: ByteSource, signal?: AbortSignal) {
+    this.#source = source
+    this.#signal = signal
+  }
+
+  /** Makes the next `count` bytes available. Throws `format` when the file ends before them. */
+  async fill(count: number): Promise<void> {
+    if (count > this.remaining) {
+      throw malformed(
+        this.#source.name,
+        `its header needs ${count} bytes at byte ${this.position} but the file has ${this.#source.size}`,
+        { offset: this.position, size: this.#source.size },
+      )
+    }
+    if (this.position + count > HEADER_LIMIT_BYTES) {
+      throw new HalfbyteError(
+        'format',
+        `${this.#source.name}: its header goes beyond ${HEADER_LIMIT_BYTES} bytes, which no model needs; fetch it again`,
+        { offset: this.position },
+      )
+    }
+    if (count <= this.available) return
+    const start = this.position
+    const length = Math.min(Math.max(count, SLAB_BYTES), this.remaining)
+    this.#bytes = await this.#source.read(start, length, this.#signal)
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
+    this.#start = start
+    this.#next = 0
+  }
+
+  /** Where the next `width` bytes begin in the view. */
+  #take(width: number): number {
+    const at = this.#next
+    this.#next += width
+    return at
+  }
+
+  u8(): number {
+    return this.#view.getUint8(this.#take(1))
+  }
+  i8(): number {
+    return this.#view.getInt8(this.#take(1))
+  }
+  u16(): number {
+    return this.#view.getUint16(this.#take(2), true)
+  }
+  i16(): number {
+    return this.#view.getInt16(this.#take(2), true)
+  }
+  u32(): number {
+    return this.#view.getUint32(this.#take(4), true)
+  }
+  i32(): number {
+    return this.#view.getInt32(this.#take(4), true)
+  }
+  f32(): number {
+    return this.#view.getFloat32(this.#take(4), true)
+  }
+  f64(): number {
+    return this.#view.getFloat64(this.#take(8), true)
+  }
+  u64(): bigint {
+    return this.#view.getBigUint64(this.#take(8), true)
+  }
+  i64(): bigint {
+    return this.#view.getBigInt64(this.#take(8), true)
+  }
+  /** A string after its u64 length, or undefined, taking nothing, when it is not wholly in the slab. */
+  prefixedText(): string | undefined {
+    if (this.available < 8 || this.#view.getUint32(this.#next + 4, true) !== 0) return undefined
+    const byteLength = this.#view.getUint32(this.#next, true)
+    if (byteLength > this.available - 8) return undefined
+    this.#next += 8
+    return this.text(byteLength)
+  }
+  text(byteLength: number): string {
+    const at = this.#take(byteLength)
+    return this.#decoder.decode(this.#bytes.subarray(at, at + byteLength))
+  }
+}

@@ -1,0 +1,33 @@
+// TensorIndex. In: what a reader found in a file's header. Out: name -> dtype, shape, byte range; no data.
+import type { ByteSource } from '../base/bytes.ts'
+
+/** How a tensor's elements are stored in its file. Names are the GGUF and safetensors ones. */
+export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'
+
+/** How a .hbm pack stores a tensor: an encoding of wasm/abi.h, in its kernel layout. */
+export type PackedEncoding = 'f32' | 'f16' | 'bf16' | 'w8_g32' | 'w4_g32' | 'w4m_g32'
+
+/** One stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
+export interface TensorInfo {
+  readonly name: string
+  /** For a packed tensor the dtype whose values its encoding holds without loss. */
+  readonly dtype: DType
+  /** Outermost first: a projection is [outputs, inputs], whatever order the file's header uses. */
+  readonly shape: readonly number[]
+  readonly source: ByteSource
+  /** First byte in `source`. */
+  readonly offset: number
+  readonly byteLength: number
+  /** Present when the bytes already lie as wasm/abi.h says (matrices in panels, vectors padded to 32). */
+  readonly packed?: PackedEncoding | undefined
+}
+
+export type TensorIndex = ReadonlyMap<string, TensorInfo>
+
+/** A typed value of a GGUF header or a JSON configuration. */
+export type MetaValue =
+  | string
+  | number
+  | boolean
+  | readonly MetaValue[]
+  | { readonly [key: string]: MetaValue }

@@ -1,0 +1,35 @@
+// Chunk size. In: how long past steps took. Out: how many rows of prefill the next step may have.
+
+/** A step may keep aborts and other sequences waiting this long. */
+export const CHUNK_MS = 100
+const FIRST_ROWS = 32
+const LEAST_ROWS = 8
+/** Steps get slower as a context fills, so aim below the limit. */
+const SAFETY = 0.85
+/** Small steps say little about large ones. */
+const MOST_GROWTH = 4
+
+/** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS`. */
+export class ChunkSize {
+  readonly #most: number
+  #rows: number
+
+  /** `most`: rows that a plan's step may have. */
+  constructor(most: number) {
+    this.#most = most
+    this.#rows = Math.min(FIRST_ROWS, most)
+  }
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** A step of `rows` took `ms`. */
+  observe(rows: number, ms: number): void {
+    if (rows < LEAST_ROWS) return
+    const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))
+    const wanted = Math.min(fitting, MOST_GROWTH * Math.max(rows, this.#rows))
+    const whole = Math.floor(wanted / LEAST_ROWS) * LEAST_ROWS
+    this.#rows = Math.min(this.#most, Math.max(LEAST_ROWS, whole))
+  }
+}

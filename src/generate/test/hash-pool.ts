@@ -1,0 +1,82 @@
+// Hash pool. In: a step in linear memory. Out: state and logits that depend on every token so far, by integer hashes.
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../runtime/abi.ts'
+import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { Pool } from '../../runtime/pool.ts'
+
+const mix = (seed: number, value: number): number => {
+  let hash = Math.imul(seed ^ value, 0x9e3779b1)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
+  return (hash ^ (hash >>> 13)) >>> 0
+}
+
+/** What group `group` stores of a token. */
+const stored = (id: number, position: number, group: number): number => mix(mix(id + 1, position), group)
+const fold = (hash: number, value: number): number => mix(hash, value)
+const logit = (hash: number, id: number): number => (mix(hash, id) >>> 8) / 2 ** 24
+
+/** The logits after `tokens`, from the tokens alone. */
+export function hashLogits(tokens: readonly number[], groups: number, vocab: number): number[] {
+  let hash = 0
+  for (let group = 0; group < groups; group++) {
+    for (const [position, id] of tokens.entries()) hash = fold(hash, stored(id, position, group))
+  }
+  return Array.from({ length: vocab }, (_, id) => logit(hash, id))
+}
+
+/**
+ * A model whose "attention" reads every stored position through the block tables, so that a wrong table, a lost block or a
+ * block written by two sequences changes the logits. Follows wasm/abi.h for everything it reads.
+ */
+export class HashPool implements Pool {
+  readonly threads = 1
+  readonly memory: WebAssembly.Memory
+  /** Rows of each step so far. */
+  readonly steps: number[] = []
+  /** Called at the start of each run; may throw as a dying pool does. */
+  onRun: (rows: number) => void = () => {}
+  readonly #logits: { address: Ptr; stride: number; vocab: number }
+  readonly #groups: number
+
+  constructor(arena: Arena, logits: { address: Ptr; stride: number; vocab: number }, groups: number) {
+    this.memory = arena.memory
+    this.#logits = logits
+    this.#groups = groups
+  }
+
+  run(_plan: Ptr, step: Ptr): void {
+    const words = new Uint32Array(this.memory.buffer)
+    const field = (index: number): number => words[step / 4 + index] ?? 0
+    const list = (index: number, at: number): number => words[field(index) / 4 + at] ?? 0
+    const rows = field(STEP.tokens)
+    this.onRun(rows)
+    this.steps.push(rows)
+    for (let row = 0; row < rows; row++) {
+      const position = list(STEP.positions, row)
+      for (let group = 0; group < this.#groups; group++) {
+        const word = this.#wordOf(words, field(STEP.seqs), list(STEP.sequence_of, row), group, position)
+        words[word] = stored(list(STEP.ids, row), position, group)
+      }
+    }
+    for (let index = 0; index < field(STEP.logit_count); index++) {
+      const row = list(STEP.logit_rows, index)
+      const sequence = list(STEP.sequence_of, row)
+      let hash = 0
+      for (let group = 0; group < this.#groups; group++) {
+        for (let position = 0; position <= list(STEP.positions, row); position++) {
+          hash = fold(hash, words[this.#wordOf(words, field(STEP.seqs), sequence, group, position)] ?? 0)
+        }
+      }
+      const { address, stride, vocab } = this.#logits
+      const logits = new Float32Array(this.memory.buffer, address + index * stride, vocab)
+      for (let id = 0; id < vocab; id++) logits[id] = logit(hash, id)
+    }
+  }
+
+  dispose(): void {}
+
+  #wordOf(words: Uint32Array, seqs: number, sequence: number, group: number, position: number): number {
+    const table = words[seqs / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables + group] ?? 0
+    const block = words[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)] ?? 0
+    return block / 4 + (position % ABI.BLOCK_POSITIONS)
+  }
+}

@@ -1,0 +1,86 @@
+// Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it grew.
+import type { AttentionShape, Graph, Node, RopeUse, StateGroup, Value, WeightRef } from './ir.ts'
+import { inferShape, type NodeSpec } from './shapes.ts'
+
+/** A matrix of [n, k] parts stacked along n. */
+export const matrix = (k: number, parts: Readonly<Record<string, number>>): WeightRef => ({
+  parts: Object.entries(parts).map(([name, n]) => ({ name, n })),
+  k,
+  kind: 'matrix',
+})
+
+/** A vector of parts, one after the other. */
+export const vector = (parts: Readonly<Record<string, number>>): WeightRef => ({
+  ...matrix(1, parts),
+  kind: 'vector',
+})
+
+/** Each method adds a node and answers its output; labels are for prints. Throws `internal` when shapes do not fit. */
+export interface GraphBuilder {
+  embed(label: string, table: WeightRef): Value
+  rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number): Value
+  linear(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
+  /** The parts of what a merged linear made, in order. */
+  parts(value: Value, weight: WeightRef): Value[]
+  /** Rotates q and k, writes k and v to the layer's state, and attends with q over it. */
+  attend(label: string, qkv: readonly Value[], attention: AttentionShape, rope: RopeUse): Value
+  swiglu(label: string, gateUp: readonly Value[]): Value
+  add(label: string, left: Value, right: Value): Value
+  takeRows(label: string, input: Value): Value
+  /** The whole graph, with `output` as the logits. */
+  finish(output: Value): Graph
+}
+
+export function graphBuilder(): GraphBuilder {
+  const nodes: Node[] = []
+  const push = (label: string, spec: NodeSpec): Value => {
+    const output: Value = { id: nodes.length, shape: inferShape(spec), form: 'f32', label }
+    nodes.push({ ...spec, output } as Node)
+    return output
+  }
+  return {
+    embed: (label, table) => push(label, { op: 'embed', table, scale: 1 }),
+    rmsnorm: (label, input, weight, epsilon) => push(label, { op: 'rmsnorm', input, weight, epsilon }),
+    linear: (label, input, weight, bias) => push(label, { op: 'linear', input, weight, bias }),
+    parts(value, weight) {
+      let start = 0
+      return weight.parts.map(({ name, n: width }) => {
+        const label = name.replace(/\.weight$/, '')
+        const part = push(label, { op: 'slice', input: value, start, width })
+        start += width
+        return part
+      })
+    },
+    attend(label, [q, k, v], attention, rope) {
+      if (q === undefined || k === undefined || v === undefined)
+        throw new RangeError('attend needs q, k and v')
+      const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope })
+      return push(label, {
+        op: 'attention',
+        input: rotated,
+        attention,
+        scale: 1 / Math.sqrt(attention.headDim),
+      })
+    },
+    swiglu(label, [gate, up]) {
+      if (gate === undefined || up === undefined) throw new RangeError('swiglu needs gate and up')
+      return push(label, { op: 'swiglu', gate, up })
+    },
+    add: (label, left, right) => push(label, { op: 'add', left, right }),
+    takeRows: (label, input) => push(label, { op: 'takeRows', input }),
+    finish: (output) => ({ nodes, output, stateGroups: stateGroups(nodes) }),
+  }
+}
+
+function stateGroups(nodes: readonly Node[]): StateGroup[] {
+  const groups = new Map<string, StateGroup & { layers: number[] }>()
+  for (const node of nodes) {
+    if (node.op !== 'ropeKv') continue
+    const { layer, kvHeads, headDim, window } = node.attention
+    const key = `${kvHeads} ${headDim} ${window}`
+    const group = groups.get(key) ?? { kvHeads, headDim, window, layers: [] }
+    group.layers.push(layer)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}

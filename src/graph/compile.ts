@@ -1,0 +1,33 @@
+// Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
+import { fuseGates } from './gate.ts'
+import type { Graph } from './ir.ts'
+import { lower } from './lower.ts'
+import { type Capacity, planMemory } from './memory.ts'
+import type { Plan } from './plan.ts'
+import { quantizeActivations } from './quantize.ts'
+import { fuseResiduals } from './residual.ts'
+import { checkShapes } from './shapes.ts'
+import { type EncodingOf, splitMixed } from './split.ts'
+
+export interface CompileOptions extends Capacity {
+  /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */
+  readonly encodingOf: EncodingOf
+}
+
+/** The graph after its passes, as it is lowered. */
+export function optimize(graph: Graph, encodingOf: EncodingOf): Graph {
+  checkShapes(graph)
+  const optimized = fuseGates(
+    quantizeActivations(fuseResiduals(splitMixed(graph, encodingOf)), encodingOf),
+    encodingOf,
+  )
+  checkShapes(optimized)
+  return optimized
+}
+
+/** Throws `internal` for an inconsistent graph and for what no kernel can do, `architecture` for too many kinds of state. */
+export function compile(graph: Graph, options: CompileOptions): Plan {
+  const { encodingOf } = options
+  const optimized = optimize(graph, encodingOf)
+  return lower(optimized, planMemory(optimized, options), encodingOf, options)
+}

@@ -1,0 +1,153 @@
+// The IR. In: nothing. Out: nodes and values of one model step, with symbolic dimensions and weights by name.
+
+/** A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted. */
+export type Dim = number | 'tokens' | 'logitRows'
+
+/** [rows, width] */
+export type Shape = readonly [Dim, number]
+
+/** Rows made by one node. */
+export interface Value {
+  readonly id: number
+  readonly shape: Shape
+  /** `a8`: int8 codes with a scale per group of 32, as quantised kernels read them. */
+  readonly form: 'f32' | 'a8'
+  /** For prints, e.g. `layers.3.attn_norm`. */
+  readonly label: string
+}
+
+/** A stored matrix [n, k] or vector [n] (k 1), by the names of its parts; parts are stacked along n. */
+export interface WeightRef {
+  readonly parts: readonly WeightPart[]
+  readonly k: number
+  readonly kind: 'matrix' | 'vector'
+}
+export interface WeightPart {
+  /** Canonical name, e.g. `layers.0.attn_q.weight`. */
+  readonly name: string
+  readonly n: number
+}
+
+/** Layers whose state has one shape and one window share a block table. */
+export interface StateGroup {
+  readonly kvHeads: number
+  readonly headDim: number
+  /** Positions attended to; 0: all. */
+  readonly window: number
+  /** Layers in this group, in block order. */
+  readonly layers: readonly number[]
+}
+
+/** The outputs of a node whose kernel writes f32 rows, a8 rows, or both at once. Families ask for `output` only. */
+interface Quantizable {
+  readonly output?: Value
+  readonly quantized?: Value
+}
+
+export type Node =
+  | { readonly op: 'embed'; readonly output: Value; readonly table: WeightRef; readonly scale: number }
+  | ({
+      readonly op: 'rmsnorm'
+      readonly input: Value
+      readonly weight: WeightRef
+      readonly epsilon: number
+    } & Quantizable)
+  /** f32 rows to a8 rows, where the producer cannot make them. */
+  | { readonly op: 'quantize'; readonly input: Value; readonly output: Value }
+  /** With `residual` the product is added to it: it is overwritten. */
+  | {
+      readonly op: 'linear'
+      readonly input: Value
+      readonly output: Value
+      readonly weight: WeightRef
+      readonly bias?: WeightRef | undefined
+      readonly residual?: Value | undefined
+    }
+  /** Columns [start, start + width) of a value: one part of a merged linear. Costs nothing in the plan. */
+  | {
+      readonly op: 'slice'
+      readonly input: Value
+      readonly output: Value
+      readonly start: number
+      readonly width: number
+    }
+  /** Rotates q and k, then writes k and v to the state of `layer`; yields the rotated q. */
+  | {
+      readonly op: 'ropeKv'
+      readonly q: Value
+      readonly k: Value
+      readonly v: Value
+      readonly output: Value
+      readonly attention: AttentionShape
+      readonly rope: RopeUse
+    }
+  | ({
+      readonly op: 'attention'
+      readonly input: Value
+      readonly attention: AttentionShape
+      readonly scale: number
+    } & Quantizable)
+  | ({ readonly op: 'swiglu'; readonly gate: Value; readonly up: Value } & Quantizable)
+  /**
+   * `swiglu` of the two halves of a linear, as a8 rows alone: neither the product nor its gates are kept. Made by
+   * `fuseGates` of linears that read a8 rows.
+   */
+  | {
+      readonly op: 'linearSwiglu'
+      readonly input: Value
+      readonly weight: WeightRef
+      readonly bias?: WeightRef | undefined
+      readonly output?: undefined
+      readonly quantized: Value
+    }
+  | { readonly op: 'add'; readonly left: Value; readonly right: Value; readonly output: Value }
+  /** Keeps the rows whose logits are wanted. Costs nothing in the plan: the norm behind it gathers. */
+  | { readonly op: 'takeRows'; readonly input: Value; readonly output: Value }
+
+export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
+
+export interface AttentionShape {
+  readonly layer: number
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  readonly window: number
+}
+export interface RopeUse {
+  /** Index of the step's table of cosines and sines. */
+  readonly table: number
+  readonly dims: number
+  readonly pairing: 'halves' | 'interleaved'
+}
+
+/** One step of a model. Nodes are in execution order; each value is made once. */
+export interface Graph {
+  readonly nodes: readonly Node[]
+  readonly output: Value
+  readonly stateGroups: readonly StateGroup[]
+}
+
+/** The same graph with every value that is read replaced. */
+export function mapInputs(graph: Graph, replace: (value: Value) => Value): Graph {
+  const nodes = graph.nodes.map((node): Node => {
+    switch (node.op) {
+      case 'embed':
+        return node
+      case 'swiglu':
+        return { ...node, gate: replace(node.gate), up: replace(node.up) }
+      case 'add':
+        return { ...node, left: replace(node.left), right: replace(node.right) }
+      case 'ropeKv':
+        return { ...node, q: replace(node.q), k: replace(node.k), v: replace(node.v) }
+      case 'linear':
+        return {
+          ...node,
+          input: replace(node.input),
+          ...(node.residual && { residual: replace(node.residual) }),
+        }
+      default:
+        return { ...node, input: replace(node.input) }
+    }
+  })
+  return { ...graph, nodes, output: replace(graph.output) }
+}

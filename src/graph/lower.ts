@@ -1,0 +1,194 @@
+// Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
+import { HalfbyteError } from '../base/errors.ts'
+import { ENCODING_CODE, type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../weights/encoding.ts'
+import type { AttentionShape, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
+import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
+import { inputsOf } from './nodes.ts'
+import { OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
+import type { Plan, PlanOp, PlanPointer, WeightSlot } from './plan.ts'
+import { rowsOf, show } from './shapes.ts'
+import { type EncodingOf, encodingOfWeight } from './split.ts'
+import { layerOffsets } from './state-layout.ts'
+
+const LINEAR: Readonly<Record<Encoding, OpName>> = {
+  f32: 'linear_f32',
+  f16: 'linear_f16',
+  bf16: 'linear_bf16',
+  w8_g32: 'linear_w8a8_g32',
+  w4_g32: 'linear_w4a8_g32',
+  w4m_g32: 'linear_w4ma8_g32',
+}
+
+const LINEAR_SWIGLU: Readonly<Partial<Record<Encoding, OpName>>> = {
+  w8_g32: 'linear_swiglu_w8a8_g32',
+  w4_g32: 'linear_swiglu_w4a8_g32',
+  w4m_g32: 'linear_swiglu_w4ma8_g32',
+}
+
+/** MAX_STATE_GROUPS of wasm/abi.h: block tables of one sequence. */
+const MAX_STATE_GROUPS = 4
+
+type Fields = Record<string, number | PlanPointer>
+
+/** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
+export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, capacity: Capacity): Plan {
+  if (graph.stateGroups.length > MAX_STATE_GROUPS) {
+    throw new HalfbyteError(
+      'architecture',
+      `the model has ${graph.stateGroups.length} kinds of attention layers but the engine holds ${MAX_STATE_GROUPS}`,
+    )
+  }
+  const slots = new Slots(encodingOf)
+  const gathered = new Set<number>()
+  const ops: PlanOp[] = []
+  for (const node of graph.nodes) {
+    if (node.op === 'slice') continue
+    if (node.op === 'takeRows') {
+      gathered.add(node.output.id)
+      continue
+    }
+    checkGather(node, gathered)
+    const [name, fields] = record(node)
+    const output = node.output ?? ('quantized' in node ? node.quantized : undefined)
+    const shape = output?.shape ?? ['tokens', 0]
+    const label = `${output?.label.replace(/\.a8$/, '')} ${show(shape)}`
+    const rows = shape[0] === 'logitRows' ? ROWS.logits : ROWS.tokens
+    ops.push({ code: OP_CODE[name], name, label, fields: { rows, ...fields } })
+  }
+  const logits = placeOf(graph.output)
+  return {
+    ops,
+    slots: slots.all,
+    stateGroups: graph.stateGroups,
+    arenaBytes: memory.bytes,
+    tokens: capacity.tokens,
+    logitRows: capacity.logitRows,
+    logits: { arena: logits.offset, stride: logits.stride, vocab: graph.output.shape[1] },
+  }
+
+  function placeOf(value: Value) {
+    const place = memory.places.get(value.id)
+    if (place === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
+    return place
+  }
+  /** The two fields of a value's rows; zeros when the kernel need not make them. */
+  function rowsAt(field: string, value: Value | undefined): Fields {
+    if (value === undefined) return { [field]: 0, [`${field}_stride`]: 0 }
+    const { offset, stride } = placeOf(value)
+    return { [field]: { arena: offset }, [`${field}_stride`]: stride }
+  }
+  function state(attention: AttentionShape): Fields {
+    const index = graph.stateGroups.findIndex(({ layers }) => layers.includes(attention.layer))
+    const group = graph.stateGroups[index]
+    if (group === undefined) throw new HalfbyteError('internal', `layer ${attention.layer} has no state`)
+    const { k, v } = layerOffsets(group, attention.layer)
+    return { group: index, k_offset: k, v_offset: v }
+  }
+  function record(node: Exclude<Node, NodeOf<'slice' | 'takeRows'>>): [OpName, Fields] {
+    switch (node.op) {
+      case 'embed': {
+        const { slot, encoding } = slots.of(node.table)
+        const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab: rowsOf(node.table) }
+        return ['embed', { ...table, n: node.table.k, ...rowsAt('y', node.output), scale: node.scale }]
+      }
+      case 'rmsnorm': {
+        const weight = { weight: { slot: slots.of(node.weight).slot }, n: node.input.shape[1] }
+        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
+        return ['rmsnorm', { ...rowsAt('x', node.input), ...weight, ...outputs, eps: node.epsilon }]
+      }
+      case 'quantize': {
+        const n = node.input.shape[1]
+        return ['quantize', { ...rowsAt('x', node.input), n, ...rowsAt('q', node.output) }]
+      }
+      case 'linear': {
+        const { slot, encoding } = slots.of(node.weight)
+        const bias = node.bias === undefined ? 0 : { slot: slots.of(node.bias).slot }
+        const size = { n: columnsOf(node.weight), k: node.weight.k }
+        const x = rowsAt('x', node.input)
+        const y = rowsAt('y', node.output)
+        const accumulate = node.residual === undefined ? 0 : 1
+        return [LINEAR[encoding], { w: { slot }, bias, ...size, ...x, ...y, accumulate }]
+      }
+      case 'linearSwiglu': {
+        const { slot, encoding } = slots.of(node.weight)
+        const name = LINEAR_SWIGLU[encoding]
+        if (name === undefined) throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
+        const bias = node.bias === undefined ? 0 : { slot: slots.of(node.bias).slot }
+        const size = { n: node.quantized.shape[1], k: node.weight.k }
+        return [
+          name,
+          { w: { slot }, bias, ...size, ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) },
+        ]
+      }
+      case 'ropeKv': {
+        const { heads, kvHeads, headDim } = node.attention
+        const values = { ...rowsAt('q', node.q), ...rowsAt('k', node.k), ...rowsAt('v', node.v) }
+        const { table, dims, pairing } = node.rope
+        const rope = { rope: table, rope_dims: dims, pairing: PAIRING[pairing] }
+        const size = { heads, kv_heads: kvHeads, head_dim: headDim }
+        return ['rope_kv', { ...values, ...size, ...rope, ...state(node.attention) }]
+      }
+      case 'attention': {
+        const { heads, kvHeads, headDim, window } = node.attention
+        const outputs = { ...rowsAt('y', node.output), ...rowsAt('a8', node.quantized) }
+        const size = { heads, kv_heads: kvHeads, head_dim: headDim, window, scale: node.scale }
+        return ['attention', { ...rowsAt('q', node.input), ...outputs, ...size, ...state(node.attention) }]
+      }
+      case 'swiglu': {
+        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
+        const inputs = { ...rowsAt('gate', node.gate), ...rowsAt('up', node.up) }
+        return ['swiglu', { ...inputs, n: node.gate.shape[1], ...outputs }]
+      }
+      case 'add': {
+        const inPlace = placeOf(node.output).offset === placeOf(node.left).offset
+        const other = inPlace ? node.right : node.left
+        return ['add', { ...rowsAt('x', other), ...rowsAt('y', node.output), n: node.output.shape[1] }]
+      }
+      default:
+        throw new HalfbyteError('internal', `no kernel for ${JSON.stringify(node satisfies never)}`)
+    }
+  }
+}
+
+/** Only a norm gathers rows, and a norm of wanted rows always gathers. */
+function checkGather(node: Node, gathered: ReadonlySet<number>): void {
+  const reads = inputsOf(node).some(({ id }) => gathered.has(id))
+  const gathers = node.op === 'rmsnorm' && node.input.shape[0] === 'logitRows'
+  if (reads === gathers) return
+  throw new HalfbyteError(
+    'internal',
+    `${node.op} reads the rows whose logits are wanted; a norm gathers them once`,
+  )
+}
+
+/** Outputs of a weight up to its last row: parts before the last are padded. */
+function columnsOf({ parts }: WeightRef): number {
+  return parts.reduce((end, { n }) => roundUp(end, ROW_PADDING) + n, 0)
+}
+
+class Slots {
+  readonly all: WeightSlot[] = []
+  readonly #encodingOf: EncodingOf
+  readonly #indices = new Map<string, number>()
+
+  constructor(encodingOf: EncodingOf) {
+    this.#encodingOf = encodingOf
+  }
+
+  /** The slot of a weight; the same weight has the same slot wherever it is used. */
+  of(ref: WeightRef): { readonly slot: number; readonly encoding: Encoding } {
+    const key = ref.parts.map(({ name }) => name).join(' ')
+    const known = this.#indices.get(key)
+    const slot = known ?? this.all.length
+    const encoding = encodingOfWeight(ref, this.#encodingOf)
+    if (known === undefined) {
+      this.#indices.set(key, slot)
+      const bytesOf = (n: number) =>
+        ref.kind === 'vector' ? floatStride(n) : matrixBytes(encoding, n, ref.k)
+      const n = ref.parts.reduce((sum, part) => sum + roundUp(part.n, ROW_PADDING), 0)
+      const bytes = ref.parts.reduce((sum, part) => sum + bytesOf(part.n), 0)
+      this.all.push({ ref, encoding, n, bytes })
+    }
+    return { slot, encoding }
+  }
+}

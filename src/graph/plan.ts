@@ -1,0 +1,43 @@
+// Plan. In: nothing. Out: the lowered graph as data: op records whose pointers are still names.
+import type { Encoding } from '../weights/encoding.ts'
+import type { StateGroup, WeightRef } from './ir.ts'
+
+/** A pointer of an op record, resolved to an address when the plan is written to linear memory. */
+export type PlanPointer =
+  /** Byte offset in the activation arena. */
+  | { readonly arena: number }
+  /** Index of a weight slot. */
+  | { readonly slot: number }
+
+/** One record of wasm/abi.h: fields by their C names, without `code`. A pointer that is not wanted is 0. */
+export interface PlanOp {
+  readonly code: number
+  /** e.g. `linear_w4a8_g32` */
+  readonly name: string
+  /** e.g. `layers.3.mlp_gate_up [tokens, 9728]` for prints and profiles. */
+  readonly label: string
+  readonly fields: Readonly<Record<string, number | PlanPointer>>
+}
+
+/** One weight that must lie in linear memory before the plan can run; a tied embedding is one slot. */
+export interface WeightSlot {
+  readonly ref: WeightRef
+  readonly encoding: Encoding
+  /** Rows with padding; each part starts at a multiple of 32 rows. */
+  readonly n: number
+  readonly bytes: number
+}
+
+export interface Plan {
+  readonly ops: readonly PlanOp[]
+  readonly slots: readonly WeightSlot[]
+  readonly stateGroups: readonly StateGroup[]
+  /** Bytes of the activation arena: its peak over the step at full capacity. */
+  readonly arenaBytes: number
+  /** Most rows a step may have. */
+  readonly tokens: number
+  /** Most rows whose logits a step may want. */
+  readonly logitRows: number
+  /** Where the logits lie: f32 [logitRows][stride / 4]. */
+  readonly logits: { readonly arena: number; readonly stride: number; readonly vocab: number }
+}

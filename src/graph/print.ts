@@ -1,0 +1,132 @@
+// Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak, and the totals as numbers.
+import { OP_CODE, type OpName } from './op-codes.ts'
+import type { Plan, PlanOp, PlanPointer } from './plan.ts'
+import { BLOCK_POSITIONS, blockBytes } from './state-layout.ts'
+
+export interface PlanTotals {
+  /** All weight slots in linear memory. */
+  readonly weightBytes: number
+  /** Peak of the activation arena. */
+  readonly arenaBytes: number
+  /** One block of 64 positions, per state group. */
+  readonly blockBytes: readonly number[]
+  /** Weights read to decode one token: all matrices, one row of an embedding table that is not tied. */
+  readonly decodeBytes: number
+}
+
+export function planTotals(plan: Plan): PlanTotals {
+  return {
+    weightBytes: plan.slots.reduce((sum, { bytes }) => sum + bytes, 0),
+    arenaBytes: plan.arenaBytes,
+    blockBytes: plan.stateGroups.map(blockBytes),
+    decodeBytes: plan.ops.reduce((sum, op) => sum + decodeBytes(plan, op), 0),
+  }
+}
+
+const HEADINGS = ['#', 'op', 'output', 'reads', 'writes', 'encoding', 'weights', 'state']
+const RIGHT_ALIGNED = new Set([0, 6])
+
+/** Aligned plain text: one line per op, then the totals. Arena positions are byte offsets. */
+export function printPlan(plan: Plan): string {
+  const rows = plan.ops.map((op, index) => [
+    `${index}`,
+    op.name,
+    op.label,
+    arenaOf(op, READS[op.name as OpName]),
+    arenaOf(op, WRITES[op.name as OpName]),
+    encodingOf(plan, op),
+    slotsOf(op).length === 0 ? '' : bytesText(weightBytes(plan, op)),
+    typeof op.fields['group'] === 'number' ? `group ${op.fields['group']} at ${op.fields['k_offset']}` : '',
+  ])
+  return [...table([HEADINGS, ...rows]), '', ...totalLines(plan), ''].join('\n')
+}
+
+/** Fields that an op reads rows from and writes rows to; in-place ones are in both. */
+const READS: Readonly<Record<OpName, readonly string[]>> = forOps({
+  embed: [],
+  rmsnorm: ['x'],
+  quantize: ['x'],
+  linear: ['x'],
+  linear_swiglu: ['x'],
+  rope_kv: ['q', 'k', 'v'],
+  attention: ['q'],
+  swiglu: ['gate', 'up'],
+  add: ['x', 'y'],
+})
+const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
+  embed: ['y'],
+  rmsnorm: ['y', 'q'],
+  quantize: ['q'],
+  linear: ['y'],
+  linear_swiglu: ['q'],
+  rope_kv: ['q'],
+  attention: ['y', 'a8'],
+  swiglu: ['y', 'q'],
+  add: ['y'],
+})
+
+function forOps(byName: Readonly<Record<string, readonly string[]>>): Record<OpName, readonly string[]> {
+  const names = Object.keys(OP_CODE) as OpName[]
+  return Object.fromEntries(
+    names.map((name) => [name, byName[/^linear_swiglu|^linear/.exec(name)?.[0] ?? name] ?? []]),
+  ) as Record<OpName, readonly string[]>
+}
+
+function arenaOf(op: PlanOp, fields: readonly string[]): string {
+  const offsets = fields.flatMap((field) => {
+    const value = op.fields[field]
+    return typeof value === 'object' && 'arena' in value ? [`${field} ${value.arena}`] : []
+  })
+  return `${offsets.join(' ')}${op.fields['accumulate'] === 1 && offsets[0]?.startsWith('y') ? ' +=' : ''}`
+}
+
+const slotsOf = (op: PlanOp): number[] =>
+  Object.values(op.fields).flatMap((value: number | PlanPointer) =>
+    typeof value === 'object' && 'slot' in value ? [value.slot] : [],
+  )
+
+const weightBytes = (plan: Plan, op: PlanOp): number =>
+  slotsOf(op).reduce((sum, slot) => sum + (plan.slots[slot]?.bytes ?? 0), 0)
+
+function decodeBytes(plan: Plan, op: PlanOp): number {
+  if (op.name !== 'embed') return weightBytes(plan, op)
+  const slot = plan.slots[slotsOf(op)[0] ?? -1]
+  return slot === undefined ? 0 : Math.round(slot.bytes / slot.n)
+}
+
+function encodingOf(plan: Plan, op: PlanOp): string {
+  return plan.slots[slotsOf(op)[0] ?? -1]?.encoding ?? ''
+}
+
+function totalLines(plan: Plan): string[] {
+  const totals = planTotals(plan)
+  const state = plan.stateGroups.map(
+    ({ layers, kvHeads, headDim, window }, index) =>
+      `state group ${index}   ${bytesText(totals.blockBytes[index] ?? 0)} per ${BLOCK_POSITIONS} positions: ` +
+      `layers ${layers.length}, KV heads ${kvHeads}, head dim ${headDim}, ${window === 0 ? 'all positions' : `window ${window}`}`,
+  )
+  const perBlock = totals.blockBytes.reduce((sum, bytes) => sum + bytes, 0)
+  return [
+    `weights         ${bytesText(totals.weightBytes)} in ${plan.slots.length} slots`,
+    `arena peak      ${bytesText(totals.arenaBytes)} for ${plan.tokens} tokens, ${plan.logitRows} rows of logits`,
+    ...state,
+    `decode reads    ${bytesText(totals.decodeBytes)} of weights, ${bytesText(perBlock)} of state per ${BLOCK_POSITIONS} positions`,
+  ]
+}
+
+/** Columns as wide as their widest cell, two spaces between. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0
+        return RIGHT_ALIGNED.has(column) ? cell.padStart(width) : cell.padEnd(width)
+      })
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** With thousands separated: `1 234 567 B`. */
+const bytesText = (bytes: number): string => `${String(bytes).replace(/\B(?=(\d{3})+$)/g, ' ')} B`

@@ -1,0 +1,39 @@
+// Quantise. In: a graph, each weight's encoding. Out: the same graph; quantised linears read a8 rows made where the
+// values are made, and nobody makes f32 rows that nobody reads.
+import { GROUP_SIZE } from '../weights/encoding.ts'
+import type { Graph, Node, NodeOf, Value } from './ir.ts'
+import { inputsOf, nextId } from './nodes.ts'
+import { type EncodingOf, readsA8 } from './split.ts'
+
+export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph {
+  const quantized = new Map<number, Value>()
+  let id = nextId(graph)
+  for (const node of graph.nodes) {
+    if (!readsA8(node, encodingOf) || quantized.has(node.input.id)) continue
+    quantized.set(node.input.id, { ...node.input, id: id++, form: 'a8', label: `${node.input.label}.a8` })
+  }
+  const readAsF32 = new Set([graph.output.id])
+  for (const node of graph.nodes) {
+    for (const input of inputsOf(node)) {
+      const isQuantizedInput = readsA8(node, encodingOf) && input === node.input
+      if (!isQuantizedInput) readAsF32.add(input.id)
+    }
+  }
+  const nodes = graph.nodes.flatMap((original): Node[] => {
+    const node: Node = readsA8(original, encodingOf)
+      ? { ...original, input: quantized.get(original.input.id) ?? original.input }
+      : original
+    const { output } = node
+    const a8 = output && quantized.get(output.id)
+    if (output === undefined || a8 === undefined) return [node]
+    if (!makesA8(node)) return [node, { op: 'quantize', input: output, output: a8 }]
+    return [{ ...node, output: readAsF32.has(output.id) ? output : undefined, quantized: a8 }]
+  })
+  return { ...graph, nodes }
+}
+
+/** Kernels that can end in a8 rows; attention only when a group never spans two heads. */
+function makesA8(node: Node): node is NodeOf<'rmsnorm' | 'swiglu' | 'attention'> {
+  if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
+  return node.op === 'rmsnorm' || node.op === 'swiglu'
+}

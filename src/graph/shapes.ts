@@ -1,0 +1,146 @@
+// Shapes. In: a node, or a graph. Out: the shape a node's output has; a graph that is known to be consistent.
+import { HalfbyteError } from '../base/errors.ts'
+import type { Graph, Node, Shape, Value, WeightRef } from './ir.ts'
+import { inputsOf, outputsOf } from './nodes.ts'
+
+/** A node before its outputs are made. */
+export type NodeSpec = Node extends infer N
+  ? N extends Node
+    ? Omit<N, 'output' | 'quantized'>
+    : never
+  : never
+
+/** Outputs of a weight, without padding. */
+export const rowsOf = (weight: WeightRef): number => weight.parts.reduce((sum, { n }) => sum + n, 0)
+
+/** The shape of what a node makes. Throws `internal` with both shapes when its inputs do not fit together. */
+export function inferShape(spec: NodeSpec): Shape {
+  switch (spec.op) {
+    case 'embed':
+      expectKind(spec.table, 'matrix')
+      return ['tokens', spec.table.k]
+    case 'rmsnorm':
+      expectWidth(spec.input, rowsOf(spec.weight), `the norm weight ${nameOf(spec.weight)}`)
+      expectKind(spec.weight, 'vector')
+      return spec.input.shape
+    case 'linear':
+      return linearShape(spec)
+    case 'linearSwiglu': {
+      const [rows, columns] = linearShape({ ...spec, op: 'linear' })
+      expectForm(spec.input, 'a8')
+      return [rows, columns / 2]
+    }
+    case 'quantize':
+      expectForm(spec.input, 'f32')
+      return spec.input.shape
+    case 'slice':
+      if (spec.start >= 0 && spec.start + spec.width <= spec.input.shape[1]) {
+        return [spec.input.shape[0], spec.width]
+      }
+      throw broken(spec.input, `is cut at [${spec.start}, ${spec.start + spec.width})`)
+    case 'ropeKv': {
+      const { heads, kvHeads, headDim } = spec.attention
+      expectWidth(spec.q, heads * headDim, `${heads} heads of ${headDim}`)
+      expectWidth(spec.k, kvHeads * headDim, `${kvHeads} key heads of ${headDim}`)
+      expectWidth(spec.v, kvHeads * headDim, `${kvHeads} value heads of ${headDim}`)
+      if (spec.rope.dims > headDim) throw broken(spec.q, `rotates ${spec.rope.dims} of ${headDim} dimensions`)
+      return spec.q.shape
+    }
+    case 'attention': {
+      const { heads, headDim } = spec.attention
+      expectWidth(spec.input, heads * headDim, `${heads} heads of ${headDim}`)
+      return spec.input.shape
+    }
+    case 'swiglu':
+      expectSame(spec.gate, spec.up)
+      return spec.gate.shape
+    case 'add':
+      expectSame(spec.left, spec.right)
+      return spec.left.shape
+    case 'takeRows':
+      if (spec.input.shape[0] !== 'tokens') throw broken(spec.input, 'has no token rows to take')
+      return ['logitRows', spec.input.shape[1]]
+    default:
+      throw new HalfbyteError(
+        'internal',
+        `the graph has an unknown node ${JSON.stringify(spec satisfies never)}`,
+      )
+  }
+}
+
+/** Throws `internal` unless every value is made once, before it is read, with the shape its node gives it. */
+export function checkShapes(graph: Graph): void {
+  const made = new Map<number, Value>()
+  for (const node of graph.nodes) {
+    for (const input of inputsOf(node)) {
+      if (made.get(input.id) !== input) throw broken(input, `is read by ${node.op} before it is made`)
+      if (node.op !== 'linear' && node.op !== 'linearSwiglu') expectForm(input, 'f32')
+    }
+    const shape = inferShape(node)
+    const outputs = outputsOf(node)
+    if (outputs.length === 0) {
+      throw new HalfbyteError('internal', `a node ${node.op} of the graph makes nothing`)
+    }
+    for (const output of outputs) {
+      if (made.has(output.id)) throw broken(output, 'is made twice')
+      if (!sameShape(output.shape, shape)) throw broken(output, `comes out of ${node.op} as ${show(shape)}`)
+      made.set(output.id, output)
+    }
+  }
+  if (made.get(graph.output.id) !== graph.output) throw broken(graph.output, 'is the output but is not made')
+}
+
+function linearShape(spec: Extract<NodeSpec, { op: 'linear' }>): Shape {
+  const { input, weight, bias, residual } = spec
+  const n = rowsOf(weight)
+  expectWidth(input, weight.k, `the inputs of ${nameOf(weight)}`)
+  expectKind(weight, 'matrix')
+  if (bias !== undefined) {
+    expectKind(bias, 'vector')
+    const fits =
+      bias.parts.length === weight.parts.length &&
+      bias.parts.every((part, index) => part.n === weight.parts[index]?.n)
+    if (!fits) {
+      throw new HalfbyteError(
+        'internal',
+        `the bias ${nameOf(bias)} has the parts [${bias.parts.map(({ n }) => n)}] ` +
+          `but its matrix has [${weight.parts.map(({ n }) => n)}]`,
+      )
+    }
+  }
+  const shape: Shape = [input.shape[0], n]
+  if (residual !== undefined && !sameShape(residual.shape, shape)) {
+    throw broken(residual, `is added to a product of ${show(shape)}`)
+  }
+  return shape
+}
+
+export const show = ([rows, width]: Shape): string => `[${rows}, ${width}]`
+
+const sameShape = (left: Shape, right: Shape) => left[0] === right[0] && left[1] === right[1]
+
+const nameOf = (weight: WeightRef) => weight.parts.map(({ name }) => name).join(' + ')
+
+function expectWidth(value: Value, width: number, what: string): void {
+  if (value.shape[1] !== width) throw broken(value, `meets ${what}: ${width}`)
+}
+
+function expectSame(left: Value, right: Value): void {
+  if (!sameShape(left.shape, right.shape)) throw broken(left, `meets ${right.label} ${show(right.shape)}`)
+}
+
+function expectForm(value: Value, form: Value['form']): void {
+  if (value.form !== form) throw broken(value, `has the form ${value.form} where ${form} is read`)
+}
+
+function expectKind(weight: WeightRef, kind: WeightRef['kind']): void {
+  if (weight.kind === kind) return
+  throw new HalfbyteError('internal', `the weight ${nameOf(weight)} is a ${weight.kind}, not a ${kind}`)
+}
+
+function broken(value: Value, what: string): HalfbyteError {
+  return new HalfbyteError(
+    'internal',
+    `the graph is inconsistent: ${value.label} ${show(value.shape)} ${what}`,
+  )
+}

@@ -1,0 +1,207 @@
+// The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node, by definition.
+import { HalfbyteError } from '../../base/errors.ts'
+import { GROUP_SIZE, isQuantized } from '../../weights/encoding.ts'
+import type { Graph, Node, NodeOf, Value, WeightRef } from '../ir.ts'
+import type { EncodingOf } from '../split.ts'
+
+/** Rows of a value; those of a view are windows into its base's, so that overwriting shows. */
+type Rows = Float64Array[]
+
+export interface Machine {
+  /** Row-major [n][k] of one part, by canonical name. */
+  readonly weightOf: (name: string, n: number, k: number) => Float64Array
+  readonly encodingOf: EncodingOf
+  /** Inverse frequencies of each RoPE table. */
+  readonly frequencies: readonly Float64Array[]
+  /** Keys and values by layer, one row per position; grows with each step. */
+  readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
+}
+
+export interface InterpretedStep {
+  readonly ids: readonly number[]
+  /** Of the first id. */
+  readonly position: number
+  /** Rows whose logits are wanted. */
+  readonly wanted: readonly number[]
+}
+
+/** One row of the graph's output per wanted row. */
+export function interpret(graph: Graph, machine: Machine, step: InterpretedStep): Rows {
+  const values = new Map<number, Rows>()
+  for (const node of graph.nodes) {
+    const rows = compute(node, machine, step, values)
+    if (node.output !== undefined) values.set(node.output.id, rows)
+    if ('quantized' in node && node.quantized) values.set(node.quantized.id, rows.map(throughA8))
+  }
+  return rowsAt(values, graph.output)
+}
+
+function rowsAt(values: ReadonlyMap<number, Rows>, value: Value): Rows {
+  const rows = values.get(value.id)
+  if (rows === undefined) throw new HalfbyteError('internal', `${value.label} has not been made`)
+  return rows
+}
+
+function compute(
+  node: Node,
+  machine: Machine,
+  step: InterpretedStep,
+  values: ReadonlyMap<number, Rows>,
+): Rows {
+  const read = (value: Value) => rowsAt(values, value)
+  switch (node.op) {
+    case 'embed': {
+      const table = matrixOf(node.table, machine)
+      return step.ids.map((id) => table[id]!.map((weight) => weight * node.scale))
+    }
+    case 'rmsnorm': {
+      const weight = vectorOf(node.weight, machine)
+      return read(node.input).map((row) => {
+        const squares = row.reduce((sum, x) => sum + x * x, 0) / row.length
+        return row.map((x, i) => (x * weight[i]!) / Math.sqrt(squares + node.epsilon))
+      })
+    }
+    case 'quantize':
+      return read(node.input).map(throughA8)
+    case 'linear':
+      return linear(node, machine, values)
+    case 'linearSwiglu': {
+      const { input, weight, bias, quantized } = node
+      const inner = quantized.shape[1]
+      const made = linear({ op: 'linear', input, weight, bias, output: quantized }, machine, values)
+      return made.map((row) => row.slice(0, inner).map((x, i) => gated(x, row[inner + i]!)))
+    }
+    case 'slice':
+      return read(node.input).map((row) => row.subarray(node.start, node.start + node.width))
+    case 'ropeKv':
+      return ropeKv(node, machine, step, values)
+    case 'attention':
+      return read(node.input).map((q, row) => attend(node, machine, q, step.position + row))
+    case 'swiglu': {
+      const up = read(node.up)
+      return read(node.gate).map((gates, row) => gates.map((x, i) => gated(x, up[row]![i]!)))
+    }
+    case 'add': {
+      const right = read(node.right)
+      return read(node.left).map((row, index) => row.map((x, i) => x + right[index]![i]!))
+    }
+    case 'takeRows': {
+      const input = read(node.input)
+      return step.wanted.map((row) => input[row]!)
+    }
+    default:
+      throw new HalfbyteError('internal', `no meaning for ${JSON.stringify(node satisfies never)}`)
+  }
+}
+
+const gated = (gate: number, up: number): number => (gate / (1 + Math.exp(-gate))) * up
+
+/** Parts of quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
+function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<number, Rows>): Rows {
+  const weight = matrixOf(node.weight, machine)
+  const rounds = node.weight.parts.flatMap(({ name, n }) =>
+    Array<boolean>(n).fill(isQuantized(machine.encodingOf(name))),
+  )
+  const bias = node.bias === undefined ? undefined : vectorOf(node.bias, machine)
+  const products = rowsAt(values, node.input).map((row) => {
+    const rounded = node.input.form === 'a8' ? row : throughA8(row)
+    return Float64Array.from(weight, (w, n) => {
+      const x = rounds[n] ? rounded : row
+      return w.reduce((sum, each, k) => sum + each * x[k]!, bias?.[n] ?? 0)
+    })
+  })
+  if (node.residual === undefined) return products
+  const residual = rowsAt(values, node.residual)
+  for (const [index, row] of residual.entries()) {
+    for (const n of row.keys()) row[n]! += products[index]![n]!
+  }
+  return residual
+}
+
+/** Rotates q where it lies; k and v go to the state. */
+function ropeKv(
+  node: NodeOf<'ropeKv'>,
+  machine: Machine,
+  step: InterpretedStep,
+  values: ReadonlyMap<number, Rows>,
+): Rows {
+  const { layer, headDim } = node.attention
+  const state = machine.state.get(layer) ?? { k: [], v: [] }
+  machine.state.set(layer, state)
+  const frequencies = machine.frequencies[node.rope.table] ?? new Float64Array(0)
+  const { dims, pairing } = node.rope
+  const rotate = (row: Float64Array, position: number) => {
+    for (let head = 0; head < row.length; head += headDim) {
+      for (const [pair, frequency] of frequencies.entries()) {
+        const first = head + (pairing === 'halves' ? pair : 2 * pair)
+        const second = pairing === 'halves' ? first + dims / 2 : first + 1
+        const [a, b] = [row[first]!, row[second]!]
+        const [c, s] = [Math.cos(position * frequency), Math.sin(position * frequency)]
+        row[first] = a * c - b * s
+        row[second] = b * c + a * s
+      }
+    }
+  }
+  const q = rowsAt(values, node.q)
+  for (const [index, row] of q.entries()) {
+    const position = step.position + index
+    rotate(row, position)
+    const k = rowsAt(values, node.k)[index]!.slice()
+    rotate(k, position)
+    state.k[position] = k
+    state.v[position] = rowsAt(values, node.v)[index]!.slice()
+  }
+  return q
+}
+
+function attend(
+  node: NodeOf<'attention'>,
+  machine: Machine,
+  q: Float64Array,
+  position: number,
+): Float64Array {
+  const { layer, heads, kvHeads, headDim, window } = node.attention
+  const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
+  const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
+  const y = new Float64Array(heads * headDim)
+  for (let head = 0; head < heads; head++) {
+    const at = head * headDim
+    const kv = Math.floor(head / (heads / kvHeads)) * headDim
+    const weights = k.slice(from, position + 1).map((key) => {
+      let dot = 0
+      for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
+      return Math.exp(dot * node.scale)
+    })
+    const sum = weights.reduce((total, weight) => total + weight, 0)
+    for (const [index, weight] of weights.entries()) {
+      for (let d = 0; d < headDim; d++) y[at + d]! += (weight / sum) * v[from + index]![kv + d]!
+    }
+  }
+  return y
+}
+
+/** What int8 codes with a scale per group keep of a row. */
+function throughA8(row: Float64Array): Float64Array {
+  const kept = new Float64Array(row.length)
+  for (let from = 0; from < row.length; from += GROUP_SIZE) {
+    const group = row.subarray(from, from + GROUP_SIZE)
+    const scale = group.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127
+    if (scale > 0)
+      kept.set(
+        group.map((x) => Math.round(x / scale) * scale),
+        from,
+      )
+  }
+  return kept
+}
+
+/** The rows of all parts. */
+function matrixOf({ parts, k }: WeightRef, machine: Machine): Float64Array[] {
+  return parts.flatMap(({ name, n }) => {
+    const values = machine.weightOf(name, n, k)
+    return Array.from({ length: n }, (_, row) => values.subarray(row * k, (row + 1) * k))
+  })
+}
+
+const vectorOf = (ref: WeightRef, machine: Machine): Float64Array =>
+  Float64Array.from(matrixOf(ref, machine), (row) => row[0]!)

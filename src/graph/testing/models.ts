@@ -1,0 +1,111 @@
+// Test models. In: sizes, or random choices. Out: small graphs, seeded weights that their encodings hold exactly.
+import type { Encoding } from '../../weights/encoding.ts'
+import { graphBuilder, matrix, vector } from '../builder.ts'
+import type { Graph, Value } from '../ir.ts'
+import type { EncodingOf } from '../split.ts'
+import type { Machine } from './interpret.ts'
+
+/** Numbers in [0, 1), the same for the same name. */
+function seeded(name: string): () => number {
+  let state = [...name].reduce(
+    (hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193),
+    0x811c9dc5,
+  )
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    // The low bits of such a generator repeat after few steps.
+    return (state >>> 8) / 2 ** 24
+  }
+}
+
+/** Least and largest code, and a scale that makes weights of about 0.08. */
+const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
+  f32: [-127, 127, 2 ** -10],
+  f16: [-127, 127, 2 ** -10],
+  bf16: [-127, 127, 2 ** -10],
+  w8_g32: [-127, 127, 2 ** -10],
+  w4_g32: [-8, 7, 2 ** -6],
+  w4m_g32: [-8, 7, 2 ** -6],
+}
+
+/** Codes times one scale; every group has the code of largest magnitude, so that quantising finds the same scale. */
+export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
+  const random = seeded(name)
+  const [least, most, scale] = CODES[encoding]
+  const draw = (index: number) => {
+    const code = least + Math.floor(random() * (most - least + 1))
+    return (index % k) % 32 === 0 ? least : code
+  }
+  // Norm weights near 1.
+  if (/norm/.test(name)) return Float64Array.from({ length: n }, () => 0.75 + random() / 2)
+  return Float64Array.from({ length: n * k }, (_, index) => draw(index) * scale)
+}
+
+export function machineOf(encodingOf: EncodingOf, frequencies: readonly Float64Array[]): Machine {
+  const known = new Map<string, Float64Array>()
+  const weightOf = (name: string, n: number, k: number) => {
+    const values = known.get(name) ?? weightValues(name, n, k, encodingOf(name))
+    known.set(name, values)
+    return values
+  }
+  return { weightOf, encodingOf, frequencies, state: new Map() }
+}
+
+export const frequenciesOf = (dims: number): Float64Array =>
+  Float64Array.from({ length: dims / 2 }, (_, pair) => 100 ** ((-2 * pair) / dims))
+
+/** Vocabulary of every test model. */
+export const VOCAB = 40
+/** Numbers of a head, all rotated, in `randomGraph`. */
+export const HEAD_DIM = 8
+
+/** A valid graph that takes a turn for each choice: norms, products, gates, attention and sums in any order. */
+export function randomGraph(choices: readonly number[], width = 24): Graph {
+  const b = graphBuilder()
+  const pool: Value[] = [b.embed('embed', matrix(width, { embed: VOCAB }))]
+  let layer = 0
+  for (const [index, choice] of choices.entries()) {
+    const name = `n${index}`
+    const from = pool[Math.floor(choice / 5) % pool.length] as Value
+    switch (choice % 5) {
+      case 0:
+        pool.push(b.rmsnorm(name, from, vector({ [`${name}.norm`]: width }), 1e-5))
+        break
+      case 1: {
+        const bias = choice % 2 === 0 ? vector({ [`${name}.bias`]: width }) : undefined
+        pool.push(b.linear(name, from, matrix(width, { [name]: width }), bias))
+        break
+      }
+      case 2: {
+        const weight = matrix(width, { [`${name}.gate`]: width, [`${name}.up`]: width })
+        pool.push(b.swiglu(name, b.parts(b.linear(name, from, weight), weight)))
+        break
+      }
+      case 3: {
+        const heads = width / HEAD_DIM
+        const weight = matrix(width, {
+          [`${name}.q`]: width,
+          [`${name}.k`]: HEAD_DIM,
+          [`${name}.v`]: HEAD_DIM,
+        })
+        const shape = {
+          layer: layer++,
+          heads,
+          kvHeads: 1,
+          headDim: HEAD_DIM,
+          window: choice % 3 === 0 ? 3 : 0,
+        }
+        const rope = { table: 0, dims: HEAD_DIM, pairing: 'halves' } as const
+        pool.push(b.attend(name, b.parts(b.linear(name, from, weight), weight), shape, rope))
+        break
+      }
+      default: {
+        // One of the two is overwritten, so nothing may read it later.
+        pool.splice(pool.indexOf(from), 1)
+        pool.push(b.add(name, from, pool.at(-1) ?? from))
+      }
+    }
+  }
+  const last = b.rmsnorm('last', b.takeRows('wanted', pool.at(-1) as Value), vector({ norm: width }), 1e-5)
+  return b.finish(b.linear('logits', last, matrix(width, { output: VOCAB })))
+}

@@ -1,0 +1,27 @@
+// Public names. In: nothing. Out: everything that users of the package may import, and nothing else.
+export { Engine } from './api/engine.ts'
+export { storedBytes, unstore } from './api/stored.ts'
+export type {
+  Assets,
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  LoadOptions,
+  ModelSource,
+  Session,
+  Support,
+} from './api/types.ts'
+export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
+export type {
+  FinishReason,
+  LoadProgress,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  TextChunk,
+  Timings,
+  Usage,
+  WeightPolicy,
+} from './engine/protocol.ts'
+export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
+export type { Build } from './runtime/features.ts'

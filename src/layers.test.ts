@@ -1,0 +1,179 @@
+// Layers. In: the import lines and platform names of every file in src/. Out: a failure for each that breaks the order.
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+/**
+ * Folders of src/ by level, lowest first; a file may import from its own folder and from what is not above it. A file
+ * that is named stands for itself: the words for stored weights are shared by files, graph and packers.
+ */
+const LEVELS: readonly (readonly string[])[] = [
+  ['base'],
+  ['formats', 'store', 'text', 'graph', 'weights/encoding.ts'],
+  ['arch'],
+  ['weights'],
+  ['compress'],
+  ['runtime'],
+  ['state'],
+  ['generate'],
+  ['evaluate'],
+  ['engine'],
+  ['api'],
+  ['widget', 'cli'],
+  ['index.ts'],
+]
+
+/** What only some folders or files may name, and how it looks in the source. */
+const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly string[] }[] = [
+  { name: 'node:*', pattern: /['"]node:/, allowed: ['cli'] },
+  { name: 'WebAssembly', pattern: /\bWebAssembly\./, allowed: ['runtime', 'engine', 'cli/host.ts'] },
+  { name: 'Worker', pattern: /\bnew (?:Shared)?Worker\b/, allowed: ['runtime', 'engine', 'cli/host.ts'] },
+  { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/host.ts'] },
+  { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store'] },
+  {
+    name: 'the DOM',
+    pattern: /(?<![.\w])(?:document|window)\??\.|\bextends HTMLElement\b/,
+    allowed: ['widget'],
+  },
+]
+
+interface Source {
+  /** Path below src/, with forward slashes. */
+  readonly path: string
+  readonly text: string
+}
+
+const SRC = import.meta.dirname
+const slashed = (path: string) => path.split(sep).join('/')
+const NAMED = new Set(LEVELS.flat())
+const folderOf = (path: string) => (NAMED.has(path) ? path : (path.split('/')[0] as string))
+const levelOf = (path: string) => LEVELS.findIndex((folders) => folders.includes(folderOf(path)))
+
+function readSources(): Source[] {
+  return readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|(^|[\\/])test[\\/]/.test(path))
+    .map((path) => ({ path: slashed(path), text: readFileSync(join(SRC, path), 'utf8') }))
+}
+
+/** The source without its comments; a `//` inside a string that follows a colon is an address and stays. */
+const code = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`])\/\/.*$/gm, '$1')
+
+const importsOf = (text: string) =>
+  [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string)
+
+/** Paths below src/ that the text of a file imports; `..` at the front when it leaves src/. */
+const pathsIn = ({ path }: Source, text: string) =>
+  importsOf(text)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => slashed(relative(SRC, resolve(SRC, dirname(path), name))))
+
+const targetsOf = (source: Source) => pathsIn(source, code(source.text))
+
+/** Without the imports of types alone: they leave nothing behind, so two neighbours may know each other's shape. */
+const runtimeTargetsOf = (source: Source) =>
+  pathsIn(source, code(source.text).replace(/\b(?:import|export) type [^'"]*['"][^'"]*['"]/g, ''))
+
+function wrongImports(sources: readonly Source[]): string[] {
+  return sources.flatMap((source) =>
+    targetsOf(source).flatMap((target) => {
+      if (levelOf(source.path) < 0) return [`${source.path} is in no layer`]
+      if (levelOf(target) < 0) return [`${source.path} imports ${target}, which is in no layer`]
+      return levelOf(target) > levelOf(source.path)
+        ? [`${source.path} imports ${target}, a layer above it`]
+        : []
+    }),
+  )
+}
+
+/** Circles among the nodes of a graph, each as the path that closes it. */
+function circles(edges: ReadonlyMap<string, readonly string[]>): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const visit = (node: string, path: readonly string[]) => {
+    const at = path.indexOf(node)
+    if (at >= 0) found.push([...path.slice(at), node].join(' -> '))
+    if (at >= 0 || done.has(node)) return
+    for (const next of edges.get(node) ?? []) visit(next, [...path, node])
+    done.add(node)
+  }
+  for (const node of edges.keys()) visit(node, [])
+  return found
+}
+
+const fileCircles = (sources: readonly Source[]) =>
+  circles(new Map(sources.map((source) => [source.path, runtimeTargetsOf(source)])))
+
+function folderCircles(sources: readonly Source[]): string[] {
+  const edges = new Map<string, string[]>()
+  for (const source of sources) {
+    const from = folderOf(source.path)
+    const targets = targetsOf(source)
+      .map(folderOf)
+      .filter((to) => to !== from)
+    edges.set(from, [...new Set([...(edges.get(from) ?? []), ...targets])])
+  }
+  return circles(edges)
+}
+
+function wrongPlatform(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, text }) =>
+    PLATFORM.filter(({ pattern, allowed }) => {
+      const isAllowed = allowed.some((place) => path === place || path.startsWith(`${place}/`))
+      return !isAllowed && pattern.test(code(text))
+    }).map(({ name }) => `${path} uses ${name}`),
+  )
+}
+
+describe('the source tree', () => {
+  const sources = readSources()
+
+  test('has files to look at', () => {
+    expect(sources.length).toBeGreaterThan(10)
+  })
+  test('imports down the layers only', () => {
+    expect(wrongImports(sources)).toEqual([])
+  })
+  test('has no circle of files and none of folders', () => {
+    expect([...fileCircles(sources), ...folderCircles(sources)]).toEqual([])
+  })
+  test('keeps each platform to the folders that may know it', () => {
+    expect(wrongPlatform(sources)).toEqual([])
+  })
+})
+
+describe('the check itself', () => {
+  const file = (path: string, text: string): Source => ({ path, text })
+
+  test('sees an import upwards, also a dynamic one and one of a type', () => {
+    const upwards = [
+      file('base/a.ts', "import { b } from '../graph/b.ts'"),
+      file('arch/c.ts', "const d = await import('../api/d.ts')"),
+      file('text/e.ts', "import type { F } from '../state/f.ts'"),
+    ]
+    expect(wrongImports(upwards)).toHaveLength(3)
+    expect(wrongImports([file('api/a.ts', "export { b } from '../base/b.ts'")])).toEqual([])
+  })
+  test('sees a folder that has no layer', () => {
+    expect(wrongImports([file('utils/a.ts', "import '../base/b.ts'")])).toHaveLength(1)
+    expect(wrongImports([file('api/a.ts', "import '../utils/b.ts'")])).toHaveLength(1)
+  })
+  test('sees circles of files and of folders', () => {
+    const files = [file('base/a.ts', "import './b.ts'"), file('base/b.ts', "import './a.ts'")]
+    expect(fileCircles(files)).toEqual(['base/a.ts -> base/b.ts -> base/a.ts'])
+    const types = [file('base/a.ts', "import type { B } from './b.ts'"), files[1] as Source]
+    expect(fileCircles(types)).toEqual([])
+    const folders = [
+      file('text/a.ts', "import '../formats/b.ts'"),
+      file('formats/c.ts', "import '../text/d.ts'"),
+    ]
+    expect(fileCircles(folders)).toEqual([])
+    expect(folderCircles(folders)).toEqual(['text -> formats -> text'])
+  })
+  test('sees platform names in code but not in comments', () => {
+    expect(wrongPlatform([file('base/a.ts', "import { readFile } from 'node:fs'")])).toHaveLength(1)
+    expect(wrongPlatform([file('text/a.ts', 'await fetch(url); document.title = x')])).toHaveLength(2)
+    expect(
+      wrongPlatform([file('text/a.ts', '/* WebAssembly.compile */ // new Worker(url)\nthis.fetch(1)')]),
+    ).toEqual([])
+  })
+})

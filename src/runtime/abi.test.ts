@@ -1,0 +1,85 @@
+// The mirror of wasm/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
+import { ENCODING_CODE } from '../weights/encoding.ts'
+import {
+  ABI,
+  FLOAT_FIELDS,
+  OP_FIELDS,
+  SEQUENCE,
+  SEQUENCE_WORDS,
+  STEP,
+  STEP_WORDS,
+  SYNC,
+  SYNC_WORDS,
+  structName,
+} from './abi.ts'
+
+const header = readFileSync(new URL('../../wasm/abi.h', import.meta.url), 'utf8').replaceAll(
+  /\/\*[\s\S]*?\*\//g,
+  '',
+)
+
+function enumOf(name: string): Record<string, number> {
+  const body = new RegExp(`enum ${name}\\s*\\{([^}]*)\\}`).exec(header)?.[1] ?? ''
+  return Object.fromEntries(
+    [...body.matchAll(/(\w+)\s*=\s*(\d+)/g)].map(([, key, value]) => [key ?? '', Number(value)]),
+  )
+}
+
+const constants = enumOf('')
+
+/** Fields of a struct in order: name, type, words. */
+function structOf(name: string): { name: string; type: string; words: number }[] {
+  const body = new RegExp(`struct ${name}\\s*\\{([^}]*)\\}`).exec(header)?.[1]
+  if (body === undefined) throw new Error(`no struct ${name} in abi.h`)
+  return [...body.matchAll(/(uint32_t|float)\s+([^;]+);/g)].flatMap(([, type = '', names = '']) =>
+    names.split(',').map((part) => {
+      const [, field = '', size] = /^\s*(\w+)\s*(?:\[(\w+)\])?\s*$/.exec(part) ?? []
+      const words = size === undefined ? 1 : (constants[size] ?? Number(size))
+      return { name: field, type, words }
+    }),
+  )
+}
+
+function offsetsOf(name: string): { offsets: Record<string, number>; words: number } {
+  const offsets: Record<string, number> = {}
+  let words = 0
+  for (const field of structOf(name)) {
+    if (!field.name.startsWith('pad')) offsets[field.name] = words
+    words += field.words
+  }
+  return { offsets, words }
+}
+
+test('the anonymous constants are those of the header', () => {
+  expect(ABI).toEqual(constants)
+})
+
+test('op codes, row kinds, encodings and pairings are those of the header', () => {
+  const codes = Object.entries(OP_CODE).map(([name, code]) => [`OP_${name.toUpperCase()}`, code])
+  expect({ ...Object.fromEntries(codes), OP_COUNT: codes.length }).toEqual(enumOf('op_code'))
+  expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits }).toEqual(enumOf('rows'))
+  const encodings = Object.entries(ENCODING_CODE).map(([name, code]) => [`ENC_${name.toUpperCase()}`, code])
+  expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
+  expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))
+})
+
+test.each(Object.keys(OP_CODE) as OpName[])('the record of %s has the fields of its struct', (op) => {
+  const fields = structOf(`op_${structName(op)}`)
+  expect(['code', 'rows', ...OP_FIELDS[op]]).toEqual(fields.map(({ name }) => name))
+  for (const { name, type } of fields) expect(FLOAT_FIELDS.has(name)).toBe(type === 'float')
+  expect(fields.length * 4).toBeLessThanOrEqual(ABI.OP_BYTES)
+})
+
+test('every op struct of the header is mirrored', () => {
+  const structs = [...header.matchAll(/struct op_(\w+)/g)].map(([, name]) => name)
+  expect(new Set(structs)).toEqual(new Set((Object.keys(OP_CODE) as OpName[]).map(structName)))
+})
+
+test('step, sequence and sync have the offsets of the header', () => {
+  expect({ offsets: STEP, words: STEP_WORDS }).toEqual(offsetsOf('step'))
+  expect({ offsets: SEQUENCE, words: SEQUENCE_WORDS }).toEqual(offsetsOf('sequence'))
+  expect({ offsets: SYNC, words: SYNC_WORDS }).toEqual(offsetsOf('sync'))
+})

@@ -1,0 +1,86 @@
+// ABI. In: nothing. Out: wasm/abi.h as data: each op's fields in order, the word offsets of the step, sequence and sync blocks.
+import type { OpName } from '../graph/op-codes.ts'
+
+/** Anonymous constants of wasm/abi.h, by their C names. */
+export const ABI = {
+  /** What a module's `abi_version()` must answer. */
+  ABI_VERSION: 2,
+  OP_BYTES: 96,
+  BLOCK_POSITIONS: 64,
+  GROUP: 32,
+  PANEL: 8,
+  SCALE_EXPONENT: 8,
+  MAX_STATE_GROUPS: 4,
+  MAX_ROPES: 4,
+} as const
+
+/** Fields that hold an f32; every other field is a u32. */
+export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps'])
+
+const LINEAR = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
+const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride'] as const
+
+/** Names of the words that follow `code` and `rows` in each op's record. */
+export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
+  embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale'],
+  rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
+  quantize: ['x', 'x_stride', 'n', 'q', 'q_stride'],
+  linear_f32: LINEAR,
+  linear_f16: LINEAR,
+  linear_bf16: LINEAR,
+  linear_w8a8_g32: LINEAR,
+  linear_w4a8_g32: LINEAR,
+  linear_w4ma8_g32: LINEAR,
+  rope_kv: [
+    ...['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'],
+    ...['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset'],
+  ],
+  attention: [
+    ...['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'],
+    ...['group', 'k_offset', 'v_offset', 'window', 'scale'],
+  ],
+  swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride'],
+  add: ['x', 'x_stride', 'y', 'y_stride', 'n'],
+  linear_swiglu_w8a8_g32: LINEAR_SWIGLU,
+  linear_swiglu_w4a8_g32: LINEAR_SWIGLU,
+  linear_swiglu_w4ma8_g32: LINEAR_SWIGLU,
+}
+
+/** The C struct of each op, without its `op_` prefix. */
+export function structName(op: OpName): string {
+  return /^linear_swiglu|^linear/.exec(op)?.[0] ?? op
+}
+
+/** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */
+export const STEP = {
+  tokens: 0,
+  sequences: 1,
+  logit_count: 2,
+  ids: 3,
+  sequence_of: 4,
+  positions: 5,
+  seqs: 6,
+  logit_rows: 7,
+  ropes: 8,
+} as const
+export const STEP_WORDS = STEP.ropes + ABI.MAX_ROPES
+
+/** Word index of each field of `struct sequence`; `tables` has MAX_STATE_GROUPS words. */
+export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const
+export const SEQUENCE_WORDS = SEQUENCE.tables + ABI.MAX_STATE_GROUPS
+
+/** Word index of each field of `struct sync`: one 64-byte line per word that several threads write. */
+export const SYNC = {
+  command: 0,
+  plan: 16,
+  step: 17,
+  first: 18,
+  last: 19,
+  threads: 20,
+  quit: 21,
+  arrived: 32,
+  generation: 48,
+  next_tile: 64,
+  poison: 80,
+} as const
+export const SYNC_WORDS = 96

@@ -1,0 +1,99 @@
+// Arena. In: a linear memory and where its heap begins. Out: aligned regions of it, and views that survive its growth.
+import { roundUp } from '../weights/encoding.ts'
+import { MOST_BYTES, PAGE_BYTES, refused } from './memory.ts'
+
+declare const brand: unique symbol
+/** An address in linear memory, in bytes; at most 4 GiB, so never through `|` or `>>`. */
+export type Ptr = number & { readonly [brand]: 'Ptr' }
+
+/** Cache line, and more than any kernel's vector needs. */
+export const ALIGNMENT = 64
+/** Growth in steps of this spares the engines that copy a memory to grow it. */
+const GROWTH_BYTES = 4 * 1024 * 1024
+
+/** `pointer` moved by `bytes`. */
+export const offset = (pointer: Ptr, bytes: number): Ptr => (pointer + bytes) as Ptr
+
+/** Hands out a memory from `heapBase` upward. Regions are not freed one by one; `reset` drops the newest ones at once. */
+export class Arena {
+  readonly memory: WebAssembly.Memory
+  #top: number
+  #u8: Uint8Array<ArrayBufferLike>
+  #u32: Uint32Array<ArrayBufferLike>
+  #f32: Float32Array<ArrayBufferLike>
+
+  constructor(memory: WebAssembly.Memory, heapBase: number) {
+    this.memory = memory
+    this.#top = roundUp(heapBase >>> 0, ALIGNMENT)
+    this.#u8 = new Uint8Array(memory.buffer)
+    this.#u32 = new Uint32Array(memory.buffer)
+    this.#f32 = new Float32Array(memory.buffer)
+  }
+
+  /** Bytes handed out, the module's own data included. */
+  get usedBytes(): number {
+    return this.#top
+  }
+
+  /** Bytes the memory has now; it never shrinks. */
+  get memoryBytes(): number {
+    return this.memory.buffer.byteLength
+  }
+
+  /** The whole memory. Every view is made anew after growth: take it again after each `allocate` and each await. */
+  get u8(): Uint8Array<ArrayBufferLike> {
+    if (this.#u8.buffer !== this.memory.buffer) this.#u8 = new Uint8Array(this.memory.buffer)
+    return this.#u8
+  }
+
+  /** The whole memory as words: index = address / 4. */
+  get u32(): Uint32Array<ArrayBufferLike> {
+    if (this.#u32.buffer !== this.memory.buffer) this.#u32 = new Uint32Array(this.memory.buffer)
+    return this.#u32
+  }
+
+  /** The whole memory as floats: index = address / 4. */
+  get f32(): Float32Array<ArrayBufferLike> {
+    if (this.#f32.buffer !== this.memory.buffer) this.#f32 = new Float32Array(this.memory.buffer)
+    return this.#f32
+  }
+
+  /**
+   * A region of `bytes`, aligned to 64; zero when the memory there was never used before.
+   * Throws `out-of-memory`, naming `purpose` and both numbers, and changes nothing.
+   */
+  allocate(bytes: number, purpose: string): Ptr {
+    const start = this.#top
+    const end = roundUp(start + bytes, ALIGNMENT)
+    if (end > this.memoryBytes) this.#grow(end, purpose)
+    this.#top = end
+    return start as Ptr
+  }
+
+  /** Where the next region will begin; `reset` to it drops every region handed out since. */
+  mark(): Ptr {
+    return this.#top as Ptr
+  }
+
+  reset(mark: Ptr): void {
+    this.#top = Math.min(this.#top, mark)
+  }
+
+  #grow(endBytes: number, purpose: string): void {
+    const current = this.memoryBytes
+    if (endBytes > MOST_BYTES) throw refused(endBytes, MOST_BYTES, purpose)
+    const generous = Math.min(roundUp(endBytes, GROWTH_BYTES), MOST_BYTES)
+    if (this.#tryGrow(generous - current) || this.#tryGrow(roundUp(endBytes, PAGE_BYTES) - current)) return
+    throw refused(endBytes, current, purpose)
+  }
+
+  #tryGrow(bytes: number): boolean {
+    try {
+      this.memory.grow(bytes / PAGE_BYTES)
+      return true
+    } catch (error) {
+      if (error instanceof RangeError) return false
+      throw error
+    }
+  }
+}

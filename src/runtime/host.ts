@@ -1,0 +1,27 @@
+// Host. In: nothing. Out: the interface through which the core reaches workers, clocks and module files.
+import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
+import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
+
+/** A compute worker as the pool sees it. */
+export interface ComputePort {
+  postMessage(message: ComputeRequest): void
+  onMessage(listener: (message: ComputeReply) => void): void
+  /** The worker failed to load, threw outside its own handler, or ended without being told to. */
+  onError(listener: (error: Error) => void): void
+  terminate(): void
+}
+
+/** What a page, a worker or a process offers. One implementation for browsers, one for Node. */
+export interface Host {
+  readonly globals: FeatureGlobals
+  /** Logical cores; a hint, at least 1. */
+  readonly cores: number
+  /** Milliseconds from an arbitrary start, never going back. */
+  now(): number
+  /** Fetches and compiles one of the engine's modules. Throws `network` when it cannot be had. */
+  loadModule(build: Build, memory: MemoryKind): Promise<WebAssembly.Module>
+  /** Lets messages, timers and aborts in; resolves in a new task. */
+  yieldTask(): Promise<void>
+  /** Absent where workers cannot be started. */
+  startWorker?(): ComputePort
+}

@@ -1,0 +1,63 @@
+// Module. In: a compiled engine module and its memory. Out: the instance's exports, checked against this build's ABI.
+import { HalfbyteError } from '../base/errors.ts'
+import { ABI } from './abi.ts'
+
+/** Exports of wasm/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
+export interface EngineExports {
+  /** Walks op records [first, last); 0: done, 1: poisoned. */
+  run(
+    sync: number,
+    plan: number,
+    step: number,
+    first: number,
+    last: number,
+    thread: number,
+    threads: number,
+  ): number
+  /** A compute worker's loop; returns when the sync block's `quit` is set. Only in shared modules. */
+  serve(sync: number, thread: number): void
+  /** Tells every thread of the pool to leave. */
+  poison(sync: number): void
+  abi_version(): number
+  readonly __stack_pointer: WebAssembly.Global
+  readonly __heap_base: WebAssembly.Global
+}
+
+/** Throws `internal` when module and library are of different versions, `out-of-memory` when the instance cannot be made. */
+export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembly.Memory): EngineExports {
+  const instance = instantiate(module, memory)
+  const engine = instance.exports as unknown as EngineExports
+  const found = typeof engine.abi_version === 'function' ? engine.abi_version() : 0
+  if (found !== ABI.ABI_VERSION) {
+    throw new HalfbyteError(
+      'internal',
+      `the WebAssembly file has version ${found} but this library needs ${ABI.ABI_VERSION}; ` +
+        'serve the files of one release and clear the cache',
+      { found, needed: ABI.ABI_VERSION },
+    )
+  }
+  return engine
+}
+
+function instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory): WebAssembly.Instance {
+  try {
+    return new WebAssembly.Instance(module, { env: { memory } })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const detail = { memoryBytes: memory.buffer.byteLength, reason }
+    if (cause instanceof RangeError) {
+      throw new HalfbyteError(
+        'out-of-memory',
+        `a thread of the engine could not be started: ${reason}; use fewer threads or close other tabs`,
+        detail,
+        { cause },
+      )
+    }
+    throw new HalfbyteError(
+      'internal',
+      `the WebAssembly file does not fit this library: ${reason}; serve the files of one release`,
+      detail,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,148 @@
+// Runtime. In: a host and how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
+import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { Arena } from './arena.ts'
+import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './features.ts'
+import type { Host } from './host.ts'
+import { createMemory } from './memory.ts'
+import { type EngineExports, instantiateEngine } from './module.ts'
+import type { Pool } from './pool.ts'
+import { SharedPool, type SharedPoolOptions } from './shared.ts'
+import { SinglePool } from './single.ts'
+
+export interface RuntimeOptions {
+  readonly host: Host
+  /** Default `auto`: relaxed where it runs. */
+  readonly build?: Build | 'auto'
+  /** Default `auto`: measured, at most the cores there are and 4. */
+  readonly threads?: number | 'auto'
+  /** Bytes without which the model cannot run: weights, activations, some state. */
+  readonly needBytes: number
+  /** Bytes that would be good, the whole context included; default `needBytes`. */
+  readonly wantBytes?: number
+}
+
+/** One engine's memory and code; a pool is made once the weights are in. */
+export interface Runtime {
+  readonly build: Build
+  readonly memoryKind: MemoryKind
+  readonly arena: Arena
+  readonly engine: EngineExports
+  readonly module: WebAssembly.Module
+  /** Most threads a pool of this runtime may have. */
+  readonly maxThreads: number
+}
+
+/** The module's data and stacks, the plan and the step: what comes on top of a model's own bytes. */
+const ENGINE_BYTES = 4 * 1024 * 1024
+/** More threads than this have not been measured to help. */
+const MOST_AUTO_THREADS = 4
+
+/**
+ * Loads the module that fits this host and makes its memory.
+ * Throws `unsupported` without WebAssembly SIMD, `network` when the module cannot be had, `out-of-memory`.
+ */
+export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const { host } = options
+  const needBytes = options.needBytes + ENGINE_BYTES
+  const wantBytes = Math.max(needBytes, (options.wantBytes ?? 0) + ENGINE_BYTES)
+  const features = detectFeatures(host.globals)
+  const build = chooseBuild(features, options.build)
+  const wanted = options.threads ?? 'auto'
+  const threads =
+    wanted === 'auto' ? Math.min(host.cores, MOST_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
+  const mayShare = threads > 1 && features.sharedMemory && host.startWorker !== undefined
+  const memory = (mayShare && trySharedMemory(needBytes, wantBytes)) || createMemory('plain', needBytes)
+  const memoryKind = memory.buffer instanceof ArrayBuffer ? 'plain' : 'shared'
+  const module = await host.loadModule(build, memoryKind)
+  const engine = instantiateEngine(module, memory)
+  const arena = new Arena(memory, Number(engine.__heap_base.value))
+  return { build, memoryKind, arena, engine, module, maxThreads: memoryKind === 'shared' ? threads : 1 }
+}
+
+/** Devices that reserve a shared memory whole may refuse one that a plain memory grows to. */
+function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
+  try {
+    return createMemory('shared', needBytes, wantBytes)
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code === 'out-of-memory') return undefined
+    throw error
+  }
+}
+
+export interface PoolOptions {
+  readonly host: Host
+  /** As given to `openRuntime`. */
+  readonly threads?: number | 'auto'
+  /** One small step on the pool, synchronous; timed to find the number of threads. */
+  readonly probe: (pool: Pool) => void
+  readonly onDeath?: (error: HalfbyteError) => void
+}
+
+/**
+ * Makes the pool. With `auto` it takes the number of threads that runs `probe` fastest, one where workers cannot be
+ * started; otherwise the number asked for. Throws `internal` when a worker that was asked for cannot be started.
+ */
+export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
+  const { engine, module, arena, maxThreads } = runtime
+  const { host, onDeath } = options
+  if (maxThreads === 1 || host.startWorker === undefined) return new SinglePool(engine, arena)
+  const startWorker = host.startWorker.bind(host)
+  const shared = { engine, module, arena, startWorker }
+  const wanted = options.threads ?? 'auto'
+  if (wanted === 'auto')
+    return (await tryMeasured(runtime, shared, options)) ?? new SharedPool({ ...shared, onDeath })
+  const pool = new SharedPool({ ...shared, onDeath })
+  await pool.resize(maxThreads)
+  return pool
+}
+
+/** A pool of the fastest number of threads; undefined when it died while that was found out. */
+async function tryMeasured(
+  { maxThreads }: Runtime,
+  shared: SharedPoolOptions,
+  { host, probe, onDeath }: PoolOptions,
+): Promise<SharedPool | undefined> {
+  let measuring = true
+  const pool = new SharedPool({ ...shared, onDeath: (error) => (measuring ? undefined : onDeath?.(error)) })
+  const work = (): void => probe(pool)
+  try {
+    await pool.resize(await measureThreads(pool, maxThreads, work, () => host.now()))
+    pool.releaseIdle()
+    measuring = false
+    return pool
+  } catch (error) {
+    pool.dispose()
+    if (isHalfbyteError(error) && error.code === 'internal') return undefined
+    throw error
+  }
+}
+
+/** Runs timed per number of threads; the fastest counts, so that one interruption does not decide. */
+const TIMED_RUNS = 5
+/** Another thread must save this share of the time to be worth its core. */
+const LEAST_GAIN = 0.04
+
+/** The number of threads, 1 to `most`, that runs `work` fastest. */
+export async function measureThreads(
+  pool: { resize(threads: number): Promise<void> },
+  most: number,
+  work: () => void,
+  now: () => number,
+): Promise<number> {
+  let best = 1
+  let bestMs = Number.POSITIVE_INFINITY
+  for (let threads = 1; threads <= most; threads++) {
+    await pool.resize(threads)
+    work()
+    let ms = Number.POSITIVE_INFINITY
+    for (let run = 0; run < TIMED_RUNS; run++) {
+      const start = now()
+      work()
+      ms = Math.min(ms, now() - start)
+    }
+    if (ms >= bestMs * (1 - LEAST_GAIN)) continue
+    best = threads
+    bestMs = ms
+  }
+  return best
+}

@@ -1,0 +1,211 @@
+// Shared. In: an instance on a shared memory and a host that starts workers. Out: a pool of N threads on that memory.
+import type { HalfbyteError } from '../base/errors.ts'
+import { SYNC, SYNC_WORDS } from './abi.ts'
+import { type Arena, offset, type Ptr } from './arena.ts'
+import type { ComputeReply } from './compute-thread.ts'
+import type { ComputePort } from './host.ts'
+import type { EngineExports } from './module.ts'
+import { diedError, disposedError, type Pool } from './pool.ts'
+
+/** Kernels keep little on the stack; the first thread has as much. */
+const STACK_BYTES = 65536
+/** Workers start in 0.1 s; a phone under load needs more, one that fails silently never answers. */
+const START_TIMEOUT_MS = 15_000
+
+export interface SharedPoolOptions {
+  readonly engine: EngineExports
+  readonly module: WebAssembly.Module
+  readonly arena: Arena
+  readonly startWorker: () => ComputePort
+  /** How long to wait for a worker to start or to leave a run; default 15 s. */
+  readonly timeoutMs?: number
+  /** Called once when a thread dies, also between runs. */
+  readonly onDeath?: (error: HalfbyteError) => void
+}
+
+interface Worker {
+  readonly port: ComputePort
+  /** The reply that is waited for. */
+  expected: { type: ComputeReply['type']; resolve: () => void; reject: (error: Error) => void } | undefined
+}
+
+/**
+ * The caller's thread and up to N - 1 compute workers that sleep in `serve` until a run begins. Between `resize` calls a
+ * worker either serves, asleep or running, or waits for messages and costs nothing.
+ */
+export class SharedPool implements Pool {
+  readonly memory: WebAssembly.Memory
+  readonly #options: SharedPoolOptions
+  readonly #sync: Ptr
+  readonly #workers: Worker[] = []
+  readonly #stacks: Ptr[] = []
+  #words: Int32Array
+  #threads = 1
+  #death: HalfbyteError | undefined
+  #ended = false
+
+  constructor(options: SharedPoolOptions) {
+    this.memory = options.arena.memory
+    this.#options = options
+    this.#sync = options.arena.allocate(SYNC_WORDS * 4, 'the pool')
+    this.#words = new Int32Array(this.memory.buffer)
+    this.#clear()
+  }
+
+  get threads(): number {
+    return this.#threads
+  }
+
+  // hot
+  run(plan: Ptr, step: Ptr, first: number, last: number): void {
+    this.#checkAlive()
+    const threads = this.#threads
+    if (threads > 1) {
+      const words = this.#words
+      const sync = this.#sync / 4
+      words[sync + SYNC.plan] = plan
+      words[sync + SYNC.step] = step
+      words[sync + SYNC.first] = first
+      words[sync + SYNC.last] = last
+      words[sync + SYNC.threads] = threads
+      Atomics.add(words, sync + SYNC.command, 1)
+      Atomics.notify(words, sync + SYNC.command)
+    }
+    let failed = 1
+    try {
+      failed = this.#options.engine.run(this.#sync, plan, step, first, last, 0, threads)
+    } catch (cause) {
+      this.#die(cause instanceof Error ? cause.message : String(cause))
+    }
+    if (failed !== 0) {
+      this.#die('another thread stopped answering')
+      this.#checkAlive()
+    }
+  }
+
+  /**
+   * Makes `threads` the number that shares a run, starting workers as needed; those no longer needed stay idle.
+   * Throws `internal` when a worker cannot be started or does not answer in time; the pool has then ended.
+   */
+  async resize(threads: number): Promise<void> {
+    this.#checkAlive()
+    try {
+      await this.#recall()
+      const missing = Math.max(0, threads - 1 - this.#workers.length)
+      await Promise.all(Array.from({ length: missing }, () => this.#start()))
+      this.#checkAlive()
+      this.#clear()
+      for (const [index, { port }] of this.#workers.slice(0, threads - 1).entries()) {
+        port.postMessage({ type: 'serve', sync: this.#sync, thread: index + 1 })
+      }
+      this.#threads = threads
+    } catch (error) {
+      if (this.#death === undefined && !this.#ended)
+        this.#die(error instanceof Error ? error.message : String(error))
+      this.#checkAlive()
+    }
+  }
+
+  /** Ends the workers that do not share runs. */
+  releaseIdle(): void {
+    for (const { port } of this.#workers.splice(this.#threads - 1)) port.terminate()
+  }
+
+  dispose(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#leave()
+    for (const worker of this.#workers.splice(0)) {
+      worker.expected?.reject(disposedError())
+      worker.port.terminate()
+    }
+  }
+
+  /** Throws the death once, then `disposed`. */
+  #checkAlive(): void {
+    const death = this.#death
+    this.#death = undefined
+    if (death !== undefined) throw death
+    if (this.#ended) throw disposedError()
+  }
+
+  #die(reason: string): void {
+    if (this.#ended) return
+    const death = diedError(reason)
+    this.#death = death
+    this.#options.engine.poison(this.#sync)
+    for (const worker of this.#workers) worker.expected?.reject(death)
+    this.dispose()
+    this.#options.onDeath?.(death)
+  }
+
+  /** Wakes every serving worker and makes it leave `serve`. */
+  #leave(): void {
+    Atomics.store(this.#words, this.#sync / 4 + SYNC.quit, 1)
+    Atomics.add(this.#words, this.#sync / 4 + SYNC.command, 1)
+    Atomics.notify(this.#words, this.#sync / 4 + SYNC.command)
+  }
+
+  /** Brings every serving worker back to its event loop, so that the sync block may be written. */
+  async #recall(): Promise<void> {
+    const serving = this.#workers.slice(0, this.#threads - 1)
+    const idle = serving.map((worker) => this.#expect(worker, 'idle', 'did not leave its run'))
+    this.#leave()
+    await Promise.all(idle)
+    this.#threads = 1
+  }
+
+  async #start(): Promise<void> {
+    const { module, arena, startWorker } = this.#options
+    const index = this.#workers.length
+    this.#stacks[index] ??= arena.allocate(STACK_BYTES, 'a thread')
+    const stack = this.#stacks[index]
+    const worker: Worker = { port: startWorker(), expected: undefined }
+    this.#workers.push(worker)
+    worker.port.onMessage((reply) => this.#receive(worker, reply))
+    worker.port.onError((error) => {
+      if (this.#workers.includes(worker)) this.#die(error.message)
+    })
+    const ready = this.#expect(worker, 'ready', 'did not start')
+    worker.port.postMessage({
+      type: 'start',
+      module,
+      memory: this.memory,
+      stackTop: offset(stack, STACK_BYTES),
+    })
+    await ready
+  }
+
+  #receive(worker: Worker, reply: ComputeReply): void {
+    if (reply.type === worker.expected?.type) worker.expected.resolve()
+    else if (reply.type === 'failed') this.#die(reply.message)
+    else if (this.#workers.includes(worker)) this.#die(`it said ${reply.type} out of turn`)
+  }
+
+  #expect(worker: Worker, type: ComputeReply['type'], complaint: string): Promise<void> {
+    const timeoutMs = this.#options.timeoutMs ?? START_TIMEOUT_MS
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`it ${complaint} within ${timeoutMs} ms`)), timeoutMs)
+      const settle = (): void => {
+        clearTimeout(timer)
+        worker.expected = undefined
+      }
+      worker.expected = {
+        type,
+        resolve: () => {
+          settle()
+          resolve()
+        },
+        reject: (error) => {
+          settle()
+          reject(error)
+        },
+      }
+    })
+  }
+
+  #clear(): void {
+    const first = this.#sync / 4
+    this.#words.fill(0, first, first + SYNC_WORDS)
+  }
+}

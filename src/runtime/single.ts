@@ -1,0 +1,40 @@
+// Single. In: an instance of a module. Out: a pool of the caller's own thread.
+import { SYNC_WORDS } from './abi.ts'
+import type { Arena, Ptr } from './arena.ts'
+import type { EngineExports } from './module.ts'
+import { diedError, disposedError, type Pool } from './pool.ts'
+
+/** For pages that cannot share memory or start workers, and for one core. */
+export class SinglePool implements Pool {
+  readonly threads = 1
+  readonly memory: WebAssembly.Memory
+  readonly #engine: EngineExports
+  readonly #sync: Ptr
+  #ended = false
+
+  constructor(engine: EngineExports, arena: Arena) {
+    this.memory = arena.memory
+    this.#engine = engine
+    this.#sync = arena.allocate(SYNC_WORDS * 4, 'the pool')
+    arena.u32.fill(0, this.#sync / 4, this.#sync / 4 + SYNC_WORDS)
+  }
+
+  // hot
+  run(plan: Ptr, step: Ptr, first: number, last: number): void {
+    if (this.#ended) throw disposedError()
+    let failed = 1
+    try {
+      failed = this.#engine.run(this.#sync, plan, step, first, last, 0, 1)
+    } catch (cause) {
+      this.#ended = true
+      throw diedError(cause instanceof Error ? cause.message : String(cause))
+    }
+    if (failed === 0) return
+    this.#ended = true
+    throw diedError('it was poisoned')
+  }
+
+  dispose(): void {
+    this.#ended = true
+  }
+}

@@ -1,0 +1,67 @@
+// Plan writer. In: a plan, where its weights and activations lie. Out: op records in linear memory, ready to run.
+import { HalfbyteError } from '../base/errors.ts'
+import { OP_CODE, type OpName } from '../graph/op-codes.ts'
+import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
+import { ABI, FLOAT_FIELDS, OP_FIELDS } from './abi.ts'
+import type { Arena, Ptr } from './arena.ts'
+
+/** A plan in linear memory. */
+export interface WrittenPlan {
+  /** First op record. */
+  readonly records: Ptr
+  readonly count: number
+  /** First activation. */
+  readonly activations: Ptr
+}
+
+const NAMES = new Map<number, OpName>(
+  (Object.entries(OP_CODE) as [OpName, number][]).map(([name, code]) => [code, name]),
+)
+
+/** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. */
+export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
+  if (slots.length !== plan.slots.length) {
+    throw new HalfbyteError(
+      'internal',
+      `the plan has ${plan.slots.length} weights but ${slots.length} are loaded`,
+    )
+  }
+  const activations = arena.allocate(plan.arenaBytes, 'the activations')
+  const records = arena.allocate(plan.ops.length * ABI.OP_BYTES, 'the plan')
+  const resolve = (pointer: PlanPointer): number => {
+    if ('arena' in pointer) return activations + pointer.arena
+    const slot = slots[pointer.slot]
+    if (slot === undefined)
+      throw new HalfbyteError('internal', `the plan names weight ${pointer.slot} of ${slots.length}`)
+    return slot
+  }
+  for (const [index, op] of plan.ops.entries())
+    writeRecord(arena, records + index * ABI.OP_BYTES, op, resolve)
+  return { records, count: plan.ops.length, activations }
+}
+
+function writeRecord(
+  arena: Arena,
+  address: number,
+  op: PlanOp,
+  resolve: (pointer: PlanPointer) => number,
+): void {
+  const name = NAMES.get(op.code)
+  if (name === undefined)
+    throw new HalfbyteError('internal', `op ${op.label} has the unknown code ${op.code}`)
+  const names = ['rows', ...OP_FIELDS[name]]
+  const unknown = Object.keys(op.fields).find((field) => !names.includes(field))
+  if (unknown !== undefined)
+    throw new HalfbyteError('internal', `op ${op.label} has the unknown field ${unknown}`)
+  const { u32, f32 } = arena
+  const word = address / 4
+  u32.fill(0, word, word + ABI.OP_BYTES / 4)
+  u32[word] = op.code
+  for (const [index, field] of names.entries()) {
+    const value = op.fields[field]
+    if (value === undefined) throw new HalfbyteError('internal', `op ${op.label} lacks the field ${field}`)
+    if (typeof value !== 'number') u32[word + 1 + index] = resolve(value)
+    else if (FLOAT_FIELDS.has(field)) f32[word + 1 + index] = value
+    else u32[word + 1 + index] = value
+  }
+}

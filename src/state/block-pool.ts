@@ -1,0 +1,74 @@
+// Block pool. In: an arena and one block's bytes. Out: blocks of linear memory with reference counts, grown by extents.
+import { HalfbyteError } from '../base/errors.ts'
+import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
+
+/**
+ * Blocks of one size. Knows bytes only: what a block means (keys and values of 64 positions, in whatever encoding, or a
+ * sequence's recurrent state) is its owner's business. Extents are never moved or
+ * given back.
+ */
+export class BlockPool {
+  readonly blockBytes: number
+  readonly #arena: Arena
+  readonly #free: Ptr[] = []
+  /** Live blocks only. */
+  readonly #references = new Map<Ptr, number>()
+
+  constructor(arena: Arena, blockBytes: number) {
+    this.#arena = arena
+    this.blockBytes = blockBytes
+  }
+
+  /** Blocks that `take` can hand out without growing. */
+  get available(): number {
+    return this.#free.length
+  }
+
+  /** Blocks somebody holds. */
+  get live(): number {
+    return this.#references.size
+  }
+
+  get capacityBytes(): number {
+    return (this.available + this.live) * this.blockBytes
+  }
+
+  /** Adds the `blocks` blocks that lie at `extent`. */
+  add(extent: Ptr, blocks: number): void {
+    for (let block = blocks - 1; block >= 0; block--) this.#free.push(offset(extent, block * this.blockBytes))
+  }
+
+  /** A block that only the caller holds; its content is left over from earlier use. */
+  take(): Ptr {
+    const block = this.#free.pop()
+    if (block === undefined) throw new HalfbyteError('internal', 'a block was taken from an empty pool')
+    this.#references.set(block, 1)
+    return block
+  }
+
+  /** Holders of a live block; above 1 it must not be written. */
+  references(block: Ptr): number {
+    const count = this.#references.get(block)
+    if (count === undefined) throw new HalfbyteError('internal', `block ${block} is not live`)
+    return count
+  }
+
+  share(block: Ptr): void {
+    this.#references.set(block, this.references(block) + 1)
+  }
+
+  drop(block: Ptr): void {
+    const count = this.references(block) - 1
+    if (count > 0) {
+      this.#references.set(block, count)
+      return
+    }
+    this.#references.delete(block)
+    this.#free.push(block)
+  }
+
+  /** Copies one block's bytes over another's. */
+  copy(from: Ptr, to: Ptr): void {
+    this.#arena.u8.copyWithin(to, from, from + this.blockBytes)
+  }
+}

@@ -1,0 +1,52 @@
+// Addresses. In: what people name. Out: the files that are asked for, and refusals of what cannot be meant.
+import { expect, test } from 'vitest'
+import { fileName, filesOf, shardsOf } from './address.ts'
+
+const HOST = 'https://models.example/'
+const index = (map: unknown) => new TextEncoder().encode(JSON.stringify({ weight_map: map }))
+const urls = (files: readonly { url: string }[]) => files.map(({ url }) => url)
+
+test('a name is the last part of the path, decoded where it can be', () => {
+  expect(fileName(`${HOST}a%20b/my%20model.gguf?download=true#x`)).toBe('my model.gguf')
+  expect(fileName(`${HOST}100%.gguf`)).toBe('100%.gguf')
+})
+
+test('one file stands for itself', () => {
+  expect(filesOf(`${HOST}tiny.gguf?v=2`)).toEqual([{ url: `${HOST}tiny.gguf?v=2`, optional: false }])
+})
+
+test('a part of a split model stands for all parts, whichever it is', () => {
+  const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.gguf?token=x`)
+  for (const part of parts) expect(urls(filesOf(part))).toEqual(parts)
+})
+
+test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-99999.gguf'])(
+  '%s is refused',
+  (name) => {
+    expect(() => filesOf(HOST + name)).toThrow(expect.objectContaining({ code: 'format' }))
+  },
+)
+
+test('a folder stands for its configuration, of which some may be missing', () => {
+  const files = filesOf(`${HOST}folder/`)
+  expect(files).toContainEqual({ url: `${HOST}folder/config.json`, optional: false })
+  expect(files).toContainEqual({ url: `${HOST}folder/model.safetensors.index.json`, optional: true })
+})
+
+test('the index names the shards, each once; without an index there is one file', () => {
+  const map = { a: 'model-2.safetensors', b: 'model-1.safetensors', c: 'model-2.safetensors' }
+  expect(urls(shardsOf(HOST, index(map)))).toEqual([
+    `${HOST}model-1.safetensors`,
+    `${HOST}model-2.safetensors`,
+  ])
+  expect(urls(shardsOf(HOST, undefined))).toEqual([`${HOST}model.safetensors`])
+})
+
+test.each([
+  ['a shard outside of the folder', index({ a: '../other/model.safetensors' })],
+  ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
+  ['a shard that is no safetensors file', index({ a: 'model.bin' })],
+  ['no JSON', new TextEncoder().encode('<!doctype html>')],
+])('an index with %s is refused', (_, bytes) => {
+  expect(() => shardsOf(HOST, bytes)).toThrow(expect.objectContaining({ code: 'format' }))
+})

@@ -1,0 +1,87 @@
+// Addresses. In: what a caller names as a model. Out: the URLs of its files, required and optional.
+import { HalfbyteError } from '../base/errors.ts'
+
+/** One file to fetch; a missing optional file is not an error. */
+export interface RemoteFile {
+  readonly url: string
+  readonly optional: boolean
+}
+
+const SPLIT = /-(\d{5})-of-(\d{5})\.gguf$/
+const FOLDER_FILES = [
+  ['config.json', false],
+  ['tokenizer.json', false],
+  ['tokenizer_config.json', true],
+  ['generation_config.json', true],
+  ['chat_template.jinja', true],
+  ['model.safetensors.index.json', true],
+] as const
+
+/** The last part of an address's path, decoded: a name for people. */
+export function fileName(url: string): string {
+  const path = url.split(/[?#]/, 1)[0] ?? url
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  try {
+    return decodeURIComponent(last)
+  } catch {
+    return last
+  }
+}
+
+/**
+ * Files that one address stands for: a `.gguf` (all its splits when the name says `-00001-of-00003`), a `.hbm` pack,
+ * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, in the index.
+ */
+export function filesOf(address: string): readonly RemoteFile[] {
+  if (address.endsWith('/')) {
+    return FOLDER_FILES.map(([name, optional]) => ({ url: address + name, optional }))
+  }
+  const path = address.split(/[?#]/, 1)[0] ?? address
+  const split = SPLIT.exec(path)
+  if (split === null) return [{ url: address, optional: false }]
+  const count = Number(split[2])
+  if (count < 1 || count > 999 || Number(split[1]) > count) {
+    throw new HalfbyteError(
+      'format',
+      `${fileName(address)} is part ${split[1]} of ${split[2]}; give the first part of a split model`,
+      {
+        part: Number(split[1]),
+        count,
+      },
+    )
+  }
+  const tail = address.slice(path.length)
+  return Array.from({ length: count }, (_, index) => ({
+    url: `${path.replace(SPLIT, `-${String(index + 1).padStart(5, '0')}-of-${split[2]}.gguf`)}${tail}`,
+    optional: false,
+  }))
+}
+
+/** Weight files that a folder's index names, or the one file when there is no index. */
+export function shardsOf(folder: string, index: Uint8Array | undefined): readonly RemoteFile[] {
+  if (index === undefined) return [{ url: `${folder}model.safetensors`, optional: false }]
+  const names = new Set<string>()
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(index))
+    const map = (parsed as { weight_map?: Record<string, unknown> }).weight_map ?? {}
+    for (const name of Object.values(map)) {
+      if (typeof name === 'string') names.add(name)
+    }
+  } catch (cause) {
+    throw new HalfbyteError(
+      'format',
+      'model.safetensors.index.json is not JSON; fetch the model again',
+      {},
+      { cause },
+    )
+  }
+  for (const name of names) {
+    if (!/^[\w.-]+\.safetensors$/.test(name)) {
+      throw new HalfbyteError(
+        'format',
+        `the safetensors index names "${name.slice(0, 80)}", which is not a file of its folder`,
+      )
+    }
+  }
+  return [...names].sort().map((name) => ({ url: folder + name, optional: false }))
+}

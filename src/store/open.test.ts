@@ -1,0 +1,226 @@
+// Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never half a file.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ByteSource } from '../base/bytes.ts'
+import { type FetchProgress, openAddress } from './open.ts'
+import { type FileServer, serveFiles } from './test/file-server.ts'
+
+const MIB = 1 << 20
+const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)
+const SMALL = bytes(1000)
+/** Nine and a half blocks. */
+const LARGE = bytes(38 * MIB)
+
+let server: FileServer
+
+beforeEach(async () => {
+  server = await serveFiles({
+    'small.gguf': SMALL,
+    'large.gguf': LARGE,
+    'notes.txt': SMALL,
+    'empty.gguf': bytes(0),
+  })
+})
+afterEach(() => server.close())
+
+async function open(path: string, options: Parameters<typeof openAddress>[1] = {}): Promise<ByteSource> {
+  const [source, second] = await openAddress(server.address + path, { cache: 'none', ...options })
+  expect(second).toBeUndefined()
+  return source as ByteSource
+}
+
+const failure = (code: string, says: RegExp) =>
+  expect.objectContaining({ code, message: expect.stringMatching(says) })
+const whole = (source: ByteSource) => source.read(0, source.size)
+
+describe('a whole file', () => {
+  beforeEach(() => {
+    server.behaviour.ranges = false
+  })
+
+  test.each([
+    ['with its length', {}],
+    ['without a length', { length: false }],
+    ['compressed on the way', { gzip: true }],
+  ])('arrives %s', async (_, behaviour) => {
+    Object.assign(server.behaviour, behaviour)
+    const seen: FetchProgress[] = []
+    const source = await open('small.gguf', { onProgress: (progress) => seen.push(progress) })
+    expect(source).toMatchObject({ name: 'small.gguf', size: SMALL.length })
+    expect(await whole(source)).toEqual(SMALL)
+    expect(seen.at(-1)).toEqual({ loaded: 1000, total: 1000, cached: false })
+  })
+
+  test('is found behind a redirect', async () => {
+    expect(await whole(await open('moved/notes.txt'))).toEqual(SMALL)
+  })
+
+  test.each([404, 410])('that is not there (%i) is a network error', async (status) => {
+    server.behaviour.status = status
+    await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf does not exist/))
+  })
+
+  test.each([403, 500, 503])(
+    'of a server that answers %i is a network error that says so',
+    async (status) => {
+      server.behaviour.status = status
+      await expect(open('small.gguf')).rejects.toEqual(
+        failure('network', new RegExp(`small\\.gguf.* ${status} `)),
+      )
+    },
+  )
+
+  test('of no server is a network error', async () => {
+    await server.close()
+    await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf could not be fetched/))
+    server = await serveFiles({})
+  })
+
+  test.each([
+    ['with its length', {}],
+    ['without a length', { length: false }],
+  ])('that breaks off %s is a network error', async (_, behaviour) => {
+    Object.assign(server.behaviour, behaviour, { cutAfter: 300 })
+    await expect(open('small.gguf')).rejects.toEqual(failure('network', /small\.gguf broke off after 300 of/))
+  })
+
+  test('that is aborted rejects with the very reason', async () => {
+    server.behaviour.stalls = true
+    const abort = new AbortController()
+    const reason = new Error('enough')
+    const opened = open('small.gguf', { signal: abort.signal, onProgress: () => abort.abort(reason) })
+    await expect(opened).rejects.toBe(reason)
+  })
+})
+
+describe('a file on a server with ranges', () => {
+  test('is fetched only where it is read, each block once', async () => {
+    const seen: FetchProgress[] = []
+    const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
+    expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
+    for (const [offset, length] of [
+      [0, 10],
+      [4 * MIB - 5, 10],
+      [4 * MIB + 100, 2 * MIB],
+      [LARGE.length - 7, 7],
+      [17, 0],
+    ] as const) {
+      expect(await source.read(offset, length)).toEqual(LARGE.subarray(offset, offset + length))
+    }
+    expect(server.requests).toEqual([
+      'GET /large.gguf bytes=0-4194303',
+      'GET /large.gguf bytes=4194304-8388607',
+      `GET /large.gguf bytes=37748736-${LARGE.length - 1}`,
+    ])
+    expect(seen.at(-1)).toEqual({ loaded: 10 * MIB, total: LARGE.length, cached: false })
+  })
+
+  test('can be read as a whole, and again in any order', async () => {
+    const source = await open('large.gguf')
+    expect(Buffer.compare(await whole(source), LARGE)).toBe(0)
+    for (const block of [9, 0, 5, 1]) {
+      const offset = block * 4 * MIB + 3
+      const length = Math.min(5 * MIB, LARGE.length - offset)
+      expect(Buffer.compare(await source.read(offset, length), LARGE.subarray(offset, offset + length))).toBe(
+        0,
+      )
+    }
+  })
+
+  test('smaller than a block takes one request', async () => {
+    expect(await whole(await open('small.gguf'))).toEqual(SMALL)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('that is empty is an empty file', async () => {
+    expect(await open('empty.gguf')).toMatchObject({ size: 0 })
+  })
+
+  test('refuses to read beyond its end', async () => {
+    const source = await open('small.gguf')
+    await expect(source.read(990, 20)).rejects.toEqual(failure('format', /990 to 1010/))
+  })
+
+  test('goes on after a broken connection', async () => {
+    Object.assign(server.behaviour, { cutAfter: 1000, cuts: 2 })
+    const source = await open('large.gguf')
+    expect(await source.read(0, 5000)).toEqual(LARGE.subarray(0, 5000))
+  })
+
+  test('that keeps breaking off is a network error', async () => {
+    const source = await open('large.gguf')
+    server.behaviour.cutAfter = 1000
+    await expect(source.read(8 * MIB, 10)).rejects.toEqual(
+      failure('network', /large\.gguf broke off at byte 8388608/),
+    )
+  })
+
+  test.each([
+    ['its version', () => Object.assign(server.behaviour, { etag: '"2"' }), /version is "2" instead of "1"/],
+    ['its size', () => server.files.set('large.gguf', LARGE.subarray(0, -1)), /has 39845887 bytes/],
+    ['its place', () => server.files.delete('large.gguf'), /it is gone/],
+    ['its server', () => Object.assign(server.behaviour, { ranges: false }), /no longer answers ranges/],
+  ])('that changes %s while it is read is an integrity error', async (_, change, says) => {
+    server.behaviour.etag = '"1"'
+    const source = await open('large.gguf')
+    change()
+    await expect(source.read(20 * MIB, 10)).rejects.toEqual(failure('integrity', says))
+  })
+
+  test('stops at an abort between two reads and during one', async () => {
+    const abort = new AbortController()
+    const source = await open('large.gguf', { signal: abort.signal })
+    server.behaviour.stalls = true
+    const reading = source.read(8 * MIB, 10)
+    const reason = new Error('enough')
+    abort.abort(reason)
+    await expect(reading).rejects.toBe(reason)
+    await expect(source.read(0, 10)).rejects.toBe(reason)
+  })
+})
+
+describe('a model of several files', () => {
+  test('in splits is found by any of them', async () => {
+    for (const part of [1, 2]) server.files.set(`big-0000${part}-of-00002.gguf`, bytes(10 * part))
+    const sources = await openAddress(`${server.address}big-00002-of-00002.gguf`, { cache: 'none' })
+    expect(sources.map(({ name, size }) => [name, size])).toEqual([
+      ['big-00001-of-00002.gguf', 10],
+      ['big-00002-of-00002.gguf', 20],
+    ])
+    server.files.delete('big-00001-of-00002.gguf')
+    await expect(openAddress(`${server.address}big-00002-of-00002.gguf`, { cache: 'none' })).rejects.toEqual(
+      failure('network', /big-00001-of-00002\.gguf does not exist/),
+    )
+  })
+
+  test('in a folder is found through its index, without the files it may lack', async () => {
+    const index = { weight_map: { a: 'model-1.safetensors', b: 'model-2.safetensors' } }
+    const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+    server.files.set('m/config.json', json({}))
+    server.files.set('m/tokenizer.json', json({}))
+    server.files.set('m/model.safetensors.index.json', json(index))
+    for (const part of [1, 2]) server.files.set(`m/model-${part}.safetensors`, bytes(part))
+    const seen: FetchProgress[] = []
+    const sources = await openAddress(`${server.address}m/`, {
+      cache: 'none',
+      onProgress: (p) => seen.push(p),
+    })
+    expect(sources.map(({ name }) => name)).toEqual([
+      'config.json',
+      'tokenizer.json',
+      'model.safetensors.index.json',
+      'model-1.safetensors',
+      'model-2.safetensors',
+    ])
+    const size = sources.reduce((sum, source) => sum + source.size, 0)
+    expect(seen.at(-1)).toEqual({ loaded: size, total: size, cached: false })
+    server.files.delete('m/config.json')
+    await expect(openAddress(`${server.address}m/`, { cache: 'none' })).rejects.toEqual(
+      failure('network', /config\.json does not exist/),
+    )
+  })
+})
+
+test('where there is no storage to ask, files are read from memory', async () => {
+  const [source] = await openAddress(`${server.address}notes.txt`, { cache: 'opfs' })
+  expect(await whole(source as ByteSource)).toEqual(SMALL)
+})

@@ -1,0 +1,196 @@
+// Ranges. In: a URL whose server answers byte ranges. Out: its file as a source that only fetches what is read.
+import { type ByteSource, checkRange } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { fileName } from './address.ts'
+import { request } from './download.ts'
+
+/** What is fetched at a time: tensors that lie together are not asked for one by one. */
+const BLOCK_BYTES = 4 << 20
+/** Blocks that are kept. A layer's tensors are seldom read in the order of the file, but they lie close. */
+const KEPT_BLOCKS = 8
+/** Times that a range is asked for before a broken connection is reported. */
+const ATTEMPTS = 3
+
+export interface RangeOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Bytes fetched so far, each counted once, and the file's size. */
+  readonly onProgress?: ((loaded: number, total: number) => void) | undefined
+}
+
+/** What a server says of the file that a range is part of. */
+interface Version {
+  readonly size: number
+  /** '' where it is hidden or there is none. */
+  readonly etag: string
+}
+
+/**
+ * Asks for the first block. The result is a source, or the answer when it is the whole file (the server knows no
+ * ranges), or undefined when there is no such file or it has no bytes to take a range of: then ask without a range.
+ */
+export async function openRanges(
+  url: string,
+  options: RangeOptions = {},
+): Promise<ByteSource | Response | undefined> {
+  const response = await tryRequest(url, 0, BLOCK_BYTES, options.signal)
+  if (response === undefined || response.status === 200) return response
+  const part = rangeOf(response)
+  if (part === undefined || part.start !== 0 || response.headers.has('content-encoding')) {
+    await response.body?.cancel()
+    return undefined
+  }
+  const { size } = part
+  const version: Version = { size, etag: response.headers.get('etag') ?? '' }
+  const file = new RangeFile(url, version, options.onProgress)
+  // What does not arrive now is asked for again when it is read.
+  await file.accept(response, 0, Math.min(BLOCK_BYTES, size)).catch(() => options.signal?.throwIfAborted())
+  return {
+    name: fileName(url),
+    size,
+    async read(offset, length, signal = options.signal) {
+      checkRange({ name: fileName(url), size }, offset, length)
+      return file.read(offset, length, signal)
+    },
+  }
+}
+
+class RangeFile {
+  readonly #url: string
+  readonly #version: Version
+  readonly #onProgress: RangeOptions['onProgress']
+  /** By number; the one used last comes last. */
+  readonly #blocks = new Map<number, Uint8Array>()
+  readonly #seen = new Set<number>()
+  #loaded = 0
+
+  constructor(url: string, version: Version, onProgress: RangeOptions['onProgress']) {
+    this.#url = url
+    this.#version = version
+    this.#onProgress = onProgress
+  }
+
+  async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const bytes = new Uint8Array(length)
+    const last = Math.ceil((offset + length) / BLOCK_BYTES) - 1
+    for (let index = Math.floor(offset / BLOCK_BYTES); index <= last; index++) {
+      signal?.throwIfAborted()
+      const kept = this.#blocks.get(index)
+      if (kept !== undefined) this.#keep(index, kept)
+      const block = kept ?? (await this.#fetchRun(index, last, signal))
+      const from = Math.max(0, offset - index * BLOCK_BYTES)
+      bytes.set(
+        block.subarray(from, offset + length - index * BLOCK_BYTES),
+        index * BLOCK_BYTES + from - offset,
+      )
+    }
+    return bytes
+  }
+
+  /** Takes a response with bytes [start, end) apart into blocks; the result is the first. */
+  async accept(response: Response, start: number, end: number): Promise<Uint8Array> {
+    const difference = this.#difference(response, start)
+    if (difference !== undefined) {
+      await response.body?.cancel()
+      throw this.#changed(difference)
+    }
+    const run = new Uint8Array(await response.arrayBuffer())
+    if (run.byteLength !== end - start) {
+      throw new HalfbyteError(
+        'network',
+        `${fileName(this.#url)}: ${run.byteLength} of ${end - start} bytes came at ${start}; load it again`,
+        { loaded: run.byteLength, total: end - start },
+      )
+    }
+    for (let at = 0; at < run.byteLength; at += BLOCK_BYTES) {
+      this.#keep((start + at) / BLOCK_BYTES, run.slice(at, at + BLOCK_BYTES))
+    }
+    return run.subarray(0, BLOCK_BYTES)
+  }
+
+  /** Fetches block `index` and those missing after it, up to `last` and no more than are kept, in one request. */
+  async #fetchRun(index: number, last: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    let next = index + 1
+    while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++
+    const start = index * BLOCK_BYTES
+    const end = Math.min(next * BLOCK_BYTES, this.#version.size)
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const response = await request(this.#url, signal, rangeInit(start, end - start))
+        if (response === undefined) throw this.#changed('it is gone')
+        return await this.accept(response, start, end)
+      } catch (error) {
+        signal?.throwIfAborted()
+        const isFinal = error instanceof HalfbyteError && error.detail['status'] !== undefined
+        const isChanged = error instanceof HalfbyteError && error.code === 'integrity'
+        if (isFinal || isChanged || attempt === ATTEMPTS) throw this.#broken(error, start)
+      }
+    }
+  }
+
+  #keep(index: number, block: Uint8Array): void {
+    if (!this.#seen.has(index)) {
+      this.#seen.add(index)
+      this.#loaded += block.byteLength
+      this.#onProgress?.(this.#loaded, this.#version.size)
+    }
+    this.#blocks.delete(index)
+    this.#blocks.set(index, block)
+    const [oldest] = this.#blocks.keys()
+    if (this.#blocks.size > KEPT_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
+  }
+
+  /** In what an answer is not of the file that was opened. */
+  #difference(response: Response, start: number): string | undefined {
+    const { size, etag } = this.#version
+    const part = rangeOf(response)
+    if (part?.start !== start) return 'the server no longer answers ranges'
+    if (part.size !== size) return `it has ${part.size} bytes instead of ${size}`
+    const now = response.headers.get('etag') ?? ''
+    return now === etag ? undefined : `its version is ${now || 'gone'} instead of ${etag || 'none'}`
+  }
+
+  #changed(how: string): HalfbyteError {
+    return new HalfbyteError(
+      'integrity',
+      `${fileName(this.#url)} changed on the server while it was read: ${how}; load it again`,
+    )
+  }
+
+  #broken(cause: unknown, start: number): HalfbyteError {
+    if (cause instanceof HalfbyteError) return cause
+    return new HalfbyteError(
+      'network',
+      `${fileName(this.#url)} broke off at byte ${start} of ${this.#version.size}; load it again`,
+      { loaded: start, total: this.#version.size },
+      { cause },
+    )
+  }
+}
+
+/** Undefined also for what a server or a browser refuses because of the range alone. */
+async function tryRequest(
+  url: string,
+  start: number,
+  length: number,
+  signal: AbortSignal | undefined,
+): Promise<Response | undefined> {
+  try {
+    return await request(url, signal, rangeInit(start, length))
+  } catch {
+    signal?.throwIfAborted()
+    return undefined
+  }
+}
+
+/** Past the browser's cache, which would mix the parts of two versions. */
+const rangeInit = (start: number, length: number): RequestInit => ({
+  cache: 'no-store',
+  headers: { Range: `bytes=${start}-${start + length - 1}` },
+})
+
+/** Where a partial answer lies in its file; undefined for other answers, and where CORS hides it. */
+function rangeOf(response: Response): { start: number; size: number } | undefined {
+  if (response.status !== 206) return undefined
+  const [, start, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? []
+  return start === undefined ? undefined : { start: Number(start), size: Number(size) }
+}

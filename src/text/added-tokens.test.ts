@@ -1,0 +1,54 @@
+// Tests of added tokens. In: texts with tokens in them. Out: ids and the text between.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type AddedToken, AddedTokens } from './added-tokens.ts'
+
+const token = (id: number, text: string, rest: Partial<AddedToken> = {}): AddedToken => ({
+  id,
+  text,
+  special: false,
+  ...rest,
+})
+
+test('of tokens that begin at one place the longest is taken', () => {
+  const added = new AddedTokens([token(1, '  '), token(2, '    '), token(3, '<a>'), token(4, '<a><b>')])
+  expect(added.split('x     y<a><b><a>', false)).toEqual(['x', 2, ' y', 4, 3])
+  expect(added.split('', false)).toEqual([])
+  expect(added.split('<a', false)).toEqual(['<a'])
+})
+
+test('special tokens are found on request only', () => {
+  const added = new AddedTokens([token(1, '<s>', { special: true }), token(2, '<t>')])
+  expect(added.split('<s><t>', false)).toEqual(['<s>', 2])
+  expect(added.split('<s><t>', true)).toEqual([1, 2])
+})
+
+test('white space goes with the tokens that strip it', () => {
+  const added = new AddedTokens([
+    token(1, '<l>', { stripsLeft: true }),
+    token(2, '<r>', { stripsRight: true }),
+    token(3, '<n>'),
+  ])
+  expect(added.split('a \n<l> b', false)).toEqual(['a', 1, ' b'])
+  expect(added.split('a <r>\u00a0\n b', false)).toEqual(['a ', 2, 'b'])
+  expect(added.split('<r>  <n> c', false)).toEqual([2, 3, ' c'])
+  expect(added.split('   <l><r>   ', false)).toEqual([1, 2])
+})
+
+test('the pieces together are the text', () => {
+  const list = ['a', 'ab', 'bc', 'ccc', '🦙'].map((text, id) => token(id, text))
+  const added = new AddedTokens(list)
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('a', 'b', 'c', '🦙', ' ') }), (text) => {
+      const pieces = added.split(text, true)
+      expect(pieces.map((piece) => (typeof piece === 'number' ? list[piece]?.text : piece)).join('')).toBe(
+        text,
+      )
+      for (const piece of pieces) {
+        if (typeof piece !== 'string') continue
+        expect(piece).not.toBe('')
+        for (const { text: whole } of list) expect(piece).not.toContain(whole)
+      }
+    }),
+  )
+})

@@ -1,0 +1,34 @@
+// Byte-level text. In: bytes or the characters that stand for them. Out: the other, as GPT-2's vocabulary writes bytes.
+
+/** Printable bytes stand for themselves; the others for the characters from U+0100 on, in order. */
+function isPrintable(byte: number): boolean {
+  return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
+}
+
+function charCodes(): readonly number[] {
+  let next = 0x100
+  return Array.from({ length: 256 }, (_, byte) => (isPrintable(byte) ? byte : next++))
+}
+
+/** The character of each byte. */
+export const BYTE_CHARS: readonly string[] = charCodes().map((code) => String.fromCharCode(code))
+
+const BYTES = new Map(BYTE_CHARS.map((char, byte) => [char, byte]))
+
+/** The bytes a byte-level token stands for, or undefined when one of its characters stands for none. */
+export function bytesOfChars(token: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(token.length)
+  for (let at = 0; at < token.length; at++) {
+    const byte = BYTES.get(token.charAt(at))
+    if (byte === undefined) return undefined
+    bytes[at] = byte
+  }
+  return bytes
+}
+
+/** The characters that stand for `count` bytes. */
+export function charsOfBytes(bytes: Uint8Array, count: number): string {
+  let chars = ''
+  for (let at = 0; at < count; at++) chars += BYTE_CHARS[bytes[at] as number]
+  return chars
+}

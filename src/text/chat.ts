@@ -1,0 +1,163 @@
+// Chat templates. In: messages and a template in Jinja. Out: the prompt, its ids, and which ids end a turn.
+import { Environment, Interpreter, Template } from '@huggingface/jinja'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { strftime } from './strftime.ts'
+import type { Tokenizer } from './tokenizer.ts'
+
+/** One turn. Further fields (`tool_calls`, `name`) are passed to the template as they are. */
+export interface ChatMessage {
+  /** Most templates know `system`, `user` and `assistant`, some `tool`. */
+  readonly role: string
+  readonly content: string
+  readonly [field: string]: unknown
+}
+
+export interface ChatOptions {
+  /** Ends the prompt with the beginning of the assistant's turn. Default true. */
+  readonly addGenerationPrompt?: boolean
+  /** What `bos_token` and `eos_token` stand for in the template. Default empty. */
+  readonly bosToken?: string | undefined
+  readonly eosToken?: string | undefined
+  /** Descriptions of functions the model may call, as JSON schema objects. */
+  readonly tools?: readonly object[] | undefined
+  /** For templates that tell the model the date. Default now. */
+  readonly now?: Date | undefined
+}
+
+export interface RenderOptions extends ChatOptions {
+  readonly template: string
+}
+
+/** ChatML: what a model without a template gets when it has ChatML's tokens. */
+export const CHATML =
+  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+
+/** Plain text: what a base model gets. It goes on from the texts of all messages, one to a line, and knows no roles. */
+export const PLAIN =
+  "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% if not loop.last %}{{ '\\n' }}{% endif %}{% endfor %}"
+
+const MAX_TEMPLATE_LENGTH = 1 << 20
+/** A template that counts further than this never comes to an end. */
+const MAX_RANGE = 1 << 16
+
+/** A template, parsed once for many prompts. */
+export class ChatTemplate {
+  readonly #template: Template
+
+  /** Throws `format` when the template cannot be parsed. */
+  constructor(source: string) {
+    if (source.length > MAX_TEMPLATE_LENGTH) {
+      throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
+    }
+    this.#template = attempt('cannot be read', () => new Template(source))
+  }
+
+  /** Throws `format` with the template's own words when it refuses the messages. */
+  render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
+    const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
+    return attempt('cannot render these messages', () => {
+      const environment = newEnvironment(now)
+      environment.set('messages', messages)
+      environment.set('add_generation_prompt', addGenerationPrompt)
+      environment.set('bos_token', bosToken)
+      environment.set('eos_token', eosToken)
+      // Templates ask whether tools are none, which undefined is not.
+      environment.set('tools', tools ?? null)
+      environment.set('documents', null)
+      const result = new Interpreter(environment).run(this.#template.parsed)
+      return typeof result.value === 'string' ? result.value : ''
+    })
+  }
+}
+
+/** Renders once; keep a ChatTemplate for many prompts. Throws `format` as that does. */
+export function renderChat(messages: readonly ChatMessage[], options: RenderOptions): string {
+  return new ChatTemplate(options.template).render(messages, options)
+}
+
+/** The model's own template, ChatML when it has ChatML's tokens, plain text otherwise. */
+export function chatTemplateOf(tokenizer: Tokenizer): string {
+  if (tokenizer.chatTemplate !== undefined) return tokenizer.chatTemplate
+  const isChatMl = tokenizer.idOf('<|im_start|>') !== undefined && tokenizer.idOf('<|im_end|>') !== undefined
+  return isChatMl ? CHATML : PLAIN
+}
+
+/** The texts of BOS and EOS, for a template. */
+export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' | 'eosToken'> {
+  const textOf = (id: number | undefined) => (id === undefined ? undefined : tokenizer.tokenText(id))
+  return { bosToken: textOf(tokenizer.bosId), eosToken: textOf(tokenizer.eosId) }
+}
+
+/** The ids of a rendered prompt: its special tokens are read, BOS is there once if the model wants it, no EOS is added. */
+export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
+  const ids = tokenizer.encode(prompt, { parseSpecial: true })
+  const { bosId, addsBos } = tokenizer
+  return bosId === undefined || !addsBos || ids[0] === bosId ? ids : [bosId, ...ids]
+}
+
+const PROBE = 'Zqxj'
+
+/**
+ * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes behind an
+ * answer, which files often do not name.
+ */
+export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
+  const ends = new Set(tokenizer.endIds)
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: PROBE },
+  ]
+  const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
+  let rendered: string
+  try {
+    rendered = template.render(messages, options)
+  } catch (error) {
+    // A template that refuses so short a conversation leaves what the tokenizer knows.
+    if (isHalfbyteError(error)) return ends
+    throw error
+  }
+  const at = rendered.lastIndexOf(PROBE)
+  const [next] =
+    at < 0 ? [] : tokenizer.encode(rendered.slice(at + PROBE.length).trimStart(), { parseSpecial: true })
+  if (next !== undefined && tokenizer.isSpecial(next)) ends.add(next)
+  return ends
+}
+
+/** What Jinja and Transformers give every template. */
+function newEnvironment(now: Date): Environment {
+  const environment = new Environment()
+  const constants = { true: true, false: false, none: null, True: true, False: false, None: null }
+  for (const [name, value] of Object.entries(constants)) environment.set(name, value)
+  environment.set('range', range)
+  environment.set('strftime_now', (format: string) => strftime(now, format))
+  environment.set('raise_exception', (message: string) => {
+    throw templateError(`refuses these messages: ${message}`)
+  })
+  return environment
+}
+
+function range(first: number, last?: number, step = 1): number[] {
+  const [start, end] = last === undefined ? [0, first] : [first, last]
+  const count = Math.max(0, Math.ceil((end - start) / step))
+  if (!(count <= MAX_RANGE)) throw templateError(`counts to ${count}; at most ${MAX_RANGE} are possible`)
+  return Array.from({ length: count }, (_, index) => start + index * step)
+}
+
+function templateError(what: string, cause?: unknown): HalfbyteError {
+  return new HalfbyteError(
+    'format',
+    `the chat template ${what}; change the messages or give another template`,
+    {},
+    cause === undefined ? undefined : { cause },
+  )
+}
+
+function attempt<T>(what: string, action: () => T): T {
+  try {
+    return action()
+  } catch (cause) {
+    if (isHalfbyteError(cause)) throw cause
+    throw templateError(`${what} (${cause instanceof Error ? cause.message : String(cause)})`, cause)
+  }
+}

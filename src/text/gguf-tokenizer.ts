@@ -1,0 +1,144 @@
+// GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that gives llama.cpp's ids.
+import { type AddedToken, AddedTokens } from './added-tokens.ts'
+import { Bpe } from './bpe.ts'
+import { endTokens } from './end-tokens.ts'
+import { MARK } from './marks.ts'
+import { cut, type PreTokenizer, preTokenizer } from './pre-tokenizers.ts'
+import { type GgufTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
+import { Spm } from './spm.ts'
+import { PartsTokenizer, type Section, type Tokenizer } from './tokenizer.ts'
+import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
+
+/** Kind by GGUF token type; an unused token is one that text may still spell. */
+const KINDS: readonly (number | undefined)[] = [
+  KIND.normal,
+  KIND.normal,
+  KIND.special,
+  KIND.special,
+  KIND.literal,
+  KIND.normal,
+  KIND.byte,
+]
+
+/** llama.cpp's ids for a SentencePiece vocabulary that does not name them. */
+const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
+
+type EncodeText = (text: string, section: Section, out: number[]) => void
+
+/** Throws `format` for a vocabulary that contradicts itself, `unsupported` for a model or pre-tokeniser not known. */
+export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
+  const isSpm = spec.model === 'llama'
+  if (!isSpm && spec.model !== 'gpt2') {
+    throw unsupported(
+      `is of the kind ${shown(spec.model)}; gpt2 and llama are read`,
+      'use a model with a byte-level BPE or SentencePiece vocabulary',
+      { model: spec.model },
+    )
+  }
+  checkLengths(spec)
+  const pre = isSpm ? undefined : preTokenizer(spec.pre)
+  const tokens = spec.tokens.map((token, id) => token || `[EMPTY_${id}]`)
+  const ids = new Map(tokens.map((token, id) => [token, id]))
+  const inRange = (id: number | undefined, name: string) => checkId(id, name, tokens.length)
+  const defaults = isSpm && tokens.length > 2 ? SPM_IDS : undefined
+  const bosId = inRange(spec.bosId, 'BOS') ?? defaults?.bosId
+  const eosId = inRange(spec.eosId, 'EOS') ?? defaults?.eosId
+  const unknownId = inRange(spec.unknownId, 'unknown token') ?? defaults?.unknownId
+  const endIds = endTokens((text) => ids.get(text))
+  const named = [
+    eosId,
+    inRange(spec.eotId, 'end of turn'),
+    inRange(spec.eomId, 'end of message'),
+    ...moreEndIds,
+  ]
+  for (const id of named) if (id !== undefined) endIds.add(id)
+  const kinds = readKinds(spec, tokens, isSpm)
+  for (const id of endIds) kinds[id] = KIND.special
+  const vocabulary = new Vocabulary(tokens, kinds, {
+    byteLevel: !isSpm,
+    replacements: isSpm ? [[MARK, ' ']] : [],
+  })
+  const addsSpacePrefix = spec.addSpacePrefix ?? isSpm
+  const addBos = spec.addBos ?? (isSpm || (pre?.addBos ?? false))
+  return new PartsTokenizer({
+    vocabulary,
+    added: new AddedTokens(addedTokens(tokens, kinds)),
+    encodeText: pre
+      ? byBpe(vocabulary, spec, pre)
+      : bySpm(vocabulary, spec.scores ?? [], unknownId, addsSpacePrefix),
+    prefix: addBos ? [required(bosId, 'BOS')] : [],
+    suffix: spec.addEos ? [required(eosId, 'EOS')] : [],
+    bosId,
+    eosId,
+    endIds,
+    addsSpacePrefix,
+    chatTemplate: spec.chatTemplate,
+  })
+}
+
+function byBpe(vocabulary: Vocabulary, spec: GgufTokenizerSpec, pre: PreTokenizer): EncodeText {
+  const bpe = new Bpe(vocabulary, spec.merges ?? [], { byteLevel: true, ignoreMerges: pre.ignoreMerges })
+  return (text, _section, out) => {
+    for (const word of cut(text, pre.patterns)) bpe.encode(word, out)
+  }
+}
+
+function bySpm(
+  vocabulary: Vocabulary,
+  scores: readonly number[],
+  unknownId: number | undefined,
+  addsSpacePrefix: boolean,
+): EncodeText {
+  const spm = new Spm(vocabulary, scores, unknownId)
+  return (text, { followsToken }, out) => {
+    const marked = text.replaceAll(' ', MARK)
+    spm.encode(addsSpacePrefix && followsToken ? MARK + marked : marked, out)
+  }
+}
+
+function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpec): void {
+  const count = tokens.length
+  if (types !== undefined && types.length !== count) {
+    throw malformed(`has ${types.length} token types for ${count} tokens`)
+  }
+  if (model === 'llama' && scores?.length !== count) {
+    throw malformed(`has ${scores?.length ?? 'no'} scores for ${count} tokens, which SentencePiece needs`)
+  }
+  if (model === 'gpt2' && merges === undefined) {
+    throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
+  }
+  const wrong = tokens.findIndex((token) => typeof token !== 'string')
+  if (wrong >= 0) throw malformed(`has a token ${wrong} that is not text but ${shown(tokens[wrong])}`)
+  const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
+  if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
+}
+
+function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSpm: boolean): Uint8Array {
+  return Uint8Array.from(tokens, (token, id) => {
+    const type = types?.[id]
+    if (type === undefined) return isSpm && namedByte(token) !== undefined ? KIND.byte : KIND.normal
+    const kind = KINDS[type]
+    if (kind === undefined)
+      throw malformed(`has the type ${type} for token ${id}; types are 0 to ${KINDS.length - 1}`)
+    return kind
+  })
+}
+
+function addedTokens(tokens: readonly string[], kinds: Uint8Array): AddedToken[] {
+  return tokens.flatMap((text, id) => {
+    const kind = kinds[id]
+    return kind === KIND.special || kind === KIND.literal
+      ? [{ id, text, special: kind === KIND.special }]
+      : []
+  })
+}
+
+function checkId(id: number | undefined, name: string, count: number): number | undefined {
+  if (id === undefined || (Number.isInteger(id) && id >= 0 && id < count)) return id
+  throw malformed(`has the id ${id} for ${name} and ${count} tokens`)
+}
+
+function required(id: number | undefined, name: string): number {
+  if (id === undefined) throw malformed(`adds ${name} to every text but does not say which token that is`)
+  return id
+}

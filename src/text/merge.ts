@@ -1,0 +1,172 @@
+// Merging. In: the symbols of a word and a rule for neighbours. Out: the symbols left when no two merge any more.
+
+/** Which neighbours become one, and how soon. A merge is a number the rule understands. */
+export interface MergeRule {
+  /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
+  find(left: number, right: number, start: number, end: number): number
+  /** The lowest merges first; of equals the leftmost. */
+  priority(merge: number): number
+  /** The symbol a merge makes. */
+  symbol(merge: number): number
+}
+
+/** Words up to this length share scratch memory; longer ones, rare and large, get their own. */
+const SHARED_LENGTH = 4096
+
+/**
+ * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over the word's
+ * positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed since.
+ */
+export class Merger {
+  readonly #rule: MergeRule
+  #room = 0
+  #symbols = new Int32Array(0)
+  /** Position of the next symbol, which is where this one ends; 0 once it is part of another. */
+  #next = new Int32Array(0)
+  #previous = new Int32Array(0)
+  #count = 0
+  // The heap, by columns.
+  #heapSize = 0
+  #priorities = new Float64Array(0)
+  #starts = new Int32Array(0)
+  #ends = new Int32Array(0)
+  #merges = new Int32Array(0)
+
+  constructor(rule: MergeRule) {
+    this.#rule = rule
+  }
+
+  /** Where to write the `count` symbols of the next word; -1 is one that is no token. */
+  begin(count: number): Int32Array {
+    this.#count = count
+    const isShared = count <= SHARED_LENGTH
+    if (this.#room < count || (isShared && this.#room > SHARED_LENGTH)) {
+      this.#allocate(isShared ? SHARED_LENGTH : count)
+    }
+    return this.#symbols
+  }
+
+  /** Merges them; the result is in `symbols` and `positions` from 0 on. Returns how many are left. */
+  merge(): number {
+    const count = this.#count
+    for (let at = 0; at < count; at++) {
+      this.#next[at] = at + 1
+      this.#previous[at] = at - 1
+    }
+    this.#heapSize = 0
+    for (let at = 0; at + 1 < count; at++) this.#offer(at)
+    while (this.#heapSize > 0) this.#mergeBest()
+    return this.#compact()
+  }
+
+  get symbols(): Int32Array {
+    return this.#symbols
+  }
+
+  /** Where each symbol left began before merging. */
+  get positions(): Int32Array {
+    return this.#starts
+  }
+
+  #mergeBest(): void {
+    const start = this.#starts[0] as number
+    const end = this.#ends[0] as number
+    const merge = this.#merges[0] as number
+    this.#removeBest()
+    const right = this.#next[start] as number
+    if (right === 0 || right === this.#count || this.#next[right] !== end) return
+    this.#symbols[start] = this.#rule.symbol(merge)
+    this.#next[start] = end
+    this.#next[right] = 0
+    if (end < this.#count) {
+      this.#previous[end] = start
+      this.#offer(start)
+    }
+    const previous = this.#previous[start] as number
+    if (previous >= 0) this.#offer(previous)
+  }
+
+  /** Puts the pair that begins at `start` on the heap, if it merges. */
+  #offer(start: number): void {
+    const right = this.#next[start] as number
+    const end = this.#next[right] as number
+    const merge = this.#rule.find(this.#symbols[start] as number, this.#symbols[right] as number, start, end)
+    if (merge < 0) return
+    let at = this.#heapSize++
+    const priority = this.#rule.priority(merge)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!this.#isBefore(priority, start, parent)) break
+      this.#move(parent, at)
+      at = parent
+    }
+    this.#put(at, priority, start, end, merge)
+  }
+
+  #removeBest(): void {
+    const last = --this.#heapSize
+    if (last === 0) return
+    const priority = this.#priorities[last] as number
+    const start = this.#starts[last] as number
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= last) break
+      const other = child + 1
+      if (
+        other < last &&
+        this.#isBefore(this.#priorities[other] as number, this.#starts[other] as number, child)
+      ) {
+        child = other
+      }
+      if (this.#isBefore(priority, start, child)) break
+      this.#move(child, at)
+      at = child
+    }
+    this.#put(at, priority, start, this.#ends[last] as number, this.#merges[last] as number)
+  }
+
+  #isBefore(priority: number, start: number, entry: number): boolean {
+    const other = this.#priorities[entry] as number
+    return priority < other || (priority === other && start < (this.#starts[entry] as number))
+  }
+
+  #move(from: number, to: number): void {
+    this.#put(
+      to,
+      this.#priorities[from] as number,
+      this.#starts[from] as number,
+      this.#ends[from] as number,
+      this.#merges[from] as number,
+    )
+  }
+
+  #put(at: number, priority: number, start: number, end: number, merge: number): void {
+    this.#priorities[at] = priority
+    this.#starts[at] = start
+    this.#ends[at] = end
+    this.#merges[at] = merge
+  }
+
+  #compact(): number {
+    let left = 0
+    for (let at = 0; at < this.#count; at = this.#next[at] as number) {
+      this.#symbols[left] = this.#symbols[at] as number
+      this.#starts[left++] = at
+    }
+    return left
+  }
+
+  #allocate(count: number): void {
+    this.#room = count
+    this.#symbols = new Int32Array(count)
+    this.#next = new Int32Array(count)
+    this.#previous = new Int32Array(count)
+    // One pair per neighbour at first, then at most two per merge and never as many merges as symbols.
+    const pairs = 3 * count
+    this.#priorities = new Float64Array(pairs)
+    this.#starts = new Int32Array(pairs)
+    this.#ends = new Int32Array(pairs)
+    this.#merges = new Int32Array(pairs)
+  }
+}

@@ -1,0 +1,44 @@
+// Pair table. In: pairs of ids with a rank each. Out: the rank of a pair, or -1.
+
+/** Open addressing in one typed array: a quarter of a Map's memory, and no key has to be made to look one up. */
+export class PairTable {
+  readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
+  readonly #mask: number
+
+  constructor(pairs: number) {
+    const slots = 2 ** Math.ceil(Math.log2(pairs * 2 + 2))
+    this.#slots = new Int32Array(slots * 3)
+    this.#mask = slots - 1
+  }
+
+  /** A pair that is there already keeps its rank. At most as many as the table was made for. */
+  add(left: number, right: number, rank: number): void {
+    const at = this.#slot(left, right) * 3
+    if (this.#slots[at] !== 0) return
+    this.#slots[at] = left + 1
+    this.#slots[at + 1] = right
+    this.#slots[at + 2] = rank
+  }
+
+  get(left: number, right: number): number {
+    // An unknown symbol would look like a free slot.
+    if (left < 0) return -1
+    const at = this.#slot(left, right) * 3
+    return this.#slots[at] === 0 ? -1 : (this.#slots[at + 2] as number)
+  }
+
+  /** Where the pair is, or the free slot where it would be. */
+  #slot(left: number, right: number): number {
+    let slot = hash(left, right) & this.#mask
+    for (;;) {
+      const found = this.#slots[slot * 3]
+      if (found === 0 || (found === left + 1 && this.#slots[slot * 3 + 1] === right)) return slot
+      slot = (slot + 1) & this.#mask
+    }
+  }
+}
+
+function hash(left: number, right: number): number {
+  const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)
+  return Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 7
+}

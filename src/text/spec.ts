@@ -1,0 +1,63 @@
+// Tokenizer specification. In: nothing. Out: the two shapes a tokenizer is made from, their limits, their errors.
+import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
+
+/** Parsed and not yet looked at. */
+export type JsonObject = { readonly [key: string]: unknown }
+
+/** A tokenizer.json of the Hugging Face library, with its tokenizer_config.json. */
+export interface JsonTokenizerSpec {
+  readonly kind: 'json'
+  readonly tokenizer: JsonObject
+  /** Names the special tokens and holds `chat_template`; without it there is no BOS, EOS or template. */
+  readonly config?: JsonObject | undefined
+}
+
+/** The vocabulary of a GGUF file, under GGUF's names of models (`gpt2`, `llama`) and pre-tokenisers. */
+export interface GgufTokenizerSpec {
+  readonly kind: 'gguf'
+  readonly model: string
+  readonly pre?: string | undefined
+  /** By id. */
+  readonly tokens: readonly string[]
+  readonly scores?: readonly number[] | undefined
+  /** GGUF token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. */
+  readonly types?: readonly number[] | undefined
+  /** `left right`, the most important first. */
+  readonly merges?: readonly string[] | undefined
+  readonly bosId?: number | undefined
+  readonly eosId?: number | undefined
+  readonly eotId?: number | undefined
+  readonly eomId?: number | undefined
+  readonly unknownId?: number | undefined
+  readonly addBos?: boolean | undefined
+  readonly addEos?: boolean | undefined
+  readonly addSpacePrefix?: boolean | undefined
+  readonly chatTemplate?: string | undefined
+}
+
+export type TokenizerSpec = JsonTokenizerSpec | GgufTokenizerSpec
+
+/** The largest published vocabularies have about 270,000 tokens and 520,000 merges. */
+export const MAX_TOKENS = 1 << 20
+export const MAX_MERGES = 1 << 21
+/** UTF-16 units of one token. */
+export const MAX_TOKEN_LENGTH = 1 << 14
+
+/** `what` is a clause with the numbers, e.g. `has 12 scores for 32000 tokens`. */
+export function malformed(what: string, detail: ErrorDetail = {}): HalfbyteError {
+  return new HalfbyteError('format', `the tokenizer ${what}; convert or fetch the model again`, detail)
+}
+
+export function unsupported(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
+  return new HalfbyteError('unsupported', `the tokenizer ${what}; ${next}`, detail)
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A long or hostile text, short enough for a sentence. */
+export function shown(text: unknown): string {
+  const quoted = JSON.stringify(text) ?? String(text)
+  return quoted.length <= 60 ? quoted : `${quoted.slice(0, 56)}..."`
+}

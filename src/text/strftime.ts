@@ -1,0 +1,47 @@
+// strftime. In: a date and Python's format. Out: the date as an English template expects it, in local time.
+
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+]
+
+const padded = (value: number, width = 2) => String(value).padStart(width, '0')
+const twelve = (hours: number) => hours % 12 || 12
+
+const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
+  Y: (date) => padded(date.getFullYear(), 4),
+  y: (date) => padded(date.getFullYear() % 100),
+  m: (date) => padded(date.getMonth() + 1),
+  d: (date) => padded(date.getDate()),
+  e: (date) => String(date.getDate()).padStart(2),
+  H: (date) => padded(date.getHours()),
+  I: (date) => padded(twelve(date.getHours())),
+  M: (date) => padded(date.getMinutes()),
+  S: (date) => padded(date.getSeconds()),
+  p: (date) => (date.getHours() < 12 ? 'AM' : 'PM'),
+  A: (date) => DAYS[date.getDay()] as string,
+  a: (date) => (DAYS[date.getDay()] as string).slice(0, 3),
+  B: (date) => MONTHS[date.getMonth()] as string,
+  b: (date) => (MONTHS[date.getMonth()] as string).slice(0, 3),
+  '%': () => '%',
+}
+
+/** Fields this does not know stay as they are. `%-d` and its like leave out the padding. */
+export function strftime(date: Date, format: string): string {
+  return format.replace(/%(-?)([A-Za-z%])/g, (whole, bare: string, letter: string) => {
+    const text = Object.hasOwn(FIELDS, letter) ? FIELDS[letter]?.(date) : undefined
+    if (text === undefined) return whole
+    return bare === '' ? text : text.replace(/^[0 ]+(?=.)/, '')
+  })
+}

@@ -1,0 +1,145 @@
+// Tokenizer. In: text or ids. Out: the other. What it does with text between special tokens is given to it.
+import { type AddedTokens, unquote } from './added-tokens.ts'
+import { type DetokenizeOptions, Detokenizer } from './detokenizer.ts'
+import { KIND, type Vocabulary } from './vocabulary.ts'
+
+export interface EncodeOptions {
+  /** Adds what the model wants around a text: most often BOS in front, once. Default false. */
+  readonly addSpecial?: boolean
+  /** Reads `<|im_start|>` and its like as tokens. Default false: text of users must not control the model. */
+  readonly parseSpecial?: boolean
+  /** True when the text goes on from other text: no space is put in front of it. Default false. */
+  readonly continues?: boolean
+}
+
+/** Text to ids and back, for one model. Holds no state that a caller could see. */
+export interface Tokenizer {
+  /** One more than the largest id. A model's logits may be longer: the ids beyond write nothing. */
+  readonly vocabSize: number
+  readonly bosId: number | undefined
+  readonly eosId: number | undefined
+  /** Every id after which the model has nothing more to say: EOS, the end of a turn and their like. */
+  readonly endIds: ReadonlySet<number>
+  /** True when a prompt begins with BOS. */
+  readonly addsBos: boolean
+  /** True when encoding puts a space in front of a text, which decoding takes away again. */
+  readonly addsSpacePrefix: boolean
+  /** The template that comes with the model, in Jinja; see chat.ts. */
+  readonly chatTemplate: string | undefined
+  encode(text: string, options?: EncodeOptions): number[]
+  /** The same text, whose special tokens `encode` takes for mere characters even with `parseSpecial`. */
+  quote(text: string): string
+  /** The text of ids that begin a text; special tokens write nothing unless `options.special`. */
+  decode(ids: Iterable<number>, options?: DetokenizeOptions): string
+  /** The id of a token by its spelling, e.g. `<|im_end|>`; undefined when there is none. */
+  idOf(token: string): number | undefined
+  /** What a token writes. Half a character reads as U+FFFD here: stream ids through a Detokenizer. */
+  tokenText(id: number): string
+  /** The UTF-8 bytes a token writes, also of special ones; empty for an id without a token. */
+  tokenBytes(id: number): Uint8Array
+  /** True for tokens that control the model and are not written. */
+  isSpecial(id: number): boolean
+  isEnd(id: number): boolean
+}
+
+/** Where a text to encode stands. */
+export interface Section {
+  /** True when nothing but tokens stands before it. */
+  readonly isFirst: boolean
+  /** True at the beginning and behind a token. */
+  readonly followsToken: boolean
+  readonly parseSpecial: boolean
+}
+
+export interface TokenizerParts {
+  readonly vocabulary: Vocabulary
+  readonly added: AddedTokens
+  /** Adds the ids of text without added tokens to `out`. */
+  readonly encodeText: (text: string, section: Section, out: number[]) => void
+  /** What `addSpecial` puts in front and behind. */
+  readonly prefix: readonly number[]
+  readonly suffix: readonly number[]
+  readonly bosId: number | undefined
+  readonly eosId: number | undefined
+  readonly endIds: ReadonlySet<number>
+  readonly addsSpacePrefix: boolean
+  readonly chatTemplate: string | undefined
+}
+
+export class PartsTokenizer implements Tokenizer {
+  readonly #parts: TokenizerParts
+
+  constructor(parts: TokenizerParts) {
+    this.#parts = parts
+  }
+
+  get vocabSize() {
+    return this.#parts.vocabulary.size
+  }
+  get bosId() {
+    return this.#parts.bosId
+  }
+  get eosId() {
+    return this.#parts.eosId
+  }
+  get endIds() {
+    return this.#parts.endIds
+  }
+  get addsBos() {
+    return this.bosId !== undefined && this.#parts.prefix.includes(this.bosId)
+  }
+  get addsSpacePrefix() {
+    return this.#parts.addsSpacePrefix
+  }
+  get chatTemplate() {
+    return this.#parts.chatTemplate
+  }
+
+  encode(text: string, options: EncodeOptions = {}): number[] {
+    const { addSpecial = false, parseSpecial = false, continues = false } = options
+    const { added, encodeText, prefix, suffix } = this.#parts
+    const ids: number[] = []
+    let isFirst = !continues
+    let followsToken = !continues
+    for (const piece of added.split(text, parseSpecial)) {
+      if (typeof piece === 'number') ids.push(piece)
+      else {
+        const plain = unquote(piece)
+        encodeText(plain, { isFirst, followsToken, parseSpecial: parseSpecial && plain === piece }, ids)
+      }
+      followsToken = typeof piece === 'number'
+      isFirst &&= followsToken
+    }
+    if (!addSpecial) return ids
+    // A rendered template often has its BOS already, and a second one spoils the answer.
+    const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
+    return [...(has ? [] : prefix), ...ids, ...suffix]
+  }
+
+  quote(text: string): string {
+    return this.#parts.added.quote(text)
+  }
+
+  decode(ids: Iterable<number>, options: DetokenizeOptions = {}): string {
+    const detokenizer = new Detokenizer(this, { atStart: true, ...options })
+    let text = ''
+    for (const id of ids) text += detokenizer.push(id)
+    return text + detokenizer.flush()
+  }
+
+  idOf(token: string): number | undefined {
+    return this.#parts.vocabulary.ids.get(token)
+  }
+  tokenText(id: number): string {
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.tokenBytes(id))
+  }
+  tokenBytes(id: number): Uint8Array {
+    return this.#parts.vocabulary.bytes(id)
+  }
+  isSpecial(id: number): boolean {
+    return this.#parts.vocabulary.kind(id) === KIND.special
+  }
+  isEnd(id: number): boolean {
+    return this.#parts.endIds.has(id)
+  }
+}

@@ -1,0 +1,92 @@
+// Vocabulary. In: the tokens by id and what kind each is. Out: ids by text and the bytes each token writes.
+import { bytesOfChars } from './byte-level.ts'
+import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed, shown } from './spec.ts'
+
+/** How a token writes itself and whether text may contain it. */
+export const KIND = {
+  /** Text, as the vocabulary spells it. */
+  normal: 0,
+  /** `<0x0A>`: one byte. */
+  byte: 1,
+  /** Found in any text before the rest is cut into tokens; its spelling is its text. */
+  literal: 2,
+  /** Controls the model; found in text only on request and not written. */
+  special: 3,
+} as const
+
+/** How the spelling of a normal token becomes text. */
+export interface Spelling {
+  /** Its characters stand for bytes, see byte-level.ts. */
+  readonly byteLevel: boolean
+  /** Replaced one after the other, e.g. U+2581 by a space. */
+  readonly replacements: readonly (readonly [string, string])[]
+}
+
+const encoder = new TextEncoder()
+const NOTHING = new Uint8Array(0)
+const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
+
+/** The byte that `<0x0A>` names, or undefined for any other token. */
+export function namedByte(token: string): number | undefined {
+  const digits = BYTE_TOKEN.exec(token)?.[1]
+  return digits === undefined ? undefined : Number.parseInt(digits, 16)
+}
+
+/** The name a byte has in vocabularies with byte fallback. */
+export function byteName(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`
+}
+
+export class Vocabulary {
+  /** By id; undefined where no token has the id. */
+  readonly tokens: readonly (string | undefined)[]
+  readonly ids: ReadonlyMap<string, number>
+  readonly #kinds: Uint8Array
+  readonly #spelling: Spelling
+
+  /** Throws `format` when two tokens are spelled alike, one is too long or there are too many. */
+  constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
+    if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
+      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} are possible`)
+    }
+    const ids = new Map<string, number>()
+    for (let id = 0; id < tokens.length; id++) {
+      const token = tokens[id]
+      if (token === undefined) continue
+      if (token.length > MAX_TOKEN_LENGTH) {
+        throw malformed(
+          `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
+        )
+      }
+      const other = ids.get(token)
+      if (other !== undefined) throw malformed(`spells the ids ${other} and ${id} alike: ${shown(token)}`)
+      ids.set(token, id)
+    }
+    this.tokens = tokens
+    this.ids = ids
+    this.#kinds = kinds
+    this.#spelling = spelling
+  }
+
+  get size(): number {
+    return this.tokens.length
+  }
+
+  kind(id: number): number {
+    return this.#kinds[id] ?? KIND.normal
+  }
+
+  /** What the token writes; nothing for an id without a token. */
+  bytes(id: number): Uint8Array {
+    const token = this.tokens[id]
+    if (token === undefined) return NOTHING
+    const kind = this.kind(id)
+    const byte = kind === KIND.byte ? namedByte(token) : undefined
+    if (byte !== undefined) return Uint8Array.of(byte)
+    if (kind !== KIND.normal) return encoder.encode(token)
+    if (this.#spelling.byteLevel) return bytesOfChars(token) ?? encoder.encode(token)
+    return encoder.encode(
+      this.#spelling.replacements.reduce((text, [from, to]) => text.replaceAll(from, to), token),
+    )
+  }
+}

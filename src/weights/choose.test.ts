@@ -1,0 +1,38 @@
+// Tests of the weight policies. In: policy, role, dtypes. Out: the encoding DESIGN 9 asks for.
+import { expect, test } from 'vitest'
+import { chooseEncoding } from './choose.ts'
+
+test('auto keeps the precision of the file', () => {
+  const chosen = (['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const).map((dtype) =>
+    chooseEncoding('auto', 'matrix', [dtype]),
+  )
+  expect(chosen).toEqual(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32'])
+})
+
+test('vectors and the f32 policy are f32', () => {
+  expect(chooseEncoding('w4', 'vector', ['F16'])).toBe('f32')
+  expect(chooseEncoding('f32', 'matrix', ['Q4_0'])).toBe('f32')
+})
+
+test('w8 and w4 quantise what has more bits and keep what has as few', () => {
+  expect(chooseEncoding('w8', 'matrix', ['BF16'])).toBe('w8_g32')
+  expect(chooseEncoding('w8', 'matrix', ['Q8_0'])).toBe('w8_g32')
+  expect(chooseEncoding('w8', 'matrix', ['Q4_1'])).toBe('w4m_g32')
+  expect(chooseEncoding('w4', 'matrix', ['F16'])).toBe('w4_g32')
+  expect(chooseEncoding('w4', 'matrix', ['Q8_0'])).toBe('w4_g32')
+  expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
+})
+
+test('the embedding and the logits matrix keep 8 bits unless the file has 4', () => {
+  expect(chooseEncoding('w4', 'table', ['F16'])).toBe('w8_g32')
+  expect(chooseEncoding('w4', 'table', ['Q8_0'])).toBe('w8_g32')
+  expect(chooseEncoding('w4', 'table', ['Q4_0'])).toBe('w4_g32')
+})
+
+test('merged parts of different dtypes take an encoding that holds both', () => {
+  expect(chooseEncoding('auto', 'matrix', ['Q4_0', 'Q4_0', 'Q8_0'])).toBe('w8_g32')
+  expect(chooseEncoding('auto', 'matrix', ['Q4_0', 'Q4_1'])).toBe('w4m_g32')
+  expect(chooseEncoding('auto', 'matrix', ['F16', 'BF16'])).toBe('f32')
+  expect(chooseEncoding('w4', 'matrix', ['F16', 'Q4_0'])).toBe('w4_g32')
+  expect(chooseEncoding('w8', 'matrix', ['F32', 'Q8_0'])).toBe('w8_g32')
+})

@@ -1,0 +1,45 @@
+// Choosing encodings. In: the caller's policy, a tensor's role and its dtypes in the file. Out: its encoding in memory.
+import type { DType } from '../formats/tensors.ts'
+import type { Encoding } from './encoding.ts'
+
+/**
+ * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits, those that
+ * already have as few are kept; the embedding and the logits matrix keep 8 bits unless the file itself has 4.
+ */
+export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4'
+
+/** `table`: the embedding, the logits matrix, or both in one. `vector`: norm weights and biases, always f32. */
+export type WeightRole = 'matrix' | 'table' | 'vector'
+
+const OWN: Readonly<Record<DType, Encoding>> = {
+  F32: 'f32',
+  F16: 'f16',
+  BF16: 'bf16',
+  Q8_0: 'w8_g32',
+  Q4_0: 'w4_g32',
+  Q4_1: 'w4m_g32',
+}
+const QUANTIZED: readonly DType[] = ['Q8_0', 'Q4_0', 'Q4_1']
+const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1']
+
+/** The one encoding of a weight whose parts have these dtypes (a merged matrix has several parts). */
+export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
+  if (role === 'vector' || policy === 'f32') return 'f32'
+  if (policy === 'auto') return lossless(dtypes)
+  const keeps = policy === 'w4' && role === 'matrix' ? FOUR_BIT : QUANTIZED
+  if (dtypes.every((dtype) => keeps.includes(dtype))) return lossless(dtypes)
+  return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
+}
+
+/**
+ * The smallest encoding that holds every part exactly: a Q4_0 group is also a w8 group with the same scale, and a
+ * w4m group whose minimum is -8 scales. Other mixtures meet only in f32.
+ */
+function lossless(dtypes: readonly DType[]): Encoding {
+  const [first, ...others] = new Set(dtypes)
+  if (first === undefined) return 'f32'
+  if (others.length === 0) return OWN[first]
+  if (dtypes.every((dtype) => FOUR_BIT.includes(dtype))) return 'w4m_g32'
+  if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q8_0')) return 'w8_g32'
+  return 'f32'
+}

@@ -1,0 +1,45 @@
+// Encodings. In: an encoding's name and a matrix's shape. Out: its code, its bytes and where its rows lie.
+
+import type { PackedEncoding } from '../formats/tensors.ts'
+
+/** What a weight in linear memory means; wasm/abi.h has the layout of each. */
+export type Encoding = PackedEncoding
+
+/** Numbers of `enum encoding` in wasm/abi.h. */
+export const ENCODING_CODE: Readonly<Record<Encoding, number>> = {
+  f32: 0,
+  f16: 1,
+  bf16: 2,
+  w8_g32: 3,
+  w4_g32: 4,
+  w4m_g32: 5,
+}
+
+/** Weights along K that share one scale. */
+export const GROUP_SIZE = 32
+/** Output rows that a panel interleaves. */
+export const PANEL_ROWS = 8
+/** Outputs are padded to a multiple of this with zero rows. */
+export const ROW_PADDING = 32
+
+const BLOCK_BYTES = { w8_g32: 272, w4_g32: 144, w4m_g32: 160 } as const
+const ELEMENT_BYTES = { f32: 4, f16: 2, bf16: 2 } as const
+
+export const roundUp = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
+
+/** True when the kernels of this encoding read int8 activations instead of f32. */
+export function isQuantized(encoding: Encoding): encoding is 'w8_g32' | 'w4_g32' | 'w4m_g32' {
+  return encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4m_g32'
+}
+
+/** Bytes of one panel of 8 rows with `k` inputs. */
+export function panelBytes(encoding: Encoding, k: number): number {
+  return isQuantized(encoding)
+    ? Math.ceil(k / GROUP_SIZE) * BLOCK_BYTES[encoding]
+    : k * PANEL_ROWS * ELEMENT_BYTES[encoding]
+}
+
+/** Bytes of an [n, k] matrix in linear memory, padding rows included. */
+export function matrixBytes(encoding: Encoding, n: number, k: number): number {
+  return (roundUp(n, ROW_PADDING) / PANEL_ROWS) * panelBytes(encoding, k)
+}

@@ -1,0 +1,45 @@
+// Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32 or w4_g32 panels of their values.
+import { dequantize, type StoredRows } from '../formats/dequantize.ts'
+import { roundUp } from './encoding.ts'
+import { quantize4, quantize8 } from './quantize.ts'
+
+/** K is padded with zeros to whole groups; a zero has code 8 in w4 and 0 in w8, whatever the scale. */
+export function packQuantized(
+  rows: StoredRows,
+  count: number,
+  k: number,
+  encoding: 'w8_g32' | 'w4_g32',
+  out: Uint32Array,
+): void {
+  const stride = roundUp(k, 32)
+  const panel = new Float32Array(8 * stride)
+  const codes = new Uint8Array(8 * 32)
+  const words = new Uint32Array(codes.buffer)
+  const patterns = new Uint16Array(8)
+  const isByte = encoding === 'w8_g32'
+  const quantize = isByte ? quantize8 : quantize4
+  let block = 0
+  for (let n = 0; n < count; n += 8) {
+    for (let r = 0; r < 8; r++) dequantize(rows, (n + r) * k, k, panel, r * stride)
+    for (let g = 0; g < stride; g += 32) {
+      for (let r = 0; r < 8; r++) patterns[r] = quantize(panel, r * stride + g, codes, r * 32)
+      for (let r = 0; r < 4; r++) out[block + r] = patterns[r]! | (patterns[r + 4]! << 16)
+      if (isByte) layBytes(words, out, block + 4)
+      else layNibbles(words, out, block + 4)
+      block += isByte ? 68 : 36
+    }
+  }
+}
+
+/** words[8 * row + j] holds the codes of inputs 4j..4j+3. */
+function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
+  for (let j = 0; j < 8; j++) {
+    for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
+  }
+}
+
+function layNibbles(words: Uint32Array, out: Uint32Array, at: number): void {
+  for (let j = 0; j < 8; j++) {
+    for (let r = 0; r < 4; r++) out[at + 4 * j + r] = words[8 * r + j]! | (words[8 * (r + 4) + j]! << 4)
+  }
+}

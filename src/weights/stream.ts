@@ -1,0 +1,194 @@
+// Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a time.
+import { HalfbyteError } from '../base/errors.ts'
+import { readVector } from '../formats/dequantize.ts'
+import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
+import { malformed, shown } from '../formats/malformed.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
+import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
+import { packRows } from './pack.ts'
+import { unpackPanels } from './unpack.ts'
+
+/** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */
+const SLAB_BYTES = 8 << 20
+
+/** One stored tensor and the outputs the graph expects of it. */
+export interface StreamPart {
+  readonly tensor: TensorInfo
+  readonly n: number
+}
+
+export interface StreamOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes of the file that were consumed since the last call. */
+  readonly onBytes?: ((bytes: number) => void) | undefined
+}
+
+/** The slot's bytes, asked for anew before every write because memory may have grown in between. */
+export type SlotView = () => Uint8Array
+
+/** Bytes of a slot whose parts are stacked, each padded to 32 rows. */
+export function slotBytes(encoding: Encoding, parts: readonly { readonly n: number }[], k: number): number {
+  return parts.reduce((sum, { n }) => sum + matrixBytes(encoding, n, k), 0)
+}
+
+/**
+ * Fills a slot of `slotBytes(encoding, parts, k)` bytes, 64-byte aligned. A pack's tensors are copied when they
+ * have the slot's encoding. Throws `architecture` when a tensor is not [n, k], `format` for weights that the
+ * encoding cannot hold, the signal's reason when aborted.
+ */
+export async function streamMatrix(
+  parts: readonly StreamPart[],
+  k: number,
+  encoding: Encoding,
+  view: SlotView,
+  options: StreamOptions = {},
+): Promise<void> {
+  for (const part of parts) checkMatrix(part, k)
+  let at = 0
+  for (const part of parts) {
+    for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
+      slab(view().subarray(at + offset, at + offset + bytes))
+    }
+    at += matrixBytes(encoding, part.n, k)
+  }
+}
+
+/** Fills a slot of vectors (norm weights, biases) as f32, each padded with zeros to a multiple of 32. */
+export async function streamVector(
+  parts: readonly StreamPart[],
+  view: SlotView,
+  options: StreamOptions = {},
+): Promise<void> {
+  let at = 0
+  for (const { tensor, n } of parts) {
+    const values = await readVector(tensor, options.signal)
+    if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
+    const bytes = roundUp(n, ROW_PADDING) * 4
+    const target = view().subarray(at, at + bytes)
+    target.fill(0)
+    target.set(new Uint8Array(values.buffer))
+    at += bytes
+    options.onBytes?.(tensor.byteLength)
+  }
+}
+
+/** One tensor in kernel layout as chunks of at most about 8 MB, for writing a pack. */
+export async function* packedChunks(
+  tensor: TensorInfo,
+  encoding: Encoding,
+  options: StreamOptions = {},
+): AsyncGenerator<Uint8Array> {
+  const [n = 0, k = 0] = tensor.shape
+  checkMatrix({ tensor, n }, k)
+  for await (const { slab, bytes } of slabs({ tensor, n }, k, encoding, options)) {
+    const chunk = new Uint8Array(bytes)
+    slab(chunk)
+    yield chunk
+  }
+}
+
+/** Some rows, read and waiting: `slab` writes them as `bytes` bytes, which belong at `offset` of the part. */
+interface Slab {
+  readonly slab: (target: Uint8Array) => void
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** Reads one slab ahead, so that the file and the packer work at the same time. */
+async function* slabs(
+  part: StreamPart,
+  k: number,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<Slab> {
+  const { tensor, n } = part
+  const { packed } = tensor
+  // A pack's tensor that must change its encoding passes through f32.
+  const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
+  const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
+  const rows = slabRows(tensor, Math.max(stored, widest))
+  const read = (row: number): Promise<Uint8Array> => {
+    const last =
+      packed === undefined ? Math.min(row + rows, n) : Math.min(row + rows, roundUp(n, ROW_PADDING))
+    const bytes = tensor.source.read(tensor.offset + row * stored, (last - row) * stored, options.signal)
+    // When the reader leaves early nobody awaits this: it must not count as unhandled.
+    bytes.catch(() => undefined)
+    return bytes
+  }
+  let next = read(0)
+  for (let row = 0; row < n; row += rows) {
+    const source = await next
+    options.signal?.throwIfAborted()
+    if (row + rows < n) next = read(row + rows)
+    const count = Math.min(rows, n - row)
+    yield {
+      slab: (target) => writeSlab(tensor, encoding, k, count, source, target),
+      offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
+      bytes: matrixBytes(encoding, count, k),
+    }
+    options.onBytes?.(source.byteLength)
+  }
+}
+
+function writeSlab(
+  tensor: TensorInfo,
+  encoding: Encoding,
+  k: number,
+  rows: number,
+  source: Uint8Array,
+  target: Uint8Array,
+): void {
+  const { packed, dtype } = tensor
+  if (packed === encoding) {
+    target.set(source)
+    return
+  }
+  try {
+    if (packed === undefined) packRows({ dtype, encoding, k, rows, source, target })
+    else {
+      const values = unpackPanels(packed, source, k)
+      packRows({ dtype: 'F32', encoding, k, rows, source: new Uint8Array(values.buffer), target })
+    }
+  } catch (error) {
+    if (error instanceof HalfbyteError && error.code === 'format') {
+      const where = `${tensor.source.name}, ${shown(tensor.name)}`
+      throw new HalfbyteError('format', `${where}: ${error.message}`, error.detail, { cause: error })
+    }
+    throw error
+  }
+}
+
+/** Rows of a slab: whole groups of 32 rows, or a panel where even those are too long. */
+function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
+  const rows = Math.floor(SLAB_BYTES / bytesPerRow)
+  if (rows >= ROW_PADDING) return rows - (rows % ROW_PADDING)
+  // The padding of a part's last rows is laid with them, so slabs keep whole groups of 32 rows at twice the size.
+  if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
+  throw new HalfbyteError(
+    'unsupported',
+    `${shown(tensor.name)} has rows of ${bytesPerRow} bytes and Halfbyte loads rows of up to ${(2 * SLAB_BYTES) / ROW_PADDING}`,
+    { tensor: tensor.name, rowBytes: bytesPerRow },
+  )
+}
+
+function checkMatrix({ tensor, n }: StreamPart, k: number): void {
+  const [rows, inputs, ...others] = tensor.shape
+  if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)
+  if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)
+    throw wrongShape(tensor, `rows of 32`)
+  if (tensor.packed !== undefined && tensor.byteLength !== matrixBytes(tensor.packed, n, k)) {
+    throw malformed(
+      tensor.source.name,
+      `${shown(tensor.name)} has ${tensor.byteLength} bytes where ${tensor.packed} takes ${matrixBytes(tensor.packed, n, k)}`,
+    )
+  }
+}
+
+function wrongShape(tensor: TensorInfo, expected: string): HalfbyteError {
+  return new HalfbyteError(
+    'architecture',
+    `${shown(tensor.name)} has the shape [${tensor.shape}] where the model's configuration makes it ${expected}; ` +
+      'the file and its configuration are of different models',
+    { tensor: tensor.name, shape: tensor.shape.map(String), expected },
+  )
+}

@@ -1,0 +1,80 @@
+// Unpacking. In: panels in a kernel layout. Out: their rows as f32, for loading a pack at another precision.
+import { halfTable } from '../base/half.ts'
+import { storedRows } from '../formats/dequantize.ts'
+import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from './encoding.ts'
+import { SCALE_FACTOR } from './scales.ts'
+
+/** All whole panels of `panels`: 8 rows of `k` each. */
+export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number): Float32Array {
+  const count = panels.byteLength / panelBytes(encoding, k)
+  const out = new Float32Array(count * PANEL_ROWS * k)
+  const views = storedRows('F32', panels)
+  for (let panel = 0; panel < count; panel++) {
+    for (let r = 0; r < PANEL_ROWS; r++) {
+      const at = (panel * PANEL_ROWS + r) * k
+      const first = panel * panelBytes(encoding, k)
+      if (encoding === 'f32' || encoding === 'f16' || encoding === 'bf16') {
+        unpackFloats(encoding, views, first, r, k, out, at)
+      } else unpackCodes(encoding, views, first, r, k, out, at)
+    }
+  }
+  return out
+}
+
+type Views = ReturnType<typeof storedRows>
+
+function unpackFloats(
+  encoding: 'f32' | 'f16' | 'bf16',
+  { u16, f32 }: Views,
+  first: number,
+  r: number,
+  k: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const half = halfTable()
+  const word = new Uint32Array(1)
+  const wordAsFloat = new Float32Array(word.buffer)
+  for (let i = 0; i < k; i++) {
+    const element = i * PANEL_ROWS + r
+    if (encoding === 'f32') out[at + i] = f32[first / 4 + element]!
+    else if (encoding === 'f16') out[at + i] = half[u16[first / 2 + element]!]!
+    else {
+      word[0] = u16[first / 2 + element]! << 16
+      out[at + i] = wordAsFloat[0]!
+    }
+  }
+}
+
+function unpackCodes(
+  encoding: 'w8_g32' | 'w4_g32' | 'w4m_g32',
+  { u8, u16 }: Views,
+  first: number,
+  r: number,
+  k: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const half = halfTable()
+  const blockBytes = panelBytes(encoding, GROUP_SIZE)
+  // Row i shares a word of scales with row i + 4, and in w4 a byte of codes.
+  const lane = r & 3
+  const isHigh = r >= 4
+  for (let i = 0; i < k; i++) {
+    const block = first + Math.floor(i / GROUP_SIZE) * blockBytes
+    const scale = half[u16[block / 2 + lane * 2 + (isHigh ? 1 : 0)]!]! / SCALE_FACTOR
+    const j = (i % GROUP_SIZE) >>> 2
+    if (encoding === 'w8_g32') {
+      out[at + i] = scale * (u8[block + 16 + 32 * j + 4 * r + (i & 3)]! - 128)
+      continue
+    }
+    const vectors = block + (encoding === 'w4m_g32' ? 32 : 16)
+    const pair = u8[vectors + 16 * j + 4 * lane + (i & 3)]!
+    const code = isHigh ? pair >>> 4 : pair & 15
+    if (encoding === 'w4_g32') out[at + i] = scale * (code - 8)
+    else {
+      const minimum = half[u16[block / 2 + 8 + lane * 2 + (isHigh ? 1 : 0)]!]! / SCALE_FACTOR
+      out[at + i] = scale * code + minimum
+    }
+  }
+}

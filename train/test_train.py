@@ -1,0 +1,155 @@
+"""Self check of the recipe's parts, on data made here: run with `python3 -m unittest` in this folder."""
+import json
+import struct
+import tempfile
+import unittest
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
+from corpus import chapters_of, clean
+from data import encode
+from export import llama_tensors, write_safetensors
+from model import Config, Model, quantise4, quantise8
+
+SMALL = Config(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
+TEXT = 'the cat sat on the mat. the cat ate the hat, and then the cat slept.'
+
+
+class BpeTest(unittest.TestCase):
+    """The vocabulary."""
+
+    def setUp(self):
+        self.tokenizer = Tokenizer(train_merges(Counter(WORDS.findall(TEXT * 3)), 20))
+
+    def test_round_trip(self):
+        for text in (TEXT, ' two  spaces\n\nlines\t', 'naïve café 你好 🙂', "don't I'll 1234"):
+            self.assertEqual(self.tokenizer.decode(self.tokenizer.encode(text)), text)
+
+    def test_merges_shorten_what_they_were_trained_on(self):
+        self.assertLess(len(self.tokenizer.encode(TEXT)), len(TEXT) // 2)
+        self.assertEqual(len(self.tokenizer.encode(' the')), 1)
+
+    def test_special_text_stays_text(self):
+        self.assertGreater(min(self.tokenizer.encode('<|end|>')), len(SPECIALS) - 1)
+
+    def test_file_round_trip(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / 'tokenizer.json'
+            path.write_text(json.dumps(self.tokenizer.to_json()), encoding='utf-8')
+            self.assertEqual(Tokenizer.load(path).ids, self.tokenizer.ids)
+
+    def test_chat_document(self):
+        ids = encode(self.tokenizer, [('user', 'the cat')])
+        self.assertEqual((ids[0], ids[1], ids[-1]), (BOS, USER, END))
+        self.assertEqual(self.tokenizer.decode(ids[2:-1]), 'the cat')
+
+
+class CorpusTest(unittest.TestCase):
+    """The cleaning."""
+
+    def test_typography_becomes_ascii(self):
+        self.assertEqual(clean('“It’s\n late—very,”  he _said_…'), '"It\'s late - very," he said...')
+
+    def test_headings_and_licences_go(self):
+        body = '\n\n'.join(['The fox ran over the green hill again.'] * 5)
+        text = 'THE FOX\n\n\n\n' + body + '\n\n\n\nEnd of Project Gutenberg\'s Foxes, by A. Fox.\n'
+        self.assertEqual(chapters_of(text), [['The fox ran over the green hill again.'] * 5])
+
+
+class QuantiserTest(unittest.TestCase):
+    """The fake quantisers."""
+
+    def setUp(self):
+        torch.manual_seed(3)
+        self.weight = torch.randn(8, 64)
+
+    def test_four_bits_lie_on_the_grid(self):
+        for group in quantise4(self.weight).reshape(-1, 32):
+            self.assertLessEqual(len(group.unique()), 16)
+        self.assertLess((quantise4(self.weight) - self.weight).norm() / self.weight.norm(), 0.12)
+
+    def test_search_beats_the_plain_scale(self):
+        groups = self.weight.reshape(-1, 32)
+        peak = groups.gather(1, groups.abs().argmax(1, keepdim=True))
+        scale = (peak / -8).half().float()
+        plain = (groups / scale).round().clamp(-8, 7) * scale
+        self.assertLess((quantise4(self.weight).reshape(-1, 32) - groups).norm(), (plain - groups).norm())
+
+    def test_eight_bits_are_close_and_zero_stays_zero(self):
+        self.assertLess((quantise8(self.weight) - self.weight).abs().max(), self.weight.abs().max() / 127)
+        for quantise in (quantise4, quantise8):
+            self.assertEqual(quantise(torch.zeros(2, 32)).abs().sum().item(), 0)
+
+    def test_gradient_passes_straight_through(self):
+        model = Model(SMALL)
+        ids = torch.randint(0, 64, (2, 17))
+        model.qat = True
+        model.loss(ids).backward()
+        self.assertGreater(model.layers[0].down.grad.abs().sum().item(), 0)
+        probe = torch.randn(4, 64, requires_grad=True)
+        (model.weight(probe) * torch.arange(64.)).sum().backward()
+        self.assertTrue(torch.equal(probe.grad, torch.arange(64.).expand(4, 64)))
+
+
+class ExportTest(unittest.TestCase):
+    """The model under its Hugging Face names, and the file."""
+
+    def test_a_plain_llama_over_the_exported_tensors_agrees(self):
+        torch.manual_seed(5)
+        model, c = Model(SMALL), SMALL
+        tensors = {k: torch.from_numpy(v) for k, v in llama_tensors(model.state_dict(), c).items()}
+        ids = torch.randint(0, c.vocab, (9,))
+        x = tensors['model.embed_tokens.weight'][ids]
+        speed = c.theta ** (-torch.arange(0, c.head_dim, 2) / c.head_dim)
+        angle = torch.outer(torch.arange(9.), speed).repeat(1, 2)
+
+        def norm(x, name):
+            return x / (x.pow(2).mean(-1, keepdim=True) + c.eps).sqrt() * tensors[name]
+
+        def rotate(x):
+            a, b = x.chunk(2, -1)
+            return x * angle.cos() + torch.cat([-b, a], -1) * angle.sin()
+
+        for i in range(c.layers):
+            at = f'model.layers.{i}.'
+            y = norm(x, at + 'input_layernorm.weight')
+            q, k, v = (F.linear(y, tensors[f'{at}self_attn.{n}_proj.weight']) for n in 'qkv')
+            heads = []
+            for h in range(c.heads):
+                g = h // (c.heads // c.kv_heads)
+                part = slice(h * c.head_dim, (h + 1) * c.head_dim)
+                shared = slice(g * c.head_dim, (g + 1) * c.head_dim)
+                scores = rotate(q[:, part]) @ rotate(k[:, shared]).T / c.head_dim ** 0.5
+                scores = scores.masked_fill(torch.ones(9, 9).triu(1).bool(), -np.inf)
+                heads.append(scores.softmax(-1) @ v[:, shared])
+            x = x + F.linear(torch.cat(heads, -1), tensors[at + 'self_attn.o_proj.weight'])
+            y = norm(x, at + 'post_attention_layernorm.weight')
+            gate = F.silu(F.linear(y, tensors[at + 'mlp.gate_proj.weight']))
+            up = F.linear(y, tensors[at + 'mlp.up_proj.weight'])
+            x = x + F.linear(gate * up, tensors[at + 'mlp.down_proj.weight'])
+        logits = F.linear(norm(x, 'model.norm.weight'), tensors['model.embed_tokens.weight'])
+        with torch.no_grad():
+            self.assertLess((model(ids[None])[0] - logits).abs().max().item(), 1e-4)
+
+    def test_safetensors_layout(self):
+        arrays = {'a': np.arange(6, dtype=np.float16).reshape(2, 3), 'b': np.ones(4, dtype=np.float32)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / 'x.safetensors'
+            write_safetensors(path, arrays, {'format': 'pt'})
+            raw = path.read_bytes()
+        size = struct.unpack('<Q', raw[:8])[0]
+        header = json.loads(raw[8:8 + size])
+        self.assertEqual(size % 8, 0)
+        self.assertEqual(header['b'], {'dtype': 'F32', 'shape': [4], 'data_offsets': [12, 28]})
+        first = np.frombuffer(raw[8 + size:8 + size + 12], np.float16)
+        self.assertTrue(np.array_equal(first, arrays['a'].ravel()))
+        self.assertEqual(len(raw), 8 + size + 28)
+
+
+if __name__ == '__main__':
+    unittest.main()

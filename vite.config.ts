@@ -1,0 +1,37 @@
+// In: src/index.ts, src/cli/main.ts and the workers they name. Out: dist/, the npm package's JavaScript (ESM, one
+// entry per public name); the wasm modules are put there by wasm/build.mjs and the types by tsc.
+import { existsSync } from 'node:fs'
+import { defineConfig } from 'vite'
+import { packageUrls } from './scripts/package-urls.mjs'
+
+const entries = {
+  index: 'src/index.ts',
+  cli: 'src/cli/main.ts',
+  'compute-worker': 'src/cli/compute-worker.ts',
+}
+
+export default defineConfig({
+  plugins: [packageUrls()],
+  publicDir: false,
+  base: './',
+  build: {
+    target: 'es2022',
+    outDir: 'dist',
+    emptyOutDir: false,
+    // Applications minify what they ship; here readable stack traces are worth more.
+    minify: false,
+    modulePreload: false,
+    reportCompressedSize: false,
+    rolldownOptions: {
+      input: Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path))),
+      preserveEntrySignatures: 'strict',
+      external: [/^node:/, '@huggingface/tokenizers', '@huggingface/jinja', 'comlink', 'commander'],
+      output: {
+        format: 'es',
+        entryFileNames: '[name].js',
+        chunkFileNames: '[name]-[hash].js',
+        assetFileNames: 'assets/[name][extname]',
+      },
+    },
+  },
+})

@@ -1,0 +1,21 @@
+// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts), conformance (the fixtures) and
+// engines (the built page in this machine's browsers).
+import { defineConfig } from 'vitest/config'
+
+const shared = { environment: 'node', testTimeout: 60_000, hookTimeout: 60_000 } as const
+
+export default defineConfig({
+  test: {
+    // Two cores are the machine this is sized for; each test file may start threads of its own.
+    maxWorkers: 2,
+    projects: [
+      { test: { ...shared, name: 'unit', include: ['{src,wasm,scripts,demo,workers,bench}/**/*.test.ts'] } },
+      {
+        test: { ...shared, name: 'conformance', include: ['conformance/**/*.test.ts'], testTimeout: 300_000 },
+      },
+      {
+        test: { ...shared, name: 'engines', include: ['e2e/engines/*.smoke.ts'], testTimeout: 240_000 },
+      },
+    ],
+  },
+})

@@ -1,0 +1,120 @@
+/* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
+ *
+ * src/runtime/abi.ts mirrors this file field by field; a test parses both and fails when they differ.
+ * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory, strides are bytes.
+ *
+ * Shapes: M rows of this step (tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,
+ *         G = K32 / 32 groups, where K32 is K rounded up to 32.
+ *
+ * f32 row     f32 [n rounded up to 32]; lanes past n are zero. Norm weights and biases are f32 rows too
+ * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; stride rounded up to 16 bytes
+ * matrices    panels of 8 rows, N padded to 32 with zero rows:
+ *   f32       [N32/8][K][8] f32          f16, bf16: the same with 16-bit elements
+ *   w4_g32    [N32/8][G] blocks of 144 bytes: 16 scales bytes, 8 vectors
+ *   w4m_g32   [N32/8][G] blocks of 160 bytes: 16 scales bytes, 16 minimum bytes, 8 vectors
+ *   w8_g32    [N32/8][G] blocks of 272 bytes: 16 scales bytes, 16 vectors
+ *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT),
+ *                        so that they stay normal where the file's f16 are subnormal
+ *     w4 vector j        16 bytes [row 0..3][input 4j..4j+3]: low nibble rows 0-3, high nibble rows 4-7
+ *     w8 vectors 2j,2j+1 16 bytes [row 0..3 | row 4..7][input 4j..4j+3]: code + 128 as u8
+ *   W = scale * (code - 8)      w4_g32, codes 0..15
+ *   W = scale * code + minimum  w4m_g32
+ *   W = scale * code            w8_g32, codes -127..127
+ *
+ * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address:
+ *   K  f32 [kv_head][64/4][head_dim][4]      V  f32 [kv_head][head_dim/4][64][4]
+ */
+#ifndef HALFBYTE_ABI_H
+#define HALFBYTE_ABI_H
+#include <stdint.h>
+
+enum {
+    ABI_VERSION = 2, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    MAX_STATE_GROUPS = 4, MAX_ROPES = 4
+};
+
+/* What one row of an op stands for. */
+enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1 };
+
+enum op_code {
+    OP_EMBED = 0,
+    OP_RMSNORM = 1,
+    OP_QUANTIZE = 2,
+    OP_LINEAR_F32 = 3,
+    OP_LINEAR_F16 = 4,
+    OP_LINEAR_BF16 = 5,
+    OP_LINEAR_W8A8_G32 = 6,
+    OP_LINEAR_W4A8_G32 = 7,
+    OP_LINEAR_W4MA8_G32 = 8,
+    OP_ROPE_KV = 9,
+    OP_ATTENTION = 10,
+    OP_SWIGLU = 11,
+    OP_ADD = 12,
+    OP_LINEAR_SWIGLU_W8A8_G32 = 13,
+    OP_LINEAR_SWIGLU_W4A8_G32 = 14,
+    OP_LINEAR_SWIGLU_W4MA8_G32 = 15,
+    OP_COUNT = 16
+};
+
+enum encoding { ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5 };
+
+enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
+
+/* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
+struct op { uint32_t code, rows; };
+
+/* y[m] = scale * table[ids[m]] */
+struct op_embed { uint32_t code, rows, table, encoding, vocab, n, y, y_stride; float scale; };
+
+/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted.
+ * ROWS_LOGITS: input row is logit_rows[r], output row is r. */
+struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; };
+
+struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride; };
+
+/* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none), added to y when accumulate is 1.
+ * x is f32 rows for the float encodings, a8 rows for the quantised ones. */
+struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
+
+/* Rotates q in place, rotates k and writes it and v to the row's KV block. rope: index of the table in the step;
+ * rope_dims of head_dim are rotated, by pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation. */
+struct op_rope_kv {
+    uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
+    uint32_t rope, rope_dims, pairing, group, k_offset, v_offset;
+};
+
+/* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
+ * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted. */
+struct op_attention {
+    uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
+    uint32_t group, k_offset, v_offset, window;
+    float scale;
+};
+
+/* y = silu(gate) * up, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan overwrites it. */
+struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride; };
+
+/* q[m] = silu(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]: w holds the n
+ * rows of gate, padded to 32, then the n rows of up; so does bias (0: none). */
+struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride; };
+
+/* y[m] += x[m] */
+struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; };
+
+/* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
+struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };
+
+/* The ragged descriptor of one step. ids, sequence_of and positions: u32 [tokens]; seqs: struct sequence [sequences];
+ * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. */
+struct step { uint32_t tokens, sequences, logit_count, ids, sequence_of, positions, seqs, logit_rows, ropes[MAX_ROPES]; };
+
+/* What the threads of a pool share; one cache line per word that is written in anger. */
+struct sync {
+    uint32_t command, pad0[15];            /* bumped to start a run; workers sleep on it */
+    uint32_t plan, step, first, last, threads, quit, pad1[10];
+    uint32_t arrived, pad2[15];            /* threads at the barrier */
+    uint32_t generation, pad3[15];         /* bumped by the last to arrive */
+    uint32_t next_tile, pad4[15];          /* next unclaimed tile of the current op */
+    uint32_t poison, pad5[15];             /* non-zero: a thread died; everyone leaves */
+};
+#endif

@@ -1,0 +1,28 @@
+/* kernel.h: what a kernel family gives to the plan walk. In: op records and the step. Out: tile counts and tiles.
+ *
+ * A kernel owns no memory and no threads: tile(op, step, t) computes tile t of tiles(op, step), each tile writes memory
+ * that no other tile of the op writes, and no tile reads what another one of the same op writes. */
+#ifndef HALFBYTE_KERNEL_H
+#define HALFBYTE_KERNEL_H
+#include "abi.h"
+
+struct kernel {
+    uint32_t (*tiles)(const struct op *op, const struct step *step);
+    void (*tile)(const struct op *op, const struct step *step, uint32_t t);
+};
+
+extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, linear_w8a8_g32,
+    linear_w4a8_g32, linear_w4ma8_g32, rope_kv, attention, swiglu, add_rows, linear_swiglu_w8a8_g32, linear_swiglu_w4a8_g32,
+    linear_swiglu_w4ma8_g32;
+
+/* Rows of this step that an op works on. */
+static inline uint32_t row_count(const struct op *op, const struct step *step) {
+    return op->rows == ROWS_LOGITS ? step->logit_count : step->tokens;
+}
+
+/* Columns of one tile of the elementwise ops: whole activation groups. */
+enum { COLUMN_CHUNK = 1024 };
+static inline uint32_t column_chunks(uint32_t n) { return (n + COLUMN_CHUNK - 1) / COLUMN_CHUNK; }
+
+#define AT(type, address) ((type)(uintptr_t)(address))
+#endif

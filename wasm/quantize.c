@@ -1,0 +1,31 @@
+/* quantize: q[m] = the a8 row of x[m]. In: f32 rows. Out: a8 rows; quantize.h has the formula.                          exact
+ *
+ *   tile  one row, up to COLUMN_CHUNK columns */
+#include "kernel.h"
+#include "quantize.h"
+
+void quantize__ref(const struct op_quantize *op, uint32_t m) {
+    const float *x = AT(const float *, op->x + m * op->x_stride);
+    for (uint32_t g = 0; g * GROUP < op->n; g++) {
+        quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, x + g * GROUP);
+    }
+}
+
+static uint32_t tiles(const struct op *o, const struct step *step) {
+    return row_count(o, step) * column_chunks(((const struct op_quantize *)o)->n);
+}
+
+static void tile(const struct op *o, const struct step *step, uint32_t t) {
+    (void)step;
+    const struct op_quantize *op = (const struct op_quantize *)o;
+    const uint32_t chunks = column_chunks(op->n), m = t / chunks, from = t % chunks * COLUMN_CHUNK;
+    const float *x = AT(const float *, op->x + m * op->x_stride);
+    int8_t *q = AT(int8_t *, op->q + m * op->q_stride);
+    for (uint32_t i = from; i < min_u32(from + COLUMN_CHUNK, op->n); i += GROUP) {
+        v128_t v[8];
+        load_group(v, x + i);
+        quantize_into(q, op->n, i / GROUP, v);
+    }
+}
+
+const struct kernel quantize = {tiles, tile};

@@ -1,0 +1,57 @@
+/* rmsnorm: y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps). In: f32 rows. Out: f32 rows and/or a8 rows.                exact
+ *
+ *   x, y    f32 rows; with ROWS_LOGITS x is gathered: row r of the output comes from row logit_rows[r]
+ *   weight  f32 row: lanes past n are zero
+ *   sums    16 partial sums, number i % 16 for input i, i ascending; then ((v0 + v1) + (v2 + v3)) over vectors
+ *           v = [4 partial sums], then sum4 over lanes
+ *   r       1 / sqrt(sum / n + eps);  y = (x * r) * weight
+ *
+ *   tile    one row */
+#include "kernel.h"
+#include "quantize.h"
+
+static const float *input_row(const struct op_rmsnorm *op, const struct step *step, uint32_t m) {
+    const uint32_t row = op->rows == ROWS_LOGITS ? AT(const uint32_t *, step->logit_rows)[m] : m;
+    return AT(const float *, op->x + row * op->x_stride);
+}
+
+void rmsnorm__ref(const struct op_rmsnorm *op, const struct step *step, uint32_t m) {
+    const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
+    const uint32_t n32 = round_up(op->n, GROUP);
+    float part[16] = {0}, lanes[4];
+    for (uint32_t i = 0; i < n32; i++) part[i % 16] += x[i] * x[i];
+    for (int l = 0; l < 4; l++) lanes[l] = (part[l] + part[4 + l]) + (part[8 + l] + part[12 + l]);
+    const float r = 1.0f / __builtin_sqrtf(sum4__ref(lanes) / (float)op->n + op->eps);
+    for (uint32_t g = 0; g < n32 / GROUP; g++) {
+        float v[GROUP];
+        for (int i = 0; i < GROUP; i++) v[i] = (x[g * GROUP + i] * r) * weight[g * GROUP + i];
+        if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + g * GROUP, v, sizeof v);
+        if (op->q) quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, v);
+    }
+}
+
+static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
+
+static void tile(const struct op *o, const struct step *step, uint32_t m) {
+    const struct op_rmsnorm *op = (const struct op_rmsnorm *)o;
+    const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
+    const uint32_t n32 = round_up(op->n, GROUP);
+    v128_t part[4];
+    UNROLLED for (int i = 0; i < 4; i++) part[i] = splat(0);
+    for (uint32_t i = 0; i < n32; i += 16) {
+        UNROLLED for (int j = 0; j < 4; j++) {
+            const v128_t v = load(x + i + 4 * j);
+            part[j] = add(part[j], mul(v, v));
+        }
+    }
+    const float sum = sum4(add(add(part[0], part[1]), add(part[2], part[3])));
+    const v128_t r = splat(1.0f / __builtin_sqrtf(sum / (float)op->n + op->eps));
+    for (uint32_t i = 0; i < n32; i += GROUP) {
+        v128_t v[8];
+        UNROLLED for (int j = 0; j < 8; j++) v[j] = mul(mul(load(x + i + 4 * j), r), load(weight + i + 4 * j));
+        if (op->y) store_group(AT(float *, op->y + m * op->y_stride) + i, v);
+        if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->n, i / GROUP, v);
+    }
+}
+
+const struct kernel rmsnorm = {tiles, tile};

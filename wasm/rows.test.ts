@@ -1,0 +1,245 @@
+// Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and the true values.
+import { describe, expect, test } from 'vitest'
+import { ROWS } from '../src/graph/op-codes.ts'
+import { ENCODING_CODE, type Encoding, matrixBytes, roundUp } from '../src/weights/encoding.ts'
+import { packedMatrix } from '../src/weights/testing/reference.ts'
+import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
+import { fillMatrix } from './test/weights.ts'
+
+const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
+const ENCODINGS = Object.keys(ENCODING_CODE) as Encoding[]
+
+/** Rows with ordinary groups, a group of zeros, one with an outlier and one too small to be scaled. */
+const awkward = (seed: number) => {
+  const random = randomFrom(seed)
+  return (row: number, lane: number) => {
+    const kind = (row + (lane >> 5)) % 4
+    const value = random() * 2 - 1
+    if (kind === 1) return 0
+    if (kind === 2) return lane % 32 === 7 ? -1000 : value
+    return kind === 3 ? value * 2 ** -110 : value
+  }
+}
+
+describe('embed', () => {
+  test.each(ENCODINGS)('reads rows of a %s table and never past its end', (encoding) => {
+    for (const build of BUILDS) {
+      const [vocab, n, scale] = [37, 80, 1.7]
+      const machine = plainMachine(build)
+      const table = machine.matrix(encoding, vocab, n, fillMatrix(encoding, 11))
+      const ids = [0, 36, 8, 13, 37, 4294967295]
+      const y = machine.rows(ids.length, n)
+      machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
+      machine.op('embed', {
+        ...{ table, encoding: ENCODING_CODE[encoding], vocab, n },
+        ...{ y: y.at, y_stride: y.stride, scale },
+      })
+      machine.run()
+      const bytes = machine.u8.slice(table, table + matrixBytes(encoding, vocab, n))
+      const weights = packedMatrix(encoding, bytes, roundUp(vocab, 32), n)
+      for (const [row, id] of ids.entries()) {
+        const from = Math.min(id, vocab - 1) * n
+        const expected = weights.slice(from, from + n).map((weight) => Math.fround(scale) * weight)
+        expect(machine.floats(y, row)).toEqual(expected)
+        expect(machine.floats({ ...y, width: 96 }, row).subarray(80)).toEqual(new Float32Array(16))
+      }
+    }
+  })
+})
+
+function norm(
+  machine: Machine,
+  n: number,
+  m: number,
+  want: 'y' | 'q' | 'both',
+  logitRows?: readonly number[],
+) {
+  const x = machine.rows(m, n, awkward(n + m))
+  const weight = machine.rows(1, n, (_, lane) => 0.5 + (lane % 7) / 4)
+  const y = machine.rows(m, n)
+  const q = machine.a8Rows(m, n)
+  if (logitRows === undefined) tokens(machine, m)
+  else machine.setStep({ sequences: [{ position: 0, rows: m }], logitRows })
+  machine.op('rmsnorm', {
+    ...{ x: x.at, x_stride: x.stride, weight: weight.at, n, eps: 1e-5 },
+    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+    rows: logitRows === undefined ? ROWS.tokens : ROWS.logits,
+  })
+  return { x, y, q }
+}
+
+describe('rmsnorm', () => {
+  test.each([
+    [32, 1, 'both'],
+    [64, 9, 'y'],
+    [172, 3, 'q'],
+    [896, 5, 'both'],
+    [40, 2, 'both'],
+  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+    expect(compare((machine) => norm(machine, n, m, want)).difference).toBeUndefined()
+  })
+
+  test('gathers the rows whose logits are wanted', () => {
+    expect(compare((machine) => norm(machine, 64, 6, 'both', [5, 0, 3])).difference).toBeUndefined()
+    const [all, some] = [plainMachine('relaxed'), plainMachine('relaxed')]
+    const [a, b] = [norm(all, 64, 6, 'y'), norm(some, 64, 6, 'y', [5, 0])]
+    all.run()
+    some.run()
+    expect(some.floats(b.y, 0)).toEqual(all.floats(a.y, 5))
+    expect(some.floats(b.y, 1)).toEqual(all.floats(a.y, 0))
+  })
+
+  test('divides by the root of the mean square', () => {
+    const machine = plainMachine('relaxed')
+    const { x, y } = norm(machine, 172, 3, 'both')
+    machine.run()
+    for (let m = 0; m < 3; m++) {
+      const input = machine.floats(x, m)
+      const mean = input.reduce((sum, value) => sum + value * value, 0) / 172
+      for (const [lane, value] of machine.floats(y, m).entries()) {
+        const expected = (input[lane]! * (0.5 + (lane % 7) / 4)) / Math.sqrt(mean + 1e-5)
+        expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 2e-6)
+      }
+    }
+  })
+})
+
+function quantize(machine: Machine, n: number, m: number, value = awkward(n)): { x: Rows; q: Rows } {
+  const x = machine.rows(m, n, value)
+  const q = machine.a8Rows(m, n)
+  tokens(machine, m)
+  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride })
+  return { x, q }
+}
+
+describe('quantize', () => {
+  test.each([
+    [32, 1],
+    [172, 4],
+    [1056, 3],
+    [4864, 2],
+  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+    expect(compare((machine) => quantize(machine, n, m)).difference).toBeUndefined()
+  })
+
+  test('keeps every value within half a step, zero groups included', () => {
+    const machine = plainMachine('simd128')
+    const { x, q } = quantize(machine, 172, 8)
+    machine.run()
+    for (let m = 0; m < 8; m++) {
+      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      for (let lane = 0; lane < 172; lane++) {
+        const group = input.subarray(lane & ~31, (lane & ~31) + 32)
+        const largest = group.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+        expect(Math.abs(output[lane]! - input[lane]!)).toBeLessThanOrEqual(
+          (largest / 127) * 0.5001 + 2 ** -100,
+        )
+      }
+    }
+  })
+
+  test('rounds halves to even and shows what is not a number', () => {
+    const machine = plainMachine('relaxed')
+    const row = [127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, -127]
+    const { q } = quantize(machine, 64, 1, (_, lane) => (lane === 40 ? Number.NaN : (row[lane] ?? 0)))
+    machine.run()
+    expect([...machine.dequantized(q, 0).subarray(0, 8)]).toEqual(
+      [127, 0, 2, 2, 0, -2, -126, -127].map((v) => v + 0),
+    )
+    expect(machine.dequantized(q, 0).subarray(32).every(Number.isNaN)).toBe(true)
+  })
+})
+
+function glu(machine: Machine, n: number, m: number, want: 'y' | 'q' | 'both') {
+  const random = randomFrom(n)
+  const gate = machine.rows(m, n, (row) => (random() - 0.5) * (row === 0 ? 250 : 20))
+  const up = machine.rows(m, n, () => random() * 2 - 1)
+  const y = machine.rows(m, n)
+  const q = machine.a8Rows(m, n)
+  tokens(machine, m)
+  machine.op('swiglu', {
+    ...{ gate: gate.at, gate_stride: gate.stride, up: up.at, up_stride: up.stride, n },
+    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+  })
+  return { gate, up, y }
+}
+
+describe('swiglu', () => {
+  test.each([
+    [32, 1, 'both'],
+    [172, 3, 'y'],
+    [1056, 2, 'q'],
+    [4864, 1, 'both'],
+  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+    expect(compare((machine) => glu(machine, n, m, want)).difference).toBeUndefined()
+  })
+
+  test('is within 4e-7 of gate * sigmoid(gate) * up', () => {
+    const machine = plainMachine('relaxed')
+    const { gate, up, y } = glu(machine, 1056, 3, 'y')
+    machine.run()
+    for (let m = 0; m < 3; m++) {
+      const [g, u] = [machine.floats(gate, m), machine.floats(up, m)]
+      for (const [lane, value] of machine.floats(y, m).entries()) {
+        const expected = (g[lane]! / (1 + Math.exp(-g[lane]!))) * u[lane]!
+        // Below e^-87 the gate is closed: nothing of it is left in an f32 sum.
+        expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 4e-7 + 1e-35)
+      }
+    }
+  })
+})
+
+describe('add', () => {
+  test.each([
+    [32, 1],
+    [172, 5],
+    [2080, 2],
+  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+    let y: Rows | undefined
+    const { machine, difference } = compare((each) => {
+      const random = randomFrom(n)
+      const x = each.rows(m, n, () => random() - 0.5)
+      y = each.rows(m, n, () => random() * 100)
+      tokens(each, m)
+      each.op('add', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n })
+    })
+    expect(difference).toBeUndefined()
+    expect(machine.floats(y!, m - 1).every((value) => value > -0.5 && value < 100.5)).toBe(true)
+  })
+})
+
+describe('the exponential', () => {
+  const evaluate = (machine: Machine, inputs: Float32Array) => {
+    const [x, y, scalar] = [0, 0, 0].map(() => machine.allocate(inputs.byteLength)) as [
+      number,
+      number,
+      number,
+    ]
+    machine.f32.set(inputs, x / 4)
+    machine.exports.exponential(y, scalar, x, inputs.length)
+    const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)
+    return { vector: read(y), scalar: read(scalar) }
+  }
+
+  test('is within 1.2e-7 of the truth from -87 to 88, the same in both builds and in its scalar form', () => {
+    const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 175)
+    const [relaxed, simd128] = BUILDS.map((build) => evaluate(plainMachine(build), inputs)) as [
+      { vector: Float32Array; scalar: Float32Array },
+      { vector: Float32Array; scalar: Float32Array },
+    ]
+    expect(relaxed.vector).toEqual(simd128.vector)
+    expect(relaxed.vector).toEqual(relaxed.scalar)
+    let worst = 0
+    for (const [i, x] of inputs.entries())
+      worst = Math.max(worst, Math.abs(relaxed.vector[i]! / Math.exp(x) - 1))
+    expect(worst).toBeLessThan(1.2e-7)
+  })
+
+  test('clamps what f32 cannot hold and keeps NaN', () => {
+    const { vector } = evaluate(plainMachine('relaxed'), Float32Array.of(-1000, 1000, -Infinity, Number.NaN))
+    expect(vector[0]! / Math.exp(-87)).toBeCloseTo(1, 5)
+    expect(vector[1]! / Math.exp(88)).toBeCloseTo(1, 5)
+    expect(vector[2]).toBe(vector[0])
+    expect(vector[3]).toBeNaN()
+  })
+})

@@ -1,0 +1,66 @@
+/* run.c: walks the plan. In: a sync block, op records, a step. Out: the step computed, by one thread or by all.
+ *
+ *   thread 0 (TypeScript): writes plan, step, first, last, threads to the sync block, bumps and notifies `command`,
+ *                          calls run(..., 0, threads)
+ *   threads 1..            sit in serve() and call run() with the same fields
+ *   every op               tiles are claimed one by one from next_tile; then a barrier, also after the last op, so
+ *                          that results are complete when run() returns and the sync block is as it was
+ *
+ * Every worker in serve() takes part in every run: `threads` is their number plus one. A sync block starts as zeros. */
+#include "kernel.h"
+#include "sync.h"
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+/* By enum op_code. */
+static const struct kernel *const kernels[OP_COUNT] = {
+    &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &linear_w8a8_g32,
+    &linear_w4a8_g32, &linear_w4ma8_g32, &rope_kv, &attention, &swiglu, &add_rows,
+    &linear_swiglu_w8a8_g32, &linear_swiglu_w4a8_g32, &linear_swiglu_w4ma8_g32,
+};
+
+/* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */
+EXPORT("run")
+uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
+             uint32_t thread, uint32_t threads) {
+    (void)thread;
+    for (uint32_t i = first; i < last; i++) {
+        const struct op *op = (const struct op *)(plan + i * OP_BYTES);
+        if (op->code >= OP_COUNT) {
+            poison_all(sync);
+            return 1;
+        }
+        const struct kernel *kernel = kernels[op->code];
+        const uint32_t count = kernel->tiles(op, step);
+        if (threads == 1) {
+            for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);
+            continue;
+        }
+        for (uint32_t t; (t = atomic_increment(&sync->next_tile)) < count;) {
+            if (atomic_read(&sync->poison)) return 1;
+            kernel->tile(op, step, t);
+        }
+        if (barrier(sync, threads)) return 1;
+    }
+    return 0;
+}
+
+/* A compute worker's life: returns when the pool quits or is poisoned. */
+EXPORT("serve")
+void serve(struct sync *sync, uint32_t thread) {
+    for (uint32_t seen = 0;;) {
+        seen = next_command(sync, seen);
+        if (atomic_read(&sync->quit) || atomic_read(&sync->poison)) return;
+        if (run(sync, AT(const uint8_t *, sync->plan), AT(const struct step *, sync->step), sync->first, sync->last,
+                thread, sync->threads)) {
+            return;
+        }
+    }
+}
+
+/* Called for a thread that died: everyone else leaves run() with 1. */
+EXPORT("poison")
+void poison(struct sync *sync) { poison_all(sync); }
+
+EXPORT("abi_version")
+uint32_t abi_version(void) { return ABI_VERSION; }

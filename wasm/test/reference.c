@@ -1,0 +1,68 @@
+/* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: what run() must compute, bit by bit.
+ * embed is its own definition and is checked against the test's packer. */
+#include "kernel.h"
+#include "simd.h"
+
+void rmsnorm__ref(const struct op_rmsnorm *, const struct step *, uint32_t);
+void quantize__ref(const struct op_quantize *, uint32_t);
+void linear_f32__ref(const struct op_linear *, uint32_t);
+void linear_f16__ref(const struct op_linear *, uint32_t);
+void linear_bf16__ref(const struct op_linear *, uint32_t);
+void linear_w8a8__ref(const struct op_linear *, uint32_t);
+void linear_w4a8__ref(const struct op_linear *, uint32_t);
+void linear_w4ma8__ref(const struct op_linear *, uint32_t);
+void rope_kv__ref(const struct op_rope_kv *, const struct step *, uint32_t);
+void attention__ref(const struct op_attention *, const struct step *, uint32_t);
+void swiglu__ref(const struct op_swiglu *, uint32_t);
+void add__ref(const struct op_add *, uint32_t);
+
+/* The definition of linear_swiglu: a linear into rows that nobody else sees, then a swiglu of them. */
+static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
+    static float made[16384];
+    const uint32_t wide = round_up(op->n, GROUP), y = (uint32_t)(uintptr_t)made;
+    if (2 * wide > sizeof made / sizeof made[0]) __builtin_trap();
+    const struct op_linear linear = {.w = op->w, .bias = op->bias, .n = 2 * wide, .k = op->k, .x = op->x,
+                                     .x_stride = op->x_stride, .y = y};
+    const struct op_swiglu swiglu = {.gate = y, .up = y + 4 * wide, .n = op->n, .q = op->q, .q_stride = op->q_stride};
+    switch (op->code) {
+    case OP_LINEAR_SWIGLU_W8A8_G32: linear_w8a8__ref(&linear, m); break;
+    case OP_LINEAR_SWIGLU_W4A8_G32: linear_w4a8__ref(&linear, m); break;
+    default: linear_w4ma8__ref(&linear, m); break;
+    }
+    swiglu__ref(&swiglu, m);
+}
+
+__attribute__((export_name("reference")))
+void reference(const void *op, const struct step *step) {
+    const struct op *o = op;
+    for (uint32_t m = 0; m < row_count(o, step); m++) {
+        switch (o->code) {
+        case OP_RMSNORM: rmsnorm__ref(op, step, m); break;
+        case OP_QUANTIZE: quantize__ref(op, m); break;
+        case OP_LINEAR_F32: linear_f32__ref(op, m); break;
+        case OP_LINEAR_F16: linear_f16__ref(op, m); break;
+        case OP_LINEAR_BF16: linear_bf16__ref(op, m); break;
+        case OP_LINEAR_W8A8_G32: linear_w8a8__ref(op, m); break;
+        case OP_LINEAR_W4A8_G32: linear_w4a8__ref(op, m); break;
+        case OP_LINEAR_W4MA8_G32: linear_w4ma8__ref(op, m); break;
+        case OP_ROPE_KV: rope_kv__ref(op, step, m); break;
+        case OP_ATTENTION: attention__ref(op, step, m); break;
+        case OP_SWIGLU: swiglu__ref(op, m); break;
+        case OP_ADD: add__ref(op, m); break;
+        case OP_LINEAR_SWIGLU_W8A8_G32:
+        case OP_LINEAR_SWIGLU_W4A8_G32:
+        case OP_LINEAR_SWIGLU_W4MA8_G32: linear_swiglu__ref(op, m); break;
+        default: __builtin_trap();
+        }
+    }
+}
+
+/* y[i] = e^x[i], by vectors and by scalars: n is a multiple of 4. */
+__attribute__((export_name("exponential")))
+void exponential(float *y, float *scalar, const float *x, uint32_t n) {
+    const struct exp_constants c = exp_constants();
+    for (uint32_t i = 0; i < n; i += 4) {
+        store(y + i, exp4(load(x + i), &c));
+        for (uint32_t j = i; j < i + 4; j++) scalar[j] = exp__ref(x[j]);
+    }
+}

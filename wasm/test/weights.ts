@@ -1,0 +1,49 @@
+// Weights for the kernel tests. In: an encoding and a seed. Out: bytes of a matrix: extreme codes, zero, negative and tiny scales.
+import { floatToHalf } from '../../src/base/half.ts'
+import type { Encoding } from '../../src/weights/encoding.ts'
+import { randomFrom } from './machine.ts'
+
+const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const
+
+/** Scales as they are stored: ordinary, zero, negative, and an f16 subnormal. */
+function storedScale(random: () => number): number {
+  const kind = Math.floor(random() * 8)
+  if (kind === 0) return 0
+  if (kind === 1) return floatToHalf(-random())
+  if (kind === 2) return Math.floor(random() * 1024)
+  return floatToHalf(random() + 0.25)
+}
+
+export function fillMatrix(encoding: Encoding, seed: number, extreme = false): (bytes: Uint8Array) => void {
+  return (bytes) => {
+    const random = randomFrom(seed)
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (encoding === 'f32') {
+      for (let at = 0; at < bytes.length; at += 4) view.setFloat32(at, random() * 2 - 1, true)
+      return
+    }
+    if (encoding === 'f16' || encoding === 'bf16') {
+      // Every tenth weight is an f16 subnormal, zeros of both signs included.
+      for (let at = 0; at < bytes.length; at += 2) {
+        const tiny = random() < 0.1
+        if (encoding === 'f16') view.setUint16(at, floatToHalf((random() * 2 - 1) * (tiny ? 6e-5 : 1)), true)
+        else
+          view.setUint16(
+            at,
+            ((random() < 0.5 ? 0 : 0x8000) + 0x3800 + Math.floor(random() * 0x180)) & 0xffff,
+            true,
+          )
+      }
+      return
+    }
+    const size = BLOCK_BYTES[encoding]
+    const scales = encoding === 'w4m_g32' ? 16 : 8
+    for (let block = 0; block < bytes.length; block += size) {
+      for (let i = 0; i < scales; i++) view.setUint16(block + 2 * i, storedScale(random), true)
+      for (let i = 2 * scales; i < size; i++) {
+        const code = extreme ? 255 : Math.floor(random() * 256)
+        bytes[block + i] = encoding === 'w8_g32' ? Math.max(code, 1) : code
+      }
+    }
+  }
+}

@@ -1,0 +1,13 @@
+// In: a shared test module, its memory, a stack and a sync block. Out: a compute thread, as workers/ starts one.
+import { parentPort, workerData } from 'node:worker_threads'
+
+const { module, memory, stackTop, sync, thread, task } = workerData
+const { exports } = new WebAssembly.Instance(module, { env: { memory } })
+exports.__stack_pointer.value = stackTop
+parentPort.postMessage('ready')
+if (task === 'serve') exports.serve(sync, thread)
+else {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  exports.poison(sync)
+}
+parentPort.postMessage('done')

@@ -1,0 +1,7 @@
+// Engine worker. In: calls and ports from the page. Out: the engine service, with this worker as its host.
+import { serveConnection } from '../src/engine/connection.ts'
+import { browserHost } from '../src/engine/host.ts'
+import { loadModel } from '../src/engine/model.ts'
+import { createService } from '../src/engine/service.ts'
+
+serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
