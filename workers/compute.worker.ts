@@ -1,5 +1,8 @@
-// Compute worker. In: a module, a shared memory and a thread number, by message. Out: kernels run until the pool ends.
+// Compute worker. In: a port to an engine worker, from the page. Out: kernels run for what comes through it, until the pool ends.
+import type { ComputeStart } from '../src/engine/compute-link.ts'
 import { type ComputeRequest, computeThread } from '../src/runtime/compute-thread.ts'
 
-const handle = computeThread((reply) => self.postMessage(reply))
-self.addEventListener('message', (event: MessageEvent<ComputeRequest>) => handle(event.data))
+self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
+  const handle = computeThread((reply) => port.postMessage(reply))
+  port.onmessage = ({ data }: MessageEvent<ComputeRequest>) => handle(data)
+})

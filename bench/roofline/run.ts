@@ -1,4 +1,5 @@
 // Running. In: a model's address, how much to measure, a signal. Out: everything measured, one job after the other.
+import { attendComputeWorkers } from '../../src/engine/compute-link.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'
 import type { Effort, Job, Report } from './jobs.ts'
@@ -64,6 +65,7 @@ function runJob(
 ): Promise<Result> {
   signal?.throwIfAborted()
   const worker = new Worker(new URL('./roofline.worker.ts', import.meta.url), { type: 'module' })
+  const endComputeWorkers = attendComputeWorkers(worker)
   const settled = new AbortController()
   return new Promise<Result>((resolve, reject) => {
     signal?.addEventListener('abort', () => reject(signal.reason), { signal: settled.signal })
@@ -73,11 +75,12 @@ function runJob(
     worker.addEventListener('message', ({ data }: MessageEvent<Report>) => {
       if (data.type === 'progress') onProgress(data.done)
       else if (data.type === 'failed') reject(new Error(data.message))
-      else resolve(data)
+      else if (data.type === 'limits' || data.type === 'steps') resolve(data)
     })
     worker.postMessage(job)
   }).finally(() => {
     settled.abort()
     worker.terminate()
+    endComputeWorkers()
   })
 }

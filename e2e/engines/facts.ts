@@ -7,8 +7,6 @@ export interface Facts {
   readonly isolated: boolean
   /** A shared WebAssembly memory can be made and posted to a worker. */
   readonly sharedMemory: boolean
-  /** A module worker can start another one and hear from it. */
-  readonly nestedModuleWorkers: boolean
   /** A file was written to the origin's private file system, listed and read back. */
   readonly opfs: boolean
   readonly locks: boolean
@@ -29,20 +27,6 @@ export async function collectFacts(): Promise<Facts> {
       setTimeout(() => resolve(otherwise), ms)
       run(resolve)
     })
-
-  const nestedModuleWorkers = await within<boolean>(
-    10_000,
-    (resolve) => {
-      const inner = script('const here = await Promise.resolve(1); postMessage(here); export {}')
-      const outer = `const inner = new Worker(${JSON.stringify(inner)}, { type: 'module' })
-        inner.onmessage = ({ data }) => postMessage(data === 1)
-        inner.onerror = () => postMessage(false)`
-      const worker = new Worker(script(outer), { type: 'module' })
-      worker.onmessage = ({ data }) => resolve(data)
-      worker.onerror = () => resolve(false)
-    },
-    false,
-  )
 
   const sharedMemory = await within<boolean>(
     10_000,
@@ -100,7 +84,6 @@ export async function collectFacts(): Promise<Facts> {
     relaxedSimd: WebAssembly.validate(returnsV128(...splat, ...splat, ...splat, 0xfd, 0x93, 0x02)),
     isolated: globalThis.crossOriginIsolated,
     sharedMemory,
-    nestedModuleWorkers,
     opfs: await writesOpfs().catch(() => false),
     locks: 'locks' in navigator,
     missing: Object.keys(offered).filter((name) => !offered[name]),

@@ -65,9 +65,11 @@ export class EngineClient {
         reject(signal?.reason)
       }
       signal?.addEventListener('abort', abort)
+      const unwatch = this.#connection.watch()
       this.call((service) => service.load(request, transfer(port2, [port2])))
         .then(resolve, reject)
         .finally(() => {
+          unwatch()
           signal?.removeEventListener('abort', abort)
           port1.close()
         })

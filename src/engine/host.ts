@@ -1,8 +1,8 @@
 // Browser host. In: where the engine's files lie. Out: workers, clock and compiled modules for the core.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
-import type { ComputePort, Host } from '../runtime/host.ts'
-import { sameOriginScript } from './script.ts'
+import type { Host } from '../runtime/host.ts'
+import { startComputeWorker } from './compute-link.ts'
 
 /** Files to take from elsewhere, for a strict content policy or a CDN. */
 export interface HostAssets {
@@ -20,17 +20,16 @@ const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'simd128-plain': () => new URL('../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url),
 }
 
-/** For a page or a dedicated worker of one. */
+/** For a worker whose page attends to it (`attendComputeWorkers`). */
 export function browserHost(assets: HostAssets = {}): Host {
-  const host: Host = {
+  return {
     globals: globalThis,
     cores: Math.max(1, navigator.hardwareConcurrency ?? 1),
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
+    startWorker: () => startComputeWorker(assets.compute && new URL(assets.compute, import.meta.url)),
   }
-  if (typeof Worker === 'undefined') return host
-  return { ...host, startWorker: () => startComputeWorker(assets) }
 }
 
 function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): URL {
@@ -54,24 +53,6 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
       { address: address.href },
       { cause },
     )
-  }
-}
-
-function startComputeWorker({ compute }: HostAssets): ComputePort {
-  const worker =
-    compute === undefined
-      ? new Worker(new URL('../../workers/compute.worker.ts', import.meta.url), { type: 'module' })
-      : new Worker(sameOriginScript(new URL(compute, import.meta.url)), { type: 'module' })
-  return {
-    postMessage: (message) => worker.postMessage(message),
-    onMessage: (listener) => worker.addEventListener('message', ({ data }) => listener(data)),
-    onError: (listener) => {
-      worker.addEventListener('error', (event) =>
-        listener(new Error(event.message || 'its script could not be loaded')),
-      )
-      worker.addEventListener('messageerror', () => listener(new Error('a message to it could not be read')))
-    },
-    terminate: () => worker.terminate(),
   }
 }
 

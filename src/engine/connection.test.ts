@@ -1,0 +1,66 @@
+// Connections. In: a worker's messages, and a clock. Out: silence is noticed, answers are, and a watch that ended is quiet.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { workerConnection } from './connection.ts'
+
+/** What a page sees of a worker; it answers pings while `answers` is true. */
+class RemoteWorker extends EventTarget {
+  answers = true
+  pings = 0
+  postMessage({ type }: { type: string }): void {
+    if (type !== 'ping') return
+    this.pings++
+    if (this.answers) this.dispatchEvent(new MessageEvent('message', { data: { type: 'pong' } }))
+  }
+  terminate(): void {}
+}
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function watched(): { worker: RemoteWorker; deaths: string[]; unwatch: () => void } {
+  const worker = new RemoteWorker()
+  const deaths: string[] = []
+  const connection = workerConnection(worker as unknown as Worker)
+  connection.onDeath((why) => deaths.push(why))
+  return { worker, deaths, unwatch: connection.watch() }
+}
+
+test('a worker that answers may take for ever', () => {
+  const { worker, deaths } = watched()
+  vi.advanceTimersByTime(3_600_000)
+  expect(worker.pings).toBeGreaterThan(100)
+  expect(deaths).toEqual([])
+})
+
+test('a worker that says nothing for a minute is dead, also one that never started', () => {
+  const { worker, deaths } = watched()
+  worker.answers = false
+  vi.advanceTimersByTime(60_000)
+  expect(deaths).toEqual([])
+  vi.advanceTimersByTime(5_000)
+  expect(deaths).toEqual(['it has said nothing for 60 s'])
+})
+
+test('an answer after a long step starts the minute anew', () => {
+  const { worker, deaths } = watched()
+  worker.answers = false
+  vi.advanceTimersByTime(50_000)
+  worker.answers = true
+  vi.advanceTimersByTime(5_000)
+  worker.answers = false
+  vi.advanceTimersByTime(60_000)
+  expect(deaths).toEqual([])
+})
+
+test('nothing is asked and nothing noticed once the watch is over', () => {
+  const { worker, deaths, unwatch } = watched()
+  unwatch()
+  worker.answers = false
+  vi.advanceTimersByTime(600_000)
+  expect(worker.pings).toBe(0)
+  expect(deaths).toEqual([])
+})
