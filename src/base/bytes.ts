@@ -39,7 +39,7 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   }
 }
 
-/** A Blob or File; only the ranges asked for are read into memory. */
+/** A Blob or File; only the ranges asked for are read into memory. Reading throws `integrity` when the file is another by now. */
 export function blobSource(name: string, blob: Blob): ByteSource {
   return {
     name,
@@ -47,9 +47,23 @@ export function blobSource(name: string, blob: Blob): ByteSource {
     async read(offset, length, signal) {
       signal?.throwIfAborted()
       checkRange({ name, size: blob.size }, offset, length)
-      const bytes = new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer())
+      const part = await blob
+        .slice(offset, offset + length)
+        .arrayBuffer()
+        .catch((cause) => {
+          throw unreadable(name, cause)
+        })
       signal?.throwIfAborted()
-      return bytes
+      return new Uint8Array(part)
     },
   }
 }
+
+/** A File is a promise of what lay on the disk when it was opened; browsers refuse to read what lies there since. */
+const unreadable = (name: string, cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'integrity',
+    `${name} was changed or removed while it was read (${cause instanceof Error ? cause.name : cause}); open it again`,
+    {},
+    { cause },
+  )

@@ -75,26 +75,28 @@ export class Opfs {
         })
         written += bytes.byteLength
       },
-      close: async () => {
-        // Another tab was faster, and may be reading from its file.
-        const twin = await this.find(url)
-        if (twin?.size === written) {
-          await stream.abort()
-          return twin
-        }
-        try {
-          await stream.close()
-          const file = await handle.getFile()
-          await this.#writeManifest(`${name}.json`, { url, size: file.size, etag })
-          return file
-        } catch (cause) {
-          throw writeError(size, cause)
-        }
-      },
-      abort: async () => {
-        await stream.abort().catch(() => undefined)
-        if ((await this.find(url)) === undefined) await this.remove(url)
-      },
+      close: () =>
+        alone(name, async () => {
+          // Another tab was faster, and may be reading from its file.
+          const twin = await this.find(url)
+          if (twin?.size === written) {
+            await stream.abort()
+            return twin
+          }
+          try {
+            await stream.close()
+            const file = await handle.getFile()
+            await this.#writeManifest(`${name}.json`, { url, size: file.size, etag })
+            return file
+          } catch (cause) {
+            throw writeError(size, cause)
+          }
+        }),
+      abort: () =>
+        alone(name, async () => {
+          await stream.abort().catch(() => undefined)
+          if ((await this.find(url)) === undefined) await this.#removeBoth(name)
+        }),
     }
   }
 
@@ -110,6 +112,10 @@ export class Opfs {
 
   async remove(url: string): Promise<void> {
     const name = await key(url)
+    await alone(name, () => this.#removeBoth(name))
+  }
+
+  async #removeBoth(name: string): Promise<void> {
     await this.#remove(`${name}.json`)
     await this.#remove(`${name}.bin`)
   }
@@ -136,6 +142,16 @@ export class Opfs {
   async #remove(name: string): Promise<void> {
     await this.#folder.removeEntry(name).catch(() => undefined)
   }
+}
+
+/**
+ * Runs `work` while no other tab works on the same name: between a file's last byte and its manifest, another would take
+ * it for unfinished and replace it under its reader.
+ */
+async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const { locks } = navigator
+  if (locks === undefined) return work()
+  return await locks.request(`halfbyte-store-${name}`, work)
 }
 
 async function checkQuota(size: number): Promise<void> {
