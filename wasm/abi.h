@@ -21,15 +21,22 @@
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
  *
- * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address:
- *   K  f32 [kv_head][64/4][head_dim][4]      V  f32 [kv_head][head_dim/4][64][4]
+ * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address; per kv head, one after the
+ * other, in the layer's kv_format:
+ *   K f32    f32 [64/4][head_dim][4]
+ *   K int8   i8 [64/4][head_dim/4][4 positions][4 dims] | f32 [64] scales | f32 [64] offsets | i32 [64] sums of codes * -64
+ *   V f32    f32 [head_dim/4][64][4]
+ *   V int8   i8 [head_dim/4][64/4][4 dims][4 positions] | f32 [64] scales | f32 [64] offsets
+ *   V fp8    e4m3 [head_dim/4][64][4] | f32 [64] scales
+ *   value = scale * code + offset     int8, codes -128..127
+ *   value = scale * code              fp8, normal codes and zero only: 2^-6 and more, or nothing
  */
 #ifndef HALFBYTE_ABI_H
 #define HALFBYTE_ABI_H
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 2, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 3, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4
 };
 
@@ -53,10 +60,14 @@ enum op_code {
     OP_LINEAR_SWIGLU_W8A8_G32 = 13,
     OP_LINEAR_SWIGLU_W4A8_G32 = 14,
     OP_LINEAR_SWIGLU_W4MA8_G32 = 15,
-    OP_COUNT = 16
+    OP_SHIFT_KV = 16,
+    OP_COUNT = 17
 };
 
 enum encoding { ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5 };
+
+/* How keys or values are stored; fp8 is for values only. */
+enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
@@ -80,14 +91,14 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
  * rope_dims of head_dim are rotated, by pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
-    uint32_t rope, rope_dims, pairing, group, k_offset, v_offset;
+    uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
 };
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
-    uint32_t group, k_offset, v_offset, window;
+    uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale;
 };
 
@@ -97,6 +108,14 @@ struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, 
 /* q[m] = silu(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]: w holds the n
  * rows of gate, padded to 32, then the n rows of up; so does bias (0: none). */
 struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride; };
+
+/* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer: K is
+ * rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine], V is copied. Positions are moved in ascending
+ * order, so that a place may be read before it is overwritten. Needs no step. rows: ROWS_TOKENS. */
+struct op_shift_kv {
+    uint32_t code, rows, from_blocks, from, to_blocks, to, count, angles, kv_heads, head_dim;
+    uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format;
+};
 
 /* y[m] += x[m] */
 struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; };

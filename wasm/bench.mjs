@@ -118,8 +118,8 @@ const attention = (build, { heads, kvHeads, dim, context, m }) => {
       u32.set([0, m, context - m, table, 0, 0, 0], seq / 4)
       u32.set([m, 1, 0, 0, 0, 0, seq, 0], step / 4)
       const stride = heads * dim * 4
-      u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, blockBytes / 2, 0], op / 4)
-      f32[op / 4 + 15] = dim ** -0.5
+      u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, blockBytes / 2, 0, 0, 0], op / 4)
+      f32[op / 4 + 17] = dim ** -0.5
     },
     work: () => run(0, op, step, 0, 1, 0, 1),
   }

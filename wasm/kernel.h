@@ -13,7 +13,7 @@ struct kernel {
 
 extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, linear_w8a8_g32,
     linear_w4a8_g32, linear_w4ma8_g32, rope_kv, attention, swiglu, add_rows, linear_swiglu_w8a8_g32, linear_swiglu_w4a8_g32,
-    linear_swiglu_w4ma8_g32;
+    linear_swiglu_w4ma8_g32, shift_kv;
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {

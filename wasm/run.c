@@ -17,6 +17,7 @@ static const struct kernel *const kernels[OP_COUNT] = {
     &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &linear_w8a8_g32,
     &linear_w4a8_g32, &linear_w4ma8_g32, &rope_kv, &attention, &swiglu, &add_rows,
     &linear_swiglu_w8a8_g32, &linear_swiglu_w4a8_g32, &linear_swiglu_w4ma8_g32,
+    &shift_kv,
 };
 
 /* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */

@@ -1,5 +1,14 @@
 // Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it grew.
-import type { AttentionShape, Graph, Node, RopeUse, StateGroup, Value, WeightRef } from './ir.ts'
+import {
+  type AttentionShape,
+  EXACT_KV,
+  type Graph,
+  type Node,
+  type RopeUse,
+  type StateGroup,
+  type Value,
+  type WeightRef,
+} from './ir.ts'
 import { inferShape, type NodeSpec } from './shapes.ts'
 
 /** A matrix of [n, k] parts stacked along n. */
@@ -78,7 +87,7 @@ function stateGroups(nodes: readonly Node[]): StateGroup[] {
     if (node.op !== 'ropeKv') continue
     const { layer, kvHeads, headDim, window } = node.attention
     const key = `${kvHeads} ${headDim} ${window}`
-    const group = groups.get(key) ?? { kvHeads, headDim, window, layers: [] }
+    const group = groups.get(key) ?? { kvHeads, headDim, window, format: EXACT_KV, layers: [] }
     group.layers.push(layer)
     groups.set(key, group)
   }

@@ -1,6 +1,6 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
 import { fuseGates } from './gate.ts'
-import type { Graph } from './ir.ts'
+import type { Graph, KvFormat } from './ir.ts'
 import { lower } from './lower.ts'
 import { type Capacity, planMemory } from './memory.ts'
 import type { Plan } from './plan.ts'
@@ -12,6 +12,8 @@ import { type EncodingOf, splitMixed } from './split.ts'
 export interface CompileOptions extends Capacity {
   /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */
   readonly encodingOf: EncodingOf
+  /** How keys and values are stored; default: f32, exactly. */
+  readonly kvCache?: KvFormat | undefined
 }
 
 /** The graph after its passes, as it is lowered. */
@@ -28,6 +30,11 @@ export function optimize(graph: Graph, encodingOf: EncodingOf): Graph {
 /** Throws `internal` for an inconsistent graph and for what no kernel can do, `architecture` for too many kinds of state. */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf } = options
-  const optimized = optimize(graph, encodingOf)
+  const optimized = storeStateAs(optimize(graph, encodingOf), options.kvCache)
   return lower(optimized, planMemory(optimized, options), encodingOf, options)
+}
+
+function storeStateAs(graph: Graph, format: KvFormat | undefined): Graph {
+  if (format === undefined) return graph
+  return { ...graph, stateGroups: graph.stateGroups.map((group) => ({ ...group, format })) }
 }

@@ -181,6 +181,9 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
       ops: 4 * width * sum,
     }
   },
+  shift_kv() {
+    return { activationBytes: 0, ops: 0 }
+  },
   swiglu(read) {
     const n = read.number('n')
     const inputs = read.floats('gate', n) + read.floats('up', n)

@@ -28,12 +28,20 @@ export interface WeightPart {
   readonly n: number
 }
 
+/** How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head; `fp8`: e4m3 with a scale. */
+export interface KvFormat {
+  readonly k: 'f32' | 'int8'
+  readonly v: 'f32' | 'int8' | 'fp8'
+}
+export const EXACT_KV: KvFormat = Object.freeze({ k: 'f32', v: 'f32' })
+
 /** Layers whose state has one shape and one window share a block table. */
 export interface StateGroup {
   readonly kvHeads: number
   readonly headDim: number
   /** Positions attended to; 0: all. */
   readonly window: number
+  readonly format: KvFormat
   /** Layers in this group, in block order. */
   readonly layers: readonly number[]
 }

@@ -5,7 +5,7 @@ import type { Encoding } from '../weights/encoding.ts'
 import { slotBytes } from '../weights/stream.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { compile } from './compile.ts'
-import type { Graph } from './ir.ts'
+import { EXACT_KV, type Graph } from './ir.ts'
 import { OP_CODE, type OpName } from './op-codes.ts'
 import type { Plan } from './plan.ts'
 import { planTotals, printPlan } from './print.ts'
@@ -145,13 +145,29 @@ describe('lower', () => {
 })
 
 describe('state layout', () => {
-  const group = { kvHeads: 2, headDim: 8, window: 0, layers: [1, 4] }
+  const group = { kvHeads: 2, headDim: 8, window: 0, format: EXACT_KV, layers: [1, 4] }
 
   test('has keys and values of every layer one after the other', () => {
     expect(BLOCK_POSITIONS).toBe(ABI.BLOCK_POSITIONS)
     expect(blockBytes(group)).toBe(2 * 2 * 2 * 8 * 64 * 4)
     expect(layerOffsets(group, 4)).toEqual({ k: 2 * 4096, v: 3 * 4096 })
     expect(() => layerOffsets(group, 2)).toThrow(/layer 2 is not in/)
+  })
+
+  test('has the words of each position behind the codes of int8 and fp8', () => {
+    const int8 = { ...group, format: { k: 'int8', v: 'int8' } } as const
+    expect(layerOffsets(int8, 1)).toEqual({ k: 0, v: 2 * 64 * (8 + 12) })
+    expect(blockBytes(int8)).toBe(2 * 2 * 64 * (8 + 12 + 8 + 8))
+    expect(blockBytes({ ...group, format: { k: 'f32', v: 'fp8' } })).toBe(2 * 2 * 64 * (32 + 8 + 4))
+  })
+
+  test('is that of the format the plan is compiled for', () => {
+    const kvCache = { k: 'int8', v: 'fp8' } as const
+    const plan = compile(model(), { encodingOf: () => 'f32', tokens: 16, logitRows: 2, kvCache })
+    const [first, second] = plan.ops.filter(({ name }) => name === 'attention')
+    expect(first?.fields).toMatchObject({ k_format: 1, v_format: 2, k_offset: 0, v_offset: 64 * 44 })
+    expect(second?.fields).toMatchObject({ k_offset: 64 * (44 + 36) })
+    expect(planTotals(plan).blockBytes).toEqual([2 * 64 * (44 + 36)])
   })
 })
 
@@ -174,7 +190,7 @@ describe('printPlan', () => {
 
 weights         22 656 B in 7 slots
 arena peak      13 568 B for 16 tokens, 2 rows of logits
-state group 0   16 384 B per 64 positions: layers 1, KV heads 1, head dim 32, all positions
+state group 0   16 384 B per 64 positions: layers 1, KV heads 1, head dim 32, K f32, V f32, all positions
 decode reads    23 204 B of weights, 16 384 B of state per 64 positions
 `,
     )

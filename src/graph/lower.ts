@@ -4,7 +4,7 @@ import { ENCODING_CODE, type Encoding, matrixBytes, ROW_PADDING, roundUp } from 
 import type { AttentionShape, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
 import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
 import { inputsOf } from './nodes.ts'
-import { OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
+import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
 import type { Plan, PlanOp, PlanPointer, WeightSlot } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'
@@ -82,7 +82,8 @@ export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, 
     const group = graph.stateGroups[index]
     if (group === undefined) throw new HalfbyteError('internal', `layer ${attention.layer} has no state`)
     const { k, v } = layerOffsets(group, attention.layer)
-    return { group: index, k_offset: k, v_offset: v }
+    const formats = { k_format: KV_FORMAT[group.format.k], v_format: KV_FORMAT[group.format.v] }
+    return { group: index, k_offset: k, v_offset: v, ...formats }
   }
   function record(node: Exclude<Node, NodeOf<'slice' | 'takeRows'>>): [OpName, Fields] {
     switch (node.op) {

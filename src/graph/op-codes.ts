@@ -18,6 +18,7 @@ export const OP_CODE = {
   linear_swiglu_w8a8_g32: 13,
   linear_swiglu_w4a8_g32: 14,
   linear_swiglu_w4ma8_g32: 15,
+  shift_kv: 16,
 } as const
 
 export type OpName = keyof typeof OP_CODE
@@ -27,3 +28,6 @@ export const ROWS = { tokens: 0, logits: 1 } as const
 
 /** How the two numbers of a rotated pair lie in a head. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const
+
+/** How keys and values are stored: `enum kv_format` of wasm/abi.h. */
+export const KV_FORMAT = { f32: 0, int8: 1, fp8: 2 } as const

@@ -52,6 +52,7 @@ const READS: Readonly<Record<OpName, readonly string[]>> = forOps({
   attention: ['q'],
   swiglu: ['gate', 'up'],
   add: ['x', 'y'],
+  shift_kv: [],
 })
 const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   embed: ['y'],
@@ -63,6 +64,7 @@ const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   attention: ['y', 'a8'],
   swiglu: ['y', 'q'],
   add: ['y'],
+  shift_kv: [],
 })
 
 function forOps(byName: Readonly<Record<string, readonly string[]>>): Record<OpName, readonly string[]> {
@@ -101,9 +103,9 @@ function encodingOf(plan: Plan, op: PlanOp): string {
 function totalLines(plan: Plan): string[] {
   const totals = planTotals(plan)
   const state = plan.stateGroups.map(
-    ({ layers, kvHeads, headDim, window }, index) =>
+    ({ layers, kvHeads, headDim, window, format }, index) =>
       `state group ${index}   ${bytesText(totals.blockBytes[index] ?? 0)} per ${BLOCK_POSITIONS} positions: ` +
-      `layers ${layers.length}, KV heads ${kvHeads}, head dim ${headDim}, ${window === 0 ? 'all positions' : `window ${window}`}`,
+      `layers ${layers.length}, KV heads ${kvHeads}, head dim ${headDim}, K ${format.k}, V ${format.v}, ${window === 0 ? 'all positions' : `window ${window}`}`,
   )
   const perBlock = totals.blockBytes.reduce((sum, bytes) => sum + bytes, 0)
   return [

@@ -5,12 +5,19 @@ import type { StateGroup } from './ir.ts'
 /** Positions of a block; BLOCK_POSITIONS of wasm/abi.h. */
 export const BLOCK_POSITIONS = 64
 
-/** K or V of one layer in one block: f32 [kvHead][64][headDim], in the orders of wasm/abi.h. */
-const halfBytes = ({ kvHeads, headDim }: StateGroup): number => kvHeads * headDim * BLOCK_POSITIONS * 4
+/** Bytes per position behind the codes of one KV head: f32 scales, offsets, i32 sums. */
+const WORDS = { k: { f32: 0, int8: 12 }, v: { f32: 0, int8: 8, fp8: 4 } } as const
+const CODE_BYTES = { f32: 4, int8: 1, fp8: 1 } as const
+
+/** K of one layer in one block: codes of [kvHead][64][headDim] and their words, in the orders of wasm/abi.h. */
+const keyBytes = ({ kvHeads, headDim, format: { k } }: StateGroup): number =>
+  kvHeads * BLOCK_POSITIONS * (headDim * CODE_BYTES[k] + WORDS.k[k])
+const valueBytes = ({ kvHeads, headDim, format: { v } }: StateGroup): number =>
+  kvHeads * BLOCK_POSITIONS * (headDim * CODE_BYTES[v] + WORDS.v[v])
 
 /** Bytes of one block: K and V of every layer of the group. A multiple of 64. */
 export function blockBytes(group: StateGroup): number {
-  return group.layers.length * 2 * halfBytes(group)
+  return group.layers.length * (keyBytes(group) + valueBytes(group))
 }
 
 /** Byte offsets of a layer's keys and values from the start of a block. */
@@ -18,6 +25,6 @@ export function layerOffsets(group: StateGroup, layer: number): { readonly k: nu
   const index = group.layers.indexOf(layer)
   if (index < 0)
     throw new HalfbyteError('internal', `layer ${layer} is not in the state group of ${group.layers}`)
-  const half = halfBytes(group)
-  return { k: index * 2 * half, v: (index * 2 + 1) * half }
+  const k = index * (keyBytes(group) + valueBytes(group))
+  return { k, v: k + keyBytes(group) }
 }

@@ -1,7 +1,7 @@
 // The mirror of wasm/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
+import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
 import { ENCODING_CODE } from '../weights/encoding.ts'
 import {
   ABI,
@@ -64,6 +64,8 @@ test('op codes, row kinds, encodings and pairings are those of the header', () =
   const encodings = Object.entries(ENCODING_CODE).map(([name, code]) => [`ENC_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))
+  const formats = Object.entries(KV_FORMAT).map(([name, code]) => [`KV_${name.toUpperCase()}`, code])
+  expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))
 })
 
 test.each(Object.keys(OP_CODE) as OpName[])('the record of %s has the fields of its struct', (op) => {

@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 2,
+  ABI_VERSION: 3,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -33,17 +33,21 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   linear_w4ma8_g32: LINEAR,
   rope_kv: [
     ...['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'],
-    ...['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset'],
+    ...['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'],
   ],
   attention: [
     ...['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'],
-    ...['group', 'k_offset', 'v_offset', 'window', 'scale'],
+    ...['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale'],
   ],
   swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride'],
   add: ['x', 'x_stride', 'y', 'y_stride', 'n'],
   linear_swiglu_w8a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4ma8_g32: LINEAR_SWIGLU,
+  shift_kv: [
+    ...['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'],
+    ...['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'],
+  ],
 }
 
 /** The C struct of each op, without its `op_` prefix. */

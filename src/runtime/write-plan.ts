@@ -40,7 +40,8 @@ export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): Writ
   return { records, count: plan.ops.length, activations }
 }
 
-function writeRecord(
+/** Writes one record: `resolve` says where its pointers point. */
+export function writeRecord(
   arena: Arena,
   address: number,
   op: PlanOp,

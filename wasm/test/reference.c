@@ -13,6 +13,7 @@ void linear_w4a8__ref(const struct op_linear *, uint32_t);
 void linear_w4ma8__ref(const struct op_linear *, uint32_t);
 void rope_kv__ref(const struct op_rope_kv *, const struct step *, uint32_t);
 void attention__ref(const struct op_attention *, const struct step *, uint32_t);
+void shift_kv__ref(const struct op_shift_kv *);
 void swiglu__ref(const struct op_swiglu *, uint32_t);
 void add__ref(const struct op_add *, uint32_t);
 
@@ -35,6 +36,7 @@ static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) {
     const struct op *o = op;
+    if (o->code == OP_SHIFT_KV) return shift_kv__ref(op); /* works on no rows */
     for (uint32_t m = 0; m < row_count(o, step); m++) {
         switch (o->code) {
         case OP_RMSNORM: rmsnorm__ref(op, step, m); break;

@@ -1,0 +1,102 @@
+// KV shift. In: a pool, a plan, how its model rotates. Out: stored positions moved, their keys rotated by the distance.
+import { HalfbyteError } from '../base/errors.ts'
+import { OP_CODE } from '../graph/op-codes.ts'
+import type { Plan, PlanOp } from '../graph/plan.ts'
+import { ABI } from './abi.ts'
+import type { Arena, Ptr } from './arena.ts'
+import type { Pool } from './pool.ts'
+import { writeRecord } from './write-plan.ts'
+
+export interface KvShiftOptions {
+  readonly pool: Pool
+  readonly arena: Arena
+  readonly plan: Plan
+  /** Inverse frequencies of each way in which the model rotates, as the step buffer has them. */
+  readonly ropes: readonly Float64Array[]
+}
+
+/** A run of positions in block tables. */
+export interface KvPlace {
+  /** Per state group, the address of a table: u32 addresses of blocks, each of 64 positions. */
+  readonly tables: readonly Ptr[]
+  /** The first position. */
+  readonly position: number
+}
+
+/**
+ * Moves what is stored of positions to other positions, in all layers: K as if it had been computed there, V as it is.
+ * Error: f32 keys turn by sums of angles that are each rounded, so elements change by about 2e-7 of the largest; int8 keys
+ * are quantised anew, which adds up to half a step (range / 510) to each element, each time.
+ */
+export class KvShift {
+  readonly #options: KvShiftOptions
+  readonly #layers: readonly PlanOp[]
+  /** Op records, then per rope f32 [pairs][cosine, sine]. */
+  readonly #records: Ptr
+  readonly #angles: readonly Ptr[]
+
+  /** Throws `out-of-memory`. */
+  constructor(options: KvShiftOptions) {
+    const { arena, plan, ropes } = options
+    this.#options = options
+    this.#layers = plan.ops.filter(({ name }) => name === 'rope_kv')
+    this.#records = arena.allocate(this.#layers.length * ABI.OP_BYTES, 'moving the context')
+    this.#angles = ropes.map(({ length }) => arena.allocate(length * 8, 'moving the context'))
+  }
+
+  /**
+   * Moves `count` positions from one place to another. Blocks of `to` must be held by nobody else; those of `from` are only
+   * read where they are not in `to` too. Throws `internal` for a move up inside the same tables, which would read what it
+   * has overwritten, and when a thread died.
+   */
+  move(from: KvPlace, to: KvPlace, count: number): void {
+    const { arena, pool } = this.#options
+    if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
+      throw new HalfbyteError(
+        'internal',
+        `positions can move down in their own blocks, but ${from.position} was to go to ${to.position}`,
+      )
+    }
+    this.#turnBy(to.position - from.position)
+    for (const [index, op] of this.#layers.entries()) {
+      const record = {
+        ...op,
+        name: 'shift_kv',
+        code: OP_CODE.shift_kv,
+        fields: this.#fields(op, from, to, count),
+      }
+      writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
+    }
+    // The op looks at no step; any address will do.
+    pool.run(this.#records, this.#records, 0, this.#layers.length)
+  }
+
+  #turnBy(distance: number): void {
+    const { arena, ropes } = this.#options
+    for (const [rope, frequencies] of ropes.entries()) {
+      let at = (this.#angles[rope] ?? 0) / 4
+      for (const frequency of frequencies) {
+        arena.f32[at++] = Math.cos(distance * frequency)
+        arena.f32[at++] = Math.sin(distance * frequency)
+      }
+    }
+  }
+
+  #fields({ fields }: PlanOp, from: KvPlace, to: KvPlace, count: number): PlanOp['fields'] {
+    const number = (name: string): number => Number(fields[name])
+    const group = number('group')
+    const same = (...names: string[]) => Object.fromEntries(names.map((name) => [name, number(name)]))
+    const isTurned = to.position !== from.position
+    return {
+      rows: 0,
+      from_blocks: from.tables[group] ?? 0,
+      from: from.position,
+      to_blocks: to.tables[group] ?? 0,
+      to: to.position,
+      count,
+      angles: this.#angles[number('rope')] ?? 0,
+      rope_dims: isTurned ? number('rope_dims') : 0,
+      ...same('kv_heads', 'head_dim', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'),
+    }
+  }
+}
