@@ -6,6 +6,9 @@ import { packageUrls } from './scripts/package-urls.mjs'
 
 const entries = {
   index: 'src/index.ts',
+  openai: 'src/api/adapters/openai.ts',
+  'ai-sdk': 'src/api/adapters/ai-sdk.ts',
+  'prompt-api': 'src/api/adapters/prompt-api.ts',
   cli: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
 }

@@ -92,6 +92,9 @@ test('the installed command generates on two threads', async () => {
 
 const CONSUMER = `
 import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFAULTS, type Session } from 'halfbyte'
+import { createHalfbyte } from 'halfbyte/ai-sdk'
+import { openai } from 'halfbyte/openai'
+import { promptApi } from 'halfbyte/prompt-api'
 
 export async function run(signal: AbortSignal): Promise<string> {
   const onProgress = (event: LoadProgress) => {
@@ -102,6 +105,12 @@ export async function run(signal: AbortSignal): Promise<string> {
   const reply = session.send('Hello', { temperature: 0, maxTokens: SAMPLER_DEFAULTS.topK })
   for await (const { text } of reply) console.log(text)
   const { usage } = await reply.result
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const chunks = await openai(engine).chat.completions.create({ messages, stream: true }, { signal })
+  for await (const { choices } of chunks) console.log(choices[0]?.delta.content ?? '')
+  const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
+  const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
+  console.log(content[0]?.text, await model.prompt('Hello'))
   if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
   return engine.complete('x').text().catch((error: unknown) => (isHalfbyteError(error) ? error.code : ''))
 }

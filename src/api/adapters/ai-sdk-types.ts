@@ -1,0 +1,74 @@
+// AI SDK shapes. In: nothing. Out: the parts of its language model interface (v4) that the provider reads and writes.
+//
+// They are structural copies of what is used, so that the package needs none of the SDK's own; a test holds them
+// against the real ones.
+
+/** One message of the SDK's standardised prompt. */
+export interface PromptMessage {
+  readonly role: string
+  readonly content: string | readonly { readonly type: string }[]
+}
+
+export interface CallOptions {
+  readonly prompt: readonly PromptMessage[]
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  readonly stopSequences?: readonly string[]
+  readonly topP?: number
+  readonly topK?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly responseFormat?: { readonly type: 'text' } | { readonly type: 'json'; readonly schema?: unknown }
+  readonly seed?: number
+  readonly tools?: readonly { readonly type: string; readonly name: string }[]
+  readonly abortSignal?: AbortSignal
+  /** Under `halfbyte`: any of our generation options, such as `minP`. */
+  readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+export type Warning =
+  | { type: 'unsupported'; feature: string; details?: string }
+  | { type: 'other'; message: string }
+
+export interface FinishReason {
+  unified: 'stop' | 'length' | 'other'
+  raw: string | undefined
+}
+
+/** Tokens. */
+export interface Usage {
+  inputTokens: {
+    total: number | undefined
+    noCache: number | undefined
+    cacheRead: number | undefined
+    cacheWrite: number | undefined
+  }
+  outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined }
+}
+
+export interface GenerateResult {
+  content: { type: 'text'; text: string }[]
+  finishReason: FinishReason
+  usage: Usage
+  response: { modelId: string }
+  warnings: Warning[]
+}
+
+export type StreamPart =
+  | { type: 'stream-start'; warnings: Warning[] }
+  | { type: 'response-metadata'; modelId: string }
+  | { type: 'text-start'; id: string }
+  | { type: 'text-delta'; id: string; delta: string }
+  | { type: 'text-end'; id: string }
+  | { type: 'finish'; usage: Usage; finishReason: FinishReason }
+  | { type: 'error'; error: unknown }
+
+/** `LanguageModelV4` as the SDK calls it. */
+export interface LanguageModel {
+  readonly specificationVersion: 'v4'
+  readonly provider: string
+  readonly modelId: string
+  readonly supportedUrls: Record<string, RegExp[]>
+  doGenerate(options: CallOptions): Promise<GenerateResult>
+  doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }>
+}

@@ -1,0 +1,138 @@
+// OpenAI's shape. In: calls as OpenAI's own client makes them, a toy model. Out: answers of OpenAI's own types.
+import type OpenAI from 'openai'
+import { afterEach, expect, expectTypeOf, test } from 'vitest'
+import { localConnection } from '../../engine/connection.ts'
+import { createService } from '../../engine/service.ts'
+import { type ToyModel, toyModel } from '../../engine/testing/toy-model.ts'
+import { Engine } from '../engine.ts'
+import { type ChatCompletion, type ChatCompletionChunk, type ChatCompletionParams, openai } from './openai.ts'
+
+type Completions = OpenAI.Chat.Completions.ChatCompletion
+let engine: Engine | undefined
+let toy: ToyModel
+const warnings: string[] = []
+
+async function client() {
+  toy = toyModel()
+  engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
+  return openai(engine, { onWarning: (sentence) => warnings.push(sentence) })
+}
+
+afterEach(async () => {
+  warnings.length = 0
+  await engine?.dispose()
+})
+
+const said = (content: string) => [{ role: 'user' as const, content }]
+
+test('the types are those of the real client', () => {
+  expectTypeOf<ChatCompletion>().toExtend<Completions>()
+  expectTypeOf<ChatCompletionChunk>().toExtend<OpenAI.Chat.Completions.ChatCompletionChunk>()
+  expectTypeOf<OpenAI.Chat.Completions.ChatCompletionCreateParams>().toExtend<ChatCompletionParams>()
+})
+
+test('a conversation is answered, and counted', async () => {
+  const { chat } = await client()
+  const answer: Completions = await chat.completions.create({
+    model: 'whatever',
+    messages: [{ role: 'developer', content: 'Be brief.' }, ...said('hello')],
+    temperature: 0,
+  })
+  expect(answer).toMatchObject({
+    object: 'chat.completion',
+    model: 'toy',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'You said hello', refusal: null },
+        finish_reason: 'stop',
+        logprobs: null,
+      },
+    ],
+  })
+  const { prompt_tokens, completion_tokens, total_tokens } = answer.usage!
+  expect(completion_tokens).toBe(6)
+  expect(total_tokens).toBe(prompt_tokens + completion_tokens)
+  expect(answer.created).toBeGreaterThan(1.7e9)
+  expect(warnings).toEqual([])
+})
+
+test('text parts are joined, and limits end it as length', async () => {
+  const { chat } = await client()
+  const content = [
+    { type: 'text' as const, text: 'to' },
+    { type: 'text' as const, text: 'gether' },
+  ]
+  const answer = await chat.completions.create({
+    messages: [{ role: 'user', content }],
+    temperature: 0,
+    max_completion_tokens: 3,
+  })
+  expect(answer.choices[0]).toMatchObject({ message: { content: 'You said to' }, finish_reason: 'length' })
+})
+
+test('a stream begins with the role, ends with the reason, and counts when asked to', async () => {
+  const { chat } = await client()
+  const stream = await chat.completions.create({
+    messages: said('hello'),
+    temperature: 0,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  const chunks: ChatCompletionChunk[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
+  expect(deltas[0]).toEqual({ role: 'assistant', content: '' })
+  expect(deltas.map(({ content }) => content ?? '').join('')).toBe('You said hello')
+  expect(chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason)).at(-1)).toBe('stop')
+  expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 6 } })
+  expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
+})
+
+test('leaving the stream ends the work and frees the state', async () => {
+  const { chat } = await client()
+  const stream = await chat.completions.create({ messages: said('hello'), temperature: 0, stream: true })
+  for await (const { choices } of stream) if (choices[0]?.delta.content) break
+  await expect.poll(() => toy.liveBytes()).toBe(0)
+})
+
+test('several replies share their prompt, and each is seeded differently', async () => {
+  const { chat } = await client()
+  const answer = await chat.completions.create({ messages: said('hi'), temperature: 0, n: 3, seed: 5 })
+  expect(answer.choices.map(({ index, message }) => [index, message.content])).toEqual([
+    [0, 'You said hi'],
+    [1, 'You said hi'],
+    [2, 'You said hi'],
+  ])
+  expect(answer.usage.completion_tokens).toBe(9)
+})
+
+test('an aborted call rejects with the reason', async () => {
+  const { chat } = await client()
+  const reason = new Error('enough')
+  const call = chat.completions.create({ messages: said('hi') }, { signal: AbortSignal.abort(reason) })
+  await expect(call).rejects.toBe(reason)
+})
+
+test('what has no counterpart is named once, and null is nothing', async () => {
+  const { chat } = await client()
+  const params = { messages: said('hi'), temperature: 0, user: 'me', store: null, service_tier: 'auto' }
+  await chat.completions.create(params)
+  await chat.completions.create(params)
+  expect(warnings).toHaveLength(2)
+  expect(warnings[0]).toContain('"user"')
+  expect(warnings[1]).toContain('"service_tier"')
+})
+
+test.each([
+  ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
+  ['an unknown role', { messages: [{ role: 'narrator', content: 'once' }] }, /"narrator"/],
+  ['no replies', { messages: said('hi'), n: 0 }, /n is 0/],
+  ['nothing to answer', { messages: [{ role: 'assistant', content: 'hi' }] }, /nothing to answer/],
+])('%s is refused with a typed error', async (_, params, says) => {
+  const { chat } = await client()
+  await expect(chat.completions.create(params)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(says),
+  })
+})

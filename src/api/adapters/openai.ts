@@ -1,0 +1,122 @@
+// OpenAI's shape. In: an engine. Out: `chat.completions.create` over it, whole or as a stream of chunks.
+import type { Engine } from '../engine.ts'
+import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
+import { type ChatRequest, chatRequest } from './openai-request.ts'
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionParams,
+  ChatFinishReason,
+  CompletionUsage,
+} from './openai-types.ts'
+import { type OnWarning, warnOnce } from './warn.ts'
+
+export type * from './openai-types.ts'
+
+export interface OpenAIOptions {
+  /** Told once of each field that has no counterpart. Default: the console. */
+  readonly onWarning?: OnWarning | undefined
+}
+
+export interface RequestOptions {
+  /** Aborting rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ChatCompletions {
+  create(
+    params: ChatCompletionParams & { readonly stream: true },
+    options?: RequestOptions,
+  ): Promise<AsyncIterable<ChatCompletionChunk>>
+  create(
+    params: ChatCompletionParams & { readonly stream?: false | null },
+    options?: RequestOptions,
+  ): Promise<ChatCompletion>
+}
+
+/** The part of OpenAI's client that a local model can honour. */
+export interface OpenAIClient {
+  readonly chat: { readonly completions: ChatCompletions }
+}
+
+/**
+ * Speaks OpenAI's chat completions with `engine`, under OpenAI's defaults (temperature 1, top_p 1). Every
+ * call brings its whole conversation; what it shares with calls before it is not read again.
+ */
+export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
+  const warn = warnOnce(onWarning)
+  const create = async (params: ChatCompletionParams, { signal }: RequestOptions = {}) => {
+    const request = chatRequest(params, warn)
+    const options = { ...request.options, signal }
+    return request.isStream ? chunks(engine, request, options) : completion(engine, request, options)
+  }
+  return { chat: { completions: { create: create as ChatCompletions['create'] } } }
+}
+
+async function completion(
+  engine: Engine,
+  { messages, count }: ChatRequest,
+  options: GenerateOptions,
+): Promise<ChatCompletion> {
+  const results: GenerationResult[] = []
+  await using session = engine.createSession({ messages })
+  for (let index = 0; index < count; index++) {
+    // Replies to the same words must differ, and be the same again when the caller gave a seed.
+    const seed = options.seed === undefined ? undefined : options.seed + index
+    session.setMessages(messages)
+    results.push(await session.regenerate({ ...options, seed }).result)
+  }
+  return {
+    ...heading(engine, 'chat.completion'),
+    choices: results.map(({ text, finishReason }, index) => ({
+      index,
+      message: { role: 'assistant', content: text, refusal: null },
+      finish_reason: reasonOf(finishReason),
+      logprobs: null,
+    })),
+    usage: usageOf(results),
+  }
+}
+
+async function* chunks(
+  engine: Engine,
+  { messages, includeUsage }: ChatRequest,
+  options: GenerateOptions,
+): AsyncGenerator<ChatCompletionChunk, void> {
+  await using session = engine.createSession({ messages })
+  const generation: Generation = session.regenerate(options)
+  const head = heading(engine, 'chat.completion.chunk')
+  const chunk = (
+    delta: ChatCompletionChunk['choices'][0]['delta'],
+    finish_reason: ChatFinishReason | null = null,
+  ): ChatCompletionChunk => ({ ...head, choices: [{ index: 0, delta, finish_reason }] })
+  yield chunk({ role: 'assistant', content: '' })
+  for await (const { text } of generation) yield chunk({ content: text })
+  const result = await generation.result
+  yield chunk({}, reasonOf(result.finishReason))
+  if (includeUsage) yield { ...head, choices: [], usage: usageOf([result]) }
+}
+
+const heading = <T extends string>(engine: Engine, object: T) => ({
+  id: `chatcmpl-${crypto.randomUUID()}`,
+  object,
+  created: Math.floor(Date.now() / 1000),
+  model: engine.model.id,
+})
+
+const reasonOf = (reason: GenerationResult['finishReason']): ChatFinishReason =>
+  reason === 'length' ? 'length' : 'stop'
+
+function usageOf(results: readonly GenerationResult[]): CompletionUsage {
+  const sum = (of: (result: GenerationResult) => number) =>
+    results.reduce((all, result) => all + of(result), 0)
+  // However many replies it gets, the prompt is the same one.
+  const prompt_tokens = results[0]?.usage.promptTokens ?? 0
+  const completion_tokens = sum(({ usage }) => usage.completionTokens)
+  return {
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
+  }
+}

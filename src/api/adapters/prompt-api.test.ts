@@ -1,0 +1,137 @@
+// Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
+/// <reference types="dom-chromium-ai" />
+import { afterEach, expect, expectTypeOf, test } from 'vitest'
+import { localConnection } from '../../engine/connection.ts'
+import type { LoadProgress } from '../../engine/protocol.ts'
+import { createService } from '../../engine/service.ts'
+import { toyModel } from '../../engine/testing/toy-model.ts'
+import { Engine } from '../engine.ts'
+import { type LocalLanguageModel, promptApi } from './prompt-api.ts'
+
+const engines: Engine[] = []
+
+async function openToy(contextLength?: number): Promise<Engine> {
+  const toy = toyModel({ contextLength })
+  const engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
+  engines.push(engine)
+  return engine
+}
+
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.dispose()
+})
+
+const greedy = { samplingMode: 'most-predictable' } as const
+
+test('the types are those of the browsers, less what they deprecate', () => {
+  type Current = Omit<
+    LanguageModel,
+    'measureInputUsage' | 'inputUsage' | 'inputQuota' | 'onquotaoverflow' | 'topK' | 'temperature' | 'clone'
+  >
+  expectTypeOf<LocalLanguageModel>().toExtend<Current>()
+})
+
+test('availability follows the load, and a monitor sees shares of one', async () => {
+  const seen: number[] = []
+  const model = promptApi(async ({ onProgress }) => {
+    const step = (loaded: number): LoadProgress => ({ phase: 'download', loaded, total: 8, cached: false })
+    onProgress(step(2))
+    expect(await model.availability()).toBe('downloading')
+    onProgress(step(8))
+    return openToy()
+  })
+  expect(await model.availability()).toBe('downloadable')
+  await model.create({
+    monitor: (monitor) =>
+      monitor.addEventListener('downloadprogress', (event) => seen.push((event as ProgressEvent).loaded)),
+  })
+  expect(seen).toEqual([0.25, 1, 1])
+  expect(await model.availability()).toBe('available')
+})
+
+test('sessions share one engine, and a load that failed is tried again', async () => {
+  let loads = 0
+  const model = promptApi(async () => {
+    if (loads++ === 0) throw new Error('no network')
+    return openToy()
+  })
+  await expect(model.create()).rejects.toThrow('no network')
+  expect(await model.availability()).toBe('downloadable')
+  const one = await model.create(greedy)
+  const two = await model.create(greedy)
+  expect(loads).toBe(2)
+  expect(await Promise.all([one.prompt('a'), two.prompt('b')])).toEqual(['You said a', 'You said b'])
+})
+
+test('a conversation goes on, streams pieces, and is counted', async () => {
+  const session = await promptApi(() => openToy()).create({
+    ...greedy,
+    initialPrompts: [{ role: 'system', content: 'Be brief.' }],
+  })
+  expect(await session.prompt('hello')).toBe('You said hello')
+  const before = session.contextUsage
+  expect(before).toBeGreaterThan(0)
+  const pieces: string[] = []
+  for await (const piece of session.promptStreaming('again')) pieces.push(piece)
+  expect(pieces.join('')).toBe('You said again')
+  expect(session.contextUsage).toBeGreaterThan(before)
+  expect(await session.measureContextUsage('hello')).toBeGreaterThan(4)
+})
+
+test('what is appended is read with the next prompt', async () => {
+  const session = await promptApi(() => openToy()).create(greedy)
+  const bare = await session.clone()
+  await session.append([
+    { role: 'user', content: [{ type: 'text', value: 'one' }] },
+    { role: 'assistant', content: 'ok' },
+  ])
+  await Promise.all([session.prompt('two'), bare.prompt('two')])
+  expect(session.contextUsage).toBeGreaterThan(bare.contextUsage)
+})
+
+test('a conversation that outgrows the context loses its oldest exchange, and says so', async () => {
+  const session = await promptApi(() => openToy(140)).create({
+    ...greedy,
+    initialPrompts: [{ role: 'system', content: 'S' }],
+  })
+  let overflows = 0
+  session.oncontextoverflow = () => overflows++
+  const long = 'abcdefghijklmnopqrst'
+  for (let turn = 0; turn < 6; turn++) expect(await session.prompt(long)).toBe(`You said ${long}`)
+  expect(overflows).toBeGreaterThan(0)
+  expect(session.contextUsage).toBeLessThanOrEqual(session.contextWindow)
+  await expect(session.prompt('x'.repeat(200))).rejects.toMatchObject({ name: 'QuotaExceededError' })
+})
+
+test('destroying ends what runs, and everything after it, as an abort', async () => {
+  const session = await promptApi(() => openToy()).create(greedy)
+  const running = session.prompt('x'.repeat(500))
+  session.destroy()
+  await expect(running).rejects.toMatchObject({ name: 'AbortError' })
+  await expect(session.prompt('a')).rejects.toMatchObject({ name: 'AbortError' })
+  await expect(session.clone()).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('an aborted prompt rejects with the reason and leaves the conversation', async () => {
+  const session = await promptApi(() => openToy()).create(greedy)
+  await session.prompt('a')
+  const used = session.contextUsage
+  const reason = new Error('enough')
+  await expect(session.prompt('b', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+  expect(await session.prompt('c')).toBe('You said c')
+  expect(session.contextUsage).toBeGreaterThan(used)
+})
+
+test('what a text model cannot do is refused as the browsers refuse it', async () => {
+  const model = promptApi(() => openToy())
+  await expect(model.create({ expectedInputs: [{ type: 'audio' }] })).rejects.toMatchObject({
+    name: 'NotSupportedError',
+  })
+  await expect(model.create({ samplingMode: 'creative', topK: 3 })).rejects.toThrow(TypeError)
+  const session = await model.create(greedy)
+  const image = [{ role: 'user', content: [{ type: 'image', value: new Blob() }] }]
+  await expect(session.prompt(image)).rejects.toMatchObject({ name: 'NotSupportedError' })
+  await expect(session.prompt([{ role: 'assistant', content: 'I', prefix: true }])).rejects.toMatchObject({
+    name: 'NotSupportedError',
+  })
+})
