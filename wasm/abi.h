@@ -37,7 +37,7 @@
 
 enum {
     ABI_VERSION = 3, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
-    MAX_STATE_GROUPS = 4, MAX_ROPES = 4
+    MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128
 };
 
 /* What one row of an op stands for. */
@@ -133,7 +133,7 @@ struct sync {
     uint32_t plan, step, first, last, threads, quit, pad1[10];
     uint32_t arrived, pad2[15];            /* threads at the barrier */
     uint32_t generation, pad3[15];         /* bumped by the last to arrive */
-    uint32_t next_tile, pad4[15];          /* next unclaimed tile of the current op */
+    uint32_t claims[CLAIM_WORDS];          /* SLICES lines: tiles claimed of a slice, from its front and from its back */
     uint32_t poison, pad5[15];             /* non-zero: a thread died; everyone leaves */
 };
 #endif

@@ -3,8 +3,8 @@
  *   thread 0 (TypeScript): writes plan, step, first, last, threads to the sync block, bumps and notifies `command`,
  *                          calls run(..., 0, threads)
  *   threads 1..            sit in serve() and call run() with the same fields
- *   every op               tiles are claimed one by one from next_tile; then a barrier, also after the last op, so
- *                          that results are complete when run() returns and the sync block is as it was
+ *   every op               tiles are claimed one by one (sync.h); then a barrier, also after the last op, so that
+ *                          results are complete when run() returns and the sync block is as it was
  *
  * Every worker in serve() takes part in every run: `threads` is their number plus one. A sync block starts as zeros. */
 #include "kernel.h"
@@ -24,7 +24,6 @@ static const struct kernel *const kernels[OP_COUNT] = {
 EXPORT("run")
 uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
-    (void)thread;
     for (uint32_t i = first; i < last; i++) {
         const struct op *op = (const struct op *)(plan + i * OP_BYTES);
         if (op->code >= OP_COUNT) {
@@ -37,7 +36,8 @@ uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, ui
             for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);
             continue;
         }
-        for (uint32_t t; (t = atomic_increment(&sync->next_tile)) < count;) {
+        struct claimer claims = claimer(thread, threads);
+        for (uint32_t t; (t = claim_tile(sync, &claims, count)) != NO_TILE;) {
             if (atomic_read(&sync->poison)) return 1;
             kernel->tile(op, step, t);
         }

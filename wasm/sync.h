@@ -9,6 +9,8 @@
 static inline uint32_t atomic_read(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
 static inline void atomic_write(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }
 static inline uint32_t atomic_increment(uint32_t *p) { return __atomic_fetch_add(p, 1, __ATOMIC_SEQ_CST); }
+static inline uint64_t atomic_add64(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
+static inline void atomic_write64(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }
 static inline uint32_t atomic_swap(uint32_t *p, uint32_t v) { return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }
 static inline void atomic_set_bits(uint32_t *p, uint32_t v) { __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }
 
@@ -33,6 +35,36 @@ enum { PATIENCE_SECONDS = 20 };
 /* Bit of `generation`: somebody sleeps on it and has to be woken. The count itself goes up by two. */
 enum { SLEEPER = 1 };
 
+/* The tiles of an op lie in one slice per thread. A thread takes those of its own slice in order, so that it reads on where
+ * its last tile ended and writes no line that another one writes; then it takes what is left of the others' slices, from the
+ * end. A claim is one addition: the low word counts tiles taken from the front, the high word those from the back. */
+static inline uint64_t *claims_of(struct sync *sync, uint32_t slice) {
+    return (uint64_t *)(sync->claims + slice * (CLAIM_WORDS / SLICES));
+}
+static inline uint32_t slice_count(uint32_t threads) { return threads < SLICES ? threads : SLICES; }
+
+struct claimer { uint32_t slices, own, visited; };
+static inline struct claimer claimer(uint32_t thread, uint32_t threads) {
+    const uint32_t slices = slice_count(threads);
+    return (struct claimer){slices, thread % slices, 0};
+}
+/* The next of `count` tiles for this thread, or NO_TILE. */
+enum { NO_TILE = 0xffffffff };
+static inline uint32_t claim_tile(struct sync *sync, struct claimer *claimer, uint32_t count) {
+    for (; claimer->visited < claimer->slices; claimer->visited++) {
+        const uint32_t turn = claimer->own + claimer->visited;
+        const uint32_t slice = turn < claimer->slices ? turn : turn - claimer->slices;
+        const uint32_t begin = (uint32_t)((uint64_t)count * slice / claimer->slices);
+        const uint32_t size = (uint32_t)((uint64_t)count * (slice + 1) / claimer->slices) - begin;
+        if (size == 0) continue;
+        const int is_own = claimer->visited == 0;
+        const uint64_t taken = atomic_add64(claims_of(sync, slice), is_own ? 1 : (uint64_t)1 << 32);
+        const uint32_t front = (uint32_t)taken, back = (uint32_t)(taken >> 32);
+        if (front + back < size) return begin + (is_own ? front : size - 1 - back);
+    }
+    return NO_TILE;
+}
+
 static inline void poison_all(struct sync *sync) {
     atomic_write(&sync->poison, 1);
     wake_all(&sync->generation);
@@ -43,7 +75,11 @@ static inline void poison_all(struct sync *sync) {
 static inline void sleep_at_barrier(struct sync *sync, uint32_t generation) {
     uint32_t quiet = 0, last = 0;
     while ((atomic_read(&sync->generation) & ~SLEEPER) == generation && !atomic_read(&sync->poison)) {
-        const uint32_t progress = atomic_read(&sync->next_tile) + atomic_read(&sync->arrived);
+        uint32_t progress = atomic_read(&sync->arrived);
+        for (uint32_t slice = 0; slice < SLICES; slice++) {
+            const uint32_t *claims = (const uint32_t *)claims_of(sync, slice);
+            progress += atomic_read(claims) + atomic_read(claims + 1);
+        }
         quiet = progress == last ? quiet + 1 : 0;
         last = progress;
         if (quiet > PATIENCE_SECONDS) return poison_all(sync);
@@ -57,7 +93,7 @@ static inline void sleep_at_barrier(struct sync *sync, uint32_t generation) {
 static inline uint32_t barrier(struct sync *sync, uint32_t threads) {
     const uint32_t generation = atomic_read(&sync->generation) & ~SLEEPER;
     if (atomic_increment(&sync->arrived) + 1 == threads) {
-        atomic_write(&sync->next_tile, 0);
+        for (uint32_t slice = 0; slice < slice_count(threads); slice++) atomic_write64(claims_of(sync, slice), 0);
         atomic_write(&sync->arrived, 0);
         if (atomic_swap(&sync->generation, generation + 2) & SLEEPER) wake_all(&sync->generation);
         return atomic_read(&sync->poison);

@@ -12,6 +12,8 @@ export const ABI = {
   SCALE_EXPONENT: 8,
   MAX_STATE_GROUPS: 4,
   MAX_ROPES: 4,
+  SLICES: 8,
+  CLAIM_WORDS: 128,
 } as const
 
 /** Fields that hold an f32; every other field is a u32. */
@@ -84,7 +86,7 @@ export const SYNC = {
   quit: 21,
   arrived: 32,
   generation: 48,
-  next_tile: 64,
-  poison: 80,
+  claims: 64,
+  poison: 192,
 } as const
-export const SYNC_WORDS = 96
+export const SYNC_WORDS = 208

@@ -119,7 +119,8 @@ uint32_t run(struct sync *sync, const struct limit *limits, const void *step, ui
         const uint32_t result = work(&limits[i], thread);
         if (limits[i].results != 0) AT(uint32_t *, limits[i].results)[16 * thread] = result;
         if (threads == 1) continue;
-        atomic_increment(&sync->next_tile); /* the claim that finds no tile left */
+        struct claimer claims = claimer(thread, threads);
+        while (claim_tile(sync, &claims, threads) != NO_TILE) continue; /* one tile each, as claiming costs it */
         if (barrier(sync, threads)) return 1;
     }
     return 0;
