@@ -39,7 +39,7 @@ export async function buildModel(
 ): Promise<BuiltModel> {
   const { plan, config, contextLength, file, parameters } = prepared
   const { host } = options
-  const tokenizer = modelTokenizer(file, plan.logits.vocab)
+  const tokenizer = modelTokenizer(file, plan.logits.width)
   hooks.onProgress({ phase: 'compile' })
   const runtime = await openRuntime({ ...options, ...memoryNeed(prepared) })
   hooks.signal.throwIfAborted()
@@ -80,7 +80,7 @@ export async function buildModel(
       threads: pool.threads,
       build: runtime.build,
     },
-    vocab: plan.logits.vocab,
+    vocab: plan.logits.width,
     tokenizer,
     ...modelText(tokenizer),
     scheduler,
