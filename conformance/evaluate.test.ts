@@ -7,7 +7,7 @@ import { ggufFile } from './support/model-files.ts'
 import { logitsOf, nodeService, openEngine, withBuilt } from './support/node-engine.ts'
 import { randomLlama } from './support/random-llama.ts'
 
-const MODEL = randomLlama({ seed: 7, tied: true, speaks: true })
+const MODEL = randomLlama({ seed: 7, tied: true })
 const files = async () => [await ggufFile(MODEL)]
 /** Longer than one chunk of rows whose logits are wanted. */
 const TEXT = 'over the hills and far away the river runs to the sea'
@@ -47,9 +47,15 @@ describe('scores', () => {
   })
 
   test('what greedy decoding writes is said to be greedy', async () => {
-    const { tokens } = await engine.complete(TEXT, { temperature: 0, maxTokens: 1 }).result
-    const [written] = await engine.score(TEXT, [await engine.detokenize(tokens)])
-    expect(written).toMatchObject({ tokens: 1, isGreedy: true })
+    let seen = 0
+    for (const prompt of TEXT) {
+      const { tokens, text } = await engine.complete(prompt, { temperature: 0, maxTokens: 1 }).result
+      // A random model also writes halves of characters, which no text has.
+      if ((await engine.tokenize(prompt + text)).at(-1) !== tokens[0]) continue
+      expect(await engine.score(prompt, [text])).toMatchObject([{ tokens: 1, isGreedy: true }])
+      seen++
+    }
+    expect(seen).toBeGreaterThan(0)
   })
 
   test('nothing is kept, an empty prompt is refused, an abort is honoured', async () => {
