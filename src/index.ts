@@ -12,6 +12,7 @@ export type {
   Support,
 } from './api/types.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
+export type { LogitProcessorContext, LogitProcessorFactory } from './engine/processors.ts'
 export type {
   FinishReason,
   LoadProgress,
@@ -20,10 +21,10 @@ export type {
   ModelInfo,
   TextChunk,
   Timings,
+  TokenLogprob,
+  TokenLogprobs,
   Usage,
   WeightPolicy,
 } from './engine/protocol.ts'
-export type { EmbedOptions } from './evaluate/embed.ts'
-export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
 export type { Build } from './runtime/features.ts'

@@ -2,6 +2,7 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { EngineClient } from '../engine/client.ts'
 import type { Message } from '../engine/protocol.ts'
+import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
 import type { GenerateOptions, Generation, GenerationResult, Session } from './types.ts'
@@ -111,11 +112,11 @@ export class ChatSession implements Session {
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions,
   ): Generation {
-    const { signal, ...decode } = options
+    const decode = decodeOptions(options)
     const turn = this.#turn
     let before: readonly Message[] | undefined
     const generation = new LiveGeneration(
-      signal,
+      options.signal,
       async (sink, isWanted) => {
         // Asked through the client, the wait ends with the engine when that dies.
         await this.#client.call(() => turn)

@@ -49,7 +49,12 @@ export interface Assets {
 }
 
 /** Every key is optional. A number outside its range rejects the generation with `unsupported`. */
-export interface GenerateOptions extends DecodeOptions {
+export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
+  /**
+   * Addresses of modules that change the logits, in order; relative ones are the page's. They are imported in the engine's
+   * worker, so they see nothing of the page. Each one's default export is a `LogitProcessorFactory`. Default: none.
+   */
+  readonly processors?: readonly (string | URL)[] | undefined
   /** Aborting rejects the generation with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }

@@ -1,6 +1,7 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, in a memory and on threads of its own.
 import { inverseFrequencies } from '../arch/rope.ts'
 import { probeStep } from '../generate/probe.ts'
+import { KernelRows } from '../generate/sampler/rows.ts'
 import { Scheduler } from '../generate/scheduler.ts'
 import { Sequence } from '../generate/sequence.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
@@ -39,7 +40,7 @@ export async function buildModel(
 ): Promise<BuiltModel> {
   const { plan, config, contextLength, file, parameters } = prepared
   const { host } = options
-  const tokenizer = modelTokenizer(file, plan.logits.width)
+  const tokenizer = modelTokenizer(file, plan.logits.vocab)
   hooks.onProgress({ phase: 'compile' })
   const runtime = await openRuntime({ ...options, ...memoryNeed(prepared) })
   hooks.signal.throwIfAborted()
@@ -53,6 +54,7 @@ export async function buildModel(
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, [inverseFrequencies(config.rope)])
   const { blockBytes } = planTotals(plan)
   const cache = new StateCache({ arena, blockBytes, contextLength })
+  const logitRows = new KernelRows(runtime.engine, arena, plan.logits.vocab)
   hooks.onProgress({ phase: 'warmup' })
   let scheduler: Scheduler | undefined
   const pool = await openPool(runtime, {
@@ -80,7 +82,7 @@ export async function buildModel(
       threads: pool.threads,
       build: runtime.build,
     },
-    vocab: plan.logits.width,
+    logitRows,
     tokenizer,
     ...modelText(tokenizer),
     scheduler,

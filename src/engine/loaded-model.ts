@@ -1,4 +1,5 @@
 // Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
+import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message } from './protocol.ts'
@@ -14,10 +15,10 @@ export interface LoaderHooks {
 /** A model that is ready to generate. */
 export interface LoadedModel {
   readonly info: EngineInfo
-  /** Logits per token. */
-  readonly vocab: number
+  /** What samplers do to whole rows of logits. */
+  readonly logitRows: LogitRows
   readonly text: ModelText
-  readonly scheduler: Pick<Scheduler, 'generate' | 'forward'>
+  readonly scheduler: Pick<Scheduler, 'generate'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
@@ -38,6 +39,10 @@ export interface ModelText {
   encode(text: string, start: boolean): readonly number[]
   /** Decodes one reply. */
   detokenizer(): ReplyDecoder
+  /** What a token writes; half a character reads as U+FFFD. */
+  tokenText(id: number): string
+  /** The same in UTF-8. */
+  tokenBytes(id: number): Uint8Array
 }
 
 export interface ReplyDecoder {

@@ -48,6 +48,8 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
       encode: (text, start) =>
         start ? encodeChat(tokenizer, text) : tokenizer.encode(text, { parseSpecial: true, continues: true }),
       detokenizer: () => new Detokenizer(tokenizer),
+      tokenText: (id) => tokenizer.tokenText(id),
+      tokenBytes: (id) => tokenizer.tokenBytes(id),
     },
   }
 }

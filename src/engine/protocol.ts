@@ -2,7 +2,7 @@
 //
 //   page                                                worker
 //   EngineService, through Comlink                      load, count, fork, close, memory, dispose
-//   LoadCommand     --- one port per load, score, embed ->  abort
+//   LoadCommand     --- one port per load ----------->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
@@ -10,8 +10,6 @@
 // A stream may be STREAM_CREDITS (stream.ts) chunks ahead of its reader; each chunk that is taken returns one credit.
 // Whoever sends the last report closes its port; the other side closes when the report arrives.
 import type { WireError } from '../base/errors.ts'
-import type { EmbedOptions } from '../evaluate/embed.ts'
-import type { Score } from '../evaluate/score.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 import type { Build } from '../runtime/features.ts'
 
@@ -75,7 +73,7 @@ export interface LoadRequest {
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
 }
 
-/** To the worker, on the port of a load, a scoring or an embedding. */
+/** To the worker, on a load's port. */
 export type LoadCommand = { readonly type: 'abort' }
 /** From the worker, on a load's port. */
 export type LoadReport = { readonly type: 'progress'; readonly progress: LoadProgress }
@@ -86,6 +84,11 @@ export type Prompt =
   | { readonly type: 'text'; readonly text: string }
 
 export interface DecodeOptions extends SamplerOptions {
+  /**
+   * Modules that change the logits, in order: absolute addresses, imported where the model runs. Each one's default
+   * export is a `LogitProcessorFactory`. Default: none.
+   */
+  readonly processors?: readonly string[] | undefined
   /** Most tokens to generate. Default: until the context is full. */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply; they never appear in it. Default: none. */
@@ -113,6 +116,21 @@ export interface TextChunk {
   readonly text: string
   /** Tokens decoded since the chunk before. */
   readonly tokens: number
+  /** One for each of these tokens, when the option asks for them. */
+  readonly logprobs?: readonly TokenLogprobs[] | undefined
+}
+
+/** A token and the natural logarithm of its probability in the model's own distribution. */
+export interface TokenLogprob {
+  readonly id: number
+  /** What it writes; half a character reads as U+FFFD. */
+  readonly text: string
+  readonly logprob: number
+}
+
+/** A token that was generated, and the likeliest there were, best first. */
+export interface TokenLogprobs extends TokenLogprob {
+  readonly top: readonly TokenLogprob[]
 }
 
 export interface Usage {
@@ -145,6 +163,8 @@ export interface Outcome {
   readonly text: string
   /** Ids as they were generated, the end-of-turn token not included. */
   readonly tokens: readonly number[]
+  /** One for each of `tokens`, when the option asks for them. */
+  readonly logprobs?: readonly TokenLogprobs[] | undefined
   readonly finishReason: FinishReason
   readonly usage: Usage
   readonly timings: Timings
@@ -171,13 +191,6 @@ export interface EngineService {
   /** Starts at once, or when the session's turn comes. Everything about it, errors included, goes to `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number
-  /** Ids of bare text, as a completion of it would be read. */
-  tokenize(text: string): readonly number[]
-  /** Text of ids. Throws `format` for one that is not the model's. */
-  detokenize(ids: readonly number[]): string
-  /** `abort` aborts what is under way; the call then rejects. */
-  score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
-  embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from`, without copying it; waits for `from`'s turn. */
   fork(from: number, to: number): Promise<void>

@@ -1,12 +1,22 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
 import { HalfbyteError } from '../base/errors.ts'
+import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
 import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/work.ts'
 import { StopMatcher } from '../text/stop.ts'
-import type { LoadedModel } from './loaded-model.ts'
-import type { DecodeOptions, FinishReason, GenerateRequest, Outcome, Prompt } from './protocol.ts'
+import type { LoadedModel, ModelText } from './loaded-model.ts'
+import { loadProcessors } from './processors.ts'
+import type {
+  DecodeOptions,
+  FinishReason,
+  GenerateRequest,
+  Outcome,
+  Prompt,
+  TokenLogprob,
+  TokenLogprobs,
+} from './protocol.ts'
 import type { Outlet } from './stream.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -26,13 +36,17 @@ export async function reply(
   request: GenerateRequest,
   outlet: Outlet,
 ): Promise<Outcome> {
-  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], ...sampling } = checkedOptions(request.options)
+  const options = checkedOptions(request.options)
+  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], ...sampling } = options
   const text = promptText(model, request.prompt)
   const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
   const room = roomAfter(prompt.length, model.info.model.contextLength)
-  const sampler = new Sampler(model.vocab, sampling)
+  const sampler = new Sampler(model.logitRows, sampling, {
+    processors: await loadProcessors(processors, model),
+    tokenBytes: (id) => model.text.tokenBytes(id),
+  })
   const cachedTokens = sequence.setTokens(prompt)
-  const writer = new Writer(model, stop, outlet)
+  const writer = new Writer(model, stop, sampler.logprobs, outlet)
   const end = await decode(model, outlet.signal, writer, {
     sequence,
     sampler,
@@ -44,6 +58,7 @@ export async function reply(
   return {
     text: writer.text,
     tokens: writer.tokens,
+    logprobs: writer.logprobs,
     finishReason: end.reason,
     usage: { promptTokens: prompt.length, cachedTokens, completionTokens: writer.tokens.length },
     timings: {
@@ -99,15 +114,27 @@ class Writer {
   text = ''
   /** True when the text is exactly what the ids stand for. */
   isWhole = false
+  /** One per token, when they are wanted. */
+  readonly logprobs: TokenLogprobs[] | undefined
   readonly #outlet: Outlet
+  readonly #text: ModelText
   readonly #decoder
   readonly #stops: StopMatcher
+  readonly #source: LogProbabilities | undefined
   /** Tokens since the last chunk. */
   #unsent = 0
 
-  constructor(model: LoadedModel, stop: readonly string[], outlet: Outlet) {
+  constructor(
+    model: LoadedModel,
+    stop: readonly string[],
+    source: LogProbabilities | undefined,
+    outlet: Outlet,
+  ) {
     this.#outlet = outlet
+    this.#text = model.text
     this.#decoder = model.text.detokenizer()
+    this.#source = source
+    this.logprobs = source === undefined ? undefined : []
     this.#stops = new StopMatcher(stop)
   }
 
@@ -115,6 +142,7 @@ class Writer {
   take(id: number): TokenAnswer {
     this.tokens.push(id)
     this.#unsent += 1
+    if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
     const sent = this.#send(this.#stops.push(this.#decoder.push(id)))
     return this.#stops.matched === undefined ? sent : 'stop'
   }
@@ -131,11 +159,26 @@ class Writer {
     this.text += text
     const tokens = this.#unsent
     this.#unsent = 0
-    return this.#outlet.send({ text, tokens })
+    if (this.logprobs === undefined) return this.#outlet.send({ text, tokens })
+    return this.#outlet.send({ text, tokens, logprobs: this.logprobs.slice(this.logprobs.length - tokens) })
   }
 }
 
-const OPTION_KEYS: ReadonlySet<string> = new Set(['maxTokens', 'stop', ...Object.keys(SAMPLER_DEFAULTS)])
+/** What the sampler saw when it picked `id`. */
+function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
+  const one = (id: number, logprob: number): TokenLogprob => ({ id, text: text.tokenText(id), logprob })
+  const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>
+    one(id, source.logprobs[index]!),
+  )
+  return { ...one(id, source.of(id)), top }
+}
+
+const OPTION_KEYS: ReadonlySet<string> = new Set([
+  'maxTokens',
+  'stop',
+  'processors',
+  ...Object.keys(SAMPLER_DEFAULTS),
+])
 
 function checkedOptions(options: DecodeOptions): DecodeOptions {
   for (const key of Object.keys(options)) {

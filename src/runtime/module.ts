@@ -3,7 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { ABI } from './abi.ts'
 
 /** Exports of wasm/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
-export interface EngineExports {
+export interface EngineExports extends LogitExports {
   /** Walks op records [first, last); 0: done, 1: poisoned. */
   run(
     sync: number,
@@ -21,6 +21,26 @@ export interface EngineExports {
   abi_version(): number
   readonly __stack_pointer: WebAssembly.Global
   readonly __heap_base: WebAssembly.Global
+}
+
+/** Exports of wasm/topk.c and wasm/logits.c, which say what each does. `row` and the like are addresses of f32. */
+export interface LogitExports {
+  /** How many logits and ids `work` holds now, best first; 0xffffffff, perhaps as -1: a logit is NaN. */
+  logits_top(
+    row: number,
+    n: number,
+    most: number,
+    least: number,
+    maxima: number,
+    work: number,
+    room: number,
+  ): number
+  logits_guide(row: number, guide: number, n: number, scale: number): void
+  logits_mask(row: number, words: number, n: number): void
+  logits_sum_exp(row: number, n: number, best: number, scale: number, least: number): number
+  /** `out`: four f64. */
+  logits_spread(row: number, n: number, out: number): void
+  logits_weigh(logits: number, count: number, scale: number, weights: number): number
 }
 
 /** Throws `internal` when module and library are of different versions, `out-of-memory` when the instance cannot be made. */

@@ -1,5 +1,6 @@
 // A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and state cache.
 import { HalfbyteError } from '../../base/errors.ts'
+import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
 import { Scheduler } from '../../generate/scheduler.ts'
 import { Sequence } from '../../generate/sequence.ts'
 import { StepBuffer } from '../../generate/step-buffer.ts'
@@ -42,8 +43,7 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
     arenaBytes: 4 * VOCAB * 4,
     tokens: 64,
     logitRows: 4,
-    logits: { arena: 0, stride: VOCAB * 4, width: VOCAB },
-    hidden: { arena: 0, stride: VOCAB * 4, width: VOCAB, ops: 0 },
+    logits: { arena: 0, stride: VOCAB * 4, vocab: VOCAB },
   }
   const activations = arena.allocate(plan.arenaBytes, 'the activations')
   const written = { records: activations, count: 0, activations }
@@ -61,7 +61,7 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
       threads: 1,
       build: 'simd128',
     },
-    vocab: VOCAB,
+    logitRows: new PlainRows(VOCAB),
     text: toyText,
     scheduler,
     renderPrompt: (messages) => {
@@ -101,6 +101,9 @@ const toyText: ModelText = {
       flush: () => decoder.decode(),
     }
   },
+  tokenText: (id) => new TextDecoder().decode(toyText.tokenBytes(id)),
+  tokenBytes: (id) =>
+    id === OPENING ? bytes.encode('You said ') : id === END ? bytes.encode('<end>') : Uint8Array.of(id),
 }
 
 class ToyPool implements Pool {

@@ -1,71 +1,107 @@
+// Candidates. In: rows, short and longer than the sorted head. Out: the same race whether all of it was sorted at once or not.
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createCandidates, draw, selectTop, softmax } from './candidates.ts'
-import { Random } from './random.ts'
+import { Candidates } from './candidates.ts'
+import { minP, type Stage, tailFree, topP, typical } from './stages.ts'
+import { PlainRows } from './testing/plain-rows.ts'
 
-function selected(logits: readonly number[], capacity: number): { ids: number[]; logits: number[] } {
-  const set = createCandidates(capacity)
-  selectTop(Float32Array.from(logits), set)
-  return {
-    ids: Array.from(set.ids.subarray(0, set.count)),
-    logits: Array.from(set.logits.subarray(0, set.count)),
-  }
+const NONE = Number.NEGATIVE_INFINITY
+
+function raceOf(logits: ArrayLike<number>, topK = 0, least = NONE): Candidates {
+  const set = new Candidates(new PlainRows(logits.length))
+  set.start(Float32Array.from(logits), topK, least, 1)
+  return set
 }
 
-test('the largest logits come out best first', () => {
-  expect(selected([1, 5, -2, 5.5, 0, 3], 3)).toEqual({ ids: [3, 1, 5], logits: [5.5, 5, 3] })
+const idsOf = (set: Candidates) => Array.from(set.ids.subarray(0, set.count))
+
+test('top k keeps the best, best first, the lower id first among equals', () => {
+  expect(idsOf(raceOf([1, 5, -2, 5.5, 0, 3], 3))).toEqual([3, 1, 5])
+  expect(idsOf(raceOf([2, 7, 7, 2, 7, 2], 4))).toEqual([1, 2, 4, 0])
 })
 
-test('among equal logits the lower id wins a place and stands first', () => {
-  expect(selected([2, 7, 7, 2, 7, 2], 4).ids).toEqual([1, 2, 4, 0])
+test('a floor and bans leave fewer than k', () => {
+  expect(idsOf(raceOf([NONE, 1, NONE, 0], 4))).toEqual([1, 3])
+  expect(idsOf(raceOf([4, 1, 3, 0], 4, 1))).toEqual([0, 2, 1])
 })
 
-test('zero and minus zero are equal', () => {
-  expect(selected([-0, 0, -1, 0], 2).ids).toEqual([0, 1])
+test('when every id is banned that is a typed error', () => {
+  expect(() => raceOf([NONE, NONE])).toThrow(/all 2 ids are banned/)
+  expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })
 
-test('selection equals a full stable sort for any size, sign and number of ties', () => {
-  const random = new Random(3)
-  for (const n of [1, 2, 3, 17, 300, 5000]) {
-    // Few distinct values, so that ties are everywhere.
-    const logits = Float32Array.from({ length: n }, () => Math.floor(random.next() * 41 - 20) / 3)
-    const order = Array.from(logits.keys()).sort((a, b) => logits[b]! - logits[a]! || a - b)
-    for (const k of [1, 2, 40, n]) {
-      expect(selected(Array.from(logits), Math.min(k, n)).ids).toEqual(order.slice(0, k))
-    }
-  }
-})
-
-test('logits survive selection to the bit', () => {
-  const values = [3.4e38, 1e-45, -1e-45, -3.4e38, 0.1, -0.1].map(Math.fround)
-  const { ids, logits } = selected(values, 6)
-  expect(logits).toEqual(ids.map((id) => values[id]))
-})
-
-test('a banned id never enters, even when places are left', () => {
-  expect(selected([-Infinity, 1, -Infinity, 0], 4).ids).toEqual([1, 3])
-})
-
-test.each([
-  ['NaN among the first', [NaN, 1, 2, 3], 2, /id 0 is NaN/],
-  ['NaN after the places are taken', [1, 2, 3, NaN], 2, /id 3 is NaN/],
-  ['infinity', [1, 2, 3, Infinity], 2, /id 3 is Infinity/],
-  ['nothing but bans', [-Infinity, -Infinity], 1, /all 2 ids are banned/],
-])('%s is a typed internal error', (_, logits, capacity, message) => {
-  expect(() => selected(logits, capacity)).toThrow(message)
-  expect(() => selected(logits, capacity)).toThrow(expect.objectContaining({ code: 'internal' }))
-})
-
-test('softmax of logits that would overflow is exact', () => {
-  const set = createCandidates(2)
-  selectTop(Float32Array.of(1000, 1000 + Math.log(3)), set)
-  softmax(set)
-  expect(set.probabilities[0]).toBeCloseTo(0.75, 4)
-  expect(set.probabilities[1]).toBeCloseTo(0.25, 4)
+test('weights of logits that would overflow are right', () => {
+  const set = raceOf([1000, 1000 + Math.log(3)])
+  expect(set.weights[0]! / set.total).toBeCloseTo(0.75, 4)
+  expect(set.weights[1]! / set.total).toBeCloseTo(0.25, 4)
 })
 
 test('a draw walks the probabilities in order', () => {
-  const set = createCandidates(3)
-  selectTop(Float32Array.from([0.5, 0.3, 0.2], Math.log), set)
-  softmax(set)
-  expect([0, 0.49, 0.51, 0.79, 0.81, 1 - 2 ** -53].map((u) => draw(set, u))).toEqual([0, 0, 1, 1, 2, 2])
+  const set = raceOf([0.5, 0.3, 0.2].map(Math.log))
+  expect([0, 0.49, 0.51, 0.79, 0.81, 1 - 2 ** -53].map((u) => set.draw(u))).toEqual([0, 0, 1, 1, 2, 2])
+})
+
+test('what a scale makes of the weights is the softmax at that temperature', () => {
+  const set = raceOf([0, Math.log(4)])
+  set.weigh(0.5)
+  expect(set.total).toBeCloseTo(1.5)
+})
+
+test('those that leave are in no later total, nor among those sorted later', () => {
+  const logits = Array.from({ length: 1000 }, (_, id) => -id / 100)
+  const set = raceOf(logits)
+  set.drop(3)
+  expect(set.total).toBeCloseTo(
+    logits.slice(3).reduce((sum, x) => sum + Math.exp(x - logits[3]!), 0),
+    3,
+  )
+  expect(set.has(996)).toBe(true)
+  expect(set.has(997)).toBe(false)
+  expect(idsOf(set)).toEqual(logits.map((_, id) => id).slice(3))
+})
+
+test('a race sorted as far as someone looks ends as one that was sorted at once', () => {
+  const stages: Record<string, Stage> = {
+    'top-p': (set) => topP(set, 0.9),
+    'min-p': (set) => minP(set, 0.02),
+    'top-p, then tail-free': (set) => {
+      topP(set, 0.999)
+      tailFree(set, 0.9)
+    },
+    'typical, then min-p': (set) => {
+      typical(set, 0.7)
+      minP(set, 0.5)
+    },
+    'choices dropped, then top-p': (set) => {
+      set.drop(2)
+      topP(set, 0.8)
+    },
+    nothing: () => undefined,
+  }
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 200, max: 900 }),
+      fc.constantFrom(0.001, 0.05, 1, 5),
+      fc.nat(),
+      fc.constantFrom(...Object.keys(stages)),
+      fc.nat(9999).map((step) => step / 1e4),
+      (vocab, spread, seed, name, u) => {
+        const row = Float32Array.from(
+          { length: vocab },
+          (_, id) => spread * 9 * Math.sin(id * 1.7 + (seed % 97)),
+        )
+        const ends = [0, vocab].map((topK) => {
+          const set = raceOf(row, topK)
+          stages[name]!(set)
+          set.weigh(0.6)
+          const drawn = set.ids[set.draw(u)]
+          const total = set.total
+          set.complete()
+          return { drawn, total: total.toPrecision(9), ids: idsOf(set) }
+        })
+        expect(ends[0]).toEqual(ends[1])
+      },
+    ),
+    { numRuns: 300 },
+  )
 })

@@ -1,11 +1,16 @@
-// Sampler options. In: what a caller set. Out: every number of the chain, checked, with the defaults filled in.
-import { HalfbyteError } from '../../base/errors.ts'
+// Sampler options. In: nothing. Out: what a caller may set, and the defaults.
 
-/** How logits become the next id. Every key is optional; the defaults are `SAMPLER_DEFAULTS`. */
+/** How logits become the next id, in the order of the chain. Every key is optional; the defaults are `SAMPLER_DEFAULTS`. */
 export interface SamplerOptions {
-  /** Added to the logit of an id before anything else; `-Infinity` bans it. Default: nothing. */
+  /** Classifier-free guidance, away from a negative prompt: logits = negative + scale * (logits - negative). 1 is off. Default 1. */
+  readonly cfgScale?: number | undefined
+  /** Added to the logit of an id; `-Infinity` bans it. Default: nothing. */
   readonly logitBias?: Readonly<Record<number, number>> | undefined
-  /** Latest tokens, prompt included, that the three penalties look at. 0 turns them off. Default 64. */
+  /** Ids that are never picked. Default: none. */
+  readonly bannedTokens?: readonly number[] | undefined
+  /** Ids that the reply begins with, whatever the logits say. Default: none. */
+  readonly forcedTokens?: readonly number[] | undefined
+  /** Latest tokens, prompt included, that the next three look at; Infinity for all, 0 turns them off. Default 64. */
   readonly repeatLastN?: number | undefined
   /** Divides positive and multiplies negative logits of recent tokens. 1 is off. Default 1. */
   readonly repeatPenalty?: number | undefined
@@ -13,7 +18,19 @@ export interface SamplerOptions {
   readonly frequencyPenalty?: number | undefined
   /** Taken from a recent token's logit once. Default 0. */
   readonly presencePenalty?: number | undefined
-  /** Keeps the k likeliest. 0 keeps all, which costs about 15 ms per token at 150 000 ids. Default 40. */
+  /** DRY: punishes tokens that would go on with a repetition. 0 is off, 0.8 is usual. Default 0. */
+  readonly dryMultiplier?: number | undefined
+  /** How much each further repeated token weighs, at least 1. Default 1.75. */
+  readonly dryBase?: number | undefined
+  /** Repeated tokens from which on the next is punished. Default 2. */
+  readonly dryAllowedLength?: number | undefined
+  /** Latest tokens, prompt included, in which repetitions are looked for. Default Infinity: all. */
+  readonly dryLastN?: number | undefined
+  /** Texts that no repetition reaches across. Default: a line end, `:`, `"` and `*`. */
+  readonly drySequenceBreakers?: readonly string[] | undefined
+  /** Keeps logits within this many standard deviations of the largest. 0 is off. Default 0. */
+  readonly topNSigma?: number | undefined
+  /** Keeps the k likeliest. 0 keeps all. Default 40. */
   readonly topK?: number | undefined
   /** Tail-free sampling: share of the curvature to keep. 1 is off. Default 1. */
   readonly tfsZ?: number | undefined
@@ -23,83 +40,61 @@ export interface SamplerOptions {
   readonly topP?: number | undefined
   /** Drops what is less likely than this share of the likeliest. 0 is off. Default 0.05. */
   readonly minP?: number | undefined
+  /** XTC: how often all but the least likely of the likely tokens are dropped. 0 is off, 0.5 is usual. Default 0. */
+  readonly xtcProbability?: number | undefined
+  /** Probability from which on XTC takes a token for likely; above 0.5 there is never more than one. Default 0.1. */
+  readonly xtcThreshold?: number | undefined
   /** Divides the logits before the draw. 0 is greedy: the largest logit, the lowest id among equals. Default 0.8. */
   readonly temperature?: number | undefined
+  /** Mirostat 1 or 2 in place of everything from topNSigma to xtcThreshold; temperature comes before it. 0 is off. Default 0. */
+  readonly mirostat?: 0 | 1 | 2 | undefined
+  /** Mirostat's learning rate. Default 0.1. */
+  readonly mirostatLr?: number | undefined
+  /** The surprise per token that mirostat aims at, in bits. Default 5. */
+  readonly mirostatEnt?: number | undefined
+  /**
+   * Reports the log-probability of each token and of this many of the likeliest, at most 100, by the model's own
+   * distribution, before anything in this list. Default: none are reported.
+   */
+  readonly logprobs?: number | undefined
   /** Whole number from 0 to 2^53 - 1. The same seed, prompt and options give the same text. Default: random. */
   readonly seed?: number | undefined
 }
 
-/** `SamplerOptions` with nothing left open but the seed. */
+/** Those that stay open when they are not given. */
+type Open = 'logprobs' | 'seed'
+
+/** `SamplerOptions` with everything filled in. */
 export type SamplerSettings = {
-  readonly [K in Exclude<keyof SamplerOptions, 'seed'>]-?: NonNullable<SamplerOptions[K]>
-} & {
-  readonly seed: number | undefined
-}
+  readonly [K in Exclude<keyof SamplerOptions, Open>]-?: NonNullable<SamplerOptions[K]>
+} & { readonly [K in Open]: number | undefined }
 
 export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze({
+  cfgScale: 1,
   logitBias: Object.freeze({}),
+  bannedTokens: Object.freeze([]),
+  forcedTokens: Object.freeze([]),
   repeatLastN: 64,
   repeatPenalty: 1,
   frequencyPenalty: 0,
   presencePenalty: 0,
+  dryMultiplier: 0,
+  dryBase: 1.75,
+  dryAllowedLength: 2,
+  dryLastN: Number.POSITIVE_INFINITY,
+  drySequenceBreakers: Object.freeze(['\n', ':', '"', '*']),
+  topNSigma: 0,
   topK: 40,
   tfsZ: 1,
   typicalP: 1,
   topP: 0.95,
   minP: 0.05,
+  xtcProbability: 0,
+  xtcThreshold: 0.1,
   temperature: 0.8,
+  mirostat: 0,
+  mirostatLr: 0.1,
+  mirostatEnt: 5,
+  logprobs: undefined,
   seed: undefined,
 })
-
-const RANGES: readonly (readonly [
-  Exclude<keyof SamplerOptions, 'logitBias'>,
-  number,
-  number,
-  'whole' | 'real',
-])[] = [
-  ['repeatLastN', 0, Number.MAX_SAFE_INTEGER, 'whole'],
-  ['repeatPenalty', Number.MIN_VALUE, Number.MAX_VALUE, 'real'],
-  ['frequencyPenalty', -Number.MAX_VALUE, Number.MAX_VALUE, 'real'],
-  ['presencePenalty', -Number.MAX_VALUE, Number.MAX_VALUE, 'real'],
-  ['topK', 0, Number.MAX_SAFE_INTEGER, 'whole'],
-  ['tfsZ', Number.MIN_VALUE, 1, 'real'],
-  ['typicalP', Number.MIN_VALUE, 1, 'real'],
-  ['topP', 0, 1, 'real'],
-  ['minP', 0, 1, 'real'],
-  ['temperature', 0, Number.MAX_VALUE, 'real'],
-  ['seed', 0, Number.MAX_SAFE_INTEGER, 'whole'],
-]
-
-/** Fills in the defaults. Throws `unsupported` for a number outside its range or an id outside the vocabulary. */
-export function samplerSettings(options: SamplerOptions, vocab: number): SamplerSettings {
-  const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const settings: SamplerSettings = { ...SAMPLER_DEFAULTS, ...set }
-  for (const [name, low, high, kind] of RANGES) checkNumber(name, settings[name], low, high, kind)
-  for (const [id, bias] of Object.entries(settings.logitBias)) {
-    checkNumber('an id in logitBias', Number(id), 0, vocab - 1, 'whole')
-    if (bias !== -Infinity) checkNumber(`logitBias[${id}]`, bias, -Number.MAX_VALUE, Number.MAX_VALUE, 'real')
-  }
-  return settings
-}
-
-function checkNumber(
-  name: string,
-  value: number | undefined,
-  low: number,
-  high: number,
-  kind: 'whole' | 'real',
-): void {
-  if (value === undefined) return
-  if (
-    typeof value === 'number' &&
-    value >= low &&
-    value <= high &&
-    (kind === 'real' || Number.isInteger(value))
-  )
-    return
-  throw new HalfbyteError(
-    'unsupported',
-    `${name} is ${String(value)} but must be a ${kind} number from ${low} to ${high}; change it or leave it out`,
-    { name, value: String(value), low, high },
-  )
-}

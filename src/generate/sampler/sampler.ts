@@ -1,65 +1,187 @@
 // The sampler. In: a row of logits and the tokens so far. Out: the next id.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { TokenConstraint } from '../constrain/constraint.ts'
 import { type Adjustment, biasLogits, penalize } from './adjust.ts'
-import { type Candidates, createCandidates, draw, selectTop, softmax } from './candidates.ts'
-import { type SamplerOptions, type SamplerSettings, samplerSettings } from './options.ts'
+import { Breakers, type TokenBytes } from './breakers.ts'
+import { Candidates } from './candidates.ts'
+import { dry } from './dry.ts'
+import { LogProbabilities } from './logprobs.ts'
+import { Mirostat } from './mirostat.ts'
+import type { SamplerOptions, SamplerSettings } from './options.ts'
+import { type LogitProcessor, runProcessors } from './processors.ts'
 import { Random, randomSeed } from './random.ts'
-import { minP, type Stage, tailFree, temperature, topP, typical } from './stages.ts'
+import type { LogitRows } from './rows.ts'
+import { samplerSettings } from './settings.ts'
+import { excludeTop, minP, type Stage, tailFree, topP, typical } from './stages.ts'
+
+/** What a sampler uses beside its options. */
+export interface SamplerParts {
+  /** What may come next; its `accept` is told of every id. */
+  readonly constraint?: TokenConstraint | undefined
+  readonly processors?: readonly LogitProcessor[] | undefined
+  /** For DRY's sequence breakers. Default: there are none. */
+  readonly tokenBytes?: TokenBytes | undefined
+}
+
+/** Weights beyond this range of logits are nothing, so that a tiny temperature cannot reach infinity times 0. */
+const MOST_SCALE = 1e30
 
 /**
- * The chain: adjustments of the whole row (bias, penalties), selection of the top k, stages over the candidates
- * (tail-free, typical, top-p, min-p, temperature), one draw. A new stage is a line in one of the two lists below.
+ * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma, top-k,
+ * tail-free, typical, top-p, min-p, XTC and temperature, or temperature and mirostat; one draw. What a stage needs
+ * of its past it keeps here, and the tokens it is shown only grow.
  */
 export class Sampler {
   /** What the draws were seeded with, also when the caller gave no seed. */
   readonly seed: number
+  /** Of the last row, when they are wanted. */
+  readonly logprobs: LogProbabilities | undefined
+  readonly #rows: LogitRows
+  readonly #settings: SamplerSettings
+  readonly #constraint: TokenConstraint | undefined
+  readonly #processors: readonly LogitProcessor[]
   readonly #adjustments: readonly Adjustment[]
   readonly #stages: readonly Stage[]
+  readonly #mirostat: Mirostat | undefined
   readonly #candidates: Candidates
   readonly #random: Random
+  readonly #topK: number
+  /** Tokens picked so far. */
+  #picked = 0
 
-  /** Throws `unsupported` for an option outside its range. */
-  constructor(vocab: number, options: SamplerOptions = {}) {
-    const settings = samplerSettings(options, vocab)
-    const topK = settings.temperature === 0 ? 1 : settings.topK
+  /** Throws `unsupported` for an option outside its range, `out-of-memory`. */
+  constructor(rows: LogitRows, options: SamplerOptions = {}, parts: SamplerParts = {}) {
+    const settings = samplerSettings(options, rows.vocab)
+    const { temperature, mirostat, mirostatEnt, mirostatLr, topK, logprobs } = settings
+    const isGreedy = temperature === 0
     this.seed = settings.seed ?? randomSeed()
     this.#random = new Random(this.seed)
-    this.#adjustments = adjustmentsOf(settings, vocab)
-    // One candidate needs no stages, and greedy's temperature would divide by zero.
-    this.#stages = topK === 1 ? [] : stagesOf(settings)
-    this.#candidates = createCandidates(topK === 0 ? vocab : Math.min(topK, vocab))
+    this.#rows = rows
+    this.#settings = settings
+    this.#constraint = parts.constraint
+    this.#processors = parts.processors ?? []
+    this.#adjustments = adjustmentsOf(settings, parts.tokenBytes, rows)
+    this.#stages = isGreedy ? [] : stagesOf(settings, this.#random)
+    this.#mirostat = isGreedy || mirostat === 0 ? undefined : new Mirostat(mirostat, mirostatEnt, mirostatLr)
+    this.#topK = isGreedy ? 1 : this.#mirostat === undefined ? Math.min(topK, rows.vocab) : 0
+    rows.reserve(this.#topK === 0 ? rows.vocab : this.#topK)
+    this.logprobs = logprobs === undefined ? undefined : new LogProbabilities(rows, logprobs)
+    this.#candidates = new Candidates(rows)
   }
 
+  // hot
   /**
-   * Picks the next id. `logits` is scratch: bias and penalties are written into it. `history` holds every token so
-   * far, prompt included, up to `length`. Throws `internal` on NaN or +Infinity.
+   * Picks the next id. `logits` is scratch and lies in the engine's memory, as does `guide`, the row of the negative prompt.
+   * `history` holds every token so far, prompt included, up to `length`.
+   * Throws `internal` on NaN or +Infinity, `unsupported` when every id is banned, a processor fails, or a forced token is
+   * not allowed; the sampler is of no use then.
    */
-  sample(logits: Float32Array, history: ArrayLike<number>, length: number = history.length): number {
-    // hot
-    for (const adjust of this.#adjustments) adjust(logits, history, length)
+  sample(
+    logits: Float32Array,
+    history: ArrayLike<number>,
+    length: number = history.length,
+    guide?: Float32Array,
+  ): number {
+    this.logprobs?.observe(logits)
+    const forced = this.#settings.forcedTokens[this.#picked]
+    const mask = this.#constraint?.mask()
+    const id = forced ?? this.#pick(logits, history, length, guide, mask)
+    if (forced !== undefined && mask !== undefined) checkForced(forced, mask)
+    this.#constraint?.accept(id)
+    this.#picked++
+    return id
+  }
+
+  #pick(
+    logits: Float32Array,
+    history: ArrayLike<number>,
+    length: number,
+    guide: Float32Array | undefined,
+    mask: Uint32Array | undefined,
+  ): number {
+    this.#adjust(logits, history, length, guide, mask)
+    const { topNSigma, temperature } = this.#settings
     const candidates = this.#candidates
-    selectTop(logits, candidates)
+    const scale = Math.min(1 / temperature, MOST_SCALE)
+    if (this.#mirostat !== undefined) {
+      candidates.start(logits, 0, Number.NEGATIVE_INFINITY, scale)
+      return candidates.ids[this.#mirostat.draw(candidates, this.#random)] as number
+    }
+    const least = topNSigma > 0 ? this.#rows.floorOf(logits, topNSigma) : Number.NEGATIVE_INFINITY
+    candidates.start(logits, this.#topK, least, 1)
     for (const stage of this.#stages) stage(candidates)
-    softmax(candidates)
-    return draw(candidates, this.#random.next())
+    if (scale !== 1) candidates.weigh(scale)
+    return candidates.ids[candidates.draw(this.#random.next())] as number
+  }
+
+  /** Everything that works on the whole row. */
+  #adjust(
+    logits: Float32Array,
+    history: ArrayLike<number>,
+    length: number,
+    guide: Float32Array | undefined,
+    mask: Uint32Array | undefined,
+  ): void {
+    const rows = this.#rows
+    const { cfgScale } = this.#settings
+    if (cfgScale !== 1) {
+      if (guide === undefined) throw unguided(cfgScale)
+      rows.guide(logits, guide, cfgScale)
+    }
+    if (this.#processors.length > 0) {
+      // So that a broken model is not blamed on a processor.
+      rows.top(logits, 1, Number.NEGATIVE_INFINITY)
+      runProcessors(this.#processors, logits, history, length)
+    }
+    if (mask !== undefined) rows.mask(logits, mask)
+    for (const adjust of this.#adjustments) adjust(logits, history, length)
   }
 }
 
-function adjustmentsOf(settings: SamplerSettings, vocab: number): Adjustment[] {
+function adjustmentsOf(
+  settings: SamplerSettings,
+  tokenBytes: TokenBytes | undefined,
+  rows: LogitRows,
+): Adjustment[] {
   const { repeatLastN, repeatPenalty, frequencyPenalty, presencePenalty } = settings
-  const penalized =
+  const isPenalized =
     repeatLastN > 0 && (repeatPenalty !== 1 || frequencyPenalty !== 0 || presencePenalty !== 0)
   const list: Adjustment[] = []
-  if (Object.keys(settings.logitBias).length > 0) list.push(biasLogits(settings.logitBias))
-  if (penalized) list.push(penalize(settings, vocab))
+  if (Object.keys(settings.logitBias).length + settings.bannedTokens.length > 0)
+    list.push(biasLogits(settings))
+  if (isPenalized) list.push(penalize(settings, rows.tally))
+  if (settings.dryMultiplier > 0) {
+    const texts = tokenBytes === undefined ? [] : settings.drySequenceBreakers
+    const breakers = new Breakers(texts, tokenBytes ?? (() => new Uint8Array()))
+    list.push(dry(settings, breakers, rows.tally))
+  }
   return list
 }
 
-function stagesOf(settings: SamplerSettings): Stage[] {
+function stagesOf(settings: SamplerSettings, random: Random): Stage[] {
+  const { tfsZ, typicalP, xtcProbability, xtcThreshold } = settings
   const list: Stage[] = []
-  if (settings.tfsZ < 1) list.push((set) => tailFree(set, settings.tfsZ))
-  if (settings.typicalP < 1) list.push((set) => typical(set, settings.typicalP))
+  if (tfsZ < 1) list.push((set) => tailFree(set, tfsZ))
+  if (typicalP < 1) list.push((set) => typical(set, typicalP))
   if (settings.topP < 1) list.push((set) => topP(set, settings.topP))
   if (settings.minP > 0) list.push((set) => minP(set, settings.minP))
-  if (settings.temperature !== 1) list.push((set) => temperature(set, settings.temperature))
+  if (xtcProbability > 0) list.push((set) => excludeTop(set, xtcProbability, xtcThreshold, random))
   return list
+}
+
+function unguided(cfgScale: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `cfgScale is ${cfgScale} but there is no negative prompt to be guided away from; give one or leave cfgScale out`,
+    { cfgScale },
+  )
+}
+
+function checkForced(id: number, mask: Uint32Array): void {
+  if ((((mask[id >> 5] as number) >>> (id % 32)) & 1) === 1) return
+  throw new HalfbyteError(
+    'unsupported',
+    `the forced token ${id} does not fit the constraint; change one of them`,
+    { id },
+  )
 }

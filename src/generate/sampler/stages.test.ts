@@ -1,12 +1,21 @@
+// Stages. In: a few probabilities. Out: what each stage leaves of them, worked out by hand.
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createCandidates, selectTop } from './candidates.ts'
-import { minP, type Stage, tailFree, temperature, topP, typical } from './stages.ts'
+import { Candidates } from './candidates.ts'
+import { Random } from './random.ts'
+import { excludeTop, minP, type Stage, tailFree, topP, typical } from './stages.ts'
+import { PlainRows } from './testing/plain-rows.ts'
+
+function after(logits: ArrayLike<number>, stage: Stage): Candidates {
+  const set = new Candidates(new PlainRows(logits.length))
+  set.start(Float32Array.from(logits), logits.length, Number.NEGATIVE_INFINITY, 1)
+  stage(set)
+  return set
+}
 
 /** Ids left of candidates with these probabilities. */
-function left(probabilities: readonly number[], stage: Stage): number[] {
-  const set = createCandidates(probabilities.length)
-  selectTop(Float32Array.from(probabilities, Math.log), set)
-  stage(set)
+const left = (probabilities: readonly number[], stage: Stage): number[] => {
+  const set = after(probabilities.map(Math.log), stage)
   return Array.from(set.ids.subarray(0, set.count))
 }
 
@@ -50,19 +59,83 @@ test('typical keeps those nearest the expected surprise, not the likeliest', () 
   expect(left(p, (set) => typical(set, 0.9))).toEqual([0, 1, 2, 3])
 })
 
-test('typical hands its candidates on best first, with their logits', () => {
-  const set = createCandidates(3)
-  selectTop(Float32Array.from([0.2, 0.5, 0.3], Math.log), set)
-  typical(set, 0.6)
+test('typical hands its candidates on best first, with their logits and weights', () => {
+  const set = after([0.2, 0.5, 0.3].map(Math.log), (set) => typical(set, 0.6))
   expect(Array.from(set.ids.subarray(0, set.count))).toEqual([1, 2])
   expect(Array.from(set.logits.subarray(0, 2))).toEqual([Math.log(0.5), Math.log(0.3)].map(Math.fround))
+  expect(set.weights[1]).toBeCloseTo(0.6)
+  expect(set.total).toBeCloseTo(1.6)
 })
 
-test('temperature divides distances and survives the smallest there is', () => {
-  const set = createCandidates(3)
-  selectTop(Float32Array.of(1, 3, 2), set)
-  temperature(set, 0.5)
-  expect(Array.from(set.logits)).toEqual([0, -2, -4])
-  temperature(set, Number.MIN_VALUE)
-  expect(Array.from(set.logits)).toEqual([0, -Infinity, -Infinity])
+test('XTC leaves the least likely of the choices, and only when its turn comes', () => {
+  const p = [0.1, 0.35, 0.3, 0.25]
+  const always = new Random(1)
+  expect(left(p, (set) => excludeTop(set, 1, 0.2, always))).toEqual([3, 0])
+  expect(left(p, (set) => excludeTop(set, 1, 0.28, always))).toEqual([2, 3, 0])
+  // One choice, or none, is kept.
+  expect(left(p, (set) => excludeTop(set, 1, 0.32, always))).toEqual([1, 2, 3, 0])
+  expect(left(p, (set) => excludeTop(set, 1, 0.9, always))).toEqual([1, 2, 3, 0])
+  const random = new Random(5)
+  let turns = 0
+  for (let i = 0; i < 10_000; i++)
+    if (left(p, (set) => excludeTop(set, 0.3, 0.2, random)).length === 2) turns++
+  expect(Math.abs(turns - 3000)).toBeLessThan(200)
+})
+
+test('whatever the stage: best first, at least one left, nothing new, sums that fit', () => {
+  const share = fc.double({ min: 0.001, max: 0.999, noNaN: true })
+  const anyStage = fc.oneof(
+    share.map(
+      (z): Stage =>
+        (set) =>
+          tailFree(set, z),
+    ),
+    share.map(
+      (p): Stage =>
+        (set) =>
+          typical(set, p),
+    ),
+    share.map(
+      (p): Stage =>
+        (set) =>
+          topP(set, p),
+    ),
+    share.map(
+      (p): Stage =>
+        (set) =>
+          minP(set, p),
+    ),
+    share.map(
+      (t): Stage =>
+        (set) =>
+          excludeTop(set, 0.5, t, new Random(Math.floor(t * 1e6))),
+    ),
+  )
+  const logit = fc.oneof(
+    { weight: 5, arbitrary: fc.float({ min: -20, max: 20, noNaN: true }) },
+    fc.constant(Number.NEGATIVE_INFINITY),
+  )
+  fc.assert(
+    fc.property(
+      fc.array(logit, { minLength: 1, maxLength: 60 }).filter((row) => row.some(Number.isFinite)),
+      fc.array(anyStage, { minLength: 1, maxLength: 4 }),
+      (row, stages) => {
+        const set = after(row, (set) => {
+          for (const stage of stages) stage(set)
+        })
+        expect(set.count).toBeGreaterThan(0)
+        let sum = 0
+        for (let i = 0; i < set.count; i++) {
+          expect(set.logits[i]).toBe(row[set.ids[i]!]! + 0)
+          if (i > 0) expect(set.logits[i]! <= set.logits[i - 1]!).toBe(true)
+          sum += set.weights[i]!
+        }
+        expect(new Set(set.ids.subarray(0, set.count)).size).toBe(set.count)
+        expect(set.weights[0]).toBe(1)
+        expect(set.total).toBe(sum)
+        expect(set.draw(0)).toBe(0)
+      },
+    ),
+    { numRuns: 500 },
+  )
 })

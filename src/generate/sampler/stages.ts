@@ -1,91 +1,88 @@
-// Stages. In: candidates, best first. Out: fewer of them, or the same with other logits; at least one always stays.
-import { type Candidates, softmax } from './candidates.ts'
+// Stages. In: candidates, best first. Out: fewer of them; at least one always stays.
+import type { Candidates } from './candidates.ts'
+import type { Random } from './random.ts'
 
 /** One step of the chain over the candidates. */
 export type Stage = (set: Candidates) => void
 
-/** Cuts where the curve of probabilities flattens: keeps `z` of its absolute second differences. */
+/**
+ * Cuts where the curve of probabilities flattens: keeps `z` of its absolute second differences.
+ * Phénix and Egan, Tail Free Sampling, 2019.
+ */
 export function tailFree(set: Candidates, z: number): void {
-  if (set.count <= 2) return
-  softmax(set)
-  const { probabilities: p, count } = set
+  set.complete()
+  const { weights, count } = set
+  if (count <= 2) return
   let total = 0
-  for (let i = 0; i < count - 2; i++) total += bend(p, i)
+  for (let i = 0; i < count - 2; i++) total += bend(weights, i)
   if (total === 0) return
   let kept = 0
   for (let i = 0; i < count - 2; i++) {
-    kept += bend(p, i) / total
-    if (kept > z) {
-      set.count = Math.max(1, i)
-      return
-    }
+    kept += bend(weights, i) / total
+    if (kept <= z) continue
+    set.cut(Math.max(1, i))
+    return
   }
 }
 
-const bend = (p: Float32Array, i: number): number =>
-  Math.abs((p[i] as number) - 2 * (p[i + 1] as number) + (p[i + 2] as number))
+const bend = (w: Float32Array, i: number): number =>
+  Math.abs((w[i] as number) - 2 * (w[i + 1] as number) + (w[i + 2] as number))
 
-/** Keeps the candidates whose surprise is nearest the expected one, until their probability passes `share`. */
+/**
+ * Keeps the candidates whose surprise -ln p is nearest the expected one, the entropy, until their probability passes
+ * `share`; the likelier first among equals. Surprises rise along the candidates, so what stays is a run of them.
+ * Meister and others, Locally Typical Sampling, 2022.
+ */
 export function typical(set: Candidates, share: number): void {
-  softmax(set)
-  const { ids, logits, probabilities: p, keys, count } = set
-  const max = logits[0] as number
-  // p[0] = exp(0) / sum
-  const logSum = -Math.log(p[0] as number)
+  set.complete()
+  const { logits, weights, count, total } = set
+  const zero = (logits[0] as number) + Math.log(total)
   let entropy = 0
-  for (let i = 0; i < count; i++) entropy += (p[i] as number) * (max - (logits[i] as number) + logSum)
-  // A key is the distance, rounded to 2^-24, and the index: ties go to the likelier.
-  for (let i = 0; i < count; i++) {
-    const distance = Math.abs(max - (logits[i] as number) + logSum - entropy)
-    keys[i] = Math.min(Math.floor(distance * DISTANCE_STEPS), DISTANCE_CAP) * INDEX_SPAN + i
-  }
-  keys.fill(Infinity, count)
-  keys.sort()
+  for (let i = 0; i < count; i++) entropy += ((weights[i] as number) / total) * (zero - (logits[i] as number))
+  let to = 0
+  while (to < count && zero - (logits[to] as number) < entropy) to++
+  let from = to
   let mass = 0
-  let kept = 0
-  while (kept < count && mass <= share) mass += p[(keys[kept++] as number) % INDEX_SPAN] as number
-  for (let i = 0; i < kept; i++) keys[i] = (keys[i] as number) % INDEX_SPAN
-  keys.fill(Infinity, kept)
-  keys.sort()
-  for (let i = 0; i < kept; i++) {
-    const from = keys[i] as number
-    ids[i] = ids[from] as number
-    logits[i] = logits[from] as number
+  while (to - from < count && mass <= share * total) {
+    const left = from > 0 ? entropy - (zero - (logits[from - 1] as number)) : Number.POSITIVE_INFINITY
+    const right = to < count ? zero - (logits[to] as number) - entropy : Number.POSITIVE_INFINITY
+    mass += weights[left <= right ? --from : to++] as number
   }
-  set.count = kept
+  set.keep(from, to)
 }
 
-const INDEX_SPAN = 2 ** 21
-const DISTANCE_STEPS = 2 ** 24
-const DISTANCE_CAP = 2 ** 32 - 1
-
-/** Keeps the likeliest until their probabilities reach `share`. */
+// hot
+/**
+ * Keeps the likeliest until their probabilities reach `share`.
+ * Holtzman and others, The Curious Case of Neural Text Degeneration, 2020.
+ */
 export function topP(set: Candidates, share: number): void {
-  // hot
-  softmax(set)
+  const enough = share * set.total
   let mass = 0
-  for (let i = 0; i < set.count; i++) {
-    mass += set.probabilities[i] as number
-    if (mass >= share) {
-      set.count = i + 1
-      return
-    }
+  for (let i = 0; set.has(i); i++) {
+    mass += set.weights[i] as number
+    if (mass < enough) continue
+    set.cut(i + 1)
+    return
   }
 }
 
-/** Drops what is less likely than `share` of the likeliest. */
+// hot
+/** Drops what is less likely than `share` of the likeliest. Nguyen and others, Turning Up the Heat, 2024. */
 export function minP(set: Candidates, share: number): void {
-  // hot
-  const least = (set.logits[0] as number) + Math.log(share)
   let count = 1
-  while (count < set.count && (set.logits[count] as number) >= least) count++
-  set.count = count
+  while (set.has(count) && (set.weights[count] as number) >= share) count++
+  set.cut(count)
 }
 
-/** Sharpens below 1, flattens above. */
-export function temperature(set: Candidates, value: number): void {
-  // hot
-  // Distances to the best, so that a tiny temperature cannot reach infinity twice.
-  const best = set.logits[0] as number
-  for (let i = 0; i < set.count; i++) set.logits[i] = ((set.logits[i] as number) - best) / value
+/**
+ * Exclude top choices: with the given probability, of all candidates at least as likely as `threshold` only the
+ * least likely stays, and everything below. Weidmann, 2024. Draws one random number, whatever comes of it.
+ */
+export function excludeTop(set: Candidates, probability: number, threshold: number, random: Random): void {
+  if (random.next() >= probability) return
+  const least = threshold * set.total
+  let choices = 0
+  while (set.has(choices) && (set.weights[choices] as number) >= least) choices++
+  if (choices > 1) set.drop(choices - 1)
 }

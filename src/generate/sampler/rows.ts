@@ -1,0 +1,198 @@
+// Rows. In: rows of logits in linear memory. Out: what is done to a whole row at once, and its best ids, sorted.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { LogitExports } from '../../runtime/module.ts'
+import { roundUp } from '../../weights/encoding.ts'
+
+/**
+ * The kernels that see all logits [vocab] of a row, with the memory they need; one for all samplers of an engine, which
+ * take turns. Ids at -Infinity are banned: they are in no sum and never among the best.
+ */
+export interface LogitRows {
+  readonly vocab: number
+  /** What `top` found, best first, the lower id first among equals; valid until the next `top`. */
+  readonly ids: Uint32Array
+  readonly logits: Float32Array
+  /** What `weigh` wrote. */
+  readonly weights: Float32Array
+  /**
+   * Makes room for `top` to find `most`, and with `keeps` for `keep`. Memory may grow, so views on it, rows included,
+   * must be taken again afterwards. Throws `out-of-memory`.
+   */
+  reserve(most: number, keeps?: boolean): void
+  /** Finds the best ids at or above `least`, at most `most`; returns how many there are. Throws `internal` on NaN or +Infinity. */
+  top(row: Float32Array, most: number, least: number): number
+  /** Writes e^((logit - best) * scale) for the first `count` of what `top` found; returns their sum. */
+  weigh(count: number, scale: number): number
+  /** The same sum over every logit from `least` on; `best` is the largest. */
+  sumExp(row: Float32Array, best: number, scale: number, least: number): number
+  /** The largest logit less `sigmas` standard deviations of all of them. */
+  floorOf(row: Float32Array, sigmas: number): number
+  /** row = guide + scale * (row - guide) */
+  guide(row: Float32Array, guide: Float32Array, scale: number): void
+  /** Bans the ids whose bit is 0: bit id % 32 of word id >> 5. */
+  mask(row: Float32Array, words: Uint32Array): void
+  /** A copy that lasts until the next one; to be reserved. */
+  keep(row: Float32Array): Float32Array
+  /** Zeros [vocab] for counting ids; whoever counts leaves zeros. */
+  readonly tally: Uint32Array
+}
+
+/** Candidates that there is always room for; more than any usual top k. */
+const FEW = 256
+/** Of wasm/topk.c: logits of a chunk, groups in it, and what it may gather per candidate. */
+const CHUNK = 64
+const GROUPS = 4
+const GATHERED = 17
+const NOT_A_NUMBER = 0xffffffff
+/** f64 that `logits_spread` writes. */
+const SUMS = 4
+const PURPOSE = 'the sampler'
+
+export class KernelRows implements LogitRows {
+  readonly vocab: number
+  ids: Uint32Array = new Uint32Array()
+  logits: Float32Array = new Float32Array()
+  weights: Float32Array = new Float32Array()
+  readonly #kernels: LogitExports
+  readonly #arena: Arena
+  readonly #maxima: Ptr
+  readonly #words: Ptr
+  readonly #sums: Ptr
+  #work: Ptr
+  #weights: Ptr
+  #kept: Ptr | undefined
+  /** Candidates that `top` can find. */
+  #most = 0
+  /** Ids that it can gather to find them. */
+  #room = 0
+  #spread = new Float64Array()
+  #copy = new Float32Array()
+  #tally: Uint32Array | undefined
+
+  /** Throws `out-of-memory`. */
+  constructor(kernels: LogitExports, arena: Arena, vocab: number) {
+    this.vocab = vocab
+    this.#kernels = kernels
+    this.#arena = arena
+    this.#maxima = arena.allocate(Math.ceil(vocab / CHUNK) * GROUPS * 4, PURPOSE)
+    this.#words = arena.allocate(Math.ceil(vocab / 32) * 4, PURPOSE)
+    this.#sums = arena.allocate(SUMS * 8, PURPOSE)
+    this.#work = this.#maxima
+    this.#weights = this.#maxima
+    this.reserve(FEW)
+  }
+
+  get tally(): Uint32Array {
+    this.#tally ??= new Uint32Array(this.vocab)
+    return this.#tally
+  }
+
+  reserve(wanted: number, keeps = false): void {
+    const most = Math.min(wanted, this.vocab)
+    if (most > this.#most) {
+      const room = roundUp(Math.min(this.vocab, GATHERED * most), 4)
+      const work = this.#arena.allocate(room * 16, PURPOSE)
+      this.#weights = this.#arena.allocate(roundUp(most, 4) * 4, PURPOSE)
+      this.#work = work
+      this.#room = room
+      this.#most = most
+    }
+    if (keeps) this.#kept ??= this.#arena.allocate(this.vocab * 4, PURPOSE)
+    this.#look()
+  }
+
+  // hot
+  top(row: Float32Array, most: number, least: number): number {
+    const at = this.#addressOf(row)
+    if (this.logits.buffer !== row.buffer) this.#look()
+    const kernels = this.#kernels
+    const found = kernels.logits_top(at, this.vocab, most, least, this.#maxima, this.#work, this.#room) >>> 0
+    if (found === NOT_A_NUMBER || (found > 0 && this.logits[0] === Number.POSITIVE_INFINITY)) {
+      throw brokenLogit(row)
+    }
+    return found
+  }
+
+  weigh(count: number, scale: number): number {
+    return this.#kernels.logits_weigh(this.#work, count, scale, this.#weights)
+  }
+
+  sumExp(row: Float32Array, best: number, scale: number, least: number): number {
+    return this.#kernels.logits_sum_exp(this.#addressOf(row), this.vocab, best, scale, least)
+  }
+
+  floorOf(row: Float32Array, sigmas: number): number {
+    this.#kernels.logits_spread(this.#addressOf(row), this.vocab, this.#sums)
+    if (this.#spread.buffer !== row.buffer) this.#look()
+    const sums = this.#spread
+    return sigmaFloor(sums[0]!, sums[1]!, sums[2]!, sums[3]!, sigmas)
+  }
+
+  guide(row: Float32Array, guide: Float32Array, scale: number): void {
+    this.#kernels.logits_guide(this.#addressOf(row), this.#addressOf(guide), this.vocab, scale)
+  }
+
+  mask(row: Float32Array, words: Uint32Array): void {
+    checkMask(words, this.vocab)
+    this.#arena.u32.set(words, this.#words / 4)
+    this.#kernels.logits_mask(this.#addressOf(row), this.#words, this.vocab)
+  }
+
+  keep(row: Float32Array): Float32Array {
+    if (this.#copy.buffer !== row.buffer) this.#look()
+    this.#copy.set(row)
+    return this.#copy
+  }
+
+  #addressOf(row: Float32Array): number {
+    if (row.buffer === this.#arena.memory.buffer && row.length === this.vocab) return row.byteOffset
+    throw new HalfbyteError(
+      'internal',
+      `a row of ${row.length} logits was given but the sampler takes ${this.vocab} in the engine's memory; report this`,
+      { length: row.length, vocab: this.vocab },
+    )
+  }
+
+  /** Takes the views again: growth makes those of plain memory unusable. */
+  #look(): void {
+    const { buffer } = this.#arena.memory
+    this.logits = new Float32Array(buffer, this.#work, this.#most)
+    this.ids = new Uint32Array(buffer, this.#work + this.#room * 4, this.#most)
+    this.weights = new Float32Array(buffer, this.#weights, this.#most)
+    this.#spread = new Float64Array(buffer, this.#sums, SUMS)
+    this.#copy = new Float32Array(buffer, this.#kept ?? 0, this.#kept === undefined ? 0 : this.vocab)
+  }
+}
+
+export function checkMask(words: Uint32Array, vocab: number): void {
+  if (words.length === Math.ceil(vocab / 32)) return
+  throw new HalfbyteError(
+    'internal',
+    `a mask has ${words.length} words but ${vocab} ids need ${Math.ceil(vocab / 32)}; report this`,
+    { words: words.length, vocab },
+  )
+}
+
+/** The largest less `sigmas` population standard deviations, from the count, the sum and the sum of squares. */
+export function sigmaFloor(
+  most: number,
+  count: number,
+  sum: number,
+  squares: number,
+  sigmas: number,
+): number {
+  const mean = sum / count
+  return most - sigmas * Math.sqrt(Math.max(0, squares / count - mean * mean))
+}
+
+/** Which logit is broken. */
+export function brokenLogit(row: Float32Array): HalfbyteError {
+  const id = row.findIndex((logit) => !(logit < Number.POSITIVE_INFINITY))
+  const logit = String(row[id])
+  return new HalfbyteError(
+    'internal',
+    `the logit of id ${id} is ${logit}; the weights or a kernel are broken, so check the file and report this`,
+    { id, logit },
+  )
+}
