@@ -1,0 +1,43 @@
+// A vocabulary of a size. In: vocabulary files of byte-level BPE models. Out: their tokens in turn, until there are enough.
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { bufferSource } from '../../src/base/bytes.ts'
+import { openModel } from '../../src/formats/model-file.ts'
+import type { TokenBytes } from '../../src/generate/constrain/token-trie.ts'
+import { createTokenizer } from '../../src/text/create.ts'
+
+export interface JoinedVocabulary extends TokenBytes {
+  idOf(text: string): number | undefined
+}
+
+/**
+ * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges would make.
+ * The last id is the end of a text.
+ */
+export async function joinedVocabulary(paths: readonly string[], size: number): Promise<JoinedVocabulary> {
+  const tokens: Uint8Array[] = []
+  const seen = new Set<string>()
+  const add = (bytes: Uint8Array) => {
+    const key = bytes.join()
+    if (bytes.length === 0 || seen.has(key) || tokens.length >= size - 1) return
+    seen.add(key)
+    tokens.push(bytes)
+  }
+  for (const path of paths) {
+    const { tokenizer } = await openModel([bufferSource(basename(path), readFileSync(path))])
+    if (tokenizer === undefined) throw new Error(`${path} has no tokenizer`)
+    const one = createTokenizer(tokenizer)
+    for (let id = 0; id < one.vocabSize; id++) if (!one.isSpecial(id)) add(one.tokenBytes(id))
+  }
+  const single = tokens.length
+  for (let pair = 0; tokens.length < size - 1; pair++) {
+    const [left, right] = [tokens[(pair * 31) % single]!, tokens[(pair * 17 + 256) % single]!]
+    add(Uint8Array.of(...left, ...right))
+  }
+  return {
+    vocabSize: size,
+    tokenBytes: (id) => tokens[id] ?? new Uint8Array(0),
+    isSpecial: (id) => id === size - 1,
+    idOf: () => undefined,
+  }
+}

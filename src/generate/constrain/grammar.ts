@@ -1,0 +1,209 @@
+// Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton walks.
+//
+// A node is an index into parallel arrays; the same node described twice is one. Rules are the only circles.
+import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
+import { tooLarge } from './refuse.ts'
+
+export type NodeId = number
+
+/** What a node is, and what its operands `a`, `b`, `c` mean. */
+export const NODE = {
+  /** The empty text. */
+  empty: 0,
+  /** One byte of the set `a`. */
+  bytes: 1,
+  /** Node `a`, then node `b`. */
+  seq: 2,
+  /** One of the nodes in list `a`. */
+  alt: 3,
+  /** Node `a`, from `b` to `c` times. */
+  repeat: 4,
+  /** What rule `a` stands for. */
+  rule: 5,
+  /** The token with id `a`, or with `b` = 1 any token but it, whatever it writes. */
+  token: 6,
+} as const
+
+export const UNBOUNDED = Number.POSITIVE_INFINITY
+const MAX_NODES = 1 << 18
+
+export interface Rule {
+  readonly name: string
+  /**
+   * Whether masks are computed for it apart from what follows it. Pays for values that occur in many places; unframed
+   * rules only close circles.
+   */
+  readonly framed: boolean
+  body: NodeId | undefined
+}
+
+/** Every byte may occur. */
+export const ALL_BYTES: Uint8Array = new Uint8Array(256).fill(1)
+
+export class Grammar {
+  readonly kinds: number[] = []
+  readonly a: number[] = []
+  readonly b: number[] = []
+  readonly c: number[] = []
+  /** By operand of an `alt`. */
+  readonly options: (readonly NodeId[])[] = []
+  /** By operand of a `bytes`: 1 for each byte of the set. [set][256] */
+  readonly sets: Uint8Array[] = []
+  readonly rules: Rule[] = []
+  readonly empty: NodeId
+  /** The language without a text. */
+  readonly never: NodeId
+  readonly #alphabet: Uint8Array
+  readonly #interned = new Map<string, NodeId>()
+  readonly #setIds = new Map<string, number>()
+  readonly #spelled = new Map<string, NodeId>()
+
+  /**
+   * `alphabet` has 1 for each byte that some token writes alone. Others are left out of every set, so that whatever the
+   * grammar allows can be written to its end.
+   */
+  constructor(alphabet: Uint8Array = ALL_BYTES) {
+    this.#alphabet = alphabet
+    this.empty = this.#node(NODE.empty, 0, 0, 0)
+    this.never = this.bytes(() => false)
+  }
+
+  get size(): number {
+    return this.kinds.length
+  }
+
+  /** One byte that `has`. */
+  bytes(has: (byte: number) => boolean): NodeId {
+    const set = this.#alphabet.map((possible, byte) => possible & Number(has(byte)))
+    return this.#node(NODE.bytes, this.#setId(set), 0, 0)
+  }
+
+  /** Exactly this text, in UTF-8. */
+  text(text: string): NodeId {
+    return this.seq(
+      ...Array.from(new TextEncoder().encode(text), (only) => this.bytes((byte) => byte === only)),
+    )
+  }
+
+  /** One character of the set, in UTF-8. */
+  chars(set: CodePoints): NodeId {
+    const key = set.join()
+    const known = this.#spelled.get(key)
+    if (known !== undefined) return known
+    const ascii = pairs(set).filter(([low]) => low <= 0x7f)
+    const rest = utf8Sequences(set).filter(([first]) => first![0] > 0x7f)
+    const node = this.alt(
+      this.bytes((byte) => byte <= 0x7f && ascii.some(([low, high]) => byte >= low && byte <= high)),
+      ...rest.map((ranges) =>
+        this.seq(...ranges.map(([low, high]) => this.bytes((byte) => byte >= low && byte <= high))),
+      ),
+    )
+    this.#spelled.set(key, node)
+    return node
+  }
+
+  seq(...parts: readonly NodeId[]): NodeId {
+    let result = this.empty
+    for (let index = parts.length - 1; index >= 0; index--) {
+      const part = parts[index]!
+      if (part === this.never) return this.never
+      if (part === this.empty) continue
+      result = result === this.empty ? part : this.#node(NODE.seq, part, result, 0)
+    }
+    return result
+  }
+
+  alt(...options: readonly NodeId[]): NodeId {
+    const rest = new Set<NodeId>()
+    let sets: Uint8Array | undefined
+    for (const option of options) {
+      if (option === this.never) continue
+      if (this.kinds[option] !== NODE.bytes) rest.add(option)
+      else {
+        const set = this.sets[this.a[option]!]!
+        sets = sets === undefined ? set : sets.map((has, byte) => has | set[byte]!)
+      }
+    }
+    if (sets !== undefined) rest.add(this.#node(NODE.bytes, this.#setId(sets), 0, 0))
+    const list = [...rest]
+    if (list.length === 0) return this.never
+    if (list.length === 1) return list[0]!
+    const key = `alt ${list.toSorted((one, other) => one - other).join()}`
+    const known = this.#interned.get(key)
+    if (known !== undefined) return known
+    this.options.push(list)
+    return this.#node(NODE.alt, this.options.length - 1, 0, 0, key)
+  }
+
+  optional(node: NodeId): NodeId {
+    return this.alt(node, this.empty)
+  }
+
+  repeat(node: NodeId, min: number, max: number): NodeId {
+    if (node === this.empty || max === 0) return this.empty
+    if (min > max || (node === this.never && min > 0)) return this.never
+    if (node === this.never) return this.empty
+    if (min === 1 && max === 1) return node
+    return this.#node(NODE.repeat, node, min, max)
+  }
+
+  /** A rule whose body is set later with `define`. */
+  declare(name: string, framed = true): NodeId {
+    this.rules.push({ name, framed, body: undefined })
+    return this.#node(NODE.rule, this.rules.length - 1, 0, 0)
+  }
+
+  define(rule: NodeId, body: NodeId): void {
+    this.rules[this.a[rule]!]!.body = body
+  }
+
+  /** A rule with its body. */
+  rule(name: string, body: NodeId, framed = true): NodeId {
+    const rule = this.declare(name, framed)
+    this.define(rule, body)
+    return rule
+  }
+
+  token(id: number, negated: boolean): NodeId {
+    return this.#node(NODE.token, id, Number(negated), 0)
+  }
+
+  /** The nodes that a node is made of; a rule's body is one. */
+  children(node: NodeId): readonly NodeId[] {
+    const [a, b] = [this.a[node]!, this.b[node]!]
+    switch (this.kinds[node]) {
+      case NODE.seq:
+        return [a, b]
+      case NODE.alt:
+        return this.options[a]!
+      case NODE.repeat:
+        return [a]
+      case NODE.rule:
+        return [this.rules[a]!.body ?? this.never]
+      default:
+        return []
+    }
+  }
+
+  #setId(set: Uint8Array): number {
+    const key = set.join('')
+    let id = this.#setIds.get(key)
+    if (id === undefined) {
+      id = this.sets.push(set) - 1
+      this.#setIds.set(key, id)
+    }
+    return id
+  }
+
+  #node(kind: number, a: number, b: number, c: number, key = `${kind} ${a} ${b} ${c}`): NodeId {
+    const known = this.#interned.get(key)
+    if (known !== undefined) return known
+    if (this.size >= MAX_NODES) throw tooLarge('grammar nodes', this.size + 1, MAX_NODES)
+    this.a.push(a)
+    this.b.push(b)
+    this.c.push(c)
+    const id = this.kinds.push(kind) - 1
+    this.#interned.set(key, id)
+    return id
+  }
+}

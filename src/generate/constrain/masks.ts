@@ -1,0 +1,216 @@
+// Masks. In: a state. Out: the tokens that may come next, from what was walked before wherever that serves.
+//
+// What a token does inside its frame does not depend on what surrounds it. So for each stack of a state the part down to
+// the nearest frame is walked once, whatever lies below: that gives the tokens that stay inside, and the trie nodes where
+// the frame is left. From those few nodes the rest is walked with the real stack.
+import { type Automaton, DEAD, END, type Run, type StackId, type StateId } from './automaton.ts'
+import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
+import { refused } from './refuse.ts'
+import type { TokenTrie } from './token-trie.ts'
+
+/** Masks that are kept, in bytes; past it they are computed anew. */
+const KEPT_BYTES = 32 << 20
+
+interface LocalMask {
+  /** Tokens that can be read without leaving the frame. */
+  readonly mask: Uint32Array
+  /** Nodes at which the frame is left and the token goes on. */
+  readonly exits: readonly number[]
+  /** The frame can be left before the token begins. */
+  readonly isPassable: boolean
+}
+
+export class Masks {
+  readonly automaton: Automaton
+  readonly #trie: TokenTrie
+  readonly #walks: CharacterWalks
+  readonly #endIds: readonly number[]
+  readonly #states = new Map<StateId, Uint32Array>()
+  readonly #locals = new Map<StackId, LocalMask>()
+  /** By character and what follows. */
+  readonly #runs = new Map<number, CharacterWalk | undefined>()
+  readonly #most: number
+  /** States on the way to the node that is walked. [depth] */
+  readonly #path: Int32Array
+
+  constructor(automaton: Automaton, trie: TokenTrie, walks: CharacterWalks, endIds: readonly number[]) {
+    this.automaton = automaton
+    this.#trie = trie
+    this.#walks = walks
+    this.#endIds = endIds
+    this.#most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
+    this.#path = new Int32Array(trie.longest + 1)
+  }
+
+  /** Throws `unsupported` when no token fits, or when too much would have to be looked at. */
+  of(state: StateId): Uint32Array {
+    // hot
+    return this.#states.get(state) ?? this.#make(state)
+  }
+
+  #make(state: StateId): Uint32Array {
+    const { automaton } = this
+    automaton.work = 0
+    const mask = new Uint32Array(this.#trie.words)
+    for (const stack of automaton.stacks(state)) this.#add(stack, mask)
+    if (automaton.closure(state).hasEnd) for (const id of this.#endIds) allowId(id, mask)
+    if (mask.every((word) => word === 0)) {
+      throw refused(
+        "cannot go on: no token of the model's vocabulary fits",
+        'choose another grammar or model',
+      )
+    }
+    this.#makeRoom()
+    this.#states.set(state, mask)
+    return mask
+  }
+
+  #makeRoom(): void {
+    if (this.#states.size + this.#locals.size < this.#most) return
+    this.#states.clear()
+    this.#locals.clear()
+  }
+
+  /** Adds what one stack allows. */
+  #add(stack: StackId, mask: Uint32Array): void {
+    let at: StackId | undefined = stack
+    while (at !== undefined && at !== END) {
+      if (this.#addOpenRun(at, mask)) return
+      const { mask: inside, exits, isPassable } = this.#local(at)
+      or(mask, inside)
+      const parent = this.automaton.parent(at)
+      if (parent === undefined) return
+      const state = this.automaton.state([parent])
+      for (const node of exits) this.#walk(node, state, mask)
+      at = isPassable ? parent : undefined
+    }
+  }
+
+  /** Adds what a stack allows that is a run of characters to the end of its frame: there every node would be an exit. */
+  #addOpenRun(stack: StackId, mask: Uint32Array): boolean {
+    const run = this.automaton.run(stack)
+    if (run === undefined || !run.endsFrame) return false
+    const after = this.automaton.state([run.below])
+    const walk = this.#walkOf(run, after)
+    if (walk === undefined) return false
+    or(mask, walk.upTo(run.max))
+    this.#leaveRun(walk, run, after, mask)
+    if (run.min === 0) this.#allowTokens(after, mask)
+    return true
+  }
+
+  #local(stack: StackId): LocalMask {
+    const local = this.automaton.local(stack, this.#trie.longest)
+    const known = this.#locals.get(local)
+    if (known !== undefined) return known
+    const made = this.#closedRun(local) ?? this.#explore(local)
+    this.#makeRoom()
+    this.#locals.set(local, made)
+    return made
+  }
+
+  /** A run of characters and what follows it in its frame; undefined for anything else. */
+  #closedRun(local: StackId): LocalMask | undefined {
+    const run = this.automaton.run(local)
+    if (run === undefined) return undefined
+    const after = this.automaton.state([run.below])
+    if (this.automaton.closure(after).hasHole) return undefined
+    const walk = this.#walkOf(run, after)
+    if (walk === undefined) return undefined
+    const mask = walk.upTo(run.max).slice()
+    const exits: number[] = []
+    this.#leaveRun(walk, run, after, mask, exits)
+    if (run.min === 0) this.#allowTokens(after, mask)
+    return { mask, exits, isPassable: false }
+  }
+
+  #walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
+    const key = after * 2 ** 20 + character
+    if (this.#runs.has(key)) return this.#runs.get(key)
+    const first = new Uint8Array(256)
+    for (const set of this.automaton.closure(after).sets) {
+      for (let byte = 0; byte < 256; byte++) first[byte] = first[byte]! | set[byte]!
+    }
+    const walk = this.#walks.of(this.automaton, character, first)
+    this.#runs.set(key, walk)
+    return walk
+  }
+
+  #leaveRun(
+    walk: CharacterWalk,
+    { min, max }: Run,
+    after: StateId,
+    mask: Uint32Array,
+    exits?: number[],
+  ): void {
+    for (let index = 0; index < walk.exits.length; index++) {
+      const count = walk.exitCounts[index]!
+      if (count < min || count > max) continue
+      const node = walk.exits[index]!
+      const state = this.automaton.step(after, this.#trie.byte[node]!)
+      this.#enter(node, state, mask, exits)
+    }
+  }
+
+  /** Walks everything below the root. */
+  #explore(local: StackId): LocalMask {
+    const { automaton } = this
+    const mask = new Uint32Array(this.#trie.words)
+    const exits: number[] = []
+    const state = automaton.state([local])
+    this.#allowTokens(state, mask)
+    this.#walk(0, state, mask, exits)
+    return { mask, exits, isPassable: automaton.closure(state).hasHole }
+  }
+
+  /** Allows what the grammar names as tokens. */
+  #allowTokens(state: StateId, mask: Uint32Array): void {
+    for (const { id, negated } of this.automaton.closure(state).tokens) {
+      if (!negated) allowId(id, mask)
+      else for (let other = 0; other < this.#trie.vocab; other++) if (other !== id) allowId(other, mask)
+    }
+  }
+
+  /** Allows the token at a node that was reached in `state`, and walks on below it. */
+  #enter(node: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
+    this.#trie.allow(node, mask)
+    if (this.#trie.end[node]! === node + 1) return
+    if (exits !== undefined && this.automaton.closure(state).hasHole) exits.push(node)
+    this.#walk(node, state, mask, exits)
+  }
+
+  /**
+   * Allows the tokens below a node that `state` can read. Adds the nodes at which a frame is left to `exits`; without it
+   * the stack is whole and there are none.
+   */
+  #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
+    // hot
+    const { automaton } = this
+    const trie = this.#trie
+    const path = this.#path
+    path[trie.depth[root]!] = state
+    const end = trie.end[root]!
+    for (let node = root + 1; node < end; ) {
+      const depth = trie.depth[node]!
+      const next = automaton.step(path[depth - 1]!, trie.byte[node]!)
+      if (next === DEAD) {
+        node = trie.end[node]!
+        continue
+      }
+      path[depth] = next
+      trie.allow(node, mask)
+      if (exits !== undefined && trie.end[node]! > node + 1 && automaton.closure(next).hasHole)
+        exits.push(node)
+      node += 1
+    }
+  }
+}
+
+function or(mask: Uint32Array, other: Uint32Array): void {
+  // hot
+  for (let word = 0; word < mask.length; word++) mask[word] = mask[word]! | other[word]!
+}
+
+function allowId(id: number, mask: Uint32Array): void {
+  mask[id >> 5] = mask[id >> 5]! | (1 << (id & 31))
+}

@@ -1,0 +1,83 @@
+// Anchors. In: a pattern's tree. Out: the same language of whole texts, without ^ and $.
+import { refused } from '../refuse.ts'
+import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
+
+/** The texts in which the pattern is found somewhere, as `pattern` in JSON Schema means it. Throws `unsupported`. */
+export function found(pattern: Regex): Regex {
+  return place(pattern, ANYTHING, ANYTHING)
+}
+
+/** The texts that the pattern matches from beginning to end. Throws `unsupported` for an anchor inside it. */
+export function whole(pattern: Regex): Regex {
+  return place(pattern, NOTHING, NOTHING)
+}
+
+/**
+ * The pattern with what may stand before and behind it. A side is undefined where the pattern's own parts stand, and
+ * nothing where an anchor has closed it.
+ */
+function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {
+  switch (node.type) {
+    case 'start':
+      if (left === undefined) throw inside('^')
+      return right ?? NOTHING
+    case 'end':
+      if (right === undefined) throw inside('$')
+      return left ?? NOTHING
+    case 'alt':
+      return { type: 'alt', options: node.options.map((option) => place(option, left, right)) }
+    case 'seq':
+      return placeParts(node.parts, left, right)
+    case 'repeat':
+      refuseAnchors(node.body)
+      return around(left, node, right)
+    case 'chars':
+      return around(left, node, right)
+    default:
+      throw new TypeError(`unknown node ${JSON.stringify(node satisfies never)}`)
+  }
+}
+
+function placeParts(parts: readonly Regex[], left: Regex | undefined, right: Regex | undefined): Regex {
+  if (left !== undefined && parts[0]?.type === 'start') return placeParts(parts.slice(1), NOTHING, right)
+  if (right !== undefined && parts.at(-1)?.type === 'end') {
+    return placeParts(parts.slice(0, -1), left, NOTHING)
+  }
+  if (parts.length === 0) return left === ANYTHING ? left : (right ?? NOTHING)
+  const last = parts.length - 1
+  const placed = parts.map((part, index) =>
+    place(part, index === 0 ? left : undefined, index === last ? right : undefined),
+  )
+  return { type: 'seq', parts: placed }
+}
+
+function around(left: Regex | undefined, node: Regex, right: Regex | undefined): Regex {
+  const parts = [left ?? NOTHING, node, right ?? NOTHING].filter((part) => part !== NOTHING)
+  return parts.length === 1 ? node : { type: 'seq', parts }
+}
+
+function refuseAnchors(node: Regex): void {
+  switch (node.type) {
+    case 'start':
+      throw inside('^')
+    case 'end':
+      throw inside('$')
+    case 'alt':
+      for (const option of node.options) refuseAnchors(option)
+      return
+    case 'seq':
+      for (const part of node.parts) refuseAnchors(part)
+      return
+    case 'repeat':
+      refuseAnchors(node.body)
+      return
+    default:
+      return
+  }
+}
+
+function inside(anchor: string): Error {
+  return refused(`has a pattern with ${anchor} inside it`, `put ${anchor} at the edge of the pattern`, {
+    anchor,
+  })
+}

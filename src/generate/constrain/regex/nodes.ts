@@ -1,0 +1,26 @@
+// Pattern nodes. In: a pattern's tree and how characters are spelled. Out: grammar nodes of the same language.
+import type { CodePoints } from '../code-points.ts'
+import type { Grammar, NodeId } from '../grammar.ts'
+import type { Regex } from './syntax.ts'
+
+/** The node of one character of a set: as it is, or as it stands in a JSON string. */
+export type Spell = (set: CodePoints) => NodeId
+
+/** `regex` has no anchors any more. */
+export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId {
+  switch (regex.type) {
+    case 'chars':
+      return spell(regex.set)
+    case 'seq':
+      return grammar.seq(...regex.parts.map((part) => regexNode(grammar, part, spell)))
+    case 'alt':
+      return grammar.alt(...regex.options.map((option) => regexNode(grammar, option, spell)))
+    case 'repeat':
+      return grammar.repeat(regexNode(grammar, regex.body, spell), regex.min, regex.max)
+    case 'start':
+    case 'end':
+      throw new TypeError('an anchor is left in the pattern')
+    default:
+      throw new TypeError(`unknown node ${JSON.stringify(regex satisfies never)}`)
+  }
+}

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Language } from '../testing/language.ts'
+import { found, whole } from './anchors.ts'
+import { regexNode } from './nodes.ts'
+import { parseRegex } from './syntax.ts'
+
+const language = (pattern: string, mode: typeof whole) =>
+  new Language((grammar) => regexNode(grammar, mode(parseRegex(pattern)), (set) => grammar.chars(set)))
+
+/** Patterns over a few characters, as text. */
+const PATTERN = fc.letrec<{ tree: string; atom: string; part: string }>((tie) => ({
+  atom: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom('a', 'b', 'é', '😀', '.', '\\d', '\\w', '\\s', '\\n', '\\.') },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom('[ab]', '[^a]', '[a-cé-ü]', '[^\\s-]', '[\\d_-]', '\\u00e9', '\\x41'),
+    },
+    { weight: 2, arbitrary: tie('tree').map((tree) => `(?:${tree})`) },
+  ),
+  part: fc
+    .tuple(tie('atom'), fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{1,3}', '{0,2}?', '{2,}'))
+    .map(([atom, count]) => `${atom}${count}`),
+  tree: fc.oneof(
+    { maxDepth: 4 },
+    fc.array(tie('part'), { maxLength: 4 }).map((parts) => parts.join('')),
+    fc.tuple(tie('tree'), tie('tree')).map((trees) => trees.join('|')),
+  ),
+})).tree
+
+const TEXT = fc
+  .array(fc.constantFrom('a', 'b', 'c', 'é', '😀', '漢', '1', '_', ' ', '\n', '.', '-', 'A'), {
+    maxLength: 8,
+  })
+  .map((chars) => chars.join(''))
+
+describe('a pattern takes what RegExp takes', () => {
+  test('from beginning to end', () => {
+    fc.assert(
+      fc.property(PATTERN, fc.array(TEXT, { minLength: 12, maxLength: 12 }), (pattern, texts) => {
+        const real = new RegExp(`^(?:${pattern})$`, 'u')
+        const own = language(pattern, whole)
+        for (const text of texts)
+          expect(own.has(text), `${pattern} on ${JSON.stringify(text)}`).toBe(real.test(text))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('anywhere, with anchors at its edges', () => {
+    const edge = fc.tuple(fc.constantFrom('', '^'), PATTERN, fc.constantFrom('', '$'))
+    const pattern = fc
+      .array(
+        edge.map(([start, body, end]) => `${start}(?:${body})${end}`),
+        { minLength: 1, maxLength: 3 },
+      )
+      .map((options) => options.join('|'))
+    fc.assert(
+      fc.property(pattern, fc.array(TEXT, { minLength: 12, maxLength: 12 }), (source, texts) => {
+        const real = new RegExp(source, 'u')
+        const own = language(source, found)
+        for (const text of texts)
+          expect(own.has(text), `${source} on ${JSON.stringify(text)}`).toBe(real.test(text))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test.each([
+    ['(^a|b)c$', ['ac', 'xbc', 'xac', 'acx']],
+    ['^$', ['', 'a']],
+    ['^', ['', 'a']],
+    ['(?<year>\\d{4})-\\d{2}', ['on 2026-11', '202-11']],
+    ['\\u{1F600}|\\ud83d\\ude01|\\cJ|\\0|[\\b]', ['😀', '😁', '\n', '\0', '\b', 'x']],
+    ['[]', ['', 'a']],
+    ['a|[^]', ['a', '\n', '']],
+    ['^[^\\W\\d_]+$', ['abc', 'ab1', '_']],
+  ])('%s', (source, texts) => {
+    const real = new RegExp(source, 'u')
+    if (source === '[]') return expect(() => language(source, found)).toThrow(/matches no text/)
+    const own = language(source, found)
+    for (const text of texts) expect(own.has(text), JSON.stringify(text)).toBe(real.test(text))
+    return undefined
+  })
+})
+
+describe('a pattern is refused', () => {
+  test.each([
+    ['a(?=b)', /lookaround/],
+    ['(?<!a)b', /lookaround/],
+    ['(?i:a)', /lookaround or flags/],
+    ['(a)\\1', /back-reference/],
+    ['(?<x>a)\\k<x>', /back-reference/],
+    ['\\bword\\b', /word boundary/],
+    ['\\p{L}', /Unicode property/],
+    ['a^b', /\^ inside/],
+    ['(a$)*', /\$ inside/],
+    ['a**', /repeats a repetition/],
+    ['^*', /repeats an anchor/],
+    ['*a', /nothing to repeat/],
+    ['(a', /not closed/],
+    ['a)', /nothing opens/],
+    ['[a', /not closed/],
+    ['[z-a]', /no characters in order/],
+    ['a{2,1}', /from 2 to 1/],
+    ['a{x}', /no count/],
+    ['a{9999999}', /more than 1048576/],
+    ['\\q', /means nothing/],
+    ['\\u12', /4 hexadecimal/],
+    ['\\ud800', /no character/],
+    ['a\\', /ends too soon/],
+    ['('.repeat(500), /nests more than 200/],
+    ['a'.repeat(70_000), /70000 characters/],
+  ])('%s'.slice(0, 40), (pattern, message) => {
+    expect(() => language(pattern, whole)).toThrow(message)
+    expect(() => language(pattern, whole)).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  })
+})
