@@ -26,5 +26,7 @@ export type {
   Usage,
   WeightPolicy,
 } from './engine/protocol.ts'
+export type { EmbedOptions } from './evaluate/embed.ts'
+export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
 export type { Build } from './runtime/features.ts'

@@ -3,6 +3,8 @@ import { HalfbyteError } from '../base/errors.ts'
 import { EngineClient } from '../engine/client.ts'
 import { type Connection, startEngineWorker } from '../engine/connection.ts'
 import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
+import type { EmbedOptions } from '../evaluate/embed.ts'
+import type { Score } from '../evaluate/score.ts'
 import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
@@ -87,6 +89,40 @@ export class Engine implements AsyncDisposable {
         ? { type: 'text', text: input }
         : { type: 'messages', messages: input.map(({ role, content }) => ({ role, content })) }
     return this.#client.call((service) => service.countTokens(prompt))
+  }
+
+  /** Ids of bare text, as `complete` reads it: a beginning of sequence where the model wants one, special tokens recognised. */
+  async tokenize(text: string): Promise<number[]> {
+    return [...(await this.#client.call((service) => service.tokenize(text)))]
+  }
+
+  /** Text of ids; bytes that make no character become U+FFFD. Rejects with `format` for an id that the model has not. */
+  detokenize(ids: readonly number[]): Promise<string> {
+    return this.#client.call((service) => service.detokenize(ids))
+  }
+
+  /**
+   * How likely the model finds each continuation behind `prompt`, in their order; nothing is sampled. A continuation
+   * is read as it would go on the text, so write the space before a word into it.
+   */
+  async score(
+    prompt: string,
+    continuations: readonly string[],
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Score[]> {
+    const ask = this.#client.callAbortable(signal, (service, port) =>
+      service.score(prompt, continuations, port),
+    )
+    return [...(await ask)]
+  }
+
+  /** One vector per text, made of the hidden states behind the last norm. */
+  async embed(
+    texts: readonly string[],
+    { signal, ...options }: EmbedOptions & { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Float32Array[]> {
+    const ask = this.#client.callAbortable(signal, (service, port) => service.embed(texts, options, port))
+    return [...(await ask)]
   }
 
   /** Bytes of linear memory, by what they are for. */

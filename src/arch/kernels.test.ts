@@ -66,7 +66,7 @@ async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Mac
     state.advance(ids.length)
     return wanted.map((_, row) => {
       const at = (written.activations + plan.logits.arena + row * plan.logits.stride) / 4
-      return [...arena.f32.subarray(at, at + plan.logits.vocab)]
+      return [...arena.f32.subarray(at, at + plan.logits.width)]
     })
   }
 }

@@ -56,5 +56,5 @@ export function llama(config: ModelConfig, { qkvBias }: LlamaVariant = { qkvBias
   const outputWeight = config.tiedEmbeddings
     ? table
     : matrix(hiddenSize, { 'output.weight': config.vocabSize })
-  return b.finish(b.linear('logits', wanted, outputWeight))
+  return b.finish(b.linear('logits', wanted, outputWeight), wanted)
 }

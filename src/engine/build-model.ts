@@ -40,7 +40,7 @@ export async function buildModel(
 ): Promise<BuiltModel> {
   const { plan, config, contextLength, file, parameters } = prepared
   const { host } = options
-  const tokenizer = modelTokenizer(file, plan.logits.vocab)
+  const tokenizer = modelTokenizer(file, plan.logits.width)
   hooks.onProgress({ phase: 'compile' })
   const runtime = await openRuntime({ ...options, ...memoryNeed(prepared) })
   hooks.signal.throwIfAborted()
@@ -54,7 +54,7 @@ export async function buildModel(
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, [inverseFrequencies(config.rope)])
   const { blockBytes } = planTotals(plan)
   const cache = new StateCache({ arena, blockBytes, contextLength })
-  const logitRows = new KernelRows(runtime.engine, arena, plan.logits.vocab)
+  const logitRows = new KernelRows(runtime.engine, arena, plan.logits.width)
   hooks.onProgress({ phase: 'warmup' })
   let scheduler: Scheduler | undefined
   const pool = await openPool(runtime, {

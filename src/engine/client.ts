@@ -54,22 +54,33 @@ export class EngineClient {
 
   /** Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
   async load(request: LoadRequest, { signal, onProgress }: LoadHooks = {}): Promise<EngineInfo> {
+    const unwatch = this.#connection.watch()
+    const listen = (port: MessagePort) => {
+      port.onmessage = ({ data }: MessageEvent<LoadReport>) => {
+        if (signal?.aborted !== true) onProgress?.(data.progress)
+      }
+    }
+    return this.callAbortable(signal, (service, port) => service.load(request, port), listen).finally(unwatch)
+  }
+
+  /** Asks for something long. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
+  async callAbortable<T>(
+    signal: AbortSignal | undefined,
+    ask: (service: Remote<EngineService>, port: MessagePort) => Promise<T>,
+    listen?: (port: MessagePort) => void,
+  ): Promise<T> {
     signal?.throwIfAborted()
     const { port1, port2 } = new MessageChannel()
-    port1.onmessage = ({ data }: MessageEvent<LoadReport>) => {
-      if (signal?.aborted !== true) onProgress?.(data.progress)
-    }
-    return new Promise((resolve, reject) => {
+    listen?.(port1)
+    return new Promise<T>((resolve, reject) => {
       const abort = () => {
         port1.postMessage({ type: 'abort' } satisfies LoadCommand)
         reject(signal?.reason)
       }
       signal?.addEventListener('abort', abort)
-      const unwatch = this.#connection.watch()
-      this.call((service) => service.load(request, transfer(port2, [port2])))
+      this.call((service) => ask(service, transfer(port2, [port2])))
         .then(resolve, reject)
         .finally(() => {
-          unwatch()
           signal?.removeEventListener('abort', abort)
           port1.close()
         })

@@ -18,7 +18,7 @@ export interface LoadedModel {
   /** What samplers do to whole rows of logits. */
   readonly logitRows: LogitRows
   readonly text: ModelText
-  readonly scheduler: Pick<Scheduler, 'generate'>
+  readonly scheduler: Pick<Scheduler, 'generate' | 'forward'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */

@@ -2,7 +2,7 @@
 //
 //   page                                                worker
 //   EngineService, through Comlink                      load, count, fork, close, memory, dispose
-//   LoadCommand     --- one port per load ----------->  abort
+//   LoadCommand     --- one port per load, score, embed ->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
@@ -10,6 +10,8 @@
 // A stream may be STREAM_CREDITS (stream.ts) chunks ahead of its reader; each chunk that is taken returns one credit.
 // Whoever sends the last report closes its port; the other side closes when the report arrives.
 import type { WireError } from '../base/errors.ts'
+import type { EmbedOptions } from '../evaluate/embed.ts'
+import type { Score } from '../evaluate/score.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 import type { Build } from '../runtime/features.ts'
 
@@ -73,7 +75,7 @@ export interface LoadRequest {
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
 }
 
-/** To the worker, on a load's port. */
+/** To the worker, on the port of a load, a scoring or an embedding. */
 export type LoadCommand = { readonly type: 'abort' }
 /** From the worker, on a load's port. */
 export type LoadReport = { readonly type: 'progress'; readonly progress: LoadProgress }
@@ -191,6 +193,13 @@ export interface EngineService {
   /** Starts at once, or when the session's turn comes. Everything about it, errors included, goes to `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number
+  /** Ids of bare text, as a completion of it would be read. */
+  tokenize(text: string): readonly number[]
+  /** Text of ids. Throws `format` for one that is not the model's. */
+  detokenize(ids: readonly number[]): string
+  /** `abort` aborts what is under way; the call then rejects. */
+  score(prompt: string, continuations: readonly string[], port: MessagePort): Promise<readonly Score[]>
+  embed(texts: readonly string[], options: EmbedOptions, port: MessagePort): Promise<readonly Float32Array[]>
   memory(): MemoryUse
   /** Gives session `to` the state of session `from`, without copying it; waits for `from`'s turn. */
   fork(from: number, to: number): Promise<void>

@@ -1,5 +1,7 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
 import { HalfbyteError } from '../base/errors.ts'
+import { type EmbedOptions, embed } from '../evaluate/embed.ts'
+import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import type { LoadedModel, ModelLoader } from './loaded-model.ts'
 import type {
@@ -7,6 +9,7 @@ import type {
   EngineService,
   GenerateRequest,
   LoadCommand,
+  LoadProgress,
   LoadReport,
   LoadRequest,
   MemoryUse,
@@ -48,18 +51,9 @@ class Service implements EngineService {
         'this engine has a model already; load the second in another engine',
       )
     }
-    const abort = new AbortController()
-    port.onmessage = ({ data }: MessageEvent<LoadCommand>) => {
-      if (data.type === 'abort') abort.abort()
-    }
-    try {
-      this.#model = await this.#loadModel(request, {
-        signal: abort.signal,
-        onProgress: (progress) => port.postMessage({ type: 'progress', progress } satisfies LoadReport),
-      })
-    } finally {
-      port.close()
-    }
+    const onProgress = (progress: LoadProgress) =>
+      port.postMessage({ type: 'progress', progress } satisfies LoadReport)
+    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress }))
     return this.#model.info
   }
 
@@ -75,6 +69,49 @@ class Service implements EngineService {
   countTokens(prompt: Prompt): number {
     const model = this.#loaded()
     return model.text.encode(promptText(model, prompt), true).length
+  }
+
+  tokenize(text: string): readonly number[] {
+    return this.#loaded().text.encode(text, true)
+  }
+
+  detokenize(ids: readonly number[]): string {
+    const model = this.#loaded()
+    const { vocab } = model.logitRows
+    const wrong = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocab))
+    if (wrong !== undefined) {
+      throw new HalfbyteError(
+        'format',
+        `${wrong} is not an id of this model: there are ${vocab}, from 0; pass what tokenize gave`,
+        { id: wrong, vocab },
+      )
+    }
+    const decoder = model.text.detokenizer()
+    return ids.map((id) => decoder.push(id)).join('') + decoder.flush()
+  }
+
+  async score(
+    prompt: string,
+    continuations: readonly string[],
+    port: MessagePort,
+  ): Promise<readonly Score[]> {
+    const model = this.#loaded()
+    const ids = continuations.map((text) => model.text.encode(text, false))
+    return abortable(port, (signal) => score(model, model.text.encode(prompt, true), ids, signal))
+  }
+
+  async embed(
+    texts: readonly string[],
+    options: EmbedOptions,
+    port: MessagePort,
+  ): Promise<readonly Float32Array[]> {
+    const model = this.#loaded()
+    return abortable(port, async (signal) => {
+      const vectors: Float32Array[] = []
+      for (const text of texts)
+        vectors.push(await embed(model, model.text.encode(text, true), options, signal))
+      return vectors
+    })
   }
 
   memory(): MemoryUse {
@@ -155,6 +192,19 @@ async function answer(
 ): Promise<{ outcome: Outcome; contextUsed: number }> {
   const outcome = await reply(model, sequence, transcript, request, outlet)
   return { outcome, contextUsed: sequence.tokens.length }
+}
+
+/** Runs `work` with a signal that the other end of `port` can abort, and closes the port. */
+async function abortable<T>(port: MessagePort, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController()
+  port.onmessage = ({ data }: MessageEvent<LoadCommand>) => {
+    if (data.type === 'abort') abort.abort()
+  }
+  try {
+    return await work(abort.signal)
+  } finally {
+    port.close()
+  }
 }
 
 /** Runs `work` when everything asked of the conversation before is done, however it ended. */

@@ -59,7 +59,7 @@ function smallModel(): Graph {
     x = g.add(name('sum2'), x, g.linear(name('down'), active, matrix(INNER, { [name('down')]: HIDDEN })))
   }
   const last = g.rmsnorm('norm', g.takeRows('last', x), norm('norm'), 1e-5)
-  return g.finish(g.linear('output', last, matrix(HIDDEN, { output: VOCAB })))
+  return g.finish(g.linear('output', last, matrix(HIDDEN, { output: VOCAB })), last)
 }
 
 /** The same numbers for a name whatever the plan, so that plans can be compared. */

@@ -35,7 +35,8 @@ function engineOf(sizes: Sizes = {}) {
     arenaBytes: logitRows * 256,
     tokens,
     logitRows,
-    logits: { arena: 0, stride: 256, vocab: VOCAB },
+    logits: { arena: 0, stride: 256, width: VOCAB },
+    hidden: { arena: 0, stride: 256, width: VOCAB, ops: 0 },
   }
   const step = new StepBuffer(arena, { tokens, logitRows, sequences }, GROUPS, [])
   const cache = new StateCache({

@@ -5,7 +5,7 @@ import type { Arena } from '../runtime/arena.ts'
 import { disposedError, type Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { ChunkSize } from './chunk-size.ts'
-import { LogitsView } from './logits-view.ts'
+import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import type { StepBuffer } from './step-buffer.ts'
 import {
@@ -43,7 +43,7 @@ interface Room {
  */
 export class Scheduler {
   readonly #options: SchedulerOptions
-  readonly #logits: LogitsView
+  readonly #views: Readonly<Record<Work['output'], RowsView>>
   readonly #chunk: ChunkSize
   readonly #work: Work[] = []
   /** First to be considered in the next step, so that none waits for ever when not all fit. */
@@ -56,7 +56,11 @@ export class Scheduler {
 
   constructor(options: SchedulerOptions) {
     this.#options = options
-    this.#logits = new LogitsView(options.arena, options.plan, options.written)
+    const { arena, plan, written } = options
+    this.#views = {
+      logits: new RowsView(arena, plan.logits, written),
+      hidden: new RowsView(arena, plan.hidden, written),
+    }
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
 
@@ -99,7 +103,7 @@ export class Scheduler {
     if (sequence.tokens.length === sequence.cached) {
       throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
     }
-    const { vocab } = this.#options.plan.logits
+    const { width: vocab } = this.#options.plan.logits
     const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab))
     if (wrong === undefined) return
     throw new HalfbyteError(
@@ -205,11 +209,16 @@ export class Scheduler {
   }
 
   #runStep(): void {
-    const { pool, written, step, now } = this.#options
+    const { pool, written, step, now, plan } = this.#options
     const start = now()
+    let last = plan.hidden.ops
+    for (let index = 0; index < this.#work.length; index++) {
+      const { rows, output } = this.#work[index]!
+      if (rows > 0 && output === 'logits') last = written.count
+    }
     this.#describe(step)
     try {
-      pool.run(written.records, step.step, 0, written.count)
+      pool.run(written.records, step.step, 0, last)
     } catch (error) {
       this.dispose(error)
       return
@@ -249,7 +258,7 @@ export class Scheduler {
     work.observe(start, end)
     try {
       for (let at = Math.max(position, wanted); at < position + rows; at++) {
-        const logits = this.#logits.row(work.firstLogits + at - Math.max(position, wanted))
+        const logits = this.#views[work.output].row(work.firstLogits + at - Math.max(position, wanted))
         const answer = work.take(at, logits, this.#options.now())
         if (answer === true) this.#finish(work)
         else if (answer !== false) this.#wait(work, answer)

@@ -29,6 +29,8 @@ export interface Work {
   readonly signal: AbortSignal | undefined
   /** Logits of every row, or of the last one that is not run yet. */
   readonly logits: 'all' | 'last'
+  /** What `take` is shown of a row: its logits, or the hidden state they would be made of. */
+  readonly output: 'logits' | 'hidden'
   /** Rows of the step that is being made; 0: not in it. */
   rows: number
   /** Index of its first logits in that step. */
@@ -71,6 +73,7 @@ export interface GenerateOutcome {
 
 export class GenerateWork implements Work {
   readonly logits = 'last'
+  readonly output = 'logits'
   readonly sequence: Sequence
   readonly signal: AbortSignal | undefined
   rows = 0
@@ -153,6 +156,8 @@ export interface ForwardRequest {
   readonly sequence: Sequence
   /** Which positions' logits are looked at; default `last`. */
   readonly logits?: 'all' | 'last' | undefined
+  /** Default `logits`. `hidden`: what the last norm makes of a position, and no logits are computed for it. */
+  readonly output?: 'logits' | 'hidden' | undefined
   /** The view is valid during the call only. */
   readonly onLogits: (position: number, logits: Float32Array) => void
   readonly signal?: AbortSignal | undefined
@@ -162,6 +167,7 @@ export interface ForwardRequest {
 export class ForwardWork implements Work {
   readonly sequence: Sequence
   readonly logits: 'all' | 'last'
+  readonly output: 'logits' | 'hidden'
   readonly signal: AbortSignal | undefined
   rows = 0
   firstLogits = 0
@@ -172,6 +178,7 @@ export class ForwardWork implements Work {
   constructor(request: ForwardRequest, settle: Settle<void>) {
     this.sequence = request.sequence
     this.logits = request.logits ?? 'last'
+    this.output = request.output ?? 'logits'
     this.signal = request.signal
     this.#onLogits = request.onLogits
     this.#settle = settle

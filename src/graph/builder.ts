@@ -36,8 +36,8 @@ export interface GraphBuilder {
   swiglu(label: string, gateUp: readonly Value[]): Value
   add(label: string, left: Value, right: Value): Value
   takeRows(label: string, input: Value): Value
-  /** The whole graph, with `output` as the logits. */
-  finish(output: Value): Graph
+  /** The whole graph, with `output` as the logits, made of `hidden`; default: of themselves. */
+  finish(output: Value, hidden?: Value): Graph
 }
 
 export function graphBuilder(): GraphBuilder {
@@ -77,7 +77,7 @@ export function graphBuilder(): GraphBuilder {
     },
     add: (label, left, right) => push(label, { op: 'add', left, right }),
     takeRows: (label, input) => push(label, { op: 'takeRows', input }),
-    finish: (output) => ({ nodes, output, stateGroups: stateGroups(nodes) }),
+    finish: (output, hidden = output) => ({ nodes, output, hidden, stateGroups: stateGroups(nodes) }),
   }
 }
 

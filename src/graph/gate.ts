@@ -13,7 +13,7 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const readers = readersOf(graph)
   const producerOf = (value: Value): Node | undefined => graph.nodes[producers.get(value.id) ?? -1]
   const isReadTimes = (value: Value, times: number): boolean =>
-    value !== graph.output && readers.get(value.id)?.length === times
+    value !== graph.output && value !== graph.hidden && readers.get(value.id)?.length === times
   const linearOf = ({ gate, up }: NodeOf<'swiglu'>): NodeOf<'linear'> | undefined => {
     const [first, second] = [producerOf(gate), producerOf(up)]
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return

@@ -132,6 +132,8 @@ export interface RopeUse {
 export interface Graph {
   readonly nodes: readonly Node[]
   readonly output: Value
+  /** What the logits are made of: the hidden states behind the last norm. */
+  readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
 }
 
@@ -157,5 +159,5 @@ export function mapInputs(graph: Graph, replace: (value: Value) => Value): Graph
         return { ...node, input: replace(node.input) }
     }
   })
-  return { ...graph, nodes, output: replace(graph.output) }
+  return { ...graph, nodes, output: replace(graph.output), hidden: replace(graph.hidden) }
 }

@@ -75,7 +75,7 @@ describe('lower', () => {
       else if ('slot' in value) expect(plan.slots[value.slot]).toBeDefined()
       else expect(value.arena).toBeLessThan(plan.arenaBytes)
     }
-    expect(plan.logits).toMatchObject({ stride: 512, vocab: VOCAB })
+    expect(plan.logits).toMatchObject({ stride: 512, width: VOCAB })
   })
 
   test('stores a tied table once, quantised rows of the last norm feed it', () => {

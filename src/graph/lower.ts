@@ -5,7 +5,7 @@ import type { AttentionShape, Graph, Node, NodeOf, Value, WeightRef } from './ir
 import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
 import { inputsOf } from './nodes.ts'
 import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
-import type { Plan, PlanOp, PlanPointer, WeightSlot } from './plan.ts'
+import type { Plan, PlanOp, PlanPointer, PlanRows, WeightSlot } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'
 import { layerOffsets } from './state-layout.ts'
@@ -55,7 +55,10 @@ export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, 
     const rows = shape[0] === 'logitRows' ? ROWS.logits : ROWS.tokens
     ops.push({ code: OP_CODE[name], name, label, fields: { rows, ...fields } })
   }
-  const logits = placeOf(graph.output)
+  const hiddenIndex = graph.nodes.findIndex(({ output }) => output?.id === graph.hidden.id)
+  const free = graph.nodes
+    .slice(0, hiddenIndex)
+    .filter(({ op }) => op === 'slice' || op === 'takeRows').length
   return {
     ops,
     slots: slots.all,
@@ -63,13 +66,18 @@ export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, 
     arenaBytes: memory.bytes,
     tokens: capacity.tokens,
     logitRows: capacity.logitRows,
-    logits: { arena: logits.offset, stride: logits.stride, vocab: graph.output.shape[1] },
+    logits: planRows(graph.output),
+    hidden: { ...planRows(graph.hidden), ops: hiddenIndex + 1 - free },
   }
 
   function placeOf(value: Value) {
     const place = memory.places.get(value.id)
     if (place === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
     return place
+  }
+  function planRows(value: Value): PlanRows {
+    const { offset, stride } = placeOf(value)
+    return { arena: offset, stride, width: value.shape[1] }
   }
   /** The two fields of a value's rows; zeros when the kernel need not make them. */
   function rowsAt(field: string, value: Value | undefined): Fields {

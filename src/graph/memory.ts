@@ -75,7 +75,7 @@ function assign(graph: Graph, capacity: Capacity) {
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) keep(value, index)
   }
-  keep(graph.output, graph.nodes.length)
+  for (const value of [graph.output, graph.hidden]) keep(value, graph.nodes.length)
   return { regions, homes }
 
   function homeOf(value: Value): Home {
@@ -130,13 +130,14 @@ function assign(graph: Graph, capacity: Capacity) {
   }
 }
 
-/** Index of the last node that reads each value; past the end for the graph's output. */
+/** Index of the last node that reads each value; past the end for what the graph yields. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {
   const last = new Map<number, number>()
   for (const [index, node] of graph.nodes.entries()) {
     for (const { id } of inputsOf(node)) last.set(id, index)
   }
-  return last.set(graph.output.id, graph.nodes.length)
+  for (const { id } of [graph.output, graph.hidden]) last.set(id, graph.nodes.length)
+  return last
 }
 
 function rowCount(rows: Dim, { tokens, logitRows }: Capacity): number {

@@ -38,6 +38,16 @@ export interface Plan {
   readonly tokens: number
   /** Most rows whose logits a step may want. */
   readonly logitRows: number
-  /** Where the logits lie: f32 [logitRows][stride / 4]. */
-  readonly logits: { readonly arena: number; readonly stride: number; readonly vocab: number }
+  /** Where the logits lie. */
+  readonly logits: PlanRows
+  /** Where the hidden states behind the last norm lie once the first `ops` records have run. */
+  readonly hidden: PlanRows & { readonly ops: number }
+}
+
+/** Rows of f32 in the arena, one for each row whose logits are wanted: [logitRows][stride / 4]. Bytes, but for `width`. */
+export interface PlanRows {
+  readonly arena: number
+  readonly stride: number
+  /** Values of a row. */
+  readonly width: number
 }

@@ -12,7 +12,7 @@ export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph
     if (!readsA8(node, encodingOf) || quantized.has(node.input.id)) continue
     quantized.set(node.input.id, { ...node.input, id: id++, form: 'a8', label: `${node.input.label}.a8` })
   }
-  const readAsF32 = new Set([graph.output.id])
+  const readAsF32 = new Set([graph.output.id, graph.hidden.id])
   for (const node of graph.nodes) {
     for (const input of inputsOf(node)) {
       const isQuantizedInput = readsA8(node, encodingOf) && input === node.input

@@ -56,7 +56,8 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     arenaBytes: 2 * TOKENS * stride,
     tokens: TOKENS,
     logitRows: 1,
-    logits: { arena: 0, stride, vocab: WIDTH },
+    logits: { arena: 0, stride, width: WIDTH },
+    hidden: { arena: 0, stride, width: WIDTH, ops: 0 },
   }
 }
 

@@ -43,7 +43,8 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
     arenaBytes: 4 * VOCAB * 4,
     tokens: 64,
     logitRows: 4,
-    logits: { arena: 0, stride: VOCAB * 4, vocab: VOCAB },
+    logits: { arena: 0, stride: VOCAB * 4, width: VOCAB },
+    hidden: { arena: 0, stride: VOCAB * 4, width: VOCAB, ops: 0 },
   }
   const activations = arena.allocate(plan.arenaBytes, 'the activations')
   const written = { records: activations, count: 0, activations }

@@ -1,0 +1,48 @@
+// Embedding. In: a text's ids. Out: one vector for it, made of the hidden states behind the model's last norm.
+import { HalfbyteError } from '../base/errors.ts'
+import type { ScoringModel } from './score.ts'
+
+export interface EmbedOptions {
+  /** `mean` of all positions, or the `last` one, which has read all others. Default `mean`. */
+  readonly pooling?: 'mean' | 'last' | undefined
+  /** Scales the vector to length 1, so that a dot product is the cosine. Default true. */
+  readonly normalize?: boolean | undefined
+}
+
+/**
+ * The vector of `ids` [hidden size]. Throws `unsupported` for an empty text, `context-overflow`, what the scheduler
+ * throws, or the signal's reason.
+ */
+export async function embed(
+  model: ScoringModel,
+  ids: readonly number[],
+  { pooling = 'mean', normalize = true }: EmbedOptions = {},
+  signal?: AbortSignal,
+): Promise<Float32Array> {
+  if (ids.length === 0)
+    throw new HalfbyteError('unsupported', 'an empty text has no embedding; give it a word')
+  const sequence = model.newSequence()
+  let sum: Float64Array | undefined
+  try {
+    sequence.setTokens(ids)
+    await model.scheduler.forward({
+      sequence,
+      signal,
+      output: 'hidden',
+      logits: pooling === 'mean' ? 'all' : 'last',
+      onLogits: (_, hidden) => {
+        sum ??= new Float64Array(hidden.length)
+        for (let i = 0; i < hidden.length; i++) sum[i] = (sum[i] as number) + (hidden[i] as number)
+      },
+    })
+  } finally {
+    sequence.release()
+  }
+  return scaled(sum ?? new Float64Array(), pooling === 'mean' ? ids.length : 1, normalize)
+}
+
+function scaled(sum: Float64Array, count: number, normalize: boolean): Float32Array {
+  const length = Math.sqrt(sum.reduce((all, value) => all + value * value, 0))
+  const divisor = normalize && length > 0 ? length : count
+  return Float32Array.from(sum, (value) => value / divisor)
+}
