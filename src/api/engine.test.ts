@@ -277,6 +277,24 @@ describe('a session', () => {
     }
   })
 
+  test('that begins as another did reads only what differs, whether the other lives, was edited, or has ended', async () => {
+    const toy = toyModel()
+    const engine = await open(toy)
+    const system = 'You are brief, and you never say more than you were asked to say.'
+    const first = engine.createSession({ system })
+    await first.send('one', GREEDY).result
+    const common = `<system>${system}<end><user>`.length - '<end>'.length + 1
+    const second = await engine.createSession({ system }).send('two', GREEDY).result
+    expect(second.usage.cachedTokens).toBe(common)
+    await first.edit(0, 'zero', GREEDY).result
+    await first.dispose()
+    const again = await engine.createSession({ system }).send('one', GREEDY).result
+    expect(again.text).toBe('You said one')
+    expect(again.usage.cachedTokens).toBe(again.usage.promptTokens - 1)
+    const memory = await engine.memory()
+    expect(memory.keptBytes).toBeGreaterThan(0)
+  })
+
   test('disposed, gives its state back and refuses more', async () => {
     const toy = toyModel()
     const session = (await open(toy)).createSession()

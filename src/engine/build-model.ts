@@ -53,8 +53,9 @@ export async function buildModel(
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, [inverseFrequencies(config.rope)])
   const { blockBytes } = planTotals(plan)
-  const cache = new StateCache({ arena, blockBytes, contextLength })
   const logitRows = new KernelRows(runtime.engine, arena, plan.logits.width)
+  const windows = plan.stateGroups.map(({ window }) => window)
+  const cache = new StateCache({ arena, blockBytes, windows, contextLength })
   hooks.onProgress({ phase: 'warmup' })
   let scheduler: Scheduler | undefined
   const pool = await openPool(runtime, {
@@ -86,10 +87,11 @@ export async function buildModel(
     tokenizer,
     ...modelText(tokenizer),
     scheduler,
-    newSequence: () => new Sequence(cache),
+    newSequence: (options) => new Sequence(cache, options),
     memory: () => ({
       weightsBytes: plan.slots.reduce((sum, slot) => sum + slot.bytes, 0),
-      stateBytes: cache.liveBytes,
+      stateBytes: cache.heldBytes,
+      keptBytes: cache.retainedBytes,
       arenaBytes: plan.arenaBytes,
       totalBytes: arena.memoryBytes,
     }),

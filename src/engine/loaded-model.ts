@@ -1,7 +1,7 @@
 // Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
 import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
-import type { Sequence } from '../generate/sequence.ts'
+import type { Sequence, SequenceOptions } from '../generate/sequence.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message } from './protocol.ts'
 
 /** Loads what a request names. Throws typed errors or the signal's reason, and leaves nothing behind then. */
@@ -22,7 +22,7 @@ export interface LoadedModel {
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
-  newSequence(): Sequence
+  newSequence(options?: SequenceOptions): Sequence
   memory(): MemoryUse
   /** Frees everything. Its sequences are released before. */
   dispose(): void | Promise<void>

@@ -46,6 +46,8 @@ export interface MemoryUse {
   readonly weightsBytes: number
   /** State cache: keys and values of every live conversation. */
   readonly stateBytes: number
+  /** The same of conversations that have ended, kept for others that begin alike; given up when room is needed. */
+  readonly keptBytes: number
   /** Activations and plan. */
   readonly arenaBytes: number
   /** All of linear memory, free room included. */

@@ -181,7 +181,11 @@ class Service implements EngineService {
 }
 
 function newConversation(model: LoadedModel): Conversation {
-  return { sequence: model.newSequence(), transcript: new Transcript(), turn: Promise.resolve() }
+  return {
+    sequence: model.newSequence({ shares: true }),
+    transcript: new Transcript(),
+    turn: Promise.resolve(),
+  }
 }
 
 async function answer(

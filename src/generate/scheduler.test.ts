@@ -253,14 +253,15 @@ test('what one request throws does not reach the others', async () => {
 test('who finds no room fails alone and leaves its state readable', async () => {
   const { scheduler, cache, sequenceOf } = engineOf({ budgetBytes: 3 * (256 + 320) })
   const small = sequenceOf(promptOf(20))
-  const large = sequenceOf(promptOf(400))
+  const large = sequenceOf(promptOf(100))
+  expect(() => sequenceOf(promptOf(400))).toThrow(expect.objectContaining({ code: 'out-of-memory' }))
   const [first, second] = await Promise.all([
     codeOf(scheduler.generate({ sequence: small, sampler: greedy, maxTokens: 30 })),
-    codeOf(scheduler.generate({ sequence: large, sampler: greedy, maxTokens: 30 })),
+    codeOf(scheduler.generate({ sequence: large, sampler: greedy, maxTokens: 100 })),
   ])
   expect([first, second]).toEqual(['none', 'out-of-memory'])
   expect(small.tokens.slice(20)).toEqual(expected(promptOf(20), 30))
-  const short = promptOf(400).slice(0, 90)
+  const short = promptOf(90)
   expect(large.setTokens(short)).toBeGreaterThan(0)
   await scheduler.generate({ sequence: large, sampler: greedy, maxTokens: 5 })
   expect(large.tokens.slice(90)).toEqual(expected(short, 5))

@@ -67,6 +67,11 @@ export class BlockPool {
     this.#free.push(block)
   }
 
+  /** Fills a block with zeros. */
+  clear(block: Ptr): void {
+    this.#arena.u8.fill(0, block, block + this.blockBytes)
+  }
+
   /** Copies one block's bytes over another's. */
   copy(from: Ptr, to: Ptr): void {
     this.#arena.u8.copyWithin(to, from, from + this.blockBytes)

@@ -1,31 +1,48 @@
-// Sequence state. In: a state cache. Out: one sequence's block tables: reserved, advanced, trimmed, forked, released.
-import { HalfbyteError } from '../base/errors.ts'
+// Sequence state. In: a state cache. Out: one sequence's blocks and slabs: reserved, advanced, trimmed, forked, shared, released.
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { ABI } from '../runtime/abi.ts'
 import { offset, type Ptr } from '../runtime/arena.ts'
+import { BlockTable } from './block-table.ts'
+import type { Checkpoint } from './checkpoint.ts'
+import { Slabs } from './slabs.ts'
 import type { StateCache } from './state-cache.ts'
+import type { Prefix, Run, Tail, TreeNode } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
 /**
- * The positions of one sequence that are stored. Blocks may be shared with forks; a block that has two holders is never
- * written: `reserve` first replaces it by a copy.
+ * The positions of one sequence that are stored: a table of blocks per group of keys and values, one slab per recurrent
+ * group. Blocks and slabs may be shared; what has two holders is never written: `reserve` first replaces it by a copy.
  */
-export class SequenceState {
+export class SequenceState implements Tail {
   readonly #cache: StateCache
-  /** Per group, the blocks in order of position; the tables in linear memory hold the same addresses. */
-  readonly #blocks: Ptr[][]
-  readonly #tables: Ptr
+  readonly #tokens: readonly number[] | undefined
+  readonly #tables: readonly BlockTable[]
+  readonly #slabs: Slabs
   /** Reused by each `reserve`. */
   readonly #needs: number[]
   #length = 0
+  /** Where the first `#shared` blocks lie in the token tree. */
+  #anchor: TreeNode
+  #shared = 0
   #released = false
 
-  /** Empty. Throws `out-of-memory` when its block tables do not fit. */
-  constructor(cache: StateCache) {
+  /**
+   * Empty. `tokens`: what its positions stand for; with them other sequences can share the state. Positions without a token,
+   * as drafts have, are not shared. Throws `out-of-memory` when its block tables do not fit.
+   */
+  constructor(cache: StateCache, tokens?: readonly number[]) {
     this.#cache = cache
-    this.#blocks = cache.pools.map(() => [])
+    this.#tokens = tokens
+    const start = cache.takeTables()
+    this.#tables = cache.windows.map(
+      (_, group) =>
+        new BlockTable(cache.arena, cache.pools[group]!, offset(start, group * cache.tableWords * 4)),
+    )
+    this.#slabs = new Slabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
     this.#needs = cache.pools.map(() => 0)
-    this.#tables = cache.takeTables()
+    this.#anchor = cache.tree.root
+    if (tokens !== undefined) cache.sharing.add(this)
   }
 
   /** Positions stored: the next token's position. */
@@ -33,115 +50,272 @@ export class SequenceState {
     return this.#length
   }
 
-  /** Blocks this sequence holds, shared ones included. */
+  /** Blocks and slabs this sequence holds, shared ones included. */
   get blockCount(): number {
-    return this.#blocks.reduce((sum, blocks) => sum + blocks.length, 0)
+    return this.#tables.reduce((sum, { first, end }) => sum + end - first, this.#slabs.count)
   }
 
-  /** Where the block addresses of a group lie: u32 per 64 positions. Does not move while the sequence lives. */
-  table(group: number): Ptr {
-    return offset(this.#tables, group * this.#cache.tableWords * 4)
+  /** Where it ends in the token tree. */
+  get anchor(): TreeNode {
+    return this.#anchor
   }
 
   /**
-   * Makes the next `rows` positions writable.
-   * Throws `context-overflow` beyond the context length and `out-of-memory`; the sequence is then what it was.
+   * Where the block addresses of a group lie: u32 per 64 positions. Does not move while the sequence lives. For a recurrent
+   * group, which come after the others, the address of its slab: f32, valid until the next `reserve`.
+   */
+  table(group: number): Ptr {
+    return this.#tables[group]?.address ?? this.#slabs.at(group - this.#tables.length)
+  }
+
+  /**
+   * Makes the next `rows` positions writable. Until the next `reserve`, `trim` can undo each of them; recurrent state needs
+   * a `checkpoint` for that. Throws `context-overflow` beyond the context length and `out-of-memory`; the sequence is then
+   * what it was.
    */
   // hot
   reserve(rows: number): void {
     this.#checkLive()
     const end = this.#length + rows
-    if (end > this.#cache.contextLength) throw overflow(end, this.#cache.contextLength)
+    this.#checkFits(end)
+    this.#leaveBehind()
+    if (!this.#makeRoom(this.#length, end, true)) return
     const first = Math.floor(this.#length / BLOCK_POSITIONS)
-    const count = Math.ceil(end / BLOCK_POSITIONS)
-    let wanted = 0
-    for (let group = 0; group < this.#blocks.length; group++) {
-      const need = this.#missing(group, first, count)
-      this.#needs[group] = need
-      wanted += need
-    }
-    if (wanted === 0) return
-    this.#cache.ensure(this.#needs)
-    for (let group = 0; group < this.#blocks.length; group++) this.#fill(group, first, count)
+    const stored = Math.ceil(this.#length / BLOCK_POSITIONS)
+    const last = Math.ceil(end / BLOCK_POSITIONS)
+    for (let group = 0; group < this.#tables.length; group++) this.#tables[group]!.fill(first, last, stored)
+    this.#slabs.own()
+  }
+
+  /**
+   * Makes sure that positions up to `end` can be reserved when only the first `kept` of those stored are kept: takes room
+   * from what no sequence holds. Throws as `reserve` does and changes nothing of any sequence.
+   */
+  makeRoom(kept: number, end: number): void {
+    this.#checkLive()
+    this.#checkFits(end)
+    this.#makeRoom(kept, end, false)
   }
 
   /** Counts `rows` reserved positions as stored. */
   advance(rows: number): void {
     const end = this.#length + rows
-    for (let group = 0; group < this.#blocks.length; group++) {
-      if (this.#blocks[group]!.length * BLOCK_POSITIONS >= end) continue
+    for (let group = 0; group < this.#tables.length; group++) {
+      if (this.#tables[group]!.end * BLOCK_POSITIONS >= end) continue
       throw new HalfbyteError('internal', `${rows} positions after ${this.#length} were not reserved`)
     }
     this.#length = end
+    this.#slabs.reach(end)
   }
 
-  /** Forgets the positions from `position` on and gives their blocks back. */
-  trim(position: number): void {
+  /**
+   * Positions, rising, where recurrent state is to be remembered while a prompt is run: a conversation comes back to where
+   * its messages end. A step must end there: see `untilMark`. Does nothing for models without recurrent layers.
+   */
+  markAt(positions: readonly number[]): void {
+    this.#slabs.markAt(positions)
+  }
+
+  /** How many of the next `rows` rows one step may run. */
+  untilMark(rows: number): number {
+    return Math.min(rows, (this.#slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
+  }
+
+  /** Remembers recurrent state as it is now, to come back to; does nothing for models without. */
+  checkpoint(): void {
     this.#checkLive()
+    this.#slabs.checkpoint(this.#length)
+  }
+
+  /** How many positions `trim(position)` would keep. */
+  restorable(position: number): number {
     if (position < 0 || position > this.#length) {
       throw new HalfbyteError('internal', `cannot keep ${position} of ${this.#length} positions`)
     }
-    this.#length = position
-    const keep = Math.ceil(position / BLOCK_POSITIONS)
-    for (const [group, pool] of this.#cache.pools.entries()) {
-      for (const block of this.#blocks[group]?.splice(keep) ?? []) pool.drop(block)
-    }
+    const isFree = !this.#slabs.areUsed && this.#reaches(position)
+    return position === this.#length || isFree ? position : (this.#placeBefore(position)?.position ?? 0)
   }
 
-  /** A second sequence with the same positions; blocks are shared until one of the two writes. */
-  fork(): SequenceState {
+  /**
+   * Forgets the positions from `position` on and gives their blocks back. Recurrent state can only go back to a checkpoint,
+   * a window only as far as its blocks are there: then more is forgotten. Returns how many positions are kept.
+   */
+  trim(position: number): number {
     this.#checkLive()
-    const copy = new SequenceState(this.#cache)
-    const keep = Math.ceil(this.#length / BLOCK_POSITIONS)
-    for (const [group, pool] of this.#cache.pools.entries()) {
-      for (const [index, block] of (this.#blocks[group] ?? []).slice(0, keep).entries()) {
-        pool.share(block)
-        copy.#place(group, index, block)
-      }
+    const kept = this.restorable(position)
+    if (kept < this.#length || kept === 0) this.#slabs.restore(this.#placeBefore(kept))
+    this.#slabs.forget(kept)
+    this.#length = kept
+    for (const table of this.#tables) table.trim(Math.ceil(kept / BLOCK_POSITIONS))
+    while (this.#shared * BLOCK_POSITIONS > kept) {
+      this.#shared--
+      this.#anchor = this.#anchor.parent ?? this.#anchor
     }
+    return kept
+  }
+
+  /** A second sequence with the same positions; blocks are shared until one of the two writes. `tokens`: its own. */
+  fork(tokens?: readonly number[]): SequenceState {
+    this.#checkLive()
+    const copy = new SequenceState(this.#cache, tokens)
+    const end = Math.ceil(this.#length / BLOCK_POSITIONS)
+    for (const [group, table] of this.#tables.entries()) {
+      const twin = copy.#tables[group]!
+      twin.startAt(table.first)
+      for (let index = table.first; index < end; index++) twin.share(index, table.at(index)!)
+    }
+    copy.#slabs.follow(this.#slabs)
     copy.#length = this.#length
+    copy.#anchor = this.#anchor
+    copy.#shared = this.#shared
     return copy
   }
 
-  /** Gives everything back; the state cannot be used afterwards. Doing it twice is harmless. */
+  /** Goes on from what `StateCache.find` found, in place of what it held. */
+  adopt({ tokens, runs, checkpoint }: Prefix): void {
+    this.#checkLive()
+    const { tree } = this.#cache
+    // Held before anything is given back: what was found may be this sequence's own.
+    const held = new SequenceState(this.#cache)
+    for (const [group, table] of held.#tables.entries()) {
+      table.startAt(tree.firstNeeded(group, tokens))
+      for (let index = table.first; index < runs.length; index++)
+        table.share(index, runs[index]!.blocks[group]!)
+    }
+    if (checkpoint !== undefined) {
+      held.#slabs.restore(checkpoint)
+      held.#slabs.hold(checkpoint)
+    }
+    this.trim(0)
+    for (const [group, table] of this.#tables.entries()) {
+      const other = held.#tables[group]!
+      table.startAt(other.first)
+      for (let index = other.first; index < other.end; index++) table.share(index, other.at(index)!)
+    }
+    this.#slabs.follow(held.#slabs)
+    this.#length = tokens
+    held.release()
+  }
+
+  /** Puts whole blocks into the token tree; those that lie there already are used from then on. */
+  share(): void {
+    const { tree } = this.#cache
+    if (this.#tokens === undefined) return
+    if (this.#anchor.isGone) {
+      this.#anchor = tree.root
+      this.#shared = 0
+    }
+    // Of recurrent state only what comes before a checkpoint is of use to others.
+    const end = this.#slabs.areUsed ? (this.#slabs.checkpoints.at(-1)?.position ?? 0) : this.#known
+    while ((this.#shared + 1) * BLOCK_POSITIONS <= end) {
+      this.#anchor = tree.extend(this.#anchor, this.#run(this.#shared, BLOCK_POSITIONS))
+      for (const [group, table] of this.#tables.entries()) {
+        // The same positions of the same tokens are the same bytes: one copy of them is enough.
+        const block = this.#anchor.blocks[group]
+        if (block !== undefined && table.at(this.#shared) !== undefined) table.share(this.#shared, block)
+      }
+      this.#shared++
+    }
+  }
+
+  /** What is stored behind the last block that lies in the token tree. */
+  tail(): Run | undefined {
+    const rest = Math.min(this.#known - this.#shared * BLOCK_POSITIONS, BLOCK_POSITIONS)
+    return rest > 0 ? this.#run(this.#shared, rest) : undefined
+  }
+
+  /** Puts everything into the token tree, before some of it is forgotten here. */
+  keep(): void {
+    this.share()
+    const tail = this.tail()
+    if (tail !== undefined) this.#cache.tree.extend(this.#anchor, tail)
+  }
+
+  /**
+   * Gives everything back; the state cannot be used afterwards. What other sequences may begin with is kept for them as
+   * long as there is room. Doing it twice is harmless.
+   */
   release(): void {
     if (this.#released) return
+    this.keep()
     this.trim(0)
     this.#released = true
-    this.#cache.giveTables(this.#tables)
+    this.#cache.sharing.delete(this)
+    this.#cache.giveTables(this.#tables[0]?.address)
+    if (this.#tokens !== undefined) this.#cache.shrink()
   }
 
-  /** Blocks [first, count) that must be taken: those not there, and those that somebody else reads too. */
-  #missing(group: number, first: number, count: number): number {
-    const blocks = this.#blocks[group]!
-    const pool = this.#cache.pools[group]!
-    let missing = 0
-    for (let index = first; index < count; index++) {
-      const block = blocks[index]
-      if (block === undefined || pool.references(block) > 1) missing++
-    }
-    return missing
+  /** Positions that are stored and whose tokens are known. */
+  get #known(): number {
+    return Math.min(this.#length, this.#tokens?.length ?? 0)
   }
 
-  #fill(group: number, first: number, count: number): void {
-    const blocks = this.#blocks[group]!
-    const pool = this.#cache.pools[group]!
-    for (let index = first; index < count; index++) {
-      const shared = blocks[index]
-      if (shared === undefined) {
-        this.#place(group, index, pool.take())
-      } else if (pool.references(shared) > 1) {
-        const own = pool.take()
-        if (index * BLOCK_POSITIONS < this.#length) pool.copy(shared, own)
-        pool.drop(shared)
-        this.#place(group, index, own)
-      }
+  /** Drops the blocks that no row from here on sees. */
+  #leaveBehind(): void {
+    for (let group = 0; group < this.#tables.length; group++) {
+      const table = this.#tables[group]!
+      const needed = this.#cache.tree.firstNeeded(group, this.#length)
+      if (needed <= table.first) continue
+      this.share()
+      table.leave(needed)
     }
   }
 
-  #place(group: number, index: number, block: Ptr): void {
-    this.#blocks[group]![index] = block
-    this.#cache.arena.u32[this.table(group) / 4 + index] = block
+  /** True when every window's blocks are there to go on after `position`. */
+  #reaches(position: number): boolean {
+    return this.#tables.every(({ first }, group) => first <= this.#cache.tree.firstNeeded(group, position))
+  }
+
+  #placeBefore(position: number): Checkpoint | undefined {
+    return this.#slabs.checkpoints.findLast(
+      (place) => place.position <= position && this.#reaches(place.position),
+    )
+  }
+
+  /** Returns whether anything must be taken. */
+  #makeRoom(start: number, end: number, windowsToo: boolean): boolean {
+    if (this.#count(start, end, windowsToo) === 0) return false
+    try {
+      this.#cache.ensure(this.#needs)
+    } catch (error) {
+      const isFull = isHalfbyteError(error) && error.code === 'out-of-memory'
+      // Blocks that only the tree shares with this sequence need no copy once the tree gives them up.
+      if (!isFull || !this.#cache.clear()) throw error
+      this.#count(start, end, windowsToo)
+      this.#cache.ensure(this.#needs)
+    }
+    return true
+  }
+
+  /** Blocks and slabs that must be taken, into `#needs`; windows may be left out. Returns their sum. */
+  #count(start: number, end: number, windowsToo: boolean): number {
+    const first = Math.floor(start / BLOCK_POSITIONS)
+    const last = Math.ceil(end / BLOCK_POSITIONS)
+    let wanted = 0
+    for (let group = 0; group < this.#needs.length; group++) {
+      const table = this.#tables[group]
+      let need = 0
+      if (table === undefined) need = this.#slabs.isMissing(group - this.#tables.length) ? 1 : 0
+      else if (windowsToo || this.#cache.windows[group] === 0) need = table.missing(first, last)
+      this.#needs[group] = need
+      wanted += need
+    }
+    return wanted
+  }
+
+  #run(index: number, length: number): Run {
+    const start = index * BLOCK_POSITIONS
+    return {
+      ids: this.#tokens?.slice(start, start + length) ?? [],
+      blocks: this.#tables.map((table) => table.at(index)),
+      checkpoints: this.#slabs.checkpoints.filter(
+        ({ position }) => position > start && position <= start + length,
+      ),
+    }
+  }
+
+  #checkFits(end: number): void {
+    if (end > this.#cache.contextLength) throw overflow(end, this.#cache.contextLength)
   }
 
   #checkLive(): void {

@@ -1,54 +1,99 @@
-// State cache. In: an arena, bytes per block of each state group, limits. Out: the layer memory of all sequences.
+// State cache. In: an arena, bytes of each kind of state, limits. Out: the layer memory of all sequences, shared where it is the same.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { ABI } from '../runtime/abi.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 import { refused } from '../runtime/memory.ts'
 import { roundUp } from '../weights/encoding.ts'
 import { BlockPool } from './block-pool.ts'
+import { Checkpoints } from './checkpoint.ts'
+import type { SequenceState } from './sequence-state.ts'
+import { type Prefix, TokenTree } from './token-tree.ts'
 
 export interface StateCacheOptions {
   readonly arena: Arena
-  /** Bytes of one block of 64 positions, per state group of the plan. */
+  /** Bytes of one block of 64 positions, per group of keys and values. */
   readonly blockBytes: readonly number[]
+  /** Positions that each of these groups attends to; 0: all. Default: all. */
+  readonly windows?: readonly number[] | undefined
+  /** Bytes of a sequence's state, per recurrent group. Default: there are none. */
+  readonly slabBytes?: readonly number[] | undefined
   /** Most positions of a sequence. */
   readonly contextLength: number
-  /** Most bytes of all blocks together; default: what the memory grants. */
-  readonly budgetBytes?: number
+  /** Most bytes of all state together; default: what the memory grants. */
+  readonly budgetBytes?: number | undefined
+  /** Most bytes of blocks that no sequence holds any more; default: one full context. */
+  readonly retainBytes?: number | undefined
+  /** Most bytes of checkpoints; default: 64 MiB. */
+  readonly checkpointBytes?: number | undefined
 }
 
 /** Extents of about this many bytes: few enough to be rare, small enough not to waste a phone's memory. */
 const EXTENT_BYTES = 4 * 1024 * 1024
+const CHECKPOINT_BYTES = 64 * 1024 * 1024
 
-/** Owns the blocks; each sequence's part is a `SequenceState`. */
+/** Owns the blocks and slabs; each sequence's part is a `SequenceState`. */
 export class StateCache {
   readonly arena: Arena
   readonly contextLength: number
+  /** One per group of keys and values, then one per recurrent group. */
   readonly pools: readonly BlockPool[]
+  /** Of each group of keys and values, the positions attended to; 0: all. */
+  readonly windows: readonly number[]
+  readonly tree: TokenTree
+  readonly checkpoints: Checkpoints
+  /** Sequences whose tokens are known, so that others can share their beginning. */
+  readonly sharing = new Set<SequenceState>()
   readonly #budgetBytes: number
+  readonly #retainBytes: number
   /** Table regions of released sequences; all have the same size. */
   readonly #spareTables: Ptr[] = []
 
   constructor(options: StateCacheOptions) {
-    this.arena = options.arena
-    this.contextLength = options.contextLength
-    this.pools = options.blockBytes.map((bytes) => new BlockPool(options.arena, roundUp(bytes, 64)))
+    const { arena, blockBytes, slabBytes = [], contextLength } = options
+    this.arena = arena
+    this.contextLength = contextLength
+    this.windows = blockBytes.map((_, group) => options.windows?.[group] ?? 0)
+    this.pools = [...blockBytes, ...slabBytes].map((bytes) => new BlockPool(arena, roundUp(bytes, 64)))
+    const blocks = this.pools.slice(0, this.windows.length)
+    this.checkpoints = new Checkpoints(
+      this.pools.slice(this.windows.length),
+      options.checkpointBytes ?? CHECKPOINT_BYTES,
+    )
+    this.tree = new TokenTree({
+      pools: blocks,
+      windows: this.windows,
+      checkpoints: this.checkpoints,
+      isRecurrent: slabBytes.length > 0,
+    })
     this.#budgetBytes = options.budgetBytes ?? Number.POSITIVE_INFINITY
+    this.#retainBytes =
+      options.retainBytes ?? blocks.reduce((sum, pool) => sum + this.tableWords * pool.blockBytes, 0)
     if (this.pools.length <= ABI.MAX_STATE_GROUPS) return
     throw new HalfbyteError(
       'architecture',
       `the model has ${this.pools.length} kinds of state but the engine holds ${ABI.MAX_STATE_GROUPS}; ` +
-        'use a model with fewer kinds of attention layers',
+        'use a model with fewer kinds of layers',
     )
   }
 
-  /** Blocks that sequences hold, shared ones counted once. */
+  /** Blocks and slabs in use, shared ones counted once. */
   get liveBlocks(): number {
     return this.pools.reduce((sum, pool) => sum + pool.live, 0)
   }
 
-  /** Bytes of the blocks that sequences hold. */
+  /** Bytes of the blocks and slabs in use: by sequences, or kept for those to come. */
   get liveBytes(): number {
     return this.pools.reduce((sum, pool) => sum + pool.live * pool.blockBytes, 0)
+  }
+
+  /** Bytes of blocks that no sequence holds, kept for one that begins with the same tokens. */
+  get retainedBytes(): number {
+    return this.tree.retainedBytes
+  }
+
+  /** Bytes of the blocks and slabs that sequences hold. */
+  get heldBytes(): number {
+    return this.liveBytes - this.retainedBytes
   }
 
   /** Bytes of all extents. */
@@ -63,38 +108,75 @@ export class StateCache {
 
   /** Room for one sequence's block tables, one after the other by group. */
   takeTables(): Ptr {
-    const bytes = this.pools.length * this.tableWords * 4
+    const bytes = this.windows.length * this.tableWords * 4
     return this.#spareTables.pop() ?? this.arena.allocate(bytes, 'the block tables')
   }
 
-  giveTables(tables: Ptr): void {
-    this.#spareTables.push(tables)
+  giveTables(tables: Ptr | undefined): void {
+    if (tables !== undefined) this.#spareTables.push(tables)
   }
 
   /**
-   * Makes sure that `needs[group]` blocks can be taken from each group.
-   * Throws `out-of-memory` when the budget or the memory ends first; no block has been taken or written then.
+   * The longest stored beginning of `ids`, at most `most` of them, of any sequence or of one that has ended; `adopt` it
+   * before anything else is done with the cache.
    */
-  ensure(needs: readonly number[]): void {
-    const missing = this.pools.map((pool, group) => Math.max(0, (needs[group] ?? 0) - pool.available))
-    if (missing.every((blocks) => blocks === 0)) return
-    const least = this.#bytesOf(missing)
-    const left = this.#budgetBytes - this.capacityBytes
-    if (least > left) throw refused(this.capacityBytes + least, this.#budgetBytes, 'the state cache')
-    const round = this.#bytesOf(this.pools.map(() => 1))
-    const rounds = Math.floor(Math.min(Math.max(least, EXTENT_BYTES), left) / round)
-    const generous = missing.map((blocks) => Math.max(blocks, rounds))
-    if (this.#bytesOf(generous) <= left && this.#grow(generous, true)) return
-    this.#grow(missing, false)
+  find(ids: ArrayLike<number>, most: number): Prefix | undefined {
+    for (const state of this.sharing) state.share()
+    return this.tree.match(ids, most, this.sharing)
   }
 
-  /** One region for all groups, so that either all of them grow or none. */
-  #grow(blocks: readonly number[], optional: boolean): boolean {
+  /** Gives up what was kept longest of what no sequence holds, beyond the bytes that may be kept. */
+  shrink(): void {
+    this.tree.shrink(this.#retainBytes)
+  }
+
+  /** Gives up everything that is kept for later: beginnings to share and checkpoints. False when there is nothing. */
+  clear(): boolean {
+    const isEmpty = this.tree.root.children.length === 0 && this.checkpoints.count === 0
+    this.tree.clear()
+    while (this.checkpoints.evict());
+    return !isEmpty
+  }
+
+  /**
+   * Makes sure that `needs[group]` blocks can be taken from each pool: grows, or else gives up what no sequence holds.
+   * Throws `out-of-memory` when that is not enough; no block of a sequence has been taken or written then.
+   */
+  ensure(needs: readonly number[]): void {
+    for (;;) {
+      const missing = this.pools.map((pool, group) => Math.max(0, (needs[group] ?? 0) - pool.available))
+      if (missing.every((blocks) => blocks === 0)) return
+      const refusal = this.#tryGrow(missing)
+      if (refusal === undefined) return
+      if (!this.#evict(missing)) throw refusal
+    }
+  }
+
+  /** What is rare to be needed again goes first: old checkpoints for slabs, old branches for blocks. */
+  #evict(missing: readonly number[]): boolean {
+    const lacksSlabs = missing.some((blocks, group) => group >= this.windows.length && blocks > 0)
+    return (lacksSlabs && this.checkpoints.evict()) || this.tree.evict() || this.checkpoints.evict()
+  }
+
+  /** Returns why not. */
+  #tryGrow(missing: readonly number[]): HalfbyteError | undefined {
+    const least = this.#bytesOf(missing)
+    const left = this.#budgetBytes - this.capacityBytes
+    if (least > left) return refused(this.capacityBytes + least, this.#budgetBytes, 'the state cache')
+    const round = this.#bytesOf(missing.map((blocks) => Math.min(blocks, 1)))
+    const rounds = Math.floor(Math.min(Math.max(least, EXTENT_BYTES), left) / round)
+    const generous = missing.map((blocks) => (blocks === 0 ? 0 : Math.max(blocks, rounds)))
+    if (this.#bytesOf(generous) <= left && this.#grow(generous) === undefined) return undefined
+    return this.#grow(missing)
+  }
+
+  /** One region for all groups, so that either all of them grow or none. Returns why not. */
+  #grow(blocks: readonly number[]): HalfbyteError | undefined {
     let extent: Ptr
     try {
       extent = this.arena.allocate(this.#bytesOf(blocks), 'the state cache')
     } catch (error) {
-      if (optional && isHalfbyteError(error) && error.code === 'out-of-memory') return false
+      if (isHalfbyteError(error) && error.code === 'out-of-memory') return error
       throw error
     }
     for (const [group, pool] of this.pools.entries()) {
@@ -102,7 +184,7 @@ export class StateCache {
       pool.add(extent, count)
       extent = offset(extent, count * pool.blockBytes)
     }
-    return true
+    return undefined
   }
 
   #bytesOf(blocks: readonly number[]): number {

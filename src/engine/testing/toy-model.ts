@@ -71,10 +71,11 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
       }
       return `${messages.map(({ role, content }) => `<${role}>${content}<end>`).join('')}<assistant>`
     },
-    newSequence: () => new Sequence(state),
+    newSequence: (options) => new Sequence(state, options),
     memory: () => ({
       weightsBytes: 0,
-      stateBytes: state.capacityBytes,
+      stateBytes: state.heldBytes,
+      keptBytes: state.retainedBytes,
       arenaBytes: plan.arenaBytes,
       totalBytes: arena.memoryBytes,
     }),
@@ -84,7 +85,7 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
       isDisposed = true
     },
     rows: () => pool.rows,
-    liveBytes: () => state.liveBytes,
+    liveBytes: () => state.heldBytes,
     isDisposed: () => isDisposed,
   }
 }

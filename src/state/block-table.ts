@@ -1,0 +1,97 @@
+// Block table. In: a pool and a place for addresses. Out: the blocks of one sequence in one group, in order of position.
+import type { Arena, Ptr } from '../runtime/arena.ts'
+import type { BlockPool } from './block-pool.ts'
+
+/** Holds one reference to each of its blocks; a block that somebody else holds too must be replaced before it is written. */
+export class BlockTable {
+  readonly pool: BlockPool
+  /** The same addresses in linear memory: u32 per block. */
+  readonly address: Ptr
+  readonly #arena: Arena
+  readonly #blocks: (Ptr | undefined)[] = []
+  #first = 0
+
+  constructor(arena: Arena, pool: BlockPool, address: Ptr) {
+    this.#arena = arena
+    this.pool = pool
+    this.address = address
+  }
+
+  /** The first block that is held: a window leaves those before it behind. */
+  get first(): number {
+    return this.#first
+  }
+
+  /** Index behind the last block. */
+  get end(): number {
+    return this.#blocks.length
+  }
+
+  at(index: number): Ptr | undefined {
+    return this.#blocks[index]
+  }
+
+  /** Blocks of [first, end) that must be taken to write there: those not there, and those that somebody else holds too. */
+  missing(first: number, end: number): number {
+    let missing = 0
+    for (let index = first; index < end; index++) if (!this.#isOwn(index)) missing++
+    return missing
+  }
+
+  /** Takes them; the first `stored` blocks keep their content. */
+  fill(first: number, end: number, stored: number): void {
+    for (let index = first; index < end; index++) if (!this.#isOwn(index)) this.#own(index, index < stored)
+  }
+
+  /** Puts a block that others hold too at the end, or in place of what is at `index`. */
+  share(index: number, block: Ptr): void {
+    const old = this.#blocks[index]
+    this.pool.share(block)
+    this.#place(index, block)
+    if (old !== undefined) this.pool.drop(old)
+  }
+
+  /** Says that blocks before `first` are not held. Only for a table without blocks. */
+  startAt(first: number): void {
+    this.#blocks.length = first
+    this.#first = first
+  }
+
+  /** Gives the blocks before `first` back. */
+  leave(first: number): void {
+    for (; this.#first < first; this.#first++) {
+      const block = this.#blocks[this.#first]
+      if (block !== undefined) this.pool.drop(block)
+      this.#blocks[this.#first] = undefined
+    }
+  }
+
+  /** Gives the blocks from `end` on back. */
+  trim(end: number): void {
+    while (this.#blocks.length > end) {
+      const block = this.#blocks.pop()
+      if (block !== undefined) this.pool.drop(block)
+    }
+    this.#first = Math.min(this.#first, end)
+  }
+
+  #isOwn(index: number): boolean {
+    const block = this.#blocks[index]
+    return block !== undefined && this.pool.references(block) === 1
+  }
+
+  #own(index: number, keepsContent: boolean): void {
+    const shared = this.#blocks[index]
+    const own = this.pool.take()
+    if (shared !== undefined) {
+      if (keepsContent) this.pool.copy(shared, own)
+      this.pool.drop(shared)
+    }
+    this.#place(index, own)
+  }
+
+  #place(index: number, block: Ptr): void {
+    this.#blocks[index] = block
+    this.#arena.u32[this.address / 4 + index] = block
+  }
+}

@@ -1,0 +1,119 @@
+// Slabs. In: pools of recurrent state. Out: one sequence's recurrent state and the checkpoints it can go back to.
+import type { Ptr } from '../runtime/arena.ts'
+import type { BlockPool } from './block-pool.ts'
+import type { Checkpoint, Checkpoints } from './checkpoint.ts'
+
+/**
+ * One slab per recurrent group, f32, rewritten by each step: what it was before is gone unless a checkpoint holds it. For
+ * models without recurrent layers there is nothing in here.
+ */
+export class Slabs {
+  readonly #pools: readonly BlockPool[]
+  readonly #store: Checkpoints
+  /** None before the first token. */
+  #slabs: Ptr[] = []
+  /** Rising by position. */
+  #checkpoints: Checkpoint[] = []
+  /** Positions to come where a checkpoint is wanted, rising. */
+  #marks: readonly number[] = []
+
+  constructor(pools: readonly BlockPool[], store: Checkpoints) {
+    this.#pools = pools
+    this.#store = store
+  }
+
+  /** True for models with recurrent layers. */
+  get areUsed(): boolean {
+    return this.#pools.length > 0
+  }
+
+  get count(): number {
+    return this.#slabs.length
+  }
+
+  /** Those that nobody has given up, rising by position. */
+  get checkpoints(): readonly Checkpoint[] {
+    return this.#checkpoints.filter((checkpoint) => this.#store.isKept(checkpoint))
+  }
+
+  /** The slab of a group; 0 before the first `own`. */
+  at(group: number): Ptr {
+    return this.#slabs[group] ?? (0 as Ptr)
+  }
+
+  /** True when a slab must be taken to write this one: it is not there, or held by somebody else too. */
+  isMissing(group: number): boolean {
+    const slab = this.#slabs[group]
+    return slab === undefined || this.#pools[group]!.references(slab) > 1
+  }
+
+  /** Makes every slab writable; a new one is zero. */
+  own(): void {
+    for (let group = 0; group < this.#pools.length; group++) {
+      if (!this.isMissing(group)) continue
+      const pool = this.#pools[group]!
+      const shared = this.#slabs[group]
+      const own = pool.take()
+      this.#slabs[group] = own
+      if (shared === undefined) {
+        pool.clear(own)
+      } else {
+        pool.copy(shared, own)
+        pool.drop(shared)
+      }
+    }
+  }
+
+  /** Remembers the state as it is after `position` tokens. */
+  checkpoint(position: number): void {
+    if (this.#slabs.length === 0 || this.checkpoints.at(-1)?.position === position) return
+    const taken = this.#store.take(position, this.#slabs)
+    this.#checkpoints = [...this.checkpoints]
+    if (taken !== undefined) this.#checkpoints.push(taken)
+  }
+
+  /** Wants a checkpoint at each of `positions`, rising, when `reach` comes there; others that were wanted are not any more. */
+  markAt(positions: readonly number[]): void {
+    if (this.areUsed) this.#marks = positions
+  }
+
+  /** The next position where a checkpoint is wanted, behind `position`. */
+  nextMark(position: number): number | undefined {
+    return this.#marks.find((mark) => mark > position)
+  }
+
+  /** Makes a checkpoint when one is wanted at `position`. */
+  reach(position: number): void {
+    if (this.#marks.includes(position)) this.checkpoint(position)
+  }
+
+  /** Goes back to a checkpoint, of this or of another sequence, or to the beginning. */
+  restore(checkpoint: Checkpoint | undefined): void {
+    const old = this.#slabs
+    this.#slabs = []
+    if (checkpoint !== undefined) this.#take(checkpoint.slabs)
+    for (const [group, slab] of old.entries()) this.#pools[group]!.drop(slab)
+  }
+
+  /** Holds one more checkpoint, later than all before. */
+  hold(checkpoint: Checkpoint): void {
+    this.#store.hold(checkpoint)
+    this.#checkpoints.push(checkpoint)
+  }
+
+  /** Forgets the checkpoints after `position`. */
+  forget(position: number): void {
+    while ((this.#checkpoints.at(-1)?.position ?? 0) > position) this.#store.drop(this.#checkpoints.pop()!)
+  }
+
+  /** Becomes what another is; slabs are shared until one of the two writes. */
+  follow(other: Slabs): void {
+    this.#take(other.#slabs)
+    for (const checkpoint of other.checkpoints) this.hold(checkpoint)
+  }
+
+  #take(slabs: readonly Ptr[]): void {
+    for (const [group, slab] of slabs.entries()) this.#pools[group]!.share(slab)
+    this.#slabs = [...slabs]
+  }
+}

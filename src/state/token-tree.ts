@@ -1,0 +1,329 @@
+// Token tree. In: blocks of sequences with the tokens they stand for. Out: the longest stored beginning of other tokens.
+import { ABI } from '../runtime/abi.ts'
+import type { Ptr } from '../runtime/arena.ts'
+import type { BlockPool } from './block-pool.ts'
+import type { Checkpoint, Checkpoints } from './checkpoint.ts'
+
+const { BLOCK_POSITIONS } = ABI
+
+/** Up to 64 tokens and their state. */
+export interface Run {
+  readonly ids: readonly number[]
+  /** Per group; absent where a window has left it behind. */
+  readonly blocks: readonly (Ptr | undefined)[]
+  readonly checkpoints: readonly Checkpoint[]
+}
+
+/** A beginning of some tokens whose state is stored. */
+export interface Prefix {
+  readonly tokens: number
+  /** In order; each but the last has 64 tokens. */
+  readonly runs: readonly Run[]
+  /** The recurrent state there; absent for models without. */
+  readonly checkpoint: Checkpoint | undefined
+}
+
+/** Where a match may end: in `run`, behind the first `depth` runs of the path. */
+interface End {
+  readonly depth: number
+  readonly run: Run
+  readonly tokens: number
+}
+
+/** The end of a sequence that is not in the tree yet, below `anchor`. */
+export interface Tail {
+  readonly anchor: TreeNode | undefined
+  tail(): Run | undefined
+}
+
+/** One block's tokens; what comes after them are its children. Only leaves have fewer than 64. */
+export class TreeNode implements Run {
+  ids: readonly number[]
+  readonly parent: TreeNode | undefined
+  readonly children: TreeNode[] = []
+  readonly blocks: (Ptr | undefined)[]
+  readonly checkpoints: Checkpoint[] = []
+  /** When somebody last went through here, in turns of the tree's clock. */
+  used = 0
+  /** The same for blocks of groups with a window: only the end of a path is looked at. */
+  windowUsed = 0
+  /** No longer in the tree. */
+  isGone = false
+
+  constructor(ids: readonly number[], parent: TreeNode | undefined, groups: number) {
+    this.ids = ids
+    this.parent = parent
+    this.blocks = Array.from({ length: groups }, () => undefined)
+  }
+}
+
+export interface TokenTreeOptions {
+  /** One per group of keys and values. */
+  readonly pools: readonly BlockPool[]
+  /** Positions that each group attends to; 0: all. */
+  readonly windows: readonly number[]
+  readonly checkpoints: Checkpoints
+  /** True when there is recurrent state, so that only checkpoints are places to go on from. */
+  readonly isRecurrent: boolean
+}
+
+/**
+ * A radix tree over whole blocks of token ids, shared by all sequences. It holds a reference to each of its blocks, which
+ * nobody writes then; what no sequence holds any more is given up, least recently used first, when room is needed.
+ */
+export class TokenTree {
+  readonly root: TreeNode
+  readonly #options: TokenTreeOptions
+  #clock = 0
+
+  constructor(options: TokenTreeOptions) {
+    this.#options = options
+    this.root = new TreeNode([], undefined, 0)
+  }
+
+  /** Bytes of the blocks that only the tree holds. */
+  get retainedBytes(): number {
+    let bytes = 0
+    for (const node of this.nodes) {
+      for (const [group, pool] of this.#options.pools.entries()) {
+        if (this.#isOnlyHere(node, group)) bytes += pool.blockBytes
+      }
+    }
+    return bytes
+  }
+
+  /** Every node but the root, parents before their children. */
+  get nodes(): readonly TreeNode[] {
+    const found = [...this.root.children]
+    for (let index = 0; index < found.length; index++) found.push(...found[index]!.children)
+    return found
+  }
+
+  /**
+   * Puts `run` below `node` and returns where it is then: a node that was there already keeps its own blocks. A run of
+   * fewer than 64 tokens may end up in a longer one.
+   */
+  extend(node: TreeNode, run: Run): TreeNode {
+    const child = this.#childFor(node, run)
+    this.#fill(child, run)
+    child.used = child.windowUsed = ++this.#clock
+    return child
+  }
+
+  /** The longest beginning of `ids`, at most `most` of them, from which a sequence can go on. */
+  match(ids: ArrayLike<number>, most: number, tails: Iterable<Tail>): Prefix | undefined {
+    const path: Run[] = []
+    const ends: End[] = []
+    let node: TreeNode | undefined = this.root
+    while (node !== undefined) {
+      const start = path.length * BLOCK_POSITIONS
+      let next: TreeNode | undefined
+      for (const run of candidates(node, tails)) {
+        const length = commonLength(run.ids, ids, start, most)
+        if (length > 0) ends.push({ depth: path.length, run, tokens: start + length })
+        if (length === BLOCK_POSITIONS && run instanceof TreeNode) next = run
+      }
+      node = next
+      if (node !== undefined) path.push(node)
+    }
+    const prefix = this.#best(path, ends)
+    if (prefix !== undefined) this.#touch(prefix)
+    return prefix
+  }
+
+  /** Gives up what was used longest ago of all that only the tree holds. False when there is nothing. */
+  evict(): boolean {
+    let oldest: TreeNode | undefined
+    let age = Number.POSITIVE_INFINITY
+    let isWhole = false
+    for (const node of this.nodes) {
+      const isLeaf = node.children.length === 0
+      const used = isLeaf ? node.used : node.windowUsed
+      if (used >= age || !(isLeaf ? this.#holdsOnlyHere(node) : this.#holdsWindow(node))) continue
+      oldest = node
+      age = used
+      isWhole = isLeaf
+    }
+    if (oldest === undefined) return false
+    if (isWhole) this.#remove(oldest)
+    else this.#dropWindow(oldest)
+    return true
+  }
+
+  /** Gives up what is of no use, then what was used longest ago, until only the tree holds no more than `bytes`. */
+  shrink(bytes: number): void {
+    for (const node of this.nodes.toReversed()) {
+      if (node.children.length === 0 && this.#isEmpty(node)) this.#remove(node)
+    }
+    while (this.retainedBytes > bytes && this.evict());
+  }
+
+  /** Gives up everything. */
+  clear(): void {
+    for (const node of this.nodes.toReversed()) this.#remove(node)
+  }
+
+  /** The first block that group `group` needs, to go on after `tokens`. */
+  firstNeeded(group: number, tokens: number): number {
+    const window = this.#options.windows[group] ?? 0
+    return window === 0 ? 0 : Math.floor(Math.max(0, tokens - window + 1) / BLOCK_POSITIONS)
+  }
+
+  #childFor(node: TreeNode, run: Run): TreeNode {
+    for (const child of node.children) {
+      const common = commonLength(child.ids, run.ids, 0, run.ids.length)
+      if (common === run.ids.length) return child
+      if (common < child.ids.length) continue
+      this.#dropBlocks(child)
+      child.ids = [...run.ids]
+      return child
+    }
+    const fresh = new TreeNode([...run.ids], node, this.#options.pools.length)
+    node.children.push(fresh)
+    return fresh
+  }
+
+  #fill(node: TreeNode, run: Run): void {
+    const { pools, checkpoints } = this.#options
+    // Part of a longer run: its positions are there already.
+    if (node.ids.length === run.ids.length) {
+      for (const [group, pool] of pools.entries()) {
+        const block = run.blocks[group]
+        if (block === undefined || node.blocks[group] !== undefined) continue
+        pool.share(block)
+        node.blocks[group] = block
+      }
+    }
+    const kept = node.checkpoints.filter((checkpoint) => checkpoints.isKept(checkpoint))
+    for (const checkpoint of run.checkpoints) {
+      if (kept.some(({ position }) => position === checkpoint.position)) continue
+      if (!checkpoints.isKept(checkpoint)) continue
+      checkpoints.hold(checkpoint)
+      kept.push(checkpoint)
+    }
+    node.checkpoints.splice(0, node.checkpoints.length, ...kept)
+  }
+
+  #best(path: readonly Run[], ends: End[]): Prefix | undefined {
+    let best: Prefix | undefined
+    for (const { depth, run, tokens } of ends.sort((a, b) => b.tokens - a.tokens)) {
+      if (tokens <= (best?.tokens ?? 0)) break
+      const prefix = this.#usable([...path.slice(0, depth), run], tokens)
+      if (prefix !== undefined && prefix.tokens > (best?.tokens ?? 0)) best = prefix
+    }
+    return best
+  }
+
+  /** The most of `runs` from which a sequence can go on. */
+  #usable(runs: readonly Run[], tokens: number): Prefix | undefined {
+    const { isRecurrent, checkpoints } = this.#options
+    const prefix = (count: number, checkpoint?: Checkpoint): Prefix => ({
+      tokens: count,
+      runs: runs.slice(0, Math.ceil(count / BLOCK_POSITIONS)),
+      checkpoint,
+    })
+    if (isRecurrent) {
+      const places = runs
+        .flatMap((run) => run.checkpoints)
+        .filter((place) => place.position <= tokens && checkpoints.isKept(place))
+        .sort((a, b) => b.position - a.position)
+      const place = places.find(({ position }) => this.#missing(runs, position) === undefined)
+      return place && prefix(place.position, place)
+    }
+    let count = tokens
+    for (;;) {
+      if (count === 0) return undefined
+      const missing = this.#missing(runs, count)
+      if (missing === undefined) return prefix(count)
+      count = missing * BLOCK_POSITIONS
+    }
+  }
+
+  /** The first run without a block that going on after `tokens` needs. */
+  #missing(runs: readonly Run[], tokens: number): number | undefined {
+    const end = Math.ceil(tokens / BLOCK_POSITIONS)
+    let missing: number | undefined
+    for (const group of this.#options.pools.keys()) {
+      for (let index = this.firstNeeded(group, tokens); index < Math.min(end, missing ?? end); index++) {
+        if (runs[index]?.blocks[group] === undefined) missing = index
+      }
+    }
+    return missing
+  }
+
+  #touch({ runs, tokens }: Prefix): void {
+    const now = ++this.#clock
+    const window = Math.min(
+      ...this.#options.windows.map((size, group) =>
+        size === 0 ? runs.length : this.firstNeeded(group, tokens),
+      ),
+    )
+    for (const [index, run] of runs.entries()) {
+      if (!(run instanceof TreeNode)) continue
+      run.used = now
+      if (index >= window) run.windowUsed = now
+    }
+  }
+
+  #isOnlyHere(node: TreeNode, group: number): boolean {
+    const block = node.blocks[group]
+    return block !== undefined && this.#options.pools[group]!.references(block) === 1
+  }
+
+  #holdsOnlyHere(node: TreeNode): boolean {
+    return node.blocks.some((_, group) => this.#isOnlyHere(node, group))
+  }
+
+  #isEmpty(node: TreeNode): boolean {
+    const { checkpoints } = this.#options
+    return (
+      node.blocks.every((block) => block === undefined) &&
+      !node.checkpoints.some((checkpoint) => checkpoints.isKept(checkpoint))
+    )
+  }
+
+  #holdsWindow(node: TreeNode): boolean {
+    return this.#options.windows.some((window, group) => window > 0 && this.#isOnlyHere(node, group))
+  }
+
+  #dropWindow(node: TreeNode): void {
+    for (const [group, window] of this.#options.windows.entries()) {
+      const block = node.blocks[group]
+      if (window === 0 || block === undefined) continue
+      this.#options.pools[group]!.drop(block)
+      node.blocks[group] = undefined
+    }
+  }
+
+  #dropBlocks(node: TreeNode): void {
+    for (const [group, pool] of this.#options.pools.entries()) {
+      const block = node.blocks[group]
+      if (block !== undefined) pool.drop(block)
+      node.blocks[group] = undefined
+    }
+  }
+
+  #remove(node: TreeNode): void {
+    node.isGone = true
+    this.#dropBlocks(node)
+    for (const checkpoint of node.checkpoints.splice(0)) this.#options.checkpoints.drop(checkpoint)
+    const siblings = node.parent?.children
+    siblings?.splice(siblings.indexOf(node), 1)
+  }
+}
+
+function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<Run> {
+  yield* node.children
+  for (const tail of tails) {
+    const run = tail.anchor === node ? tail.tail() : undefined
+    if (run !== undefined) yield run
+  }
+}
+
+/** Tokens that `run` and `ids` from `start` on have in common; none beyond `most`. */
+function commonLength(run: readonly number[], ids: ArrayLike<number>, start: number, most: number): number {
+  const end = Math.min(run.length, Math.min(most, ids.length) - start)
+  let length = 0
+  while (length < end && run[length] === ids[start + length]) length++
+  return length
+}
