@@ -209,6 +209,20 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(modelName(page)).toContainText('Halfbyte Tiny')
 })
 
+test('where storage is full, the models used longest ago make room with one tap', async ({ page }) => {
+  await openChat(page)
+  const session = await page.context().newCDPSession(page)
+  const quota = (quotaSize: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
+  await quota(200_000)
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(page.getByRole('alert')).toContainText('of storage but')
+  await quota(1e9)
+  await page.getByRole('button', { name: 'Remove models used longest ago' }).click()
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+})
+
 test('a page that died while it loaded a model asks before it loads that again', async ({ page }) => {
   // A page that is closed clears the mark; one that is killed cannot.
   await page.addInitScript((address) => {

@@ -1,6 +1,6 @@
 // Public names. In: nothing. Out: everything that users of the package may import, and nothing else.
 export { Engine } from './api/engine.ts'
-export { storedBytes, unstore } from './api/stored.ts'
+export { keepStored, makeRoom, type StoredFile, storedBytes, storedFiles, unstore } from './api/stored.ts'
 export type {
   Assets,
   GenerateOptions,
@@ -14,6 +14,7 @@ export type {
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/processors.ts'
 export type {
+  DownloadProgress,
   FinishReason,
   LoadProgress,
   MemoryUse,

@@ -29,7 +29,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
   { name: 'WebAssembly', pattern: /\bWebAssembly\./, allowed: ['runtime', 'engine', 'cli/host.ts'] },
   { name: 'Worker', pattern: /\bnew (?:Shared)?Worker\b/, allowed: ['runtime', 'engine', 'cli/host.ts'] },
   { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/host.ts'] },
-  { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store'] },
+  { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store', 'api/stored.ts'] },
   {
     name: 'the DOM',
     pattern: /(?<![.\w])(?:document|window)\??\.|\bextends HTMLElement\b/,

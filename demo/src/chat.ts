@@ -1,5 +1,11 @@
 // The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another.
-import { type Engine, type Generation, type GenerationResult, isHalfbyteError } from '../../src/index.ts'
+import {
+  type Engine,
+  type Generation,
+  type GenerationResult,
+  isHalfbyteError,
+  makeRoom,
+} from '../../src/index.ts'
 import {
   type Conversation,
   ConversationStore,
@@ -78,6 +84,12 @@ export class Chat extends EventTarget {
 
   async reload(): Promise<void> {
     await this.load(this.model.choice)
+  }
+
+  /** Removes stored models, the least recently used first, until `bytes` are free, and loads again. */
+  async makeRoom(bytes: number): Promise<void> {
+    await makeRoom(bytes)
+    await this.reload()
   }
 
   async send(text: string): Promise<void> {

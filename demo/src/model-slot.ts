@@ -1,5 +1,5 @@
 // The model slot. In: which model to load and how. Out: its engine, how far loading is, and why it failed.
-import { Engine, type HalfbyteError, type LoadProgress } from '../../src/index.ts'
+import { Engine, type HalfbyteError, isHalfbyteError, type LoadProgress } from '../../src/index.ts'
 import { choiceName, choiceSource, type ModelChoice } from './models.ts'
 import { clearLoading, markLoading, rememberChoice } from './remember.ts'
 import type { EngineSettings } from './settings.ts'
@@ -11,11 +11,10 @@ export type Phase =
   | {
       readonly name: 'loading'
       readonly progress: LoadProgress | undefined
-      /** `performance.now()` of the first byte that was downloaded. */
-      readonly downloading: number | undefined
     }
   | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
-  | { readonly name: 'failed'; readonly message: string }
+  /** `lacks`: bytes of storage that were missing, when that was it. */
+  | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
 
 /** Holds at most one engine; a phone has no room for two. */
 export class ModelSlot {
@@ -40,8 +39,7 @@ export class ModelSlot {
     this.#loading = loading
     this.choice = choice
     const { threads, contextLength, weights } = settings
-    let downloading: number | undefined
-    this.#enter({ name: 'loading', progress: undefined, downloading })
+    this.#enter({ name: 'loading', progress: undefined })
     markLoading(choice)
     try {
       await before?.dispose()
@@ -54,8 +52,7 @@ export class ModelSlot {
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress: (progress) => {
           if (loading.signal.aborted) return
-          if (progress.phase === 'download' && !progress.cached) downloading ??= performance.now()
-          this.#enter({ name: 'loading', progress, downloading })
+          this.#enter({ name: 'loading', progress })
         },
       })
       if (loading.signal.aborted) {
@@ -66,7 +63,9 @@ export class ModelSlot {
       this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights } })
     } catch (error) {
       if (this.#loading === loading && !loading.signal.aborted) {
-        this.#enter({ name: 'failed', message: sentence(error) })
+        const isFull = isHalfbyteError(error) && error.code === 'storage-full'
+        const lacks = isFull ? { lacks: Number(error.detail['size']) } : {}
+        this.#enter({ name: 'failed', message: sentence(error), ...lacks })
       }
     } finally {
       if (this.#loading === loading) clearLoading()

@@ -1,6 +1,6 @@
 // The model picker. In: the model in use. Out: an event `model` with the chosen one.
 import { html, type TemplateResult } from 'lit'
-import { storedBytes, unstore } from '../../src/index.ts'
+import { keepStored, storedBytes, unstore } from '../../src/index.ts'
 import { icon } from './icons.ts'
 import { Modal } from './modal.ts'
 import { choiceName, EMBEDDED, type ModelChoice } from './models.ts'
@@ -45,7 +45,7 @@ export class ModelsDialog extends Modal {
           <button class="primary">Load</button>
         </div>
         <p class="hint" id="address-hint">A .gguf or .hbm file, or a folder of safetensors that ends with a slash. It is downloaded
-          once and kept on this device.</p>
+          once and kept on this device; a download that was cut off goes on where it stopped.</p>
       </form>
       <label class="over" for="files">From this device</label>
       <label class="pick">
@@ -88,6 +88,8 @@ export class ModelsDialog extends Modal {
   }
 
   #choose(choice: ModelChoice): void {
+    // The person's own choice is the moment for what a browser may want to ask.
+    if (choice.kind === 'address') void keepStored()
     this.close()
     this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }

@@ -17,7 +17,7 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'failed':
       return html`<div class="notice error">
         <p role="alert">${phase.message}</p>
-        <div class="row">${loadButton(chat, 'Try again')}${embeddedButton(chat)}</div>
+        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${embeddedButton(chat)}</div>
       </div>`
     case 'empty':
       return html`<div class="notice">
@@ -43,13 +43,20 @@ function loadButton(chat: Chat, label: string): TemplateResult {
   return html`<button class="outline" @click=${() => void chat.reload()}>${label}</button>`
 }
 
+function roomButton(chat: Chat, lacks: number | undefined): TemplateResult | typeof nothing {
+  if (lacks === undefined) return nothing
+  return html`<button class="outline" @click=${() => void chat.makeRoom(lacks)}>
+    Remove models used longest ago
+  </button>`
+}
+
 function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
   if (chat.model.choice.kind === 'embedded') return nothing
   return html`<button class="outline" @click=${() => void chat.load(EMBEDDED)}>Use the embedded model</button>`
 }
 
 function loading(chat: Chat, phase: Loading): TemplateResult {
-  const { label, more, value, max } = describe(phase.progress, phase.downloading)
+  const { label, more, value, max } = describe(phase.progress)
   return html`<div class="notice">
     <div class="slim">
       <p><b>${label}</b> <span class="figures">${more}</span></p>
@@ -72,17 +79,17 @@ interface Bar {
   readonly max: number
 }
 
-function describe(progress: LoadProgress | undefined, since: number | undefined): Bar {
+function describe(progress: LoadProgress | undefined): Bar {
   switch (progress?.phase) {
     case undefined:
       return { label: 'Loading the model', more: '', value: 0, max: 0 }
     case 'download': {
-      const { loaded, total, cached } = progress
+      const { loaded, total, cached, bytesPerSecond, secondsLeft } = progress
       if (cached) return { label: 'Reading from this device', more: bytes(loaded), value: loaded, max: total }
       const size = total > 0 ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)
-      const rate = since === undefined ? 0 : loaded / Math.max(1, performance.now() - since)
-      const left = total > loaded && rate > 0 ? `, ${duration((total - loaded) / rate)} left` : ''
-      return { label: 'Downloading', more: size + left, value: loaded, max: total }
+      const rate = bytesPerSecond === undefined ? '' : `, ${bytes(bytesPerSecond)}/s`
+      const left = secondsLeft === undefined ? '' : `, ${duration(secondsLeft * 1000)} left`
+      return { label: 'Downloading', more: size + rate + left, value: loaded, max: total }
     }
     case 'convert':
       return { label: 'Preparing the weights', more: '', value: progress.done, max: progress.total }

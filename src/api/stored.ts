@@ -1,19 +1,63 @@
-// Stored models. In: an address. Out: how much of its model is kept on this device, or none of it any more.
+// Stored models. In: addresses. Out: how much of each is kept on this device, room for others, and leave to keep it.
 import { fileName, filesOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/opfs.ts'
 import { absolute } from './source.ts'
 
-/** Bytes that are kept of the model at `address`, so that they need not be downloaded again; 0 when there are none. */
-export async function storedBytes(address: string | URL): Promise<number> {
+export type { StoredFile } from '../store/opfs.ts'
+
+/** Every file that is kept on this device, the least recently used first; downloads that have not ended too. */
+export async function storedFiles(): Promise<StoredFile[]> {
   const files = (await (await Opfs.open())?.list()) ?? []
-  return files.filter(belongsTo(address)).reduce((sum, { size }) => sum + size, 0)
+  return files.sort((left, right) => left.used - right.used)
+}
+
+/** Bytes that are kept whole of the model at `address`, so that they need not be downloaded again; 0 when there are none. */
+export async function storedBytes(address: string | URL): Promise<number> {
+  const isOfModel = belongsTo(address)
+  const files = await storedFiles()
+  return files.filter((file) => file.isComplete && isOfModel(file)).reduce((sum, { size }) => sum + size, 0)
 }
 
 /** Removes what is kept of the model at `address`. An engine that has loaded it is not affected. */
 export async function unstore(address: string | URL): Promise<void> {
+  await remove((await storedFiles()).filter(belongsTo(address)))
+}
+
+/**
+ * Removes files, the least recently used first and downloads that have not ended before all others, until `bytes` are
+ * free that were not. Returns the addresses that were removed; none when not even all of them have so much. How much room
+ * there is, browsers no longer say truly: this is for after a load was refused with `storage-full`.
+ */
+export async function makeRoom(bytes: number): Promise<string[]> {
+  const files = await storedFiles()
+  const candidates = [...files.filter((file) => !file.isComplete), ...files.filter((file) => file.isComplete)]
+  const chosen: StoredFile[] = []
+  let free = 0
+  while (free < bytes) {
+    const next = candidates[chosen.length]
+    if (next === undefined) return []
+    chosen.push(next)
+    free += next.size
+  }
+  await remove(chosen)
+  return chosen.map(({ url }) => url)
+}
+
+/**
+ * Asks the browser not to throw stored models away when the device runs short of room; true when it agrees. Some
+ * browsers ask the person, so call it when somebody chose a model.
+ */
+export async function keepStored(): Promise<boolean> {
+  try {
+    return (await navigator.storage.persisted()) || (await navigator.storage.persist())
+  } catch {
+    return false
+  }
+}
+
+async function remove(files: readonly StoredFile[]): Promise<void> {
   const store = await Opfs.open()
-  const files = (await store?.list()) ?? []
-  for (const { url } of files.filter(belongsTo(address))) await store?.remove(url)
+  for (const { url } of files) await store?.remove(url)
 }
 
 /** A folder's shards are only named in its index, but all of its files lie directly in it. */

@@ -54,10 +54,22 @@ export interface MemoryUse {
   readonly totalBytes: number
 }
 
+/** Bytes; `total` is 0 when the server does not say. */
+export interface DownloadProgress {
+  readonly phase: 'download'
+  readonly loaded: number
+  readonly total: number
+  /** True when every byte came from this device. */
+  readonly cached: boolean
+  /** Bytes that came per second of late; absent before anything came. */
+  readonly bytesPerSecond?: number
+  /** Seconds that the rest will take at that rate; absent where that is unknown. */
+  readonly secondsLeft?: number
+}
+
 /** How far a load is. Phases come in this order; `convert` runs beside `download`. */
 export type LoadProgress =
-  /** Bytes. `cached` is true when every byte came from this device. */
-  | { readonly phase: 'download'; readonly loaded: number; readonly total: number; readonly cached: boolean }
+  | DownloadProgress
   /** Tensors. */
   | { readonly phase: 'convert'; readonly done: number; readonly total: number }
   | { readonly phase: 'compile' | 'warmup' }

@@ -1,21 +1,31 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
-import { HalfbyteError } from '../base/errors.ts'
-import type { Sink } from './download.ts'
+import { PartFile, partialProgress, type StoredPart } from './part-file.ts'
+import type { Version } from './partial.ts'
+import { writeError } from './quota.ts'
+import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
 
 /** What is known of a stored file; written after its last byte, so that a half-written file is never read as whole. */
-interface Manifest {
+interface Manifest extends Version {
   readonly url: string
-  readonly size: number
-  readonly etag: string
+  /** Milliseconds since 1970 of the last load. */
+  readonly used: number
 }
 
 export interface StoredFile {
   readonly url: string
-  /** Bytes. */
+  /** Bytes on this device. */
   readonly size: number
+  /** Milliseconds since 1970 of the last load; of a download that has not ended, of its last byte. */
+  readonly used: number
+  /** False for a download that has not ended. */
+  readonly isComplete: boolean
 }
 
+/** How far another tab is that downloads the same. */
+export type OnWait = (loaded: number, total: number) => void
+
 const FOLDER = 'halfbyte-models'
+const WAIT_MS = 500
 
 async function key(url: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(url)))
@@ -42,145 +52,145 @@ export class Opfs {
   /** The stored file, or undefined when it is absent, incomplete or shorter than its manifest says. */
   async find(url: string): Promise<File | undefined> {
     const name = await key(url)
-    const manifest = await this.#manifest(`${name}.json`)
-    if (manifest === undefined || manifest.url !== url) return undefined
-    try {
-      const file = await (await this.#folder.getFileHandle(`${name}.bin`)).getFile()
-      return file.size === manifest.size ? file : undefined
-    } catch {
-      return undefined
-    }
+    const manifest = await this.#manifest(name)
+    if (manifest?.url !== url) return undefined
+    const file = await this.#read(`${name}.bin`)
+    return file?.size === manifest.size ? file : undefined
+  }
+
+  /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
+  async touch(url: string): Promise<void> {
+    const name = await key(url)
+    const manifest = await this.#manifest(name)
+    if (manifest === undefined) return
+    await this.#writeManifest(name, { ...manifest, used: Date.now() }).catch(() => undefined)
   }
 
   /**
-   * Opens a file for writing; what is stored under its name stays as it is until `close`, which writes the manifest last.
-   * Throws `storage-full` when `size` bytes do not fit. Undefined where the browser cannot write.
+   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is. The result
+   * is the file: what `write` brought, or what the other tab had. `write` answers undefined when there is nothing to
+   * store. Undefined also where the browser cannot write in place: nothing was written then.
    */
-  async sink(url: string, size: number, etag: string): Promise<Sink<File> | undefined> {
-    await checkQuota(size)
+  async fill(
+    url: string,
+    write: (part: StoredPart) => Promise<Version | undefined>,
+    { onWait, signal }: { readonly onWait?: OnWait; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<{ readonly file: File | undefined } | undefined> {
     const name = await key(url)
-    let handle: FileSystemFileHandle
-    let stream: FileSystemWritableFileStream
-    try {
-      handle = await this.#folder.getFileHandle(`${name}.bin`, { create: true })
-      stream = await handle.createWritable()
-    } catch {
-      return undefined
-    }
-    let written = 0
-    return {
-      write: async (bytes) => {
-        await stream.write(new Uint8Array(bytes)).catch((cause) => {
-          throw writeError(size, cause)
-        })
-        written += bytes.byteLength
-      },
-      close: () =>
-        alone(name, async () => {
-          // Another tab was faster, and may be reading from its file.
-          const twin = await this.find(url)
-          if (twin?.size === written) {
-            await stream.abort()
-            return twin
-          }
-          try {
-            await stream.close()
-            const file = await handle.getFile()
-            await this.#writeManifest(`${name}.json`, { url, size: file.size, etag })
-            return file
-          } catch (cause) {
-            throw writeError(size, cause)
-          }
-        }),
-      abort: () =>
-        alone(name, async () => {
-          await stream.abort().catch(() => undefined)
-          if ((await this.find(url)) === undefined) await this.#removeBoth(name)
-        }),
-    }
+    return this.#alone(name, { onWait, signal }, async () => {
+      const found = await this.find(url)
+      if (found !== undefined) return { file: found }
+      const part = await PartFile.open(this.#folder, name, url)
+      if (part === undefined) return undefined
+      try {
+        const version = await write(part)
+        if (version === undefined) {
+          part.close()
+          await this.#removeAll(name)
+          return { file: undefined }
+        }
+        part.complete(version.size)
+        await this.#writeManifest(name, { ...version, url, used: Date.now() })
+        await this.#remove(`${name}.part`)
+        return { file: await this.#read(`${name}.bin`) }
+      } catch (error) {
+        part.close()
+        const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
+        // Half of what does not fit only takes room from what would.
+        if (isFull) await this.#removeAll(name)
+        throw error
+      }
+    })
   }
 
-  /** Complete files, in no particular order. */
+  /** Files of both kinds, in no particular order. */
   async list(): Promise<StoredFile[]> {
     const found: StoredFile[] = []
-    for await (const name of this.#folder.keys()) {
-      const manifest = name.endsWith('.json') ? await this.#manifest(name) : undefined
-      if (manifest !== undefined) found.push({ url: manifest.url, size: manifest.size })
+    for await (const entry of this.#folder.keys()) {
+      const [name = '', ending] = entry.split('.')
+      if (ending === 'json') {
+        const manifest = await this.#manifest(name)
+        if (manifest !== undefined) found.push({ ...pick(manifest), isComplete: true })
+      } else if (ending === 'part') {
+        const progress = await partialProgress(this.#folder, name)
+        const used = (await this.#read(entry))?.lastModified ?? 0
+        if (progress !== undefined)
+          found.push({ url: progress.url, size: progress.loaded, used, isComplete: false })
+      }
     }
     return found
   }
 
+  /** Waits until nobody writes it. */
   async remove(url: string): Promise<void> {
     const name = await key(url)
-    await alone(name, () => this.#removeBoth(name))
+    await this.#alone(name, {}, () => this.#removeAll(name))
   }
 
-  async #removeBoth(name: string): Promise<void> {
-    await this.#remove(`${name}.json`)
-    await this.#remove(`${name}.bin`)
+  /**
+   * Between the first byte and the manifest another tab would take a file for unfinished, and replace it under its
+   * reader. Where there are no locks there is one tab, as far as we can know.
+   */
+  async #alone<T>(
+    name: string,
+    { onWait, signal }: { readonly onWait?: OnWait | undefined; readonly signal?: AbortSignal | undefined },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { locks } = navigator
+    if (locks === undefined) return work()
+    const waiting = setInterval(async () => {
+      const progress = await partialProgress(this.#folder, name)
+      if (progress !== undefined) onWait?.(progress.loaded, progress.total)
+    }, WAIT_MS)
+    try {
+      return await locks.request(`halfbyte-store-${name}`, { ...(signal && { signal }) }, async () => {
+        clearInterval(waiting)
+        return work()
+      })
+    } finally {
+      clearInterval(waiting)
+    }
   }
 
   async #manifest(name: string): Promise<Manifest | undefined> {
     try {
-      const file = await (await this.#folder.getFileHandle(name)).getFile()
-      const value: unknown = JSON.parse(await file.text())
-      const { url, size, etag } = value as Partial<Manifest>
-      return typeof url === 'string' && typeof size === 'number' && typeof etag === 'string'
-        ? { url, size, etag }
-        : undefined
+      const { url, size, etag, used } = JSON.parse((await (await this.#read(`${name}.json`))?.text()) ?? '')
+      const isWhole = typeof url === 'string' && typeof size === 'number' && typeof etag === 'string'
+      return isWhole ? { url, size, etag, used: typeof used === 'number' ? used : 0 } : undefined
     } catch {
       return undefined
     }
   }
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {
-    const stream = await (await this.#folder.getFileHandle(name, { create: true })).createWritable()
-    await stream.write(JSON.stringify(manifest))
-    await stream.close()
+    let file: SyncFile | undefined
+    try {
+      file = await openSyncFile(this.#folder, `${name}.json`)
+      if (file === undefined) throw new Error('it cannot be written in place')
+      writeJson(file, manifest)
+    } catch (cause) {
+      throw writeError(manifest.size, cause)
+    } finally {
+      file?.close()
+    }
   }
 
-  async #remove(name: string): Promise<void> {
-    await this.#folder.removeEntry(name).catch(() => undefined)
+  async #read(entry: string): Promise<File | undefined> {
+    try {
+      return await (await this.#folder.getFileHandle(entry)).getFile()
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The manifest goes first: without it there is no file. */
+  async #removeAll(name: string): Promise<void> {
+    for (const ending of ['json', 'part', 'bin']) await this.#remove(`${name}.${ending}`)
+  }
+
+  async #remove(entry: string): Promise<void> {
+    await this.#folder.removeEntry(entry).catch(() => undefined)
   }
 }
 
-/**
- * Runs `work` while no other tab works on the same name: between a file's last byte and its manifest, another would take
- * it for unfinished and replace it under its reader.
- */
-async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const { locks } = navigator
-  if (locks === undefined) return work()
-  return await locks.request(`halfbyte-store-${name}`, work)
-}
-
-async function checkQuota(size: number): Promise<void> {
-  // Safari 16 has the file system and no estimate.
-  const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
-  if (quota === undefined || usage === undefined || size <= quota - usage) return
-  throw full(size, undefined, quota - usage)
-}
-
-function writeError(size: number, cause: unknown): HalfbyteError {
-  const isFull = cause instanceof Error && cause.name === 'QuotaExceededError'
-  if (isFull) return full(size, cause)
-  const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
-  return new HalfbyteError(
-    'internal',
-    `the browser's storage failed (${why}); load it again or without storing`,
-    {},
-    { cause },
-  )
-}
-
-/** `size` is 0 when the server did not say, `free` is absent when the browser did not. */
-function full(size: number, cause: unknown, free?: number): HalfbyteError {
-  const need = size > 0 ? `the model needs ${size} bytes of storage` : 'the model needs storage'
-  const room = free === undefined ? 'the browser has no room for it' : `the browser has room for ${free}`
-  return new HalfbyteError(
-    'storage-full',
-    `${need} but ${room}; remove a stored model or load without storing`,
-    { size, ...(free !== undefined && { free }) },
-    { cause },
-  )
-}
+const pick = ({ url, size, used }: Manifest) => ({ url, size, used })

@@ -2,7 +2,8 @@
 import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
-import { request } from './download.ts'
+import { differenceOf, partOf, rangeInit, type Version } from './partial.ts'
+import { request } from './request.ts'
 
 /** What is fetched at a time: tensors that lie together are not asked for one by one. */
 const BLOCK_BYTES = 4 << 20
@@ -17,13 +18,6 @@ export interface RangeOptions {
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
 
-/** What a server says of the file that a range is part of. */
-interface Version {
-  readonly size: number
-  /** '' where it is hidden or there is none. */
-  readonly etag: string
-}
-
 /**
  * Asks for the first block. The result is a source, or the answer when it is the whole file (the server knows no
  * ranges), or undefined when there is no such file or it has no bytes to take a range of: then ask without a range.
@@ -34,14 +28,13 @@ export async function openRanges(
 ): Promise<ByteSource | Response | undefined> {
   const response = await tryRequest(url, 0, BLOCK_BYTES, options.signal)
   if (response === undefined || response.status === 200) return response
-  const part = rangeOf(response)
-  if (part === undefined || part.start !== 0 || response.headers.has('content-encoding')) {
+  const part = partOf(response)
+  if (part?.start !== 0) {
     await response.body?.cancel()
     return undefined
   }
-  const { size } = part
-  const version: Version = { size, etag: response.headers.get('etag') ?? '' }
-  const file = new RangeFile(url, version, options.onProgress)
+  const { size } = part.version
+  const file = new RangeFile(url, part.version, options.onProgress)
   // What does not arrive now is asked for again when it is read.
   await file.accept(response, 0, Math.min(BLOCK_BYTES, size)).catch(() => options.signal?.throwIfAborted())
   return {
@@ -88,7 +81,7 @@ class RangeFile {
 
   /** Takes a response with bytes [start, end) apart into blocks; the result is the first. */
   async accept(response: Response, start: number, end: number): Promise<Uint8Array> {
-    const difference = this.#difference(response, start)
+    const difference = differenceOf(response, start, this.#version)
     if (difference !== undefined) {
       await response.body?.cancel()
       throw this.#changed(difference)
@@ -139,16 +132,6 @@ class RangeFile {
     if (this.#blocks.size > KEPT_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
   }
 
-  /** In what an answer is not of the file that was opened. */
-  #difference(response: Response, start: number): string | undefined {
-    const { size, etag } = this.#version
-    const part = rangeOf(response)
-    if (part?.start !== start) return 'the server no longer answers ranges'
-    if (part.size !== size) return `it has ${part.size} bytes instead of ${size}`
-    const now = response.headers.get('etag') ?? ''
-    return now === etag ? undefined : `its version is ${now || 'gone'} instead of ${etag || 'none'}`
-  }
-
   #changed(how: string): HalfbyteError {
     return new HalfbyteError(
       'integrity',
@@ -180,17 +163,4 @@ async function tryRequest(
     signal?.throwIfAborted()
     return undefined
   }
-}
-
-/** Past the browser's cache, which would mix the parts of two versions. */
-const rangeInit = (start: number, length: number): RequestInit => ({
-  cache: 'no-store',
-  headers: { Range: `bytes=${start}-${start + length - 1}` },
-})
-
-/** Where a partial answer lies in its file; undefined for other answers, and where CORS hides it. */
-function rangeOf(response: Response): { start: number; size: number } | undefined {
-  if (response.status !== 206) return undefined
-  const [, start, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? []
-  return start === undefined ? undefined : { start: Number(start), size: Number(size) }
 }

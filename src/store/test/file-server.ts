@@ -7,7 +7,7 @@ export interface Behaviour {
   /** Answers `Range` with 206. Default true. */
   ranges?: boolean
   /** Answers every request so. */
-  status?: number
+  status?: number | undefined
   /** Sends this many bytes of each body and then drops the connection. */
   cutAfter?: number
   /** Bodies that are cut; default all. */
@@ -20,6 +20,8 @@ export interface Behaviour {
   etag?: string
   /** Sends the headers and the first bytes, and then nothing. */
   stalls?: boolean
+  /** Does so for ranges that begin before this byte. */
+  stallsBefore?: number | undefined
 }
 
 export interface FileServer {
@@ -85,12 +87,13 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   if (behaviour.gzip === true) response.setHeader('Content-Encoding', 'gzip')
   if (behaviour.length !== false) response.setHeader('Content-Length', body.byteLength)
   response.writeHead(isPart ? 206 : 200)
-  send(behaviour, response, body)
+  const stalls = behaviour.stalls === true || Number(from ?? 0) < (behaviour.stallsBefore ?? 0)
+  send(behaviour, stalls, response, body)
 }
 
-function send(behaviour: Behaviour, response: ServerResponse, body: Uint8Array): void {
-  const { cutAfter, cuts = Number.POSITIVE_INFINITY, stalls } = behaviour
-  if (stalls === true) {
+function send(behaviour: Behaviour, stalls: boolean, response: ServerResponse, body: Uint8Array): void {
+  const { cutAfter, cuts = Number.POSITIVE_INFINITY } = behaviour
+  if (stalls) {
     response.write(body.subarray(0, 16))
   } else if (cutAfter !== undefined && cuts > 0) {
     behaviour.cuts = cuts - 1

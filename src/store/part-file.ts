@@ -1,0 +1,189 @@
+// Part files. In: a folder of the origin's private file system. Out: a file that is written in place and goes on where it stopped.
+//
+//   <name>.bin    the bytes; where no chunk has been finished they mean nothing
+//   <name>.part   the journal: what the file will be, and the chunks that are there. It is written after its bytes
+
+import type { Version } from './partial.ts'
+import { checkQuota, writeError } from './quota.ts'
+import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
+import { CHUNK_BYTES, type PartialFile } from './transfer.ts'
+
+/** The journal as JSON. */
+interface Journal extends Version {
+  readonly url: string
+  readonly chunks: readonly number[]
+}
+
+/** A file for one transfer. */
+export interface StoredPart extends PartialFile {
+  /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. */
+  complete(size: number): void
+  /** Lets go of the file as it is. Doing it twice is harmless. */
+  close(): void
+}
+
+export class PartFile implements StoredPart {
+  readonly #url: string
+  readonly #bytes: SyncFile
+  readonly #journal: SyncFile
+  #version: Version | undefined
+  #chunks = new Set<number>()
+
+  private constructor(url: string, bytes: SyncFile, journal: SyncFile) {
+    this.#url = url
+    this.#bytes = bytes
+    this.#journal = journal
+  }
+
+  /** Goes on with what an earlier visit left. Undefined where the browser cannot write in place. */
+  static async open(
+    folder: FileSystemDirectoryHandle,
+    name: string,
+    url: string,
+  ): Promise<StoredPart | undefined> {
+    const left = await readJournal(folder, name)
+    let bytes: SyncFile | undefined
+    let journal: SyncFile | undefined
+    try {
+      bytes = await openSyncFile(folder, `${name}.bin`)
+      journal = bytes && (await openSyncFile(folder, `${name}.part`))
+    } catch (cause) {
+      bytes?.close()
+      return new FullDisk(cause)
+    }
+    if (bytes === undefined || journal === undefined) {
+      bytes?.close()
+      return undefined
+    }
+    const file = new PartFile(url, bytes, journal)
+    if (left?.url === url && bytes.getSize() === left.size) {
+      file.#version = { size: left.size, etag: left.etag }
+      file.#chunks = new Set(left.chunks)
+    }
+    return file
+  }
+
+  get version(): Version | undefined {
+    return this.#version
+  }
+
+  has(index: number): boolean {
+    return this.#chunks.has(index)
+  }
+
+  async begin(version: Version): Promise<void> {
+    this.#version = version
+    this.#chunks.clear()
+    this.#note()
+    this.#attempt(() => this.#bytes.truncate(0))
+    await checkQuota(version.size)
+    this.#attempt(() => this.#bytes.truncate(version.size))
+    this.#note()
+  }
+
+  write(offset: number, bytes: Uint8Array): void {
+    this.#attempt(() => {
+      let written = 0
+      while (written < bytes.byteLength) {
+        // A disk that is full takes less than it was given.
+        const taken = this.#bytes.write(bytes.subarray(written), {
+          at: offset + written,
+        })
+        if (taken === 0) throw new DOMException('the disk takes no more', 'QuotaExceededError')
+        written += taken
+      }
+    })
+  }
+
+  finish(index: number): void {
+    this.#chunks.add(index)
+    this.#note()
+  }
+
+  complete(size: number): void {
+    this.#attempt(() => {
+      this.#bytes.truncate(size)
+      this.#bytes.flush()
+    })
+    this.close()
+  }
+
+  close(): void {
+    this.#bytes.close()
+    this.#journal.close()
+  }
+
+  #note(): void {
+    const { size, etag } = this.#version ?? { size: 0, etag: '' }
+    const journal: Journal = { url: this.#url, size, etag, chunks: [...this.#chunks] }
+    this.#attempt(() => {
+      this.#bytes.flush()
+      writeJson(this.#journal, journal)
+    })
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      work()
+    } catch (cause) {
+      throw writeError(this.#version?.size ?? 0, cause)
+    }
+  }
+}
+
+/** Where not even an empty file finds room: says so once it is known how much was to come. */
+class FullDisk implements StoredPart {
+  readonly version = undefined
+  readonly #cause: unknown
+
+  constructor(cause: unknown) {
+    this.#cause = cause
+  }
+
+  has(): boolean {
+    return false
+  }
+
+  async begin({ size }: Version): Promise<void> {
+    throw writeError(size, this.#cause)
+  }
+
+  write(): void {
+    throw writeError(0, this.#cause)
+  }
+
+  finish(): void {}
+
+  complete(): void {
+    throw writeError(0, this.#cause)
+  }
+
+  close(): void {}
+}
+
+/** Bytes that a download which has not ended has brought, and will; undefined when there is none. */
+export async function partialProgress(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+): Promise<{ readonly url: string; readonly loaded: number; readonly total: number } | undefined> {
+  const journal = await readJournal(folder, name)
+  if (journal === undefined) return undefined
+  const sizes = journal.chunks.map((index) => Math.min(CHUNK_BYTES, journal.size - index * CHUNK_BYTES))
+  return { url: journal.url, loaded: sizes.reduce((sum, size) => sum + size, 0), total: journal.size }
+}
+
+async function readJournal(folder: FileSystemDirectoryHandle, name: string): Promise<Journal | undefined> {
+  try {
+    const file = await (await folder.getFileHandle(`${name}.part`)).getFile()
+    const { url, size, etag, chunks } = JSON.parse(await file.text()) as Partial<Journal>
+    const isWhole =
+      typeof url === 'string' &&
+      typeof etag === 'string' &&
+      Number.isSafeInteger(size) &&
+      Array.isArray(chunks) &&
+      chunks.every((index) => Number.isSafeInteger(index) && index >= 0 && index * CHUNK_BYTES < size!)
+    return isWhole ? { url, size: size!, etag, chunks } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+// Partial answers. In: a URL and a range. Out: the request for it, and what an answer says of the file it is a part of.
+
+/** What a server says of a file. Parts of two versions never go together. */
+export interface Version {
+  /** Bytes. */
+  readonly size: number
+  /** '' where it is hidden or there is none. */
+  readonly etag: string
+}
+
+/** Past the browser's cache, which would mix the parts of two versions. */
+export const rangeInit = (start: number, length: number): RequestInit => ({
+  cache: 'no-store',
+  headers: { Range: `bytes=${start}-${start + length - 1}` },
+})
+
+/**
+ * Where a partial answer lies in its file, and in which; undefined for other answers, for those that were compressed on
+ * the way, and where CORS hides it.
+ */
+export function partOf(
+  response: Response,
+): { readonly start: number; readonly version: Version } | undefined {
+  if (response.status !== 206 || response.headers.has('content-encoding')) return undefined
+  const [, start, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? []
+  if (start === undefined) return undefined
+  const etag = response.headers.get('etag') ?? ''
+  return { start: Number(start), version: { size: Number(size), etag } }
+}
+
+/** In what an answer is not the part from `start` of the file whose version is known; undefined when it is. */
+export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
+  const part = partOf(response)
+  if (part?.start !== start) return 'the server no longer answers ranges'
+  if (part.version.size !== size) return `it has ${part.version.size} bytes instead of ${size}`
+  if (part.version.etag === etag) return undefined
+  return `its version is ${part.version.etag || 'gone'} instead of ${etag || 'none'}`
+}

@@ -1,0 +1,116 @@
+// Requests. In: a URL. Out: its answer, and its body piece by piece, or a typed error that says whether waiting may help.
+import { HalfbyteError } from '../base/errors.ts'
+import { fileName } from './address.ts'
+
+/** Starts a request; undefined when the server says that there is no such file (404 or 410). */
+export async function request(
+  url: string,
+  signal?: AbortSignal,
+  init: RequestInit = {},
+): Promise<Response | undefined> {
+  let response: Response
+  try {
+    response = await fetch(url, { ...init, signal: signal ?? null })
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw new HalfbyteError(
+      'network',
+      `${fileName(url)} could not be fetched; check the address, the connection and the server's CORS headers`,
+      {},
+      { cause },
+    )
+  }
+  if (response.status === 404 || response.status === 410) return undefined
+  if (response.ok) return response
+  await response.body?.cancel()
+  const { status } = response
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  throw new HalfbyteError(
+    'network',
+    `${fileName(url)}: the server answered ${status} instead of 200; check the address or try later`,
+    { status, ...(retryAfter >= 0 && { retryAfter }) },
+  )
+}
+
+export function missingFile(url: string): HalfbyteError {
+  return new HalfbyteError(
+    'network',
+    `${fileName(url)} does not exist on the server (404); check the address`,
+    { status: 404 },
+  )
+}
+
+/** The length that the body will have, or 0 when the server does not say or compresses on the way. */
+export function bodyLength(response: Response): number {
+  if (response.headers.has('content-encoding')) return 0
+  const length = Number(response.headers.get('content-length') ?? 0)
+  return Number.isSafeInteger(length) && length > 0 ? length : 0
+}
+
+/**
+ * CORS hides that a body was compressed, and its length is then that of the compressed bytes: less than what arrives, or
+ * a little more for what does not compress.
+ */
+const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
+
+export interface BodyOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  readonly stallMs?: number | undefined
+}
+
+/**
+ * The body of `response`. Throws `network` when it breaks off, ends early or stands still, the signal's reason when
+ * aborted. The connection is given up then, and when the loop over it is left.
+ */
+export async function* pieces(
+  url: string,
+  response: Response,
+  { signal, stallMs = 30_000 }: BodyOptions = {},
+): AsyncGenerator<Uint8Array, void> {
+  const total = bodyLength(response)
+  if (response.body === null) return
+  const reader = response.body.getReader()
+  let loaded = 0
+  let isOver = false
+  try {
+    for (;;) {
+      signal?.throwIfAborted()
+      const { done, value } = await within(stallMs, reader.read())
+      if (done) break
+      loaded += value.byteLength
+      yield value
+    }
+    isOver = true
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw brokenOff(url, loaded, total, cause)
+  } finally {
+    // What nobody reads must not be waited for either.
+    if (!isOver) void reader.cancel().catch(() => undefined)
+  }
+  if (loaded < total - hiddenBytes(response)) throw endedEarly(url, loaded, total)
+}
+
+/** Rejects when `work` takes longer than `ms`. */
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1000} s`)), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'network',
+    `${fileName(url)} broke off after ${loaded} of ${total || 'an unknown number of'} bytes ` +
+      `(${cause instanceof Error ? cause.message : cause}); load it again`,
+    { loaded, total },
+    { cause },
+  )
+
+const endedEarly = (url: string, loaded: number, total: number): HalfbyteError =>
+  new HalfbyteError('network', `${fileName(url)} ended after ${loaded} of ${total} bytes; load it again`, {
+    loaded,
+    total,
+  })

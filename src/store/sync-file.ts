@@ -1,0 +1,47 @@
+// Sync files. In: a folder of the origin's private file system and a name. Out: a handle that writes in place, in workers.
+
+/** What browsers give workers as `FileSystemSyncAccessHandle`; at most one is open on a file. */
+export interface SyncFile {
+  /** Bytes written, fewer than given when the disk is full. */
+  write(bytes: Uint8Array, options: { readonly at: number }): number
+  truncate(size: number): void
+  getSize(): number
+  flush(): void
+  close(): void
+}
+
+/** A handle stays locked for a moment after the tab that had it is gone. */
+const LOCKED_TRIES = 20
+const LOCKED_WAIT_MS = 100
+
+/**
+ * Creates the file where there is none. Undefined where the browser or the page cannot write so. Throws a DOMException
+ * `QuotaExceededError` where not even that finds room.
+ */
+export async function openSyncFile(
+  folder: FileSystemDirectoryHandle,
+  entry: string,
+): Promise<SyncFile | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const file = await folder.getFileHandle(entry, { create: true })
+      // TypeScript's DOM library leaves out what only workers have.
+      return await (
+        file as unknown as { createSyncAccessHandle(): Promise<SyncFile> }
+      ).createSyncAccessHandle()
+    } catch (error) {
+      const { name } = error as Error
+      if (name === 'QuotaExceededError') throw error
+      if (name !== 'NoModificationAllowedError' || attempt === LOCKED_TRIES) return undefined
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOCKED_WAIT_MS))
+  }
+}
+
+/** Replaces the contents by `value` as JSON. */
+export function writeJson(file: SyncFile, value: unknown): void {
+  const text = new TextEncoder().encode(JSON.stringify(value))
+  file.write(text, { at: 0 })
+  file.truncate(text.byteLength)
+  file.flush()
+}

@@ -1,0 +1,215 @@
+// Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes, or a typed error.
+import { createHash } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Version } from './partial.ts'
+import { type FileServer, serveFiles } from './test/file-server.ts'
+import { CHUNK_BYTES, type PartialFile, transfer } from './transfer.ts'
+
+/** Five chunks and a half. */
+const SIZE = 5.5 * CHUNK_BYTES
+const BYTES = Uint8Array.from({ length: SIZE }, (_, index) => (index * 31 + (index >> 9)) & 255)
+const OTHER = BYTES.map((byte) => byte ^ 1)
+const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+/** What a part file on the disk is, in memory. */
+class MemoryFile implements PartialFile {
+  version: Version | undefined
+  bytes = new Uint8Array()
+  readonly chunks = new Set<number>()
+  begun = 0
+  has(index: number): boolean {
+    return this.chunks.has(index)
+  }
+  async begin(version: Version): Promise<void> {
+    this.begun++
+    this.version = version
+    this.chunks.clear()
+    this.bytes = new Uint8Array(version.size)
+  }
+  write(offset: number, bytes: Uint8Array): void {
+    const end = offset + bytes.byteLength
+    if (end > this.bytes.byteLength) {
+      const grown = new Uint8Array(end)
+      grown.set(this.bytes)
+      this.bytes = grown
+    }
+    this.bytes.set(bytes, offset)
+  }
+  finish(index: number): void {
+    this.chunks.add(index)
+  }
+}
+
+let server: FileServer
+let file: MemoryFile
+beforeEach(async () => {
+  server = await serveFiles({ 'm.gguf': BYTES })
+  server.behaviour.etag = '"1"'
+  file = new MemoryFile()
+})
+afterEach(() => server.close())
+
+const bring = (options: Parameters<typeof transfer>[2] = {}) =>
+  transfer(`${server.address}m.gguf`, file, { firstWaitMs: 1, ...options })
+
+const chunksAsked = () =>
+  server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1] ?? -1) / CHUNK_BYTES)
+
+describe('a server with ranges', () => {
+  test('brings every chunk once, and says how far it is', async () => {
+    const seen: [number, number][] = []
+    expect(await bring({ onProgress: (...progress) => seen.push(progress) })).toEqual({
+      size: SIZE,
+      etag: '"1"',
+    })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(chunksAsked().sort()).toEqual([0, 1, 2, 3, 4, 5])
+    expect(seen.at(-1)).toEqual([SIZE, SIZE])
+    for (const [index, [loaded]] of seen.entries())
+      expect(loaded).toBeGreaterThanOrEqual(seen[index - 1]?.[0] ?? 0)
+  })
+
+  test('goes on after cuts in the middle of chunks, and what was cut off does not count', async () => {
+    Object.assign(server.behaviour, { cutAfter: 100_000, cuts: 7 })
+    let most = 0
+    await bring({
+      onProgress: (loaded) => {
+        most = Math.max(most, loaded)
+      },
+    })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(most).toBe(SIZE)
+  })
+
+  test('is only asked for what an earlier visit lacks', async () => {
+    const enough = new AbortController()
+    const { signal } = enough
+    const onProgress = (loaded: number) => {
+      if (loaded >= 5 * CHUNK_BYTES) enough.abort(new Error('closed'))
+    }
+    await expect(bring({ signal, onProgress })).rejects.toThrow('closed')
+    const there = [...file.chunks]
+    expect(there.length).toBeGreaterThan(0)
+    server.requests.length = 0
+    const seen: number[] = []
+    await bring({ onProgress: (loaded) => seen.push(loaded) })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(chunksAsked().filter((index) => there.includes(index))).toEqual([])
+    expect(seen[0]).toBeGreaterThanOrEqual(
+      Math.min(...there.map((index) => (index === 5 ? 0.5 : 1) * CHUNK_BYTES)),
+    )
+    expect(file.begun).toBe(1)
+  })
+
+  test('is asked again from the start when the file changed between two visits', async () => {
+    await bring()
+    server.files.set('m.gguf', OTHER)
+    server.behaviour.etag = '"2"'
+    await bring()
+    expect(hash(file.bytes)).toBe(hash(OTHER))
+    expect(file.version?.etag).toBe('"2"')
+  })
+
+  test('that changes the file in the middle is asked for all of the new one', async () => {
+    let changed = false
+    const onProgress = () => {
+      if (changed) return
+      changed = true
+      server.files.set('m.gguf', OTHER)
+      server.behaviour.etag = '"2"'
+    }
+    await bring({ onProgress })
+    expect(hash(file.bytes)).toBe(hash(OTHER))
+  })
+
+  test('that changes it again and again is given up', async () => {
+    let version = 1
+    const onProgress = () => {
+      server.behaviour.etag = `"${++version}"`
+    }
+    await expect(bring({ onProgress })).rejects.toMatchObject({
+      code: 'integrity',
+      message: expect.stringContaining('keeps changing'),
+    })
+    expect(file.chunks.size).toBe(0)
+  })
+
+  test.each([429, 500, 503])('that answers %i for a while is asked again', async (status) => {
+    server.behaviour.status = status
+    setTimeout(() => {
+      server.behaviour = { etag: '"1"' }
+    }, 30)
+    await bring({ attempts: 30, firstWaitMs: 5 })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+  })
+
+  test.each([401, 403, 451])('that answers %i is not asked again', async (status) => {
+    server.behaviour.status = status
+    await expect(bring()).rejects.toMatchObject({ code: 'network', detail: { status } })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('that stands still is left and asked again', async () => {
+    server.behaviour.stalls = true
+    setTimeout(() => {
+      server.behaviour.stalls = false
+    }, 60)
+    await bring({ stallMs: 40, attempts: 20, firstWaitMs: 5 })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+  })
+
+  test('that never comes back ends in an error that has both numbers, and keeps what came', async () => {
+    const onProgress = () => {
+      if (file.chunks.size > 0) server.behaviour.cutAfter = 10
+    }
+    await expect(bring({ onProgress, attempts: 3 })).rejects.toMatchObject({
+      code: 'network',
+      message: expect.stringMatching(/m\.gguf broke off after 10 of \d+ bytes.*load it again/),
+    })
+    expect(file.chunks.size).toBeGreaterThan(0)
+  })
+
+  test('without the file is no error here', async () => {
+    server.files.clear()
+    expect(await bring()).toBeUndefined()
+  })
+})
+
+describe('a server without ranges', () => {
+  beforeEach(() => {
+    server.behaviour.ranges = false
+  })
+
+  test.each([
+    ['with a length', {}],
+    ['without a length', { length: false }],
+    ['that compresses', { gzip: true }],
+  ])('%s sends the whole', async (_, behaviour) => {
+    Object.assign(server.behaviour, behaviour)
+    expect((await bring())?.size).toBe(SIZE)
+    expect(hash(file.bytes.subarray(0, SIZE))).toBe(hash(BYTES))
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('starts again after a cut', async () => {
+    Object.assign(server.behaviour, { cutAfter: 5_000_000, cuts: 2 })
+    expect((await bring())?.size).toBe(SIZE)
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('an empty file is an empty file', async () => {
+    server.files.set('m.gguf', new Uint8Array())
+    server.behaviour.ranges = true
+    expect(await bring()).toEqual({ size: 0, etag: '"1"' })
+  })
+})
+
+test('an abort ends every connection and keeps what came', async () => {
+  const enough = new AbortController()
+  const reason = new Error('enough')
+  server.behaviour.stalls = true
+  const waiting = bring({ signal: enough.signal })
+  setTimeout(() => enough.abort(reason), 20)
+  await expect(waiting).rejects.toBe(reason)
+})

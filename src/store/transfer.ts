@@ -1,0 +1,243 @@
+// Transfer. In: a URL and a file to write. Out: all of its bytes there, several ranges at once, across cuts and visits.
+import { HalfbyteError } from '../base/errors.ts'
+import { fileName } from './address.ts'
+import { differenceOf, partOf, rangeInit, type Version } from './partial.ts'
+import { bodyLength, pieces, request } from './request.ts'
+import { type RetryOptions, retrying } from './retry.ts'
+
+/** What is asked for at a time, and what a cut costs at most per connection. */
+export const CHUNK_BYTES = 4 << 20
+/** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
+const CONNECTIONS = 4
+
+/** A file that is being written. Calls of one transfer never overlap. */
+export interface PartialFile {
+  /** What the chunks belong to; undefined when nothing is known yet. */
+  readonly version: Version | undefined
+  /** Whether chunk `index` is there whole. */
+  has(index: number): boolean
+  /** Forgets every byte; what comes now is of `version`. Size 0: nobody knows it yet. Throws `storage-full`. */
+  begin(version: Version): Promise<void>
+  /** Throws `storage-full`. */
+  write(offset: number, bytes: Uint8Array): void
+  /** All of chunk `index` has been written. */
+  finish(index: number): void
+}
+
+export interface TransferOptions extends RetryOptions {
+  /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
+  readonly onProgress?: ((loaded: number, total: number) => void) | undefined
+  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  readonly stallMs?: number | undefined
+}
+
+/** A connection that brings less than this and breaks has brought nothing: asking it for ever would take for ever. */
+const PROGRESS_BYTES = 64 << 10
+
+/** Bytes [start, start + length) of the file, of which the first `written` are there. */
+interface Chunk {
+  readonly start: number
+  readonly length: number
+  written: number
+}
+
+/** The file on the server is another by now. */
+class Changed extends Error {}
+
+/**
+ * Brings what `file` lacks. The result is its version, or undefined when there is no such file. Servers without ranges
+ * send the whole from the start. Throws `network` after the last try, `integrity` when the file keeps changing,
+ * `storage-full`, or the signal's reason; what arrived stays.
+ */
+export async function transfer(
+  url: string,
+  file: PartialFile,
+  options: TransferOptions = {},
+): Promise<Version | undefined> {
+  for (let isLast = false; ; isLast = true) {
+    try {
+      return await new Transfer(url, file, options).run()
+    } catch (error) {
+      if (!(error instanceof Changed)) throw error
+      await file.begin({ size: 0, etag: '' })
+      if (!isLast) continue
+      throw new HalfbyteError(
+        'integrity',
+        `${fileName(url)} keeps changing on the server while it is downloaded: ${error.message}; try later`,
+      )
+    }
+  }
+}
+
+class Transfer {
+  readonly #url: string
+  readonly #file: PartialFile
+  readonly #options: TransferOptions
+  /** Ends the other connections when one fails for good. */
+  readonly #stop = new AbortController()
+  #loaded = 0
+  #total = 0
+
+  constructor(url: string, file: PartialFile, options: TransferOptions) {
+    this.#url = url
+    this.#file = file
+    this.#options = options
+  }
+
+  async run(): Promise<Version | undefined> {
+    const { signal } = this.#options
+    const abort = () => this.#stop.abort(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    try {
+      signal?.throwIfAborted()
+      return await this.#bring()
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      this.#stop.abort()
+    }
+  }
+
+  async #bring(): Promise<Version | undefined> {
+    const first = this.#firstMissing()
+    const opening = await this.#retry(() => this.#open(first))
+    if (opening === undefined) return undefined
+    const part = partOf(opening)
+    if (part?.start !== first * CHUNK_BYTES) return this.#whole(opening)
+    const { version } = part
+    const known = this.#file.version
+    if (known?.size !== version.size || known.etag !== version.etag) {
+      await this.#file.begin(version)
+    }
+    this.#total = version.size
+    const missing: number[] = []
+    for (let index = 0; index < Math.ceil(version.size / CHUNK_BYTES); index++) {
+      if (!this.#file.has(index)) missing.push(index)
+      else this.#progress(this.#sizeOf(index))
+    }
+    const next = missing.values()
+    let ready: Response | undefined = opening
+    const connection = async () => {
+      for (const index of next) {
+        const chunk: Chunk = { start: index * CHUNK_BYTES, length: this.#sizeOf(index), written: 0 }
+        await this.#retry((progressed) => {
+          // The opening is the answer for one of the chunks, and only for its first try.
+          const answer = index === first ? ready : undefined
+          if (answer !== undefined) ready = undefined
+          return this.#chunk(chunk, version, answer, progressed)
+        })
+        this.#file.finish(index)
+      }
+    }
+    await this.#together(Array.from({ length: CONNECTIONS }, connection))
+    await ready?.body?.cancel()
+    return version
+  }
+
+  #firstMissing(): number {
+    const { version } = this.#file
+    let index = 0
+    while (version !== undefined && index * CHUNK_BYTES < version.size && this.#file.has(index)) index++
+    // A file that is all there is asked for its first chunk, to learn whether it is still the same.
+    return version !== undefined && index * CHUNK_BYTES >= version.size ? 0 : index
+  }
+
+  /** Some servers and browsers refuse a request because of its range alone. */
+  async #open(index: number): Promise<Response | undefined> {
+    const { signal } = this.#stop
+    const ranged = await request(this.#url, signal, rangeInit(index * CHUNK_BYTES, CHUNK_BYTES)).catch(
+      (error) => {
+        signal.throwIfAborted()
+        const { status } = error instanceof HalfbyteError ? error.detail : {}
+        if (status !== undefined && status !== 416) throw error
+        return undefined
+      },
+    )
+    if (ranged !== undefined && (ranged.status === 200 || partOf(ranged) !== undefined)) return ranged
+    await ranged?.body?.cancel()
+    return request(this.#url, signal)
+  }
+
+  /** Brings what `chunk` lacks, or some of it. */
+  async #chunk(
+    chunk: Chunk,
+    version: Version,
+    answer: Response | undefined,
+    progressed: () => void,
+  ): Promise<void> {
+    const from = chunk.start + chunk.written
+    const before = chunk.written
+    const response =
+      answer ?? (await request(this.#url, this.#stop.signal, rangeInit(from, chunk.length - before)))
+    const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
+    if (response === undefined || difference !== undefined) {
+      await response?.body?.cancel()
+      throw new Changed(difference)
+    }
+    for await (const bytes of this.#pieces(response)) {
+      // A server may send more than it was asked for; that is of another chunk.
+      const wanted = bytes.subarray(0, chunk.length - chunk.written)
+      this.#file.write(chunk.start + chunk.written, wanted)
+      chunk.written += wanted.byteLength
+      this.#progress(wanted.byteLength)
+      if (chunk.written - before >= PROGRESS_BYTES) progressed()
+      if (chunk.written === chunk.length) return
+    }
+    throw new HalfbyteError(
+      'network',
+      `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
+      { loaded: chunk.written, total: chunk.length },
+    )
+  }
+
+  /** For servers without ranges. The answer at hand is for the first try. */
+  async #whole(opening: Response): Promise<Version> {
+    let ready: Response | undefined = opening
+    return this.#retry(async () => {
+      const response = ready ?? (await request(this.#url, this.#stop.signal))
+      ready = undefined
+      if (response === undefined) throw new Changed('it is gone')
+      const etag = response.headers.get('etag') ?? ''
+      this.#total = bodyLength(response)
+      this.#loaded = 0
+      await this.#file.begin({ size: this.#total, etag })
+      for await (const bytes of this.#pieces(response)) {
+        this.#file.write(this.#loaded, bytes)
+        this.#progress(bytes.byteLength)
+      }
+      return { size: this.#loaded, etag }
+    })
+  }
+
+  #pieces(response: Response): AsyncGenerator<Uint8Array, void> {
+    return pieces(this.#url, response, { signal: this.#stop.signal, stallMs: this.#options.stallMs })
+  }
+
+  #retry<T>(work: (progressed: () => void) => Promise<T>): Promise<T> {
+    return retrying(work, { ...this.#options, signal: this.#stop.signal })
+  }
+
+  /** Waits for all; the first failure ends the others, and is thrown when they have let go of the file. */
+  async #together(work: readonly Promise<void>[]): Promise<void> {
+    let failure: { readonly error: unknown } | undefined
+    const each = work.map((one) =>
+      one.catch((error) => {
+        failure ??= { error }
+        this.#stop.abort(error)
+      }),
+    )
+    await Promise.all(each)
+    if (failure !== undefined) throw failure.error
+  }
+
+  #sizeOf(index: number): number {
+    return Math.min(CHUNK_BYTES, this.#total - index * CHUNK_BYTES)
+  }
+
+  #progress(bytes: number): void {
+    this.#loaded += bytes
+    this.#options.onProgress?.(this.#loaded, this.#total)
+  }
+}
