@@ -72,7 +72,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   server.bytesPerSecond = 400_000
   await loadAddress(page, `${server.address}tiny.hbm`)
   const notice = page.locator('.notice')
-  await expect(notice).toContainText(/Downloading\s+\d\.\d MB of 1\.\d MB, \d+ s left/)
+  await expect(notice).toContainText(/Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/)
   await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
   await expect(sendButton(page)).toBeDisabled()
   await page.getByRole('button', { name: 'Cancel' }).click()
