@@ -29,8 +29,8 @@ export interface BuiltModel extends LoadedModel {
   readonly tokenizer: Tokenizer
 }
 
-/** Most sequences that one step carries. */
-const STEP_SEQUENCES = 8
+/** Most sequences that one step carries; a pair for guidance counts twice. */
+const STEP_SEQUENCES = 32
 
 /** Throws `unsupported`, `network`, `out-of-memory`, what reading weights throws, or the signal's reason. */
 export async function buildModel(

@@ -38,8 +38,8 @@ export interface PreparedModel {
 const DEFAULT_CONTEXT = 4096
 /** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
 const STEP_TOKENS = 256
-/** Most rows of a step whose logits are wanted; each costs a row of the vocabulary. */
-const STEP_LOGIT_ROWS = 8
+/** Rows of a step whose logits are wanted, one for each sequence and each draft behind it: these, and up to the most while they take few bytes. */
+const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
@@ -47,10 +47,19 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const weights = resolveWeights(file, config)
   const encodingOf = (name: string): Encoding =>
     chooseEncoding(options.weights, roleOf(name), [weightOf(weights, name).dtype])
-  const plan = compile(buildGraph(config), { encodingOf, tokens: STEP_TOKENS, logitRows: STEP_LOGIT_ROWS })
+  const plan = compile(buildGraph(config), {
+    encodingOf,
+    tokens: STEP_TOKENS,
+    logitRows: logitRowsOf(config.vocabSize),
+  })
   const most = options.beyondTraining === true ? Number.POSITIVE_INFINITY : config.contextLength
   const contextLength = Math.min(options.contextLength ?? DEFAULT_CONTEXT, most)
   return { file, config, plan, contextLength, weights, parameters: countParameters(weights) }
+}
+
+function logitRowsOf(vocab: number): number {
+  const { least, most, bytes } = STEP_LOGIT_ROWS
+  return Math.max(least, Math.min(most, Math.floor(bytes / (vocab * 4))))
 }
 
 /** The stored tensor of a weight that the plan names. */

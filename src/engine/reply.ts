@@ -1,10 +1,10 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
 import { HalfbyteError } from '../base/errors.ts'
+import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/generate-work.ts'
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
 import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
 import type { Sequence } from '../generate/sequence.ts'
-import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/work.ts'
 import { StopMatcher } from '../text/stop.ts'
 import type { LoadedModel, ModelText } from './loaded-model.ts'
 import { loadProcessors } from './processors.ts'

@@ -1,94 +1,9 @@
 // Scheduler. In: many requests on a model of hashes. Out: the tokens of each, as if it had been alone.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isHalfbyteError } from '../base/errors.ts'
-import type { Plan } from '../graph/plan.ts'
-import { Arena, type Ptr } from '../runtime/arena.ts'
 import { diedError } from '../runtime/pool.ts'
-import { StateCache } from '../state/state-cache.ts'
-import { Scheduler } from './scheduler.ts'
-import { Sequence } from './sequence.ts'
-import { StepBuffer } from './step-buffer.ts'
-import { HashPool, hashLogits } from './test/hash-pool.ts'
-
-const VOCAB = 50
-const GROUPS = 2
-const BLOCK_BYTES = [256, 320]
-
-interface Sizes {
-  tokens?: number
-  logitRows?: number
-  sequences?: number
-  contextLength?: number
-  budgetBytes?: number
-  msPerRow?: number
-}
-
-function engineOf(sizes: Sizes = {}) {
-  const { tokens = 64, logitRows = 8, sequences = 8, contextLength = 500, msPerRow = 0.1 } = sizes
-  const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
-  const activations = arena.allocate(logitRows * 256, 'the activations')
-  const plan: Plan = {
-    ops: [],
-    slots: [],
-    stateGroups: [],
-    arenaBytes: logitRows * 256,
-    tokens,
-    logitRows,
-    logits: { arena: 0, stride: 256, width: VOCAB },
-    hidden: { arena: 0, stride: 256, width: VOCAB, ops: 0 },
-  }
-  const step = new StepBuffer(arena, { tokens, logitRows, sequences }, GROUPS, [])
-  const cache = new StateCache({
-    arena,
-    blockBytes: BLOCK_BYTES,
-    contextLength,
-    budgetBytes: sizes.budgetBytes,
-  })
-  const pool = new HashPool(arena, { address: activations, stride: 256, vocab: VOCAB }, GROUPS)
-  const clock = { ms: 0 }
-  pool.onRun = (rows) => {
-    clock.ms += rows * msPerRow
-  }
-  const scheduler = new Scheduler({
-    pool,
-    arena,
-    plan,
-    written: { records: 0 as Ptr, count: 0, activations },
-    step,
-    now: () => clock.ms,
-    yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
-  })
-  const sequenceOf = (ids: readonly number[]): Sequence => {
-    const sequence = new Sequence(cache)
-    sequence.setTokens(ids)
-    return sequence
-  }
-  return { scheduler, cache, pool, clock, sequenceOf }
-}
-
-const argmax = (logits: ArrayLike<number>): number => {
-  let best = 0
-  for (let id = 1; id < logits.length; id++) if (logits[id]! > logits[best]!) best = id
-  return best
-}
-const greedy = { sample: argmax }
-
-/** What greedy decoding must give, from the tokens alone. */
-function expected(prompt: readonly number[], count: number): number[] {
-  const tokens = [...prompt]
-  for (let index = 0; index < count; index++) tokens.push(argmax(hashLogits(tokens, GROUPS, VOCAB)))
-  return tokens.slice(prompt.length)
-}
-
-const promptOf = (length: number, salt = 0): number[] =>
-  Array.from({ length }, (_, index) => (index * 7 + salt * 11) % VOCAB)
-
-const codeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'none',
-    (error) => (isHalfbyteError(error) ? error.code : String(error)),
-  )
+import { codeOf, engineOf, expected, GROUPS, greedy, promptOf, VOCAB } from './test/hash-engine.ts'
+import { hashLogits } from './test/hash-pool.ts'
 
 test.each([1, 7, 64, 200])('steps of at most %i rows give the same tokens', async (tokens) => {
   const { scheduler, sequenceOf } = engineOf({ tokens })

@@ -4,18 +4,13 @@ import type { Plan } from '../graph/plan.ts'
 import type { Arena } from '../runtime/arena.ts'
 import { disposedError, type Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
-import { ChunkSize } from './chunk-size.ts'
+import { type ForwardRequest, ForwardWork } from './forward-work.ts'
+import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
+import { Round } from './round.ts'
 import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import type { StepBuffer } from './step-buffer.ts'
-import {
-  type ForwardRequest,
-  ForwardWork,
-  type GenerateOutcome,
-  type GenerateRequest,
-  GenerateWork,
-  type Work,
-} from './work.ts'
+import { isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions {
   readonly pool: Pool
@@ -28,28 +23,15 @@ export interface SchedulerOptions {
   readonly yieldTask: () => Promise<void>
 }
 
-/** Counts. */
-interface Room {
-  rows: number
-  /** Rows of prompts. */
-  prefill: number
-  logits: number
-  sequences: number
-}
-
 /**
- * Runs every request at once: a step carries one row of each sequence that decodes and as many rows of prompts as fit in
- * about 100 ms. What fails in one request fails that request only, unless the pool itself has died.
+ * Runs every request at once: a step carries the rows that `Round` chose of them. What fails in one request fails that request only, unless the pool itself has died.
  */
 export class Scheduler {
   readonly #options: SchedulerOptions
   readonly #views: Readonly<Record<Work['output'], RowsView>>
-  readonly #chunk: ChunkSize
-  readonly #work: Work[] = []
-  /** First to be considered in the next step, so that none waits for ever when not all fit. */
-  #turn = 0
-  /** What a step that is being made can still carry. */
-  readonly #left: Room = { rows: 0, prefill: 0, logits: 0, sequences: 0 }
+  readonly #round: Round
+  /** Requests that have not ended. Those that waited for longest come first. */
+  readonly #line: Work[] = []
   #running = false
   #disposed = false
   #wake: (() => void) | undefined
@@ -61,12 +43,12 @@ export class Scheduler {
       logits: new RowsView(arena, plan.logits, written),
       hidden: new RowsView(arena, plan.hidden, written),
     }
-    this.#chunk = new ChunkSize(options.plan.tokens)
+    this.#round = new Round(options.step.capacity, options.now)
   }
 
   /** Requests that have not ended. */
   get pending(): number {
-    return this.#work.length
+    return this.#line.length
   }
 
   /**
@@ -76,7 +58,8 @@ export class Scheduler {
    */
   generate(request: GenerateRequest): Promise<GenerateOutcome> {
     return new Promise((resolve, reject) => {
-      this.#admit(request.sequence, request.signal)
+      const { sequence, guide } = request
+      this.#admit(guide === undefined ? [sequence] : [sequence, guide], request.signal)
       this.#enqueue(new GenerateWork(request, { resolve, reject }, this.#options.now()))
     })
   }
@@ -84,7 +67,7 @@ export class Scheduler {
   /** Runs what the sequence's state lacks and shows the logits that are wanted. Rejects as `generate` does. */
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#admit(request.sequence, request.signal)
+      this.#admit([request.sequence], request.signal)
       this.#enqueue(new ForwardWork(request, { resolve, reject }))
     })
   }
@@ -92,30 +75,26 @@ export class Scheduler {
   /** Rejects what is pending with `reason`, by default `disposed`, and everything that comes later with `disposed`. */
   dispose(reason: unknown = disposedError()): void {
     this.#disposed = true
-    for (const work of [...this.#work]) this.#fail(work, reason)
+    for (const work of [...this.#line]) this.#fail(work, reason)
     this.#wake?.()
   }
 
-  #admit(sequence: Sequence, signal: AbortSignal | undefined): void {
+  #admit(sequences: readonly Sequence[], signal: AbortSignal | undefined): void {
     signal?.throwIfAborted()
     if (this.#disposed) throw disposedError()
-    sequence.checkIdle()
-    if (sequence.tokens.length === sequence.cached) {
-      throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
-    }
-    const { width: vocab } = this.#options.plan.logits
-    const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab))
-    if (wrong === undefined) return
+    const { plan, step } = this.#options
+    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width)
+    const { tokens, logitRows, sequences: most } = step.capacity
+    if (sequences.length <= Math.min(tokens, logitRows, most)) return
     throw new HalfbyteError(
-      'format',
-      `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to another model`,
-      { token: wrong, vocab },
+      'internal',
+      `guidance needs ${sequences.length} rows in a step, but it has room for ${tokens}, ${logitRows} logits and ${most} sequences`,
     )
   }
 
   #enqueue(work: Work): void {
-    work.sequence.busy = true
-    this.#work.push(work)
+    for (const { sequence } of work.lanes) sequence.busy = true
+    this.#line.push(work)
     work.signal?.addEventListener('abort', this.#wakeUp)
     this.#wake?.()
     if (!this.#running) void this.#loop()
@@ -128,10 +107,10 @@ export class Scheduler {
     try {
       // What the caller does next in its own task, an abort included, comes before the first step.
       await this.#options.yieldTask()
-      while (this.#work.length > 0) {
+      while (this.#line.length > 0) {
         this.#dropAborted()
         if (this.#choose() > 0) this.#runStep()
-        else if (this.#work.length > 0 && this.#work.every((work) => work.waiting)) await this.#somethingNew()
+        else if (this.#line.length > 0 && this.#line.every((work) => work.waiting)) await this.#somethingNew()
         await this.#options.yieldTask()
       }
     } catch (error) {
@@ -150,57 +129,21 @@ export class Scheduler {
   }
 
   #dropAborted(): void {
-    for (let index = this.#work.length - 1; index >= 0; index--) {
-      const work = this.#work[index]!
+    for (let index = this.#line.length - 1; index >= 0; index--) {
+      const work = this.#line[index]!
       if (work.signal?.aborted === true) this.#fail(work, work.signal.reason)
     }
   }
 
   // hot
-  /** Gives each request its rows of the next step; those that decode come first. Returns the rows. */
+  /** Chooses the rows of the next step and makes room for them. Returns how many there are. */
   #choose(): number {
-    const { tokens, logitRows, sequences } = this.#options.step.capacity
-    const left = this.#left
-    left.rows = tokens
-    left.prefill = this.#chunk.rows
-    left.logits = logitRows
-    left.sequences = sequences
-    const count = this.#work.length
-    for (let index = 0; index < count; index++) this.#work[index]!.rows = 0
-    for (let pass = 0; pass < 2; pass++) {
-      for (let turn = 0; turn < count; turn++) {
-        const work = this.#work[(this.#turn + turn) % count]!
-        if (work.waiting || left.sequences === 0 || work.rows > 0) continue
-        const lacking = work.sequence.tokens.length - work.sequence.cached
-        if (pass === 0 ? lacking === 1 : lacking > 1) this.#give(work, lacking, left)
-      }
-    }
-    this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
-    return this.#reserve()
-  }
-
-  #give(work: Work, lacking: number, left: Room): void {
-    let rows = lacking === 1 ? Math.min(1, left.rows) : Math.min(lacking, left.rows, left.prefill)
-    if (work.logits === 'all') rows = Math.min(rows, left.logits)
-    else if (rows === lacking && left.logits === 0) rows--
-    if (rows <= 0) return
-    work.rows = rows
-    left.rows -= rows
-    left.sequences--
-    if (lacking > 1) left.prefill -= rows
-    if (work.logits === 'all') left.logits -= rows
-    else if (rows === lacking) left.logits--
-  }
-
-  /** Makes room for the chosen rows. Who finds none fails alone. */
-  #reserve(): number {
+    this.#round.choose(this.#line)
     let rows = 0
-    for (let index = this.#work.length - 1; index >= 0; index--) {
-      const work = this.#work[index]!
-      if (work.rows === 0) continue
+    for (let index = this.#line.length - 1; index >= 0; index--) {
+      const work = this.#line[index]!
       try {
-        work.sequence.state.reserve(work.rows)
-        rows += work.rows
+        rows += reserve(work)
       } catch (error) {
         this.#fail(work, error)
       }
@@ -209,60 +152,48 @@ export class Scheduler {
   }
 
   #runStep(): void {
-    const { pool, written, step, now, plan } = this.#options
+    const { pool, plan, written, step, now } = this.#options
     const start = now()
-    let last = plan.hidden.ops
-    for (let index = 0; index < this.#work.length; index++) {
-      const { rows, output } = this.#work[index]!
-      if (rows > 0 && output === 'logits') last = written.count
-    }
     this.#describe(step)
-    try {
-      pool.run(written.records, step.step, 0, last)
-    } catch (error) {
-      this.dispose(error)
-      return
-    }
+    pool.run(written.records, step.step, 0, this.#wantsLogits() ? written.count : plan.hidden.ops)
     const end = now()
-    if (step.rows > 1) this.#chunk.observe(step.rows, end - start)
-    for (let index = this.#work.length - 1; index >= 0; index--) {
+    this.#round.ran(this.#line, step.rows, end - start)
+    for (let index = this.#line.length - 1; index >= 0; index--) {
       // A consumer may have disposed of everything.
-      const work = this.#work[index]
-      if (work !== undefined && work.rows > 0) this.#deliver(work, start, end)
+      const work = this.#line[index]
+      if (work !== undefined && isChosen(work)) this.#deliver(work, start, end)
     }
+  }
+
+  #wantsLogits(): boolean {
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      if (work.output === 'logits' && isChosen(work)) return true
+    }
+    return false
   }
 
   #describe(step: StepBuffer): void {
     step.begin()
-    for (let index = 0; index < this.#work.length; index++) {
-      const work = this.#work[index]!
-      if (work.rows === 0) continue
-      const { tokens, cached, state } = work.sequence
-      const first = work.logits === 'all' ? cached : tokens.length - 1
-      step.addSequence(state)
-      let logits: number | undefined
-      for (let at = cached; at < cached + work.rows; at++) {
-        const added = step.addToken(tokens[at]!, at >= first)
-        logits ??= added
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      for (let at = 0; at < work.lanes.length; at++) {
+        if (work.lanes[at]!.rows > 0) describe(step, work, work.lanes[at]!)
       }
-      work.firstLogits = logits ?? 0
     }
     step.finish()
   }
 
   #deliver(work: Work, start: number, end: number): void {
-    const { sequence, rows } = work
-    const position = sequence.cached
-    const wanted = work.logits === 'all' ? position : sequence.tokens.length - 1
-    sequence.state.advance(rows)
+    for (let at = 0; at < work.lanes.length; at++) {
+      const { sequence, rows } = work.lanes[at]!
+      if (rows > 0) sequence.state.advance(rows)
+    }
     work.observe(start, end)
     try {
-      for (let at = Math.max(position, wanted); at < position + rows; at++) {
-        const logits = this.#views[work.output].row(work.firstLogits + at - Math.max(position, wanted))
-        const answer = work.take(at, logits, this.#options.now())
-        if (answer === true) this.#finish(work)
-        else if (answer !== false) this.#wait(work, answer)
-      }
+      const answer = work.take(this.#views[work.output], this.#options.now())
+      if (answer === 'done') this.#finish(work)
+      else if (answer !== 'more') this.#wait(work, answer)
     } catch (error) {
       this.#fail(work, error)
     }
@@ -293,11 +224,69 @@ export class Scheduler {
   }
 
   #remove(work: Work): boolean {
-    const index = this.#work.indexOf(work)
+    const index = this.#line.indexOf(work)
     if (index < 0) return false
-    this.#work.splice(index, 1)
+    this.#line.splice(index, 1)
     work.signal?.removeEventListener('abort', this.#wakeUp)
-    work.sequence.busy = false
+    for (const { sequence } of work.lanes) sequence.busy = false
     return true
   }
+}
+
+/** Throws `internal` for a sequence with nothing to run and `format` for an id that the model does not know. */
+function checkRunnable(sequence: Sequence, vocab: number): void {
+  sequence.checkIdle()
+  if (sequence.tokens.length === sequence.cached) {
+    throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
+  }
+  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab))
+  if (wrong === undefined) return
+  throw new HalfbyteError(
+    'format',
+    `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to another model`,
+    { token: wrong, vocab },
+  )
+}
+
+// hot
+/** Makes room for the rows that were chosen, without the drafts where these find none. Returns the rows. */
+function reserve(work: Work): number {
+  const { lanes } = work
+  let rows = 0
+  for (let at = 0; at < lanes.length; at++) {
+    const { sequence, rows: wanted } = lanes[at]!
+    if (wanted === 0) continue
+    try {
+      if (work.drafted > 0 && !sequence.state.beginTrial()) return reserveBare(work)
+      sequence.state.reserve(wanted)
+    } catch (error) {
+      if (work.drafted === 0) throw error
+      return reserveBare(work)
+    }
+    rows += wanted
+  }
+  return rows
+}
+
+function reserveBare(work: Work): number {
+  for (let at = 0; at < work.lanes.length; at++) {
+    const lane = work.lanes[at]!
+    lane.rows -= work.drafted
+    lane.sequence.state.endTrial()
+  }
+  work.drafted = 0
+  return reserve(work)
+}
+
+function describe(step: StepBuffer, work: Work, lane: Lane): void {
+  const { tokens, cached, state } = lane.sequence
+  const first = work.logits === 'all' ? cached : tokens.length - 1
+  step.addSequence(state)
+  let logits: number | undefined
+  for (let at = cached; at < cached + lane.rows; at++) {
+    const id = at < tokens.length ? tokens[at]! : work.drafts[at - tokens.length]!
+    const added = step.addToken(id, at >= first)
+    logits ??= added
+  }
+  lane.firstLogits = logits ?? 0
 }

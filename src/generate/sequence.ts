@@ -71,6 +71,18 @@ export class Sequence {
     this.#tokens.push(id)
   }
 
+  /** Forgets the tokens from `length` on and their state. */
+  truncate(length: number): void {
+    this.#tokens.length = Math.min(this.#tokens.length, length)
+    if (this.cached > length) this.#state.trim(length)
+  }
+
+  /** Forgets the state of drafts that did not become tokens, and of the last token, which is always run again. */
+  endDrafts(): void {
+    if (this.cached >= this.#tokens.length) this.#state.trim(this.#tokens.length - 1)
+    this.#state.endTrial()
+  }
+
   /** A second sequence with the same tokens; the state is shared until one of them writes. */
   fork(): Sequence {
     this.checkIdle()

@@ -1,44 +1,47 @@
-// Work. In: logits of a sequence's rows. Out: what is done with them: a next token, or a look by the caller.
+// Work. In: one request's sequences. Out: what the scheduler knows of it: its rows of a step, and what it does with their logits.
+import type { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
+import type { StepCost } from './step-cost.ts'
 
-/** Picks the next id from a row of logits, which it may scribble on; `history` holds every token so far. */
-export interface TokenSampler {
-  sample(logits: Float32Array, history: ArrayLike<number>): number
-}
+/**
+ * `background` gives way to `foreground`: while any of that runs, it gets what slows the others by a twentieth.
+ * Within a priority all take turns.
+ */
+export type Priority = 'foreground' | 'background'
 
-/** What a consumer of tokens answers: nothing to go on, `stop` to end, a promise to be waited for before the next token. */
-export type TokenAnswer = undefined | 'stop' | Promise<void>
-
-/** Counts are tokens, times are milliseconds. */
-export interface WorkTimings {
-  /** From the request to the first token or the end, waiting for others included. */
-  readonly firstTokenMs: number
-  /** Steps that ran tokens of the prompt. */
-  readonly prefillMs: number
-  /** From the first token to the last, without the time in which the consumer made it wait. */
-  readonly decodeMs: number
-  readonly promptTokens: number
-  /** Tokens of the prompt that were not run because their state was there. */
-  readonly cachedTokens: number
-  readonly generatedTokens: number
+/** One sequence's part in the step that is being made. */
+export interface Lane {
+  readonly sequence: Sequence
+  /** Rows of that step; 0: not in it. */
+  rows: number
+  /** Index of its first logits in that step. */
+  firstLogits: number
 }
 
 /** One request in the scheduler. */
 export interface Work {
-  readonly sequence: Sequence
+  /** Two for guidance, whose last rows are always in one step; else one. */
+  readonly lanes: readonly Lane[]
+  readonly priority: Priority
   readonly signal: AbortSignal | undefined
-  /** Logits of every row, or of the last one that is not run yet. */
+  /** Logits of every row, or of the last ones: that of the last token, and of each draft behind it. */
   readonly logits: 'all' | 'last'
   /** What `take` is shown of a row: its logits, or the hidden state they would be made of. */
   readonly output: 'logits' | 'hidden'
-  /** Rows of the step that is being made; 0: not in it. */
-  rows: number
-  /** Index of its first logits in that step. */
-  firstLogits: number
+  /** The prompts have been run: rows of this work are what others must not keep waiting. */
+  readonly decoding: boolean
+  /** Ids that each lane's rows of this step try beyond its tokens. */
+  readonly drafts: ArrayLike<number>
+  /** How many of them are in this step. */
+  drafted: number
   /** Not to be scheduled until the consumer is ready. */
   waiting: boolean
-  /** Takes one row's logits; `position` is the row's. Returns true when the work is done, or a promise to wait for. */
-  take(position: number, logits: Float32Array, now: number): boolean | Promise<void>
+  /** Runnable but not in the step before: its turn comes first. */
+  passedOver: boolean
+  /** Makes up ids for the step that is being made and sets `drafted` to how many, at most `most`, are worth their rows. */
+  draft(most: number, step: BareStep, cost: StepCost): void
+  /** Takes the output of its rows; its sequences have advanced. */
+  take(rows: RowsView, now: number): Answer
   /** A step that it was in took from `start` to `end`. */
   observe(start: number, end: number): void
   /** The consumer is ready again. */
@@ -47,157 +50,27 @@ export interface Work {
   reject(error: unknown): void
 }
 
-interface Settle<Result> {
+/** A step as it is without the drafts of one work. */
+export interface BareStep {
+  rows: number
+  /** Tokens that it is sure to bring. */
+  tokens: number
+}
+
+/** Of a work that took its logits: it goes on, has ended, or goes on when its consumer is ready. */
+export type Answer = 'more' | 'done' | Promise<void>
+
+export interface Settle<Result> {
   resolve(result: Result): void
   reject(error: unknown): void
 }
 
-export interface GenerateRequest {
-  /** Holds the prompt already. */
-  readonly sequence: Sequence
-  readonly sampler: TokenSampler
-  /** Default: until the context is full. */
-  readonly maxTokens?: number | undefined
-  /** Ids that end the text; they are kept in the sequence but not handed out. Default: none. */
-  readonly stopTokens?: ReadonlySet<number> | undefined
-  /** Called for each token as it is picked. */
-  readonly onToken?: ((id: number) => TokenAnswer) | undefined
-  readonly signal?: AbortSignal | undefined
-}
+export const lane = (sequence: Sequence): Lane => ({ sequence, rows: 0, firstLogits: 0 })
 
-export interface GenerateOutcome {
-  /** `stop`: a stop token or the consumer; `length`: maxTokens or the context length. */
-  readonly reason: 'stop' | 'length'
-  readonly timings: WorkTimings
-}
+/** Tokens that a lane has not run. */
+export const lacking = ({ sequence }: Lane): number => sequence.tokens.length - sequence.cached
 
-export class GenerateWork implements Work {
-  readonly logits = 'last'
-  readonly output = 'logits'
-  readonly sequence: Sequence
-  readonly signal: AbortSignal | undefined
-  rows = 0
-  firstLogits = 0
-  waiting = false
-  readonly #request: GenerateRequest
-  readonly #settle: Settle<GenerateOutcome>
-  readonly #most: number
-  readonly #start: number
-  readonly #promptTokens: number
-  readonly #cachedTokens: number
-  #reason: 'stop' | 'length' = 'length'
-  #generated = 0
-  #firstTokenMs: number | undefined
-  #prefillMs = 0
-  #decodeMs = 0
-  /** When the last token was picked, or the consumer was ready again. */
-  #mark = 0
+/** It has rows in the step that is being made. */
+export const isChosen = ({ lanes }: Work): boolean => lanes[0]!.rows > 0 || (lanes[1]?.rows ?? 0) > 0
 
-  constructor(request: GenerateRequest, settle: Settle<GenerateOutcome>, now: number) {
-    const { sequence, maxTokens } = request
-    this.#request = request
-    this.#settle = settle
-    this.#start = now
-    this.sequence = sequence
-    this.signal = request.signal
-    this.#promptTokens = sequence.tokens.length
-    this.#cachedTokens = sequence.cached
-    this.#most = Math.min(maxTokens ?? Number.POSITIVE_INFINITY, sequence.contextLength - this.#promptTokens)
-  }
-
-  // hot
-  take(_position: number, logits: Float32Array, now: number): boolean | Promise<void> {
-    if (this.#most <= 0) return true
-    const { sequence } = this
-    const id = this.#request.sampler.sample(logits, sequence.tokens)
-    sequence.append(id)
-    if (this.#firstTokenMs === undefined) this.#firstTokenMs = now - this.#start
-    else this.#decodeMs += now - this.#mark
-    this.#mark = now
-    if (this.#request.stopTokens?.has(id) === true) {
-      this.#reason = 'stop'
-      return true
-    }
-    this.#generated++
-    const answer = this.#request.onToken?.(id)
-    if (answer === 'stop') this.#reason = 'stop'
-    return answer === 'stop' || this.#generated >= this.#most ? true : (answer ?? false)
-  }
-
-  observe(start: number, end: number): void {
-    if (this.#firstTokenMs === undefined) this.#prefillMs += end - start
-  }
-
-  resume(now: number): void {
-    this.#mark = now
-  }
-
-  resolve(): void {
-    this.#settle.resolve({
-      reason: this.#reason,
-      timings: {
-        firstTokenMs: this.#firstTokenMs ?? this.#prefillMs,
-        prefillMs: this.#prefillMs,
-        decodeMs: this.#decodeMs,
-        promptTokens: this.#promptTokens,
-        cachedTokens: this.#cachedTokens,
-        generatedTokens: this.#generated,
-      },
-    })
-  }
-
-  reject(error: unknown): void {
-    this.#settle.reject(error)
-  }
-}
-
-export interface ForwardRequest {
-  /** Holds the tokens to run already. */
-  readonly sequence: Sequence
-  /** Which positions' logits are looked at; default `last`. */
-  readonly logits?: 'all' | 'last' | undefined
-  /** Default `logits`. `hidden`: what the last norm makes of a position, and no logits are computed for it. */
-  readonly output?: 'logits' | 'hidden' | undefined
-  /** The view is valid during the call only. */
-  readonly onLogits: (position: number, logits: Float32Array) => void
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Runs a sequence's tokens and shows their logits; generates nothing. */
-export class ForwardWork implements Work {
-  readonly sequence: Sequence
-  readonly logits: 'all' | 'last'
-  readonly output: 'logits' | 'hidden'
-  readonly signal: AbortSignal | undefined
-  rows = 0
-  firstLogits = 0
-  waiting = false
-  readonly #onLogits: ForwardRequest['onLogits']
-  readonly #settle: Settle<void>
-
-  constructor(request: ForwardRequest, settle: Settle<void>) {
-    this.sequence = request.sequence
-    this.logits = request.logits ?? 'last'
-    this.output = request.output ?? 'logits'
-    this.signal = request.signal
-    this.#onLogits = request.onLogits
-    this.#settle = settle
-  }
-
-  take(position: number, logits: Float32Array): boolean {
-    this.#onLogits(position, logits)
-    return position + 1 === this.sequence.tokens.length
-  }
-
-  observe(): void {}
-
-  resume(): void {}
-
-  resolve(): void {
-    this.#settle.resolve()
-  }
-
-  reject(error: unknown): void {
-    this.#settle.reject(error)
-  }
-}
+export const NO_DRAFTS: ArrayLike<number> = new Int32Array(0)

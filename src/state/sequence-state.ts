@@ -127,6 +127,19 @@ export class SequenceState implements Tail {
     this.#slabs.checkpoint(this.#length)
   }
 
+  /**
+   * Remembers recurrent state until `endTrial`, so that `trim` can undo the rows of the next step however many of them are
+   * wrong. False when there is no room for that: nothing uncertain may be run then. Nothing to do for models without.
+   */
+  beginTrial(): boolean {
+    this.#checkLive()
+    return this.#slabs.beginTrial(this.#length)
+  }
+
+  endTrial(): void {
+    this.#slabs.endTrial()
+  }
+
   /** How many positions `trim(position)` would keep. */
   restorable(position: number): number {
     if (position < 0 || position > this.#length) {

@@ -14,6 +14,8 @@ export class Slabs {
   #slabs: Ptr[] = []
   /** Rising by position. */
   #checkpoints: Checkpoint[] = []
+  /** The checkpoint of a trial, when that made one. */
+  #trial: Checkpoint | undefined
   /** Positions to come where a checkpoint is wanted, rising. */
   #marks: readonly number[] = []
 
@@ -70,6 +72,26 @@ export class Slabs {
     const taken = this.#store.take(position, this.#slabs)
     this.#checkpoints = [...this.checkpoints]
     if (taken !== undefined) this.#checkpoints.push(taken)
+  }
+
+  /** Makes sure that there is a checkpoint at `position`, after which rows may be undone. False when there is no room for one. */
+  beginTrial(position: number): boolean {
+    if (!this.areUsed || this.checkpoints.at(-1)?.position === position) return true
+    this.checkpoint(position)
+    this.#trial = this.checkpoints.at(-1)
+    if (this.#trial?.position === position) return true
+    this.#trial = undefined
+    return false
+  }
+
+  /** Forgets the checkpoint that `beginTrial` made. */
+  endTrial(): void {
+    const trial = this.#trial
+    this.#trial = undefined
+    const index = trial === undefined ? -1 : this.#checkpoints.indexOf(trial)
+    if (trial === undefined || index < 0) return
+    this.#checkpoints.splice(index, 1)
+    this.#store.drop(trial)
   }
 
   /** Wants a checkpoint at each of `positions`, rising, when `reach` comes there; others that were wanted are not any more. */

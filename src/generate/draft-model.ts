@@ -1,0 +1,157 @@
+// Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: what it would say next.
+
+import { isHalfbyteError } from '../base/errors.ts'
+import type { Plan } from '../graph/plan.ts'
+import type { Arena } from '../runtime/arena.ts'
+import type { Pool } from '../runtime/pool.ts'
+import type { WrittenPlan } from '../runtime/write-plan.ts'
+import { ChunkSize } from './chunk-size.ts'
+import { RowsView } from './rows-view.ts'
+import type { Sequence } from './sequence.ts'
+import { type Drafter, MOST_DRAFTS } from './speculation.ts'
+import type { StepBuffer } from './step-buffer.ts'
+
+export interface DraftModelOptions {
+  /** Of the large model, which waits while the small one runs. */
+  readonly pool: Pool
+  readonly arena: Arena
+  readonly plan: Plan
+  readonly written: WrittenPlan
+  readonly step: StepBuffer
+  readonly now: () => number
+}
+
+/** Of a chunk's time, what reading a text into the draft model may take in one step of the large one. */
+const READ_SHARE = 0.5
+/** Weight of a new step's time. */
+const WEIGHT = 0.2
+
+/** A loaded draft model; one for all generations of an engine. */
+export class DraftModel {
+  readonly #options: DraftModelOptions
+  readonly #logits: RowsView
+  readonly #chunk: ChunkSize
+  #stepMs = 0
+
+  constructor(options: DraftModelOptions) {
+    this.#options = options
+    this.#logits = new RowsView(options.arena, options.plan.logits, options.written)
+    this.#chunk = new ChunkSize(options.plan.tokens)
+  }
+
+  /** Of a step of few rows; a token amount of time before the first. */
+  get stepMs(): number {
+    return this.#stepMs || Number.MIN_VALUE
+  }
+
+  /** Most rows of a step that reads. */
+  get readRows(): number {
+    return Math.max(1, Math.floor(this.#chunk.rows * READ_SHARE))
+  }
+
+  // hot
+  /** Runs the next `rows` tokens of `sequence`. Returns the likeliest token behind them. Throws what `reserve` and `run` throw. */
+  run(sequence: Sequence, rows: number): number {
+    const { pool, written, step, now } = this.#options
+    const { state, tokens } = sequence
+    state.reserve(rows)
+    const start = now()
+    step.begin()
+    step.addSequence(state)
+    const first = state.length
+    for (let row = 0; row < rows; row++) step.addToken(tokens[first + row]!, row === rows - 1)
+    step.finish()
+    pool.run(written.records, step.step, 0, written.count)
+    state.advance(rows)
+    const ms = now() - start
+    this.#chunk.observe(rows, ms)
+    if (rows <= 2) this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
+    return largest(this.#logits.row(0))
+  }
+
+  /** Drafts on `sequence`, a sequence of the draft model's own state; what it holds already is used. */
+  drafter(sequence: Sequence): Drafter {
+    return new ModelDrafter(this, sequence)
+  }
+}
+
+/** Greedy, whatever the sampler: a draft is right when the sampler picks the same. */
+class ModelDrafter implements Drafter {
+  readonly grade = 0
+  readonly #model: DraftModel
+  readonly #sequence: Sequence
+  /** Tokens at the front of the sequence that are known to be the text's. */
+  #agreed = 0
+  /** There is no room for its state. */
+  #isOut = false
+
+  constructor(model: DraftModel, sequence: Sequence) {
+    this.#model = model
+    this.#sequence = sequence
+  }
+
+  get msPerDraft(): number {
+    return this.#model.stepMs
+  }
+
+  // hot
+  look(tokens: readonly number[]): number {
+    const sequence = this.#sequence
+    const room = sequence.contextLength - tokens.length
+    if (this.#isOut || room <= 0) return 0
+    this.#follow(tokens)
+    const behind = tokens.length - sequence.cached
+    if (behind > this.#model.readRows) {
+      this.#tryRun(this.#model.readRows)
+      return 0
+    }
+    return Math.min(room, MOST_DRAFTS)
+  }
+
+  draft(count: number, out: Int32Array): number {
+    const sequence = this.#sequence
+    for (let index = 0; index < count; index++) {
+      const id = this.#tryRun(sequence.tokens.length - sequence.cached)
+      if (id === undefined) return index
+      out[index] = id
+      sequence.append(id)
+    }
+    return count
+  }
+
+  /** Makes the sequence's tokens those of the text; keeps the state of what agrees. */
+  #follow(tokens: readonly number[]): void {
+    const sequence = this.#sequence
+    let agreed = Math.min(this.#agreed, tokens.length)
+    while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
+    // The last token is run again for its logits.
+    sequence.truncate(Math.min(agreed, tokens.length - 1))
+    for (let index = sequence.tokens.length; index < tokens.length; index++) sequence.append(tokens[index]!)
+    this.#agreed = tokens.length
+  }
+
+  /** The likeliest next token, or undefined when there is no room for the state: drafting ends then. */
+  #tryRun(rows: number): number | undefined {
+    try {
+      return this.#model.run(this.#sequence, rows)
+    } catch (error) {
+      if (!isHalfbyteError(error) || error.code !== 'out-of-memory') throw error
+      this.#isOut = true
+      return undefined
+    }
+  }
+}
+
+/** The id of the largest logit, the lowest among equals. */
+function largest(logits: Float32Array): number {
+  let best = 0
+  let most = logits[0]!
+  for (let id = 1; id < logits.length; id++) {
+    const logit = logits[id]!
+    if (logit > most) {
+      most = logit
+      best = id
+    }
+  }
+  return best
+}

@@ -1,0 +1,214 @@
+// Round. In: the works in line, what a step can carry, how long steps took. Out: which rows of each the next step runs.
+import { CHUNK_MS, ChunkSize } from './chunk-size.ts'
+import type { StepCapacity } from './step-buffer.ts'
+import { StepCost } from './step-cost.ts'
+import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
+
+/** Of the time of foreground steps, what background work may add to it. */
+const BACKGROUND_SHARE = 0.05
+/** Rows of prompts that a step has room for however long its other rows take; also the least that background runs at once. */
+const LEAST_ROWS = 8
+
+/**
+ * Chooses the rows of each step: one, and drafts behind it, of each sequence that decodes, and as many rows of prompts as
+ * fit in about 100 ms with them. Background work joins the steps of foreground work as its share of time allows.
+ * Those that were passed over stand in front and have room kept for them, so nobody waits for ever.
+ */
+export class Round {
+  readonly cost = new StepCost()
+  readonly #capacity: StepCapacity
+  readonly #chunk: ChunkSize
+  readonly #now: () => number
+  /** What the step that is being made can still carry. */
+  readonly #left = { rows: 0, prompt: 0, logits: 0, sequences: 0 }
+  readonly #step: BareStep = { rows: 0, tokens: 0 }
+  /** Rows of prompts in the step. */
+  #promptRows = 0
+  /** Milliseconds by which a row of a prompt slowed a step of late. */
+  #promptMs = 0
+  /** Milliseconds by which background work may slow the foreground now. */
+  #credit = 0
+  /** Foreground work is in the step, and what is in the background must pay. */
+  #isShared = false
+  /** Reused by `ran`. */
+  readonly #served: Work[] = []
+
+  constructor(capacity: StepCapacity, now: () => number) {
+    this.#capacity = capacity
+    this.#chunk = new ChunkSize(capacity.tokens)
+    this.#now = now
+  }
+
+  // hot
+  /** Sets the rows and drafts of every work in `line`; no state is touched. */
+  choose(line: readonly Work[]): void {
+    const left = this.#left
+    left.rows = this.#capacity.tokens
+    left.logits = this.#capacity.logitRows
+    left.sequences = this.#capacity.sequences
+    left.prompt = 0
+    this.#step.rows = 0
+    this.#step.tokens = 0
+    this.#promptRows = 0
+    for (let index = 0; index < line.length; index++) clear(line[index]!)
+    this.#isShared = hasRunnable(line, 'foreground')
+    const first = this.#isShared ? 'foreground' : 'background'
+    const prompt = overdue(line, first, false)
+    const starved = this.#isShared && this.#credit >= CHUNK_MS ? overdue(line, 'background', true) : undefined
+    this.#keepRoom(prompt, 1)
+    this.#keepRoom(starved, 1)
+    this.#give(line, first, true)
+    const start = this.#now()
+    this.#draft(line, first)
+    this.#limitPrompts(this.#now() - start)
+    this.#keepRoom(prompt, -1)
+    this.#give(line, first, false)
+    this.#keepRoom(starved, -1)
+    if (!this.#isShared) return
+    this.#give(line, 'background', true)
+    this.#give(line, 'background', false)
+  }
+
+  /** The step ran: `rows` rows in `ms`. Learns from its time and puts those that were passed over in front. */
+  ran(line: Work[], rows: number, ms: number): void {
+    if (this.#promptRows > 0) {
+      this.#chunk.observe(rows, ms)
+      this.#promptMs = Math.max(0, ms - this.cost.ms(this.#step.rows)) / this.#promptRows
+    } else {
+      this.cost.observe(rows, ms)
+    }
+    this.#credit = this.#isShared ? Math.min(this.#credit + BACKGROUND_SHARE * ms, CHUNK_MS) : 0
+    const served = this.#served
+    let front = 0
+    for (let index = 0; index < line.length; index++) {
+      const work = line[index]!
+      work.passedOver = !work.waiting && !isChosen(work)
+      if (work.passedOver) line[front++] = work
+      else served.push(work)
+    }
+    for (let index = 0; index < served.length; index++) line[front + index] = served[index]!
+    served.length = 0
+  }
+
+  /** Room that others leave for one who was passed over. */
+  #keepRoom(work: Work | undefined, sign: 1 | -1): void {
+    if (work === undefined) return
+    const rows = sign * work.lanes.length
+    this.#left.rows -= rows
+    this.#left.logits -= rows
+    this.#left.sequences -= rows
+  }
+
+  #give(line: readonly Work[], priority: Priority, decoding: boolean): void {
+    for (let index = 0; index < line.length; index++) {
+      const work = line[index]!
+      if (work.priority === priority && work.decoding === decoding && !work.waiting) this.#giveOne(work)
+    }
+  }
+
+  /** All rows that the work lacks when they fit; else what fits, but of no lane the last one. */
+  #giveOne(work: Work): void {
+    const { lanes } = work
+    const left = this.#left
+    if (left.sequences < lanes.length) return
+    const all = work.logits === 'all'
+    let wanted = 0
+    for (let at = 0; at < lanes.length; at++) wanted += lacking(lanes[at]!)
+    const price = this.#isShared && work.priority === 'background' ? this.#priceOf(work, wanted) : 0
+    let room = work.decoding ? left.rows : Math.min(left.rows, left.prompt)
+    if (all) room = Math.min(room, left.logits)
+    if (price > 0) {
+      const affordable = Math.floor(this.#credit / price)
+      if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
+      room = Math.min(room, affordable)
+    }
+    const isWhole = wanted <= room && (all ? wanted : lanes.length) <= left.logits && endsTogether(lanes)
+    let given = 0
+    for (let at = 0; at < lanes.length; at++) {
+      const lane = lanes[at]!
+      const lacks = lacking(lane)
+      const rows = isWhole || all ? Math.min(lacks, room) : Math.max(0, Math.min(lacks - 1, room - given))
+      lane.rows = lane.sequence.state.untilMark(rows)
+      given += lane.rows
+    }
+    if (given === 0) return
+    this.#credit -= given * price
+    left.rows -= given
+    left.sequences -= lanes.length
+    left.logits -= all ? given : isWhole ? lanes.length : 0
+    this.#count(work, given, isWhole)
+  }
+
+  #count(work: Work, rows: number, isWhole: boolean): void {
+    if (!work.decoding) {
+      this.#left.prompt -= rows
+      this.#promptRows += rows
+      return
+    }
+    this.#step.rows += rows
+    if (isWhole) this.#step.tokens++
+  }
+
+  /** Milliseconds by which one row of background work slows the step. */
+  #priceOf(work: Work, wanted: number): number {
+    const { rows } = this.#step
+    if (!work.decoding) return this.#promptMs
+    return (this.cost.ms(rows + wanted) - this.cost.ms(rows)) / wanted
+  }
+
+  /** Drafts fill what other sequences left. */
+  #draft(line: readonly Work[], priority: Priority): void {
+    const left = this.#left
+    for (let index = 0; index < line.length; index++) {
+      const work = line[index]!
+      if (work.priority !== priority || !work.decoding || !isChosen(work)) continue
+      const { lanes } = work
+      const most = Math.floor(Math.max(0, Math.min(left.rows, left.logits)) / lanes.length)
+      work.draft(most, this.#step, this.cost)
+      const rows = work.drafted * lanes.length
+      for (let at = 0; at < lanes.length; at++) lanes[at]!.rows += work.drafted
+      left.rows -= rows
+      left.logits -= rows
+      this.#step.rows += rows
+    }
+  }
+
+  /** What decodes, and the time in which drafts were made, shorten the chunk of prompts. */
+  #limitPrompts(draftMs: number): void {
+    const { rows } = this.#chunk
+    const share = Math.max(0, 1 - draftMs / CHUNK_MS)
+    this.#left.prompt = Math.max(Math.floor(rows * share) - this.#step.rows, Math.min(rows, LEAST_ROWS))
+  }
+}
+
+function hasRunnable(line: readonly Work[], priority: Priority): boolean {
+  for (let index = 0; index < line.length; index++) {
+    const work = line[index]!
+    if (work.priority === priority && !work.waiting) return true
+  }
+  return false
+}
+
+/** The first that was passed over: one whose prompt is run, or with `any` one that decodes too. */
+function overdue(line: readonly Work[], priority: Priority, any: boolean): Work | undefined {
+  for (let index = 0; index < line.length; index++) {
+    const work = line[index]!
+    if (work.priority !== priority || work.waiting || !work.passedOver) continue
+    if (any || !work.decoding) return work
+  }
+  return undefined
+}
+
+/** No step must end before what these lack, where a checkpoint is wanted. */
+function endsTogether(lanes: readonly Lane[]): boolean {
+  for (let at = 0; at < lanes.length; at++) {
+    const lacks = lacking(lanes[at]!)
+    if (lanes[at]!.sequence.state.untilMark(lacks) < lacks) return false
+  }
+  return true
+}
+
+function clear(work: Work): void {
+  work.drafted = 0
+  for (let at = 0; at < work.lanes.length; at++) work.lanes[at]!.rows = 0
+}
