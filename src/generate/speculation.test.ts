@@ -190,6 +190,37 @@ test('a sampler that throws in the middle of drafts leaves the state of what was
   expect(sequence.tokens.slice(9)).toEqual(text.slice(0, 34))
 })
 
+describe('recurrent state', () => {
+  const RECURRENT: Sizes = { ...MEMORY_BOUND, slabs: 2 }
+  const text = expected(promptOf(20), 120, 2)
+
+  test.each([0, 3, 5, 8, 10])(
+    'goes back to where it was when drafts are wrong: %i of 10 are right',
+    async (skill) => {
+      const { scheduler, cache, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 4 * 128 })
+      const sequence = sequenceOf(promptOf(20))
+      const drafter = prophet(text, 20, (position) => (position * 7) % 10 < skill)
+      const { timings } = await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 100 })
+      expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 100))
+      if (skill >= 8) expect(pool.steps.length).toBeLessThan(60)
+      // The next turn finds its state, and no checkpoint of a draft is left behind.
+      await scheduler.generate({ sequence, sampler: greedy, maxTokens: 20 })
+      expect(sequence.tokens.slice(20)).toEqual(text)
+      expect(cache.checkpoints.count).toBe(0)
+      expect(timings.generatedTokens).toBe(100)
+    },
+  )
+
+  test('is not risked where no checkpoint fits', async () => {
+    const { scheduler, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 100 })
+    const sequence = sequenceOf(promptOf(20))
+    const drafter = prophet(text, 20, () => true)
+    await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 50 })
+    expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 50))
+    expect(pool.steps.length).toBe(50)
+  })
+})
+
 test('where drafts find no room the text goes on without them', async () => {
   const { scheduler, sequenceOf } = engineOf({ ...MEMORY_BOUND, budgetBytes: 256 + 320 })
   const sequence = sequenceOf(promptOf(20))

@@ -18,6 +18,9 @@ export interface Sizes {
   sequences?: number
   contextLength?: number
   budgetBytes?: number
+  /** Recurrent groups, and how many bytes of checkpoints they may have. */
+  slabs?: number
+  checkpointBytes?: number
   msPerRow?: number
   msPerStep?: number
 }
@@ -28,6 +31,7 @@ export function engineOf(sizes: Sizes = {}) {
     logitRows = 8,
     sequences = 8,
     contextLength = 500,
+    slabs = 0,
     msPerRow = 0.1,
     msPerStep = 0,
   } = sizes
@@ -43,14 +47,16 @@ export function engineOf(sizes: Sizes = {}) {
     logits: { arena: 0, stride: 256, width: VOCAB },
     hidden: { arena: 0, stride: 256, width: VOCAB, ops: 0 },
   }
-  const step = new StepBuffer(arena, { tokens, logitRows, sequences }, GROUPS, [])
+  const step = new StepBuffer(arena, { tokens, logitRows, sequences }, GROUPS + slabs, [])
   const cache = new StateCache({
     arena,
     blockBytes: BLOCK_BYTES,
+    slabBytes: Array.from({ length: slabs }, () => 64),
     contextLength,
     budgetBytes: sizes.budgetBytes,
+    checkpointBytes: sizes.checkpointBytes,
   })
-  const pool = new HashPool(arena, { address: activations, stride: 256, vocab: VOCAB }, GROUPS)
+  const pool = new HashPool(arena, { address: activations, stride: 256, vocab: VOCAB }, GROUPS, slabs)
   const clock = { ms: 0 }
   pool.onRun = (rows) => {
     clock.ms += msPerStep + rows * msPerRow
@@ -80,9 +86,9 @@ export const argmax = (logits: ArrayLike<number>): number => {
 export const greedy = { sample: argmax }
 
 /** What greedy decoding must give, from the tokens alone. */
-export function expected(prompt: readonly number[], count: number): number[] {
+export function expected(prompt: readonly number[], count: number, slabs = 0): number[] {
   const tokens = [...prompt]
-  for (let index = 0; index < count; index++) tokens.push(argmax(hashLogits(tokens, GROUPS, VOCAB)))
+  for (let index = 0; index < count; index++) tokens.push(argmax(hashLogits(tokens, GROUPS, VOCAB, slabs)))
   return tokens.slice(prompt.length)
 }
 
