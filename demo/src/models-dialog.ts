@@ -44,7 +44,8 @@ export class ModelsDialog extends Modal {
             placeholder="https://…/model.gguf" aria-describedby="address-hint" />
           <button class="primary">Load</button>
         </div>
-        <p class="hint" id="address-hint">A .gguf or .hbm file, or a folder of safetensors that ends with a slash. It is downloaded
+        <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or hf:owner/name of the
+          Hugging Face hub. It is downloaded
           once and kept on this device; a download that was cut off goes on where it stopped.</p>
       </form>
       <label class="over" for="files">From this device</label>

@@ -155,7 +155,8 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   const place = (address: string | URL | undefined) =>
     address === undefined ? undefined : absolute(address, base)
   return {
-    source: resolveSource(source, base),
+    source: resolveSource(source, base, options.hub),
+    hub: options.hub,
     threads,
     contextLength,
     weights,

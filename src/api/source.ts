@@ -1,15 +1,19 @@
 // Sources. In: where a caller says a model is. Out: what crosses to the worker: an absolute address, or files.
+import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import type { ModelSource } from './types.ts'
 
-const HUB = 'https://huggingface.co/'
-
 /** Resolves relative addresses against `base`; without one they stay as they are. */
-export function resolveSource(source: ModelSource, base: string | undefined): string | readonly File[] {
-  if (typeof source === 'string') return absolute(source, base)
-  if (source instanceof URL) return source.href
-  if ('repo' in source) {
-    return `${HUB}${source.repo}/resolve/${encodeURIComponent(source.revision ?? 'main')}/${source.file ?? ''}`
+export function resolveSource(
+  source: ModelSource,
+  base: string | undefined,
+  hub?: Hub,
+): string | readonly File[] {
+  if (typeof source === 'string') {
+    const address = parseHubAddress(source)
+    return address === undefined ? absolute(source, base) : hubUrl(address, hub)
   }
+  if (source instanceof URL) return source.href
+  if ('repo' in source) return hubUrl(source, hub)
   return [source].flat()
 }
 

@@ -1,7 +1,7 @@
 // Stored models. In: addresses. Out: how much of each is kept on this device, room for others, and leave to keep it.
 import { fileName, filesOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/opfs.ts'
-import { absolute } from './source.ts'
+import { resolveSource } from './source.ts'
 
 export type { StoredFile } from '../store/opfs.ts'
 
@@ -62,7 +62,7 @@ async function remove(files: readonly StoredFile[]): Promise<void> {
 
 /** A folder's shards are only named in its index, but all of its files lie directly in it. */
 function belongsTo(address: string | URL): (file: StoredFile) => boolean {
-  const place = absolute(address, globalThis.location?.href)
+  const place = String(resolveSource(address, globalThis.location?.href))
   if (place.endsWith('/')) return ({ url }) => url === place + fileName(url)
   const urls = new Set(filesOf(place).map(({ url }) => url))
   return ({ url }) => urls.has(url)

@@ -8,18 +8,13 @@ import type {
   WeightPolicy,
 } from '../engine/protocol.ts'
 import type { Build } from '../runtime/features.ts'
+import type { Hub, RepoAddress } from '../store/hub.ts'
 
 /**
  * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the
- * person picked, or a repository of the Hugging Face hub (`file` absent: its folder of safetensors; `revision`
- * defaults to `main`).
+ * person picked, or a repository of the Hugging Face hub, also written `hf:owner/name[:file][@revision]`.
  */
-export type ModelSource =
-  | string
-  | URL
-  | File
-  | readonly File[]
-  | { readonly repo: string; readonly file?: string; readonly revision?: string }
+export type ModelSource = string | URL | File | readonly File[] | RepoAddress
 
 export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. */
@@ -33,6 +28,8 @@ export interface LoadOptions {
   readonly weights?: WeightPolicy | undefined
   /** Whether downloads are kept on this device. Default `opfs`. */
   readonly cache?: 'opfs' | 'none' | undefined
+  /** Where the hub is, and a token for its private repositories. Default: Hugging Face, without one. */
+  readonly hub?: Hub | undefined
   /** Which kernels to run. Default `auto`: relaxed SIMD where the browser has it. */
   readonly build?: Build | 'auto' | undefined
   /** Files to take from elsewhere, for a strict content policy or a CDN. Relative addresses are the page's. */

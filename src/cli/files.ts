@@ -6,6 +6,7 @@ import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/model.ts'
 import { filesOf } from '../store/address.ts'
+import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
 import { systemCode, systemError } from './failure.ts'
 
@@ -21,8 +22,11 @@ export interface FileOptions {
 
 /** Opens `<model>`. Throws `format` when there is no such file, `network` when a URL cannot be fetched. */
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
-  if (/^https?:\/\//i.test(model)) {
-    const sources = await openAddress(model, { ...options, cache: 'none' })
+  const address = parseHubAddress(model)
+  if (address !== undefined || /^https?:\/\//i.test(model)) {
+    const hub: Hub = { baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] }
+    const url = address === undefined ? model : hubUrl(address, hub)
+    const sources = await openAddress(url, { ...options, hub, cache: 'none' })
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []
@@ -76,7 +80,7 @@ async function pathsOf(path: string): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL or "embedded"`,
+      `there is no file or folder ${path}; give a model file, a folder, a URL, hf:owner/name or "embedded"`,
     )
   }
   if (!(await stat(path)).isDirectory()) {

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 
 /** What every command says of `<model>`. */
-export const MODEL = 'file, folder, URL (a folder\'s ends with a slash) or "embedded"'
+export const MODEL = 'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file] or "embedded"'
 
 /** A parser of whole numbers from `least` on. */
 export function whole(least: number): (text: string) => number {

@@ -16,7 +16,7 @@ export interface OpenFiles {
 
 /** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 

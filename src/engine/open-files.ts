@@ -4,12 +4,13 @@ import { openAddress } from '../store/open.ts'
 import type { FileOpener } from './model.ts'
 
 /** For a page or its worker. Addresses are downloaded, kept on the device when the request says so, and read from there. */
-export const openRequestedFiles: FileOpener = async ({ source, cache }, { signal, onProgress }) => {
+export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {
   const sources =
     typeof source === 'string'
       ? await openAddress(source, {
           signal,
           cache,
+          hub,
           onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
         })
       : source.map((file) => blobSource(file.name, file))

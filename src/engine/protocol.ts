@@ -14,6 +14,7 @@ import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 import type { Build } from '../runtime/features.ts'
+import type { Hub } from '../store/hub.ts'
 
 /** One turn of a conversation. */
 export interface Message {
@@ -85,6 +86,7 @@ export interface LoadRequest {
   readonly contextLength?: number | undefined
   readonly weights: WeightPolicy
   readonly cache: 'opfs' | 'none'
+  readonly hub?: Hub | undefined
   /** Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers' script. */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
 }

@@ -1,6 +1,8 @@
 // Opening. In: a model's address. Out: its files as byte sources, stored for the next visit where possible.
 import { type ByteSource, blobSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
+import { type Hub, hubHeaders, hubListing, onlyGguf } from './hub.ts'
 import { Opfs } from './opfs.ts'
 import { openRanges } from './ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './request.ts'
@@ -14,6 +16,8 @@ export interface OpenOptions extends RetryOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
   /** Default `opfs`; storage that is refused or full falls back to memory only when it is refused. */
   readonly cache?: 'opfs' | 'none' | undefined
+  /** Where the hub is, and what opens its private repositories. */
+  readonly hub?: Hub | undefined
   /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
   readonly stallMs?: number | undefined
 }
@@ -31,12 +35,32 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
       if (source !== undefined) sources.push(source)
     }
   }
-  await open(filesOf(address))
+  try {
+    await open(filesOf(address))
+  } catch (error) {
+    const only = await onlyFile(address, error, options)
+    if (only === undefined) throw error
+    await open(filesOf(only))
+    return sources
+  }
   if (address.endsWith('/')) {
     const index = sources.find((source) => source.name === 'model.safetensors.index.json')
     await open(shardsOf(address, await index?.read(0, index.size, options.signal)))
   }
   return sources
+}
+
+/** A folder of the hub without config.json may hold one GGUF file; its address then. */
+async function onlyFile(
+  folder: string,
+  error: unknown,
+  { hub, signal }: OpenOptions,
+): Promise<string | undefined> {
+  const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
+  const listing = isMissing ? hubListing(folder, hub) : undefined
+  if (listing === undefined) return undefined
+  const response = await request(listing, { signal, headers: hubHeaders(listing, hub) })
+  return response && onlyGguf(await response.json().catch(() => undefined), folder)
 }
 
 async function openFile(
@@ -53,19 +77,21 @@ async function openFile(
     return blobSource(fileName(url), stored)
   }
   const onProgress = tally.file()
-  const filled = await store?.fill(url, (part) => transfer(url, part, { ...options, onProgress }), {
+  const headers = hubHeaders(url, options.hub)
+  const filled = await store?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
     signal: options.signal,
     onWait: onProgress,
   })
   const source =
     filled === undefined
-      ? await openUnstored(url, { ...options, onProgress })
+      ? await openUnstored(url, { ...options, headers, onProgress })
       : filled.file && blobSource(fileName(url), filled.file)
   if (source === undefined && !file.optional) throw missingFile(url)
   return source
 }
 
 type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
+  readonly headers: Readonly<Record<string, string>>
   readonly onProgress: (loaded: number, total: number) => void
 }
 
@@ -75,7 +101,7 @@ async function openUnstored(url: string, options: UnstoredOptions): Promise<Byte
   if (found !== undefined && !(found instanceof Response)) return found
   let ready = found
   return retrying(async () => {
-    const response = ready ?? (await request(url, options.signal))
+    const response = ready ?? (await request(url, options))
     ready = undefined
     if (response === undefined) return undefined
     const total = bodyLength(response)

@@ -1,4 +1,4 @@
-// Partial answers. In: a URL and a range. Out: the request for it, and what an answer says of the file it is a part of.
+// Partial answers. In: an answer to a range. Out: what it says of the file it is a part of, and whether that is still the same.
 
 /** What a server says of a file. Parts of two versions never go together. */
 export interface Version {
@@ -7,12 +7,6 @@ export interface Version {
   /** '' where it is hidden or there is none. */
   readonly etag: string
 }
-
-/** Past the browser's cache, which would mix the parts of two versions. */
-export const rangeInit = (start: number, length: number): RequestInit => ({
-  cache: 'no-store',
-  headers: { Range: `bytes=${start}-${start + length - 1}` },
-})
 
 /**
  * Where a partial answer lies in its file, and in which; undefined for other answers, for those that were compressed on

@@ -2,8 +2,8 @@
 import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
-import { differenceOf, partOf, rangeInit, type Version } from './partial.ts'
-import { request } from './request.ts'
+import { differenceOf, partOf, type Version } from './partial.ts'
+import { type RequestOptions, request } from './request.ts'
 
 /** What is fetched at a time: tensors that lie together are not asked for one by one. */
 const BLOCK_BYTES = 4 << 20
@@ -12,8 +12,7 @@ const KEPT_BLOCKS = 8
 /** Times that a range is asked for before a broken connection is reported. */
 const ATTEMPTS = 3
 
-export interface RangeOptions {
-  readonly signal?: AbortSignal | undefined
+export interface RangeOptions extends RequestOptions {
   /** Bytes fetched so far, each counted once, and the file's size. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
@@ -26,7 +25,7 @@ export async function openRanges(
   url: string,
   options: RangeOptions = {},
 ): Promise<ByteSource | Response | undefined> {
-  const response = await tryRequest(url, 0, BLOCK_BYTES, options.signal)
+  const response = await tryRequest(url, BLOCK_BYTES, options)
   if (response === undefined || response.status === 200) return response
   const part = partOf(response)
   if (part?.start !== 0) {
@@ -34,7 +33,7 @@ export async function openRanges(
     return undefined
   }
   const { size } = part.version
-  const file = new RangeFile(url, part.version, options.onProgress)
+  const file = new RangeFile(url, part.version, options)
   // What does not arrive now is asked for again when it is read.
   await file.accept(response, 0, Math.min(BLOCK_BYTES, size)).catch(() => options.signal?.throwIfAborted())
   return {
@@ -50,16 +49,16 @@ export async function openRanges(
 class RangeFile {
   readonly #url: string
   readonly #version: Version
-  readonly #onProgress: RangeOptions['onProgress']
+  readonly #options: RangeOptions
   /** By number; the one used last comes last. */
   readonly #blocks = new Map<number, Uint8Array>()
   readonly #seen = new Set<number>()
   #loaded = 0
 
-  constructor(url: string, version: Version, onProgress: RangeOptions['onProgress']) {
+  constructor(url: string, version: Version, options: RangeOptions) {
     this.#url = url
     this.#version = version
-    this.#onProgress = onProgress
+    this.#options = options
   }
 
   async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
@@ -108,7 +107,11 @@ class RangeFile {
     const end = Math.min(next * BLOCK_BYTES, this.#version.size)
     for (let attempt = 1; ; attempt++) {
       try {
-        const response = await request(this.#url, signal, rangeInit(start, end - start))
+        const response = await request(
+          this.#url,
+          { ...this.#options, signal },
+          { start, length: end - start },
+        )
         if (response === undefined) throw this.#changed('it is gone')
         return await this.accept(response, start, end)
       } catch (error) {
@@ -124,7 +127,7 @@ class RangeFile {
     if (!this.#seen.has(index)) {
       this.#seen.add(index)
       this.#loaded += block.byteLength
-      this.#onProgress?.(this.#loaded, this.#version.size)
+      this.#options.onProgress?.(this.#loaded, this.#version.size)
     }
     this.#blocks.delete(index)
     this.#blocks.set(index, block)
@@ -153,14 +156,13 @@ class RangeFile {
 /** Undefined also for what a server or a browser refuses because of the range alone. */
 async function tryRequest(
   url: string,
-  start: number,
   length: number,
-  signal: AbortSignal | undefined,
+  options: RequestOptions,
 ): Promise<Response | undefined> {
   try {
-    return await request(url, signal, rangeInit(start, length))
+    return await request(url, options, { start: 0, length })
   } catch {
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     return undefined
   }
 }

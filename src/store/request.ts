@@ -2,15 +2,27 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Beside what a range needs. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** Bytes [start, start + length) of a file. */
+export interface Range {
+  readonly start: number
+  readonly length: number
+}
+
 /** Starts a request; undefined when the server says that there is no such file (404 or 410). */
 export async function request(
   url: string,
-  signal?: AbortSignal,
-  init: RequestInit = {},
+  { signal, headers }: RequestOptions = {},
+  range?: Range,
 ): Promise<Response | undefined> {
   let response: Response
   try {
-    response = await fetch(url, { ...init, signal: signal ?? null })
+    response = await fetch(url, { ...partInit(headers, range), signal: signal ?? null })
   } catch (cause) {
     signal?.throwIfAborted()
     throw new HalfbyteError(
@@ -30,6 +42,13 @@ export async function request(
     `${fileName(url)}: the server answered ${status} instead of 200; check the address or try later`,
     { status, ...(retryAfter >= 0 && { retryAfter }) },
   )
+}
+
+/** Parts go past the browser's cache, which would mix those of two versions. */
+function partInit(headers: RequestOptions['headers'], range: Range | undefined): RequestInit {
+  if (range === undefined) return { headers: { ...headers } }
+  const { start, length } = range
+  return { cache: 'no-store', headers: { ...headers, Range: `bytes=${start}-${start + length - 1}` } }
 }
 
 export function missingFile(url: string): HalfbyteError {

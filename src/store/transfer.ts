@@ -1,8 +1,8 @@
 // Transfer. In: a URL and a file to write. Out: all of its bytes there, several ranges at once, across cuts and visits.
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
-import { differenceOf, partOf, rangeInit, type Version } from './partial.ts'
-import { bodyLength, pieces, request } from './request.ts'
+import { differenceOf, partOf, type Version } from './partial.ts'
+import { bodyLength, pieces, type Range, type RequestOptions, request } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** What is asked for at a time, and what a cut costs at most per connection. */
@@ -24,7 +24,7 @@ export interface PartialFile {
   finish(index: number): void
 }
 
-export interface TransferOptions extends RetryOptions {
+export interface TransferOptions extends RetryOptions, RequestOptions {
   /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
   /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
@@ -147,17 +147,15 @@ class Transfer {
   /** Some servers and browsers refuse a request because of its range alone. */
   async #open(index: number): Promise<Response | undefined> {
     const { signal } = this.#stop
-    const ranged = await request(this.#url, signal, rangeInit(index * CHUNK_BYTES, CHUNK_BYTES)).catch(
-      (error) => {
-        signal.throwIfAborted()
-        const { status } = error instanceof HalfbyteError ? error.detail : {}
-        if (status !== undefined && status !== 416) throw error
-        return undefined
-      },
-    )
+    const ranged = await this.#request({ start: index * CHUNK_BYTES, length: CHUNK_BYTES }).catch((error) => {
+      signal.throwIfAborted()
+      const { status } = error instanceof HalfbyteError ? error.detail : {}
+      if (status !== undefined && status !== 416) throw error
+      return undefined
+    })
     if (ranged !== undefined && (ranged.status === 200 || partOf(ranged) !== undefined)) return ranged
     await ranged?.body?.cancel()
-    return request(this.#url, signal)
+    return this.#request()
   }
 
   /** Brings what `chunk` lacks, or some of it. */
@@ -169,8 +167,7 @@ class Transfer {
   ): Promise<void> {
     const from = chunk.start + chunk.written
     const before = chunk.written
-    const response =
-      answer ?? (await request(this.#url, this.#stop.signal, rangeInit(from, chunk.length - before)))
+    const response = answer ?? (await this.#request({ start: from, length: chunk.length - before }))
     const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
     if (response === undefined || difference !== undefined) {
       await response?.body?.cancel()
@@ -196,7 +193,7 @@ class Transfer {
   async #whole(opening: Response): Promise<Version> {
     let ready: Response | undefined = opening
     return this.#retry(async () => {
-      const response = ready ?? (await request(this.#url, this.#stop.signal))
+      const response = ready ?? (await this.#request())
       ready = undefined
       if (response === undefined) throw new Changed('it is gone')
       const etag = response.headers.get('etag') ?? ''
@@ -209,6 +206,10 @@ class Transfer {
       }
       return { size: this.#loaded, etag }
     })
+  }
+
+  #request(range?: Range): Promise<Response | undefined> {
+    return request(this.#url, { ...this.#options, signal: this.#stop.signal }, range)
   }
 
   #pieces(response: Response): AsyncGenerator<Uint8Array, void> {

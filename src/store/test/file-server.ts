@@ -6,6 +6,8 @@ import { gzipSync } from 'node:zlib'
 export interface Behaviour {
   /** Answers `Range` with 206. Default true. */
   ranges?: boolean
+  /** Answers 401 to requests without this bearer token. */
+  token?: string
   /** Answers every request so. */
   status?: number | undefined
   /** Sends this many bytes of each body and then drops the connection. */
@@ -64,6 +66,10 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   server.requests.push(`GET ${path}${asked === undefined ? '' : ` ${asked}`}`)
   if (path.startsWith('/moved/')) {
     response.writeHead(302, { Location: path.slice('/moved'.length) }).end()
+    return
+  }
+  if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {
+    response.writeHead(401).end('no')
     return
   }
   const file = server.files.get(path.slice(1))
