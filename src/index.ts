@@ -20,6 +20,7 @@ export type {
   MemoryUse,
   Message,
   ModelInfo,
+  SpeculationKind,
   TextChunk,
   Timings,
   TokenLogprob,
@@ -30,4 +31,5 @@ export type {
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
+export type { Priority } from './generate/work.ts'
 export type { Build } from './runtime/features.ts'

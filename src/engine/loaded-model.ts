@@ -2,6 +2,7 @@
 import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../generate/sequence.ts'
+import type { Drafter } from '../generate/speculation.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message } from './protocol.ts'
 
 /** Loads what a request names. Throws typed errors or the signal's reason, and leaves nothing behind then. */
@@ -23,9 +24,17 @@ export interface LoadedModel {
   renderPrompt(messages: readonly Message[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
+  /** A second model, loaded to draft for this one. */
+  readonly draft?: DraftSource | undefined
   memory(): MemoryUse
   /** Frees everything. Its sequences are released before. */
   dispose(): void | Promise<void>
+}
+
+/** What drafts for a model: `drafter` works on a sequence that `newSequence` made. */
+export interface DraftSource {
+  newSequence(options?: SequenceOptions): Sequence
+  drafter(sequence: Sequence): Drafter
 }
 
 /** Text to ids and back, as this model does it. */

@@ -13,6 +13,7 @@ import type { WireError } from '../base/errors.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
+import type { Priority } from '../generate/work.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub } from '../store/hub.ts'
 
@@ -111,7 +112,19 @@ export interface DecodeOptions extends SamplerOptions {
   readonly maxTokens?: number | undefined
   /** Texts that end the reply; they never appear in it. Default: none. */
   readonly stop?: readonly string[] | undefined
+  /**
+   * What `cfgScale` guides away from: read in place of a conversation's system text, or in place of bare text. Default '':
+   * the conversation without its system text, or the last token of bare text. Guidance runs two sequences for one reply.
+   */
+  readonly negativePrompt?: string | undefined
+  /** How tokens are drafted that are then checked several in a step; the reply is the same. Default: `draft` if a draft model is loaded, else `lookup`. */
+  readonly speculation?: SpeculationKind | undefined
+  /** `background` gives way: while foreground replies run, it slows them by a twentieth at most. Default `foreground`. */
+  readonly priority?: Priority | undefined
 }
+
+/** From the text's own repetitions, by the draft model that was loaded, or not at all. */
+export type SpeculationKind = 'off' | 'lookup' | 'draft'
 
 export interface GenerateRequest {
   /** The page's number of the session whose state to reuse and keep; absent: nothing is kept. */
@@ -158,6 +171,9 @@ export interface Usage {
   readonly cachedTokens: number
   /** Tokens generated, the end-of-turn token not counted. */
   readonly completionTokens: number
+  /** Drafts that were checked, and those that became tokens; 0 for a reply that was cancelled. */
+  readonly draftedTokens: number
+  readonly acceptedTokens: number
 }
 
 export interface Timings {

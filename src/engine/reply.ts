@@ -2,14 +2,14 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/generate-work.ts'
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
-import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import { StopMatcher } from '../text/stop.ts'
+import { openCompanions } from './companions.ts'
+import { checkedOptions } from './decode-options.ts'
 import type { LoadedModel, ModelText } from './loaded-model.ts'
 import { loadProcessors } from './processors.ts'
 import type {
-  DecodeOptions,
   FinishReason,
   GenerateRequest,
   Outcome,
@@ -37,21 +37,26 @@ export async function reply(
   outlet: Outlet,
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
-  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], ...sampling } = options
+  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
   const text = promptText(model, request.prompt)
   const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
   const room = roomAfter(prompt.length, model.info.model.contextLength)
-  const sampler = new Sampler(model.logitRows, sampling, {
+  const sampler = new Sampler(model.logitRows, options, {
     processors: await loadProcessors(processors, model),
     tokenBytes: (id) => model.text.tokenBytes(id),
   })
   const cachedTokens = sequence.setTokens(prompt)
+  const { guide, drafter, release } = openCompanions(model, request.prompt, prompt, options)
   const writer = new Writer(model, stop, sampler.logprobs, outlet)
-  const end = await decode(model, outlet.signal, writer, {
-    sequence,
-    sampler,
-    maxTokens: Math.min(maxTokens, room),
-  })
+  let end: End
+  try {
+    const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
+    const most = Math.min(maxTokens, room, guideRoom ?? room)
+    const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
+    end = await decode(model, outlet.signal, writer, run)
+  } finally {
+    release()
+  }
   writer.finish()
   if (writer.isWhole) transcript.extend(writer.text, writer.tokens)
   const { firstTokenMs, prefillMs, decodeMs } = end
@@ -60,7 +65,13 @@ export async function reply(
     tokens: writer.tokens,
     logprobs: writer.logprobs,
     finishReason: end.reason,
-    usage: { promptTokens: prompt.length, cachedTokens, completionTokens: writer.tokens.length },
+    usage: {
+      promptTokens: prompt.length,
+      cachedTokens,
+      completionTokens: writer.tokens.length,
+      draftedTokens: end.draftedTokens,
+      acceptedTokens: end.acceptedTokens,
+    },
     timings: {
       firstTokenMs,
       prefillMs,
@@ -77,6 +88,8 @@ interface End {
   readonly firstTokenMs: number
   readonly prefillMs: number
   readonly decodeMs: number
+  readonly draftedTokens: number
+  readonly acceptedTokens: number
 }
 
 /** Runs the scheduler. An abort of `signal` is an end like another, timed here. */
@@ -84,7 +97,7 @@ async function decode(
   model: LoadedModel,
   signal: AbortSignal,
   writer: Writer,
-  run: Pick<SchedulerRequest, 'sequence' | 'sampler' | 'maxTokens'>,
+  run: Omit<SchedulerRequest, 'signal' | 'stopTokens' | 'onToken'>,
 ): Promise<End> {
   const start = performance.now()
   let first: number | undefined
@@ -104,7 +117,14 @@ async function decode(
   } catch (error) {
     if (!signal.aborted) throw error
     const firstTokenMs = (first ?? performance.now()) - start
-    return { reason: 'cancelled', firstTokenMs, prefillMs: firstTokenMs, decodeMs: last - (first ?? last) }
+    return {
+      reason: 'cancelled',
+      firstTokenMs,
+      prefillMs: firstTokenMs,
+      decodeMs: last - (first ?? last),
+      draftedTokens: 0,
+      acceptedTokens: 0,
+    }
   }
 }
 
@@ -171,38 +191,6 @@ function describe(source: LogProbabilities, text: ModelText, id: number): TokenL
     one(id, source.logprobs[index]!),
   )
   return { ...one(id, source.of(id)), top }
-}
-
-const OPTION_KEYS: ReadonlySet<string> = new Set([
-  'maxTokens',
-  'stop',
-  'processors',
-  ...Object.keys(SAMPLER_DEFAULTS),
-])
-
-function checkedOptions(options: DecodeOptions): DecodeOptions {
-  for (const key of Object.keys(options)) {
-    if (OPTION_KEYS.has(key)) continue
-    throw new HalfbyteError(
-      'unsupported',
-      `${key} is not an option; there are ${[...OPTION_KEYS].join(', ')}`,
-      { key },
-    )
-  }
-  const { maxTokens, stop } = options
-  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && maxTokens >= 1)) {
-    throw new HalfbyteError(
-      'unsupported',
-      `maxTokens is ${maxTokens} but must be a whole number from 1; change it`,
-      {
-        maxTokens: String(maxTokens),
-      },
-    )
-  }
-  if (stop?.some((text) => text === '')) {
-    throw new HalfbyteError('unsupported', 'a stop text is empty and would end every reply; leave it out')
-  }
-  return options
 }
 
 /** Tokens that fit after a prompt. */
