@@ -1,5 +1,7 @@
 // Options. In: texts from the command line. Out: checked values; anything else is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { GenerateOptions } from '../api/types.ts'
+import type { SpeculationKind } from '../engine/protocol.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 
 /** What every command says of `<model>`. */
@@ -60,6 +62,7 @@ export function withContextOption(command: Command): Command {
 }
 
 const SAMPLER_KEYS = [
+  'cfgScale',
   'temperature',
   'topK',
   'topP',
@@ -73,8 +76,11 @@ const SAMPLER_KEYS = [
   'seed',
 ] as const
 
-/** The sampler's options under the names of the API. */
-export type SamplerFlags = Pick<SamplerOptions, (typeof SAMPLER_KEYS)[number]>
+/** How tokens are picked; most are options of the sampler under the names of the API. */
+export interface SamplerFlags extends Pick<SamplerOptions, (typeof SAMPLER_KEYS)[number]> {
+  readonly negative?: string
+  readonly speculation?: SpeculationKind
+}
 
 export function withSamplerOptions(command: Command): Command {
   return command
@@ -88,9 +94,19 @@ export function withSamplerOptions(command: Command): Command {
     .option('--repeat-last-n <n>', 'tokens the penalties look at; default 64', whole(0))
     .option('--frequency-penalty <x>', 'default 0', real(-10, 10))
     .option('--presence-penalty <x>', 'default 0', real(-10, 10))
+    .option('--cfg-scale <x>', 'guidance away from --negative, 1 is off; default 1', real(-1000, 1000))
+    .option('--negative <text>', 'read in place of the system text, or of the bare text, by guidance')
+    .addOption(
+      new Option(
+        '--speculation <kind>',
+        'where drafts come from that are checked several at once; default: draft if there is one, else lookup',
+      ).choices(['off', 'lookup', 'draft']),
+    )
     .option('--seed <n>', 'makes a run repeatable; default: random', whole(0))
 }
 
-export function samplerFlags(flags: SamplerFlags): SamplerFlags {
-  return Object.fromEntries(SAMPLER_KEYS.map((key) => [key, flags[key]]))
+/** The same as options of a reply. */
+export function samplerFlags(flags: SamplerFlags): GenerateOptions {
+  const { negative: negativePrompt, speculation } = flags
+  return { ...Object.fromEntries(SAMPLER_KEYS.map((key) => [key, flags[key]])), negativePrompt, speculation }
 }
