@@ -1,5 +1,6 @@
 // GGUF writer. In: metadata, tensors and where their bytes come from. Out: the file as chunks, so that any size fits.
 import { BLOCKS, elementCount, rowBytes } from '../../src/formats/dtypes.ts'
+import { GGML_DTYPES } from '../../src/formats/ggml-types.ts'
 import type { DType } from '../../src/formats/tensors.ts'
 
 const SCALAR_TYPES = {
@@ -17,7 +18,7 @@ const SCALAR_TYPES = {
   f64: 12,
 }
 type Scalar = keyof typeof SCALAR_TYPES
-const DTYPE_NUMBERS: Readonly<Record<DType, number>> = { F32: 0, F16: 1, Q4_0: 2, Q4_1: 3, Q8_0: 8, BF16: 30 }
+const DTYPE_NUMBERS = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
 
 /** A metadata value with GGUF's type: `['u32', 5]`, `['string[]', ['a', 'b']]`. */
 export type GgufValue =
@@ -99,7 +100,7 @@ export function ggufHeader(contents: GgufContents): Uint8Array {
     out.text(tensor.name)
     out.u32(tensor.shape.length)
     for (const size of [...tensor.shape].reverse()) out.u64(size)
-    out.u32(DTYPE_NUMBERS[tensor.dtype])
+    out.u32(DTYPE_NUMBERS.get(tensor.dtype) ?? 0)
     out.u64(offset)
     const bytes = tensorBytes(tensor)
     offset += bytes + paddingAfter(bytes, alignment)

@@ -50,6 +50,9 @@ export interface RandomOptions {
   readonly layers?: number
   readonly heads?: number
   readonly kvHeads?: number
+  /** Default 16; the hidden size is that of all heads. */
+  readonly headDim?: number
+  readonly intermediate?: number
   readonly tied?: boolean
   readonly scaling?: Llama3Scaling
   readonly contextLength?: number
@@ -61,15 +64,15 @@ export interface RandomOptions {
 
 /** Two layers of 64 by default, four heads of 16 that share two key and value heads, the tiny byte-level vocabulary. */
 export function randomLlama(options: RandomOptions): RandomModel {
-  const { family = 'llama', layers = 2, heads = 4, kvHeads = 2, tied = false } = options
+  const { family = 'llama', layers = 2, heads = 4, kvHeads = 2, headDim = 16, tied = false } = options
   const config: RandomConfig = {
     architectures: [family === 'llama' ? 'LlamaForCausalLM' : 'Qwen2ForCausalLM'],
-    hidden_size: 64,
+    hidden_size: heads * headDim,
     num_hidden_layers: layers,
     num_attention_heads: heads,
     num_key_value_heads: kvHeads,
-    head_dim: 16,
-    intermediate_size: 160,
+    head_dim: headDim,
+    intermediate_size: options.intermediate ?? 160,
     vocab_size: VOCABULARY.length,
     max_position_embeddings: options.contextLength ?? 512,
     rms_norm_eps: 1e-5,

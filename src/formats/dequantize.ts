@@ -1,9 +1,10 @@
 // Dequantise. In: stored rows of any dtype. Out: f32. By the definitions in dtypes.ts; every layout goes through here.
 import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
+import { codedGroup, GROUP_READERS, HAS_MINIMUM } from './coded-group.ts'
 import { BLOCKS, elementCount } from './dtypes.ts'
 import { malformed, shown } from './malformed.ts'
-import type { DType, TensorInfo } from './tensors.ts'
+import type { CodedDType, DType, TensorInfo } from './tensors.ts'
 
 /** Stored bytes seen as what the inner loops index: no views are made per row. */
 export interface StoredRows {
@@ -90,7 +91,30 @@ export function dequantize(
       return
     }
     default:
-      throw new HalfbyteError('internal', `dequantize met the dtype ${String(dtype satisfies never)}`)
+      dequantizeCoded(rows, dtype, first, count, out, at)
+  }
+}
+
+const group = codedGroup()
+
+function dequantizeCoded(
+  rows: StoredRows,
+  dtype: CodedDType,
+  first: number,
+  count: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const read = GROUP_READERS[dtype]
+  const hasMinimum = HAS_MINIMUM.has(dtype)
+  const { codes, scales, minimums } = group
+  for (let index = first / 32; index < (first + count) / 32; index++, at += 32) {
+    read(rows, index, group)
+    for (let i = 0; i < 32; i++) {
+      // Rounded to f32 after the product and after the sum, as the definitions are.
+      const product = Math.fround(scales[i >>> 4]! * codes[i]!)
+      out[at + i] = hasMinimum ? product + minimums[i >>> 4]! : product
+    }
   }
 }
 

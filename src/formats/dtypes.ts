@@ -12,6 +12,19 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_0: { elements: 32, bytes: 18 },
   /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
   Q4_1: { elements: 32, bytes: 20 },
+  // The others are drawn in coded-group.ts, k-quants.ts and ternary.ts.
+  Q5_0: { elements: 32, bytes: 22 },
+  Q5_1: { elements: 32, bytes: 24 },
+  Q2_K: { elements: 256, bytes: 84 },
+  Q3_K: { elements: 256, bytes: 110 },
+  Q4_K: { elements: 256, bytes: 144 },
+  Q5_K: { elements: 256, bytes: 176 },
+  Q6_K: { elements: 256, bytes: 210 },
+  IQ4_NL: { elements: 32, bytes: 18 },
+  IQ4_XS: { elements: 256, bytes: 136 },
+  TQ1_0: { elements: 256, bytes: 54 },
+  TQ2_0: { elements: 256, bytes: 66 },
+  MXFP4: { elements: 32, bytes: 17 },
 }
 
 export const DTYPES = Object.keys(BLOCKS) as readonly DType[]

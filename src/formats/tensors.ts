@@ -2,7 +2,22 @@
 import type { ByteSource } from '../base/bytes.ts'
 
 /** How a tensor's elements are stored in its file. Names are the GGUF and safetensors ones. */
-export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'
+export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDType
+
+/** Those of GGUF that are read group by group: codes under one or two scales. */
+export type CodedDType =
+  | 'Q5_0'
+  | 'Q5_1'
+  | 'Q2_K'
+  | 'Q3_K'
+  | 'Q4_K'
+  | 'Q5_K'
+  | 'Q6_K'
+  | 'IQ4_NL'
+  | 'IQ4_XS'
+  | 'TQ1_0'
+  | 'TQ2_0'
+  | 'MXFP4'
 
 /** How a .hbm pack stores a tensor: an encoding of wasm/abi.h, in its kernel layout. */
 export type PackedEncoding = 'f32' | 'f16' | 'bf16' | 'w8_g32' | 'w4_g32' | 'w4m_g32'

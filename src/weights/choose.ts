@@ -18,28 +18,42 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   Q8_0: 'w8_g32',
   Q4_0: 'w4_g32',
   Q4_1: 'w4m_g32',
+  Q4_K: 'w4m_g32',
+  TQ1_0: 'w4_g32',
+  TQ2_0: 'w4_g32',
+  Q5_0: 'w8_g32',
+  IQ4_NL: 'w8_g32',
+  IQ4_XS: 'w8_g32',
+  MXFP4: 'w8_g32',
+  // No kernel has groups of 16, or minimums under 5 bits: 8 bits under one scale come nearest.
+  Q5_1: 'w8_g32',
+  Q2_K: 'w8_g32',
+  Q3_K: 'w8_g32',
+  Q5_K: 'w8_g32',
+  Q6_K: 'w8_g32',
 }
-const QUANTIZED: readonly DType[] = ['Q8_0', 'Q4_0', 'Q4_1']
-const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1']
+const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
+const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1', 'Q4_K', 'TQ1_0', 'TQ2_0']
 
 /** The one encoding of a weight whose parts have these dtypes (a merged matrix has several parts). */
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(dtypes)
-  const keeps = policy === 'w4' && role === 'matrix' ? FOUR_BIT : QUANTIZED
-  if (dtypes.every((dtype) => keeps.includes(dtype))) return lossless(dtypes)
+  const isKept = (dtype: DType) =>
+    policy === 'w4' && role === 'matrix' ? FOUR_BIT.includes(dtype) : !FLOATS.includes(dtype)
+  if (dtypes.every(isKept)) return lossless(dtypes)
   return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
 }
 
 /**
- * The smallest encoding that holds every part exactly: a Q4_0 group is also a w8 group with the same scale, and a
- * w4m group whose minimum is -8 scales. Other mixtures meet only in f32.
+ * The smallest encoding that holds every part as `auto` would hold it alone: a Q4_0 group is also a w8 group with the
+ * same scale, and a w4m group whose minimum is -8 scales. Other mixtures meet only in f32.
  */
 function lossless(dtypes: readonly DType[]): Encoding {
-  const [first, ...others] = new Set(dtypes)
-  if (first === undefined) return 'f32'
-  if (others.length === 0) return OWN[first]
-  if (dtypes.every((dtype) => FOUR_BIT.includes(dtype))) return 'w4m_g32'
-  if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q8_0')) return 'w8_g32'
+  const [own, ...others] = new Set(dtypes.map((dtype) => OWN[dtype]))
+  if (own === undefined) return 'f32'
+  if (others.length === 0) return own
+  if (dtypes.every((dtype) => dtype === 'Q4_0' || dtype === 'Q4_1')) return 'w4m_g32'
+  if (dtypes.every((dtype) => dtype === 'Q4_0' || OWN[dtype] === 'w8_g32')) return 'w8_g32'
   return 'f32'
 }

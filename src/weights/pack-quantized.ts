@@ -32,13 +32,14 @@ export function packQuantized(
 }
 
 /** words[8 * row + j] holds the codes of inputs 4j..4j+3. */
-function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
+export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
   }
 }
 
-function layNibbles(words: Uint32Array, out: Uint32Array, at: number): void {
+/** The same with two codes a byte: row r in the low nibble, row r + 4 in the high one. */
+export function layNibbles(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 4; r++) out[at + 4 * j + r] = words[8 * r + j]! | (words[8 * (r + 4) + j]! << 4)
   }

@@ -6,7 +6,7 @@ import { randomNormal, randomTensor } from '../../conformance/support/random-ten
 import { isHalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
 import { dequantize, storedRows } from '../formats/dequantize.ts'
-import { BLOCKS, DTYPES } from '../formats/dtypes.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
 import type { DType } from '../formats/tensors.ts'
 import { type Encoding, matrixBytes } from './encoding.ts'
 import { packRows } from './pack.ts'
@@ -111,7 +111,7 @@ describe('lossless packing', () => {
 })
 
 test('dequantize agrees with the definitions, from any block on', () => {
-  for (const dtype of DTYPES) {
+  for (const dtype of ['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const) {
     const source = random(dtype, 4, 64)
     const out = new Float32Array(100)
     dequantize(storedRows(dtype, source), 96, 64, out, 3)

@@ -3,6 +3,7 @@ import { type StoredRows, storedRows } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
 import type { DType } from '../formats/tensors.ts'
 import { type Encoding, PANEL_ROWS, panelBytes } from './encoding.ts'
+import { keepsCodes, packCoded } from './pack-coded.ts'
 import { packFloats, packHalves } from './pack-float.ts'
 import { packQuantized } from './pack-quantized.ts'
 import { relayQ4_0, relayQ4_0AsW8, relayQ4_1, relayQ8_0 } from './relay.ts'
@@ -65,6 +66,7 @@ function packPanels(
   else if (encoding === 'w4_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, false)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, true)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_1') relayQ4_1(rows, count, k, words)
+  else if (keepsCodes(dtype, encoding)) packCoded(rows, dtype, count, k, words)
   else if (encoding === 'w8_g32' || encoding === 'w4_g32') packQuantized(rows, count, k, encoding, words)
   else
     throw new RangeError(`${dtype} rows cannot be packed as ${encoding}; ask chooseEncoding for an encoding`)

@@ -1,0 +1,46 @@
+// Random blocks. In: a dtype, a seed. Out: stored blocks whose codes are any bits and whose scales are finite.
+import { floatToHalf } from '../../base/half.ts'
+import { BLOCKS } from '../dtypes.ts'
+import type { CodedDType } from '../tensors.ts'
+
+/** Byte offsets of the f16 numbers in a block. */
+const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
+  Q5_0: [0],
+  Q5_1: [0, 2],
+  Q2_K: [80, 82],
+  Q3_K: [108],
+  Q4_K: [0, 2],
+  Q5_K: [0, 2],
+  Q6_K: [208],
+  IQ4_NL: [0],
+  IQ4_XS: [0],
+  TQ1_0: [52],
+  TQ2_0: [64],
+  MXFP4: [],
+}
+
+export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
+
+/** With `scale` every f16 of a block is that number: weights for a model that computes something. */
+export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
+  const { bytes } = BLOCKS[dtype]
+  let state = seed
+  const blocks = Uint8Array.from({ length: count * bytes }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state >>> 24
+  })
+  for (let block = 0; block < count; block++) {
+    // An exponent without its highest bit is below 2, and neither infinite nor NaN.
+    for (const offset of HALVES[dtype]) {
+      const at = block * bytes + offset
+      blocks[at + 1]! &= 0xbf
+      if (scale !== undefined) new DataView(blocks.buffer).setUint16(at, floatToHalf(scale), true)
+    }
+    // Exponents that f32 and f16 hold.
+    if (dtype === 'MXFP4') {
+      const exponent = scale === undefined ? blocks[block * bytes]! & 15 : Math.log2(scale) + 22
+      blocks[block * bytes] = 106 + Math.round(exponent)
+    }
+  }
+  return blocks
+}

@@ -1,0 +1,66 @@
+// Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that auto chooses.
+import { describe, expect, test } from 'vitest'
+import { dequantize, storedRows } from '../formats/dequantize.ts'
+import type { CodedDType } from '../formats/tensors.ts'
+import { CODED_DTYPES, randomBlocks } from '../formats/test/random-blocks.ts'
+import { chooseEncoding } from './choose.ts'
+import { matrixBytes } from './encoding.ts'
+import { packRows } from './pack.ts'
+import { unpackPanels } from './unpack.ts'
+
+const K = 512
+const ROWS = 11
+
+function packed(dtype: CodedDType) {
+  const source = randomBlocks(dtype, (ROWS * K) / (dtype.endsWith('_K') || /XS|TQ/.test(dtype) ? 256 : 32), 5)
+  const values = new Float32Array(ROWS * K)
+  dequantize(storedRows(dtype, source), 0, values.length, values, 0)
+  const encoding = chooseEncoding('auto', 'matrix', [dtype])
+  const target = new Uint8Array(matrixBytes(encoding, ROWS, K))
+  packRows({ dtype, encoding, k: K, rows: ROWS, source, target })
+  return { values, encoding, unpacked: unpackPanels(encoding, target, K) }
+}
+
+describe.each(CODED_DTYPES)('%s', (dtype) => {
+  const { values, encoding, unpacked } = packed(dtype)
+
+  test('comes out as it went in, as far as the encoding can', () => {
+    let worst = 0
+    for (let group = 0; group < values.length; group += 32) {
+      const peak = Math.max(...values.subarray(group, group + 32).map(Math.abs))
+      for (let i = group; i < group + 32; i++) {
+        worst = Math.max(worst, peak === 0 ? 0 : Math.abs(unpacked[i]! - values[i]!) / peak)
+      }
+    }
+    expect(worst).toBeLessThanOrEqual(BOUNDS[dtype])
+  })
+
+  test('rows that only pad are zeros', () => {
+    expect(unpacked.subarray(ROWS * K).every((value) => value === 0)).toBe(true)
+  })
+
+  test('an encoding of few bits is not widened', () => {
+    expect(encoding).toBe(/Q4_K/.test(dtype) ? 'w4m_g32' : /TQ/.test(dtype) ? 'w4_g32' : 'w8_g32')
+  })
+})
+
+/**
+ * Largest error by the largest magnitude of its group: none where codes and scales are moved, the rounding of a product
+ * to f16 (of scale and minimum, 15 and 63 steps of it for Q4_K), else half a step of 8 bits and that rounding.
+ */
+const EXACT = 0
+const HALF_STEP = 0.5 / 127 + 2 ** -11
+const BOUNDS: Readonly<Record<CodedDType, number>> = {
+  Q5_0: EXACT,
+  IQ4_NL: EXACT,
+  MXFP4: EXACT,
+  TQ1_0: EXACT,
+  TQ2_0: EXACT,
+  IQ4_XS: 2 ** -11,
+  Q4_K: 2 ** -9,
+  Q5_1: HALF_STEP,
+  Q2_K: HALF_STEP,
+  Q3_K: HALF_STEP,
+  Q5_K: HALF_STEP,
+  Q6_K: HALF_STEP,
+}
