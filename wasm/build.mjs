@@ -7,7 +7,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../scripts/toolchain.mjs'
@@ -38,6 +38,9 @@ const LINK = [
   '-O2',
 ]
 const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
+/** Kernels of integer dots: the relaxed build has them once more, see wasm/dot-relaxed.h. */
+const DOT_KERNELS = /^linear_(w4|w8|swiglu)\.c$/
+const PAIRS = ['-DDOT_PAIRS']
 const MEMORIES = {
   shared: { compile: ['-matomics', '-mbulk-memory'], link: ['--shared-memory', '--max-memory=4294967296'] },
   plain: { compile: ['-mbulk-memory'], link: [] },
@@ -101,19 +104,25 @@ const build = async () => {
       const name = `halfbyte-${isa}-${memory}`
       const objectDir = join(root, 'build/wasm', name)
       mkdirSync(objectDir, { recursive: true })
-      const objectOf = (source) =>
+      const objectOf = (source, suffix = '') =>
         join(
           objectDir,
-          `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, '.o'),
+          `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      for (const source of [...engine, ...tests, ...limits]) {
-        const object = objectOf(source)
+      const twice = isa === 'relaxed' ? engine.filter((source) => DOT_KERNELS.test(basename(source))) : []
+      const pairOf = (source) => objectOf(source, '-pairs')
+      const jobs = [
+        ...[...engine, ...tests, ...limits].map((source) => [source, objectOf(source), []]),
+        ...twice.map((source) => [source, pairOf(source), PAIRS]),
+      ]
+      for (const [source, object, defines] of jobs) {
         if (modified(object) >= Math.max(modified(source), shared)) continue
         const args = [
           '-c',
           ...COMPILE,
           ...isaFlags,
           ...flags.compile,
+          ...defines,
           '-I',
           join(root, 'wasm'),
           source,
@@ -122,17 +131,17 @@ const build = async () => {
         ]
         compiles.push(() => tool(emcc, args, `compiling ${relative(root, source)} for ${name}`))
       }
-      const engineObjects = engine.map(objectOf)
+      const engineObjects = [...engine.map((source) => objectOf(source)), ...twice.map(pairOf)]
       const outputs = [
         { path: join(root, 'dist/wasm', `${name}.wasm`), objects: engineObjects, extra: ['--strip-all'] },
         {
           path: join(root, 'build/test-wasm', `${name}.wasm`),
-          objects: [...engineObjects, ...tests.map(objectOf)],
+          objects: [...engineObjects, ...tests.map((source) => objectOf(source))],
           extra: [],
         },
         {
           path: join(root, 'build/limits', `${name}.wasm`),
-          objects: limits.map(objectOf),
+          objects: limits.map((source) => objectOf(source)),
           extra: ['--strip-all'],
         },
       ]

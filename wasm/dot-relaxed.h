@@ -1,10 +1,14 @@
-/* dot-relaxed.h: exact integer dots of unsigned weight codes with signed activations. In: 8 weight vectors, activations.
- * Out: i32 lanes. Relaxed SIMD; dot-simd128.h has the same names and the same results. Included by simd.h only.
+/* dot-relaxed.h: what the two forms of the relaxed dot share, and which of them is this machine's. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
  *   lane r of a sum belongs to row r: a 4-byte splat of the activations meets four rows at once.
  *
- * The relaxed dot is exact while its second operand is 0..127, and nibbles are 0..15. */
+ *   quads   i32x4.relaxed_dot_i8x16_i7x16_add_s: one instruction on Arm (sdot) and on x64 with AVX-VNNI (vpdpbusd), five
+ *           on other x64
+ *   pairs   i16x8.relaxed_dot_i8x16_i7x16_s, summed in i16 over a group: one instruction (pmaddubsw) and an addition on
+ *           any x64, four on Arm
+ *
+ * Both are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each. */
 
 /* Tokens whose sums fit the registers together. */
 #define TOKEN_TILE 4
@@ -16,22 +20,20 @@ INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = cod
 struct masks { v128_t low4; };
 INLINE struct masks masks(void) { return (struct masks){constant(0x0f0f0f0f)}; }
 
-/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
-INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
-                        struct masks masks, int tokens) {
-    UNROLLED for (uint32_t j = 0; j < 8; j++) {
-        const v128_t codes = load(w + j * step);
-        const v128_t l = wasm_v128_and(codes, masks.low4);
-        const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
-        UNROLLED for (int t = 0; t < tokens; t++) {
-            const v128_t qx = load_splat(x[t].codes + 4 * j);
-            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
-            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
-            pin(low[t]);
-            pin(high[t]);
-        }
-    }
+/* True where the quad dot is made of the pair dot. Only there the sum of two products, 127 * 255 each, saturates: the second
+ * operand is signed on Arm, and VNNI adds four products at once. */
+INLINE uint32_t pairs_are_faster(void) {
+    const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
+    return wasm_i32x4_extract_lane(sums, 0) == 2 * INT16_MAX;
 }
+#define WITH_PAIRS(name) name##__pairs
+#if defined(DOT_PAIRS)
+#define DOTS(name) WITH_PAIRS(name)
+#include "dot-pairs.h"
+#else
+#define DOTS(name) name
+#include "dot-quads.h"
+#endif
 
 /* dot[t] += dots with the unsigned bytes of 8 vectors `step` bytes apart: 16 times the high nibbles plus the low ones. */
 INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,

@@ -1,10 +1,15 @@
 /* dot-simd128.h: exact integer dots of unsigned weight codes with signed activations. In: 8 weight vectors, activations.
- * Out: i32 lanes. Plain simd128; dot-relaxed.h has the same names and the same results. Included by simd.h only.
+ * Out: i32 lanes. Plain simd128; the forms in dot-relaxed.h have the same names and results. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]; as i16 lanes: even inputs in the low bytes, odd in the high
  *   activations     i16 pairs (4j, 4j+2) and (4j+1, 4j+3), each splat over the vector, made once per group
  *
  * i32x4.dot_i16x8 then adds the pair of one row into that row's lane: no horizontal add, no widening of weights. */
+
+/* There is one form of these. */
+INLINE uint32_t pairs_are_faster(void) { return 0; }
+#define WITH_PAIRS(name) name
+#define DOTS(name) name
 
 /* Tokens whose sums fit the registers together. */
 #define TOKEN_TILE 4

@@ -11,9 +11,12 @@ struct kernel {
     void (*tile)(const struct op *op, const struct step *step, uint32_t t);
 };
 
-extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, linear_w8a8_g32,
-    linear_w4a8_g32, linear_w4ma8_g32, rope_kv, attention, swiglu, add_rows, linear_swiglu_w8a8_g32, linear_swiglu_w4a8_g32,
-    linear_swiglu_w4ma8_g32, shift_kv;
+extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, attention, swiglu,
+    add_rows, shift_kv;
+/* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. */
+#define DOT_KERNELS(form)                                                                                              \
+    form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
+        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32)
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {

@@ -44,7 +44,7 @@ INLINE struct span linear_span(const struct op_linear *op, const struct step *st
 
 /* The product of a span, for kernels that go on with it: as a tile of the kernel computes and writes it. */
 typedef void linear_product(const struct op_linear *op, const struct span *span);
-linear_product linear_w8a8_product, linear_w4a8_product, linear_w4ma8_product;
+linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
 
 /* y = acc + bias, or y + (acc + bias): the 8 outputs of one panel and one row. y_panel: where in the row of y. */
 INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high) {

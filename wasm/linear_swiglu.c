@@ -71,15 +71,15 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
 }
 
 static void tile_gated_w8(const struct op *op, const struct step *step, uint32_t t) {
-    tile(op, step, t, linear_w8a8_product);
+    tile(op, step, t, DOTS(linear_w8a8_product));
 }
 static void tile_gated_w4(const struct op *op, const struct step *step, uint32_t t) {
-    tile(op, step, t, linear_w4a8_product);
+    tile(op, step, t, DOTS(linear_w4a8_product));
 }
 static void tile_gated_w4m(const struct op *op, const struct step *step, uint32_t t) {
-    tile(op, step, t, linear_w4ma8_product);
+    tile(op, step, t, DOTS(linear_w4ma8_product));
 }
 
-const struct kernel linear_swiglu_w8a8_g32 = {tiles, tile_gated_w8};
-const struct kernel linear_swiglu_w4a8_g32 = {tiles, tile_gated_w4};
-const struct kernel linear_swiglu_w4ma8_g32 = {tiles, tile_gated_w4m};
+const struct kernel DOTS(linear_swiglu_w8a8_g32) = {tiles, tile_gated_w8};
+const struct kernel DOTS(linear_swiglu_w4a8_g32) = {tiles, tile_gated_w4};
+const struct kernel DOTS(linear_swiglu_w4ma8_g32) = {tiles, tile_gated_w4m};

@@ -43,8 +43,8 @@ INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
         write_one__ref(op, m, n, acc);
     }
 }
-void linear_w4a8__ref(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 0); }
-void linear_w4ma8__ref(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 1); }
+void DOTS(linear_w4a8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 0); }
+void DOTS(linear_w4ma8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 1); }
 
 /* One group of some tokens, ready for all panels. */
 struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE], offset[TOKEN_TILE]; };
@@ -138,19 +138,19 @@ INLINE void product(const struct op_linear *op, const struct span *span, const i
     }
 }
 
-void linear_w4a8_product(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
-void linear_w4ma8_product(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
+void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
+void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
 
 static void tile_w4(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_linear *op = (const struct op_linear *)o;
     const struct span span = linear_span(op, step, t);
-    linear_w4a8_product(op, &span);
+    DOTS(linear_w4a8_product)(op, &span);
 }
 static void tile_w4m(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_linear *op = (const struct op_linear *)o;
     const struct span span = linear_span(op, step, t);
-    linear_w4ma8_product(op, &span);
+    DOTS(linear_w4ma8_product)(op, &span);
 }
 
-const struct kernel linear_w4a8_g32 = {linear_tiles, tile_w4};
-const struct kernel linear_w4ma8_g32 = {linear_tiles, tile_w4m};
+const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};
+const struct kernel DOTS(linear_w4ma8_g32) = {linear_tiles, tile_w4m};

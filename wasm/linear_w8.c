@@ -18,7 +18,7 @@
 
 enum { BLOCK = 272 };
 
-void linear_w8a8__ref(const struct op_linear *op, uint32_t m) {
+void DOTS(linear_w8a8__ref)(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     for (uint32_t n = 0; n < round_up(op->n, 32); n++) {
@@ -88,7 +88,7 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
     }
 }
 
-void linear_w8a8_product(const struct op_linear *op, const struct span *span) {
+void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
     uint32_t m = span->m0;
     for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, span, m, TOKEN_TILE);
     switch (span->m1 - m) {
@@ -102,7 +102,7 @@ void linear_w8a8_product(const struct op_linear *op, const struct span *span) {
 static void tile_w8(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_linear *op = (const struct op_linear *)o;
     const struct span span = linear_span(op, step, t);
-    linear_w8a8_product(op, &span);
+    DOTS(linear_w8a8_product)(op, &span);
 }
 
-const struct kernel linear_w8a8_g32 = {linear_tiles, tile_w8};
+const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};

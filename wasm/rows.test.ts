@@ -223,10 +223,8 @@ describe('the exponential', () => {
 
   test('is within 1.2e-7 of the truth from -87 to 88, the same in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 175)
-    const [relaxed, simd128] = BUILDS.map((build) => evaluate(plainMachine(build), inputs)) as [
-      { vector: Float32Array; scalar: Float32Array },
-      { vector: Float32Array; scalar: Float32Array },
-    ]
+    const relaxed = evaluate(plainMachine('relaxed'), inputs)
+    const simd128 = evaluate(plainMachine('simd128'), inputs)
     expect(relaxed.vector).toEqual(simd128.vector)
     expect(relaxed.vector).toEqual(relaxed.scalar)
     let worst = 0

@@ -8,29 +8,38 @@
  *
  * Every worker in serve() takes part in every run: `threads` is their number plus one. A sync block starts as zeros. */
 #include "kernel.h"
+#include "simd.h"
 #include "sync.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
+#define WITH_QUADS(name) name
+extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
 /* By enum op_code. */
-static const struct kernel *const kernels[OP_COUNT] = {
-    &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &linear_w8a8_g32,
-    &linear_w4a8_g32, &linear_w4ma8_g32, &rope_kv, &attention, &swiglu, &add_rows,
-    &linear_swiglu_w8a8_g32, &linear_swiglu_w4a8_g32, &linear_swiglu_w4ma8_g32,
-    &shift_kv,
-};
+#define KERNELS(form)                                                                                                  \
+    {                                                                                                                  \
+        &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &form(linear_w8a8_g32),                   \
+            &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &attention, &swiglu, &add_rows,                 \
+            &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
+    }
+static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
+
+/* The form of the dots, 0 or 1, plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
+static uint32_t chosen_dots;
+void choose_dots(uint32_t form) { chosen_dots = form + 1; }
 
 /* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */
 EXPORT("run")
 uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
+    if (chosen_dots == 0) choose_dots(pairs_are_faster()); /* every thread finds the same */
     for (uint32_t i = first; i < last; i++) {
         const struct op *op = (const struct op *)(plan + i * OP_BYTES);
         if (op->code >= OP_COUNT) {
             poison_all(sync);
             return 1;
         }
-        const struct kernel *kernel = kernels[op->code];
+        const struct kernel *kernel = kernels[chosen_dots - 1][op->code];
         const uint32_t count = kernel->tiles(op, step);
         if (threads == 1) {
             for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);

@@ -76,7 +76,7 @@ afterEach(async () => {
 
 async function startPool(build: Build, threads: number, task = 'serve'): Promise<Pool> {
   const module = readModule(build, 'shared')
-  const machine = new Machine(module, true)
+  const machine = new Machine(module, build, true)
   const sync = machine.words(new Array(SYNC_WORDS).fill(0))
   const workers: Worker[] = []
   const ends: Promise<unknown>[] = []

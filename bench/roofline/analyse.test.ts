@@ -23,6 +23,7 @@ const LIMITS: Limits = {
   ),
   peaks: [
     { peak: 'dot_i8', threads: 1, gigaopsPerSecond: exactly(200) },
+    { peak: 'dot_i8_pairs', threads: 1, gigaopsPerSecond: exactly(150) },
     { peak: 'dot_i16', threads: 1, gigaopsPerSecond: exactly(100) },
     { peak: 'mul_add', threads: 1, gigaopsPerSecond: exactly(20) },
   ],

@@ -1,7 +1,7 @@
 // Analysis. In: a machine's limits and a timed step. Out: each op's limit, the share of it that was reached, totals by kind.
 import type { OpCost } from '../../src/graph/cost.ts'
 import { type Spread, spread } from '../summary.ts'
-import { DOT_OF, type Peak } from './kernels.ts'
+import { DOTS_OF, type Peak } from './kernels.ts'
 import type { Limits } from './limits.ts'
 import type { Stage, TimedModel, TimedOp, TimedStep } from './steps.ts'
 
@@ -66,6 +66,10 @@ export function peakOf({ peaks }: Limits, threads: number, peak: Peak): number {
   return found.gigaopsPerSecond.median
 }
 
+/** GOP/s of the integer dot that the build's kernels use on this machine. */
+export const dotPeak = (limits: Limits, threads: number): number =>
+  Math.max(...DOTS_OF[limits.build].map((peak) => peakOf(limits, threads, peak)))
+
 /**
  * Least milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state come from
  * wherever `coldBytes`, all that the step cycles through, fit; activations from where the op's own fit.
@@ -73,7 +77,7 @@ export function peakOf({ peaks }: Limits, threads: number, peak: Peak): number {
 export function limitMs(cost: OpCost, limits: Limits, threads: number, coldBytes: number): number {
   const cold = (cost.weightBytes + cost.stateBytes) / readBandwidth(limits, threads, coldBytes)
   const warm = cost.activationBytes / readBandwidth(limits, threads, cost.activationBytes)
-  const peak = peakOf(limits, threads, cost.unit === 'integer' ? DOT_OF[limits.build] : 'mul_add')
+  const peak = cost.unit === 'integer' ? dotPeak(limits, threads) : peakOf(limits, threads, 'mul_add')
   return Math.max(cold + warm, cost.ops / peak) / 1e6
 }
 

@@ -14,7 +14,8 @@ export interface Table {
 }
 
 const PEAK_NAMES: Readonly<Record<Peak, string>> = {
-  dot_i8: 'relaxed i8 dot',
+  dot_i8: 'relaxed i8 dot, quads',
+  dot_i8_pairs: 'relaxed i8 dot, pairs',
   dot_i16: 'i16 dot',
   mul_add: 'f32 mul + add',
   fma: 'relaxed f32 FMA',

@@ -17,6 +17,7 @@ enum limit_code {
     LIMIT_MUL_ADD = 4,    /* f32x4.mul and f32x4.add: 8 operations */
     LIMIT_DOT_I8 = 5,     /* i32x4.relaxed_dot_i8x16_i7x16_add_s: 32 operations; relaxed only */
     LIMIT_FMA = 6,        /* f32x4.relaxed_madd: 8 operations; relaxed only */
+    LIMIT_DOT_I8_PAIRS = 7, /* i16x8.relaxed_dot_i8x16_i7x16_s and an add: 32 operations; relaxed only */
 };
 
 /* `rounds`: passes over the bytes, or rounds of PEAK_WIDTH instructions on registers. results: u32 per thread, a cache line
@@ -85,8 +86,12 @@ INLINE v128_t bytes_of(int i) { return constant((uint32_t)i * 0x01010101u); }
 INLINE v128_t dot_i8_step(v128_t acc, v128_t x, v128_t w) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, acc);
 }
+INLINE v128_t dot_i8_pairs_step(v128_t acc, v128_t x, v128_t w) {
+    return wasm_i16x8_add(acc, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w));
+}
 INLINE v128_t fma_step(v128_t acc, v128_t x, v128_t w) { return wasm_f32x4_relaxed_madd(x, w, acc); }
 PEAK(dot_i8, bytes_of, dot_i8_step, wasm_i8x16_add)
+PEAK(dot_i8_pairs, bytes_of, dot_i8_pairs_step, wasm_i8x16_add)
 PEAK(fma, floats_of, fma_step, add)
 #endif
 
@@ -104,6 +109,7 @@ static uint32_t work(const struct limit *limit, uint32_t thread) {
     case LIMIT_MUL_ADD: return mul_add(limit->rounds);
 #if defined(__wasm_relaxed_simd__)
     case LIMIT_DOT_I8: return dot_i8(limit->rounds);
+    case LIMIT_DOT_I8_PAIRS: return dot_i8_pairs(limit->rounds);
     case LIMIT_FMA: return fma(limit->rounds);
 #endif
     default: return 0;

@@ -5,17 +5,20 @@ import { ABI, FLOAT_FIELDS, OP_FIELDS, SEQUENCE_WORDS, STEP_WORDS } from '../../
 import type { EngineExports } from '../../src/runtime/module.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/weights/encoding.ts'
 
-export type Build = 'relaxed' | 'simd128'
-export const BUILDS: readonly Build[] = ['relaxed', 'simd128']
+/** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
+export type Build = 'relaxed' | 'relaxed pairs' | 'simd128'
+export const BUILDS: readonly Build[] = ['relaxed', 'relaxed pairs', 'simd128']
 
 /** What the test modules export besides the engine's own names: see wasm/test/reference.c. */
 export interface TestExports extends EngineExports {
   reference(op: number, step: number): void
+  /** 0: quads, 1: pairs. */
+  choose_dots(form: number): void
   exponential(y: number, scalar: number, x: number, n: number): void
 }
 
 export function readModule(build: Build, kind: 'plain' | 'shared'): WebAssembly.Module {
-  const file = new URL(`../../build/test-wasm/halfbyte-${build}-${kind}.wasm`, import.meta.url)
+  const file = new URL(`../../build/test-wasm/halfbyte-${build.split(' ')[0]}-${kind}.wasm`, import.meta.url)
   if (!existsSync(file)) throw new Error('the kernels are not built; run npm run build:wasm')
   return new WebAssembly.Module(readFileSync(file))
 }
@@ -47,12 +50,13 @@ export class Machine {
   step = 0
   #next = BASE
 
-  constructor(module: WebAssembly.Module, shared = false) {
+  constructor(module: WebAssembly.Module, build: Build, shared = false) {
     this.memory = new WebAssembly.Memory(
       shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES },
     )
     this.exports = new WebAssembly.Instance(module, { env: { memory: this.memory } })
       .exports as unknown as TestExports
+    this.exports.choose_dots(build === 'relaxed pairs' ? 1 : 0)
     const { buffer } = this.memory
     this.u8 = new Uint8Array(buffer)
     this.i32 = new Int32Array(buffer)
@@ -210,7 +214,7 @@ const modules = new Map<Build, WebAssembly.Module>()
 export function plainMachine(build: Build): Machine {
   const module = modules.get(build) ?? readModule(build, 'plain')
   modules.set(build, module)
-  return new Machine(module)
+  return new Machine(module, build)
 }
 
 /** Uniform in [0, 1), the same for the same seed. */

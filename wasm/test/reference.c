@@ -59,6 +59,11 @@ void reference(const void *op, const struct step *step) {
     }
 }
 
+/* Which form of the dots run() uses from now on: 0 quads, 1 pairs. One and the same in simd128. */
+void choose_dots(uint32_t form);
+__attribute__((export_name("choose_dots")))
+void choose(uint32_t form) { choose_dots(form); }
+
 /* y[i] = e^x[i], by vectors and by scalars: n is a multiple of 4. */
 __attribute__((export_name("exponential")))
 void exponential(float *y, float *scalar, const float *x, uint32_t n) {

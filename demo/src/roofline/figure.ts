@@ -1,12 +1,12 @@
 // The roofline as numbers. In: a machine's limits and the steps of one build and thread count. Out: lines and points to draw.
 import {
+  dotPeak,
   KIND_NAMES,
   type Line,
   peakOf,
   readBandwidth,
   type StepAnalysis,
 } from '../../../bench/roofline/analyse.ts'
-import { DOT_OF } from '../../../bench/roofline/kernels.ts'
 import type { Limits } from '../../../bench/roofline/limits.ts'
 import type { Stage } from '../../../bench/roofline/steps.ts'
 
@@ -37,7 +37,7 @@ export interface Figure {
 export function figureOf(limits: Limits, threads: number, steps: readonly StepAnalysis[]): Figure {
   const cold = readBandwidth(limits, threads, Number.POSITIVE_INFINITY)
   const warm = readBandwidth(limits, threads, 0)
-  const dot = peakOf(limits, threads, DOT_OF[limits.build])
+  const dot = dotPeak(limits, threads)
   const float = peakOf(limits, threads, 'mul_add')
   const roofs: Roof[] = [
     { label: 'Memory, integer dot', gigabytesPerSecond: cold, gigaopsPerSecond: dot },

@@ -1,0 +1,28 @@
+/* dot-pairs.h: exact integer dots, two inputs at once into i16. In: 8 weight vectors, activations. Out: i32 lanes.
+ * Included by dot-relaxed.h only; dot-quads.h and dot-simd128.h have the same names and the same results.
+ *
+ * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
+
+/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
+INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
+                        struct masks masks, int tokens) {
+    v128_t l16[TOKEN_TILE], h16[TOKEN_TILE];
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j * step);
+        const v128_t l = wasm_v128_and(codes, masks.low4);
+        const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load_splat(x[t].codes + 4 * j);
+            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
+            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
+            l16[t] = j == 0 ? low_pairs : wasm_i16x8_add(l16[t], low_pairs);
+            h16[t] = j == 0 ? high_pairs : wasm_i16x8_add(h16[t], high_pairs);
+            pin(l16[t]);
+            pin(h16[t]);
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        low[t] = wasm_i32x4_add(low[t], wasm_i32x4_extadd_pairwise_i16x8(l16[t]));
+        high[t] = wasm_i32x4_add(high[t], wasm_i32x4_extadd_pairwise_i16x8(h16[t]));
+    }
+}

@@ -1,0 +1,19 @@
+/* dot-quads.h: exact integer dots, four inputs at once into i32. In: 8 weight vectors, activations. Out: i32 lanes.
+ * Included by dot-relaxed.h only; dot-pairs.h and dot-simd128.h have the same names and the same results. */
+
+/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
+INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
+                        struct masks masks, int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j * step);
+        const v128_t l = wasm_v128_and(codes, masks.low4);
+        const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load_splat(x[t].codes + 4 * j);
+            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
+            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
+            pin(low[t]);
+            pin(high[t]);
+        }
+    }
+}
