@@ -9,6 +9,7 @@ export type {
   LoadOptions,
   ModelSource,
   Session,
+  SessionOptions,
   Support,
 } from './api/types.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'

@@ -54,7 +54,7 @@ describe('a generation', () => {
   test('reports usage, timings and the seed', async () => {
     const { result } = (await open()).createSession().send('hi', { ...GREEDY, seed: 11 })
     const { usage, timings, seed } = await result
-    expect(usage).toMatchObject({ promptTokens: 20, cachedTokens: 0, completionTokens: 3 })
+    expect(usage).toMatchObject({ promptTokens: 20, cachedTokens: 0, droppedTokens: 0, completionTokens: 3 })
     expect(seed).toBe(11)
     expect(timings.firstTokenMs).toBeGreaterThan(0)
     expect(timings.decodeTokensPerSecond).toBeCloseTo((2 * 1000) / timings.decodeMs)
@@ -293,6 +293,51 @@ describe('a session', () => {
     expect(again.usage.cachedTokens).toBe(again.usage.promptTokens - 1)
     const memory = await engine.memory()
     expect(memory.keptBytes).toBeGreaterThan(0)
+  })
+
+  test('that outgrows its context fails by default', async () => {
+    const session = (await open(toyModel({ contextLength: 100 }))).createSession()
+    await session.send('a'.repeat(20), GREEDY).result
+    const error = await errorOf(session.send('b'.repeat(60), GREEDY).result)
+    expect(error).toMatchObject({ code: 'context-overflow' })
+    expect((error as Error).message).toMatch(
+      /needs \d+ tokens and one for the reply, but the context holds 100/,
+    )
+    expect(session.messages).toHaveLength(2)
+  })
+
+  test('that drops the oldest goes on behind what it keeps, from the state it has', async () => {
+    const engine = await open(toyModel({ contextLength: 200 }))
+    const session = engine.createSession({ system: 'Be brief.', overflow: 'shift' })
+    let dropped = 0
+    for (let turn = 0; turn < 12; turn++) {
+      const { text, usage } = await session.send(`message ${turn}`, GREEDY).result
+      expect(text).toBe(`You said message ${turn}`)
+      expect(session.contextUsed).toBeLessThanOrEqual(201)
+      // Nothing is read twice, whether or not something was dropped now.
+      if (turn > 0) expect(usage.promptTokens - usage.droppedTokens - usage.cachedTokens).toBeLessThan(45)
+      dropped = Math.max(dropped, usage.droppedTokens)
+    }
+    expect(dropped).toBeGreaterThan(300)
+    expect(session.messages).toHaveLength(24)
+    const copy = await session.fork()
+    expect(await copy.send('end', GREEDY).text()).toBe('You said end')
+    const edited = await session.edit(22, 'other', GREEDY).result
+    expect(edited.text).toBe('You said other')
+    expect(edited.usage.cachedTokens).toBeGreaterThan(60)
+  })
+
+  test('that drops the oldest goes on in the middle of a reply', async () => {
+    const engine = await open(toyModel({ contextLength: 100 }))
+    const session = engine.createSession({ overflow: 'shift', keep: 2 })
+    const long = 'x'.repeat(60)
+    const { text, finishReason, usage } = await session.send(long, GREEDY).result
+    expect(usage.promptTokens).toBeLessThan(100)
+    expect(text.startsWith('You said xxx')).toBe(true)
+    expect(finishReason).toBe('length')
+    expect(usage.completionTokens).toBe(100)
+    const wrong = engine.createSession({ overflow: 'shift', keep: 1.5 }).send('one', GREEDY).result
+    expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
   })
 
   test('disposed, gives its state back and refuses more', async () => {

@@ -11,7 +11,15 @@ import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
 import { ChatSession } from './session.ts'
 import { absolute, resolveSource } from './source.ts'
-import type { GenerateOptions, Generation, LoadOptions, ModelSource, Session, Support } from './types.ts'
+import type {
+  GenerateOptions,
+  Generation,
+  LoadOptions,
+  ModelSource,
+  Session,
+  SessionOptions,
+  Support,
+} from './types.ts'
 
 /** One model, loaded, in a worker of its own. Engines share nothing. */
 export class Engine implements AsyncDisposable {
@@ -66,9 +74,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** A conversation. `system` comes before its messages in every turn. Costs nothing until something is sent. */
-  createSession(
-    options: { system?: string | undefined; messages?: readonly Message[] | undefined } = {},
-  ): Session {
+  createSession(options: SessionOptions = {}): Session {
     return new ChatSession(this.#client, () => ++this.#sessions, options)
   }
 

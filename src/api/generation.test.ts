@@ -8,7 +8,14 @@ const OUTCOME: Outcome = {
   text: 'abc',
   tokens: [1, 2, 3],
   finishReason: 'stop',
-  usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 3, draftedTokens: 0, acceptedTokens: 0 },
+  usage: {
+    promptTokens: 1,
+    cachedTokens: 0,
+    droppedTokens: 0,
+    completionTokens: 3,
+    draftedTokens: 0,
+    acceptedTokens: 0,
+  },
   timings: {
     firstTokenMs: 1,
     prefillMs: 1,

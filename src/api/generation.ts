@@ -13,7 +13,14 @@ const NOTHING: Outcome = Object.freeze({
   text: '',
   tokens: [],
   finishReason: 'cancelled',
-  usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, draftedTokens: 0, acceptedTokens: 0 },
+  usage: {
+    promptTokens: 0,
+    cachedTokens: 0,
+    droppedTokens: 0,
+    completionTokens: 0,
+    draftedTokens: 0,
+    acceptedTokens: 0,
+  },
   timings: {
     firstTokenMs: 0,
     prefillMs: 0,

@@ -1,16 +1,14 @@
 // Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
 import { HalfbyteError } from '../base/errors.ts'
 import type { EngineClient } from '../engine/client.ts'
-import type { Message } from '../engine/protocol.ts'
+import type { Message, Overflow } from '../engine/protocol.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
-import type { GenerateOptions, Generation, GenerationResult, Session } from './types.ts'
+import type { GenerateOptions, Generation, GenerationResult, Session, SessionOptions } from './types.ts'
 
-/** The conversation, its system text, and what a new session starts from. */
-export interface SessionSeed {
-  readonly system?: string | undefined
-  readonly messages?: readonly Message[] | undefined
+/** What a new session starts from. */
+export interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
 
@@ -19,6 +17,7 @@ export class ChatSession implements Session {
   readonly #newId: () => number
   readonly #id: number
   readonly #system: string | undefined
+  readonly #overflow: Overflow
   #messages: readonly Message[]
   #contextUsed: number
   /** Resolves when every generation so far has settled. */
@@ -31,6 +30,7 @@ export class ChatSession implements Session {
     this.#newId = newId
     this.#id = newId()
     this.#system = seed.system
+    this.#overflow = { overflow: seed.overflow, keep: seed.keep }
     this.#messages = (seed.messages ?? []).map(plainMessage)
     this.#contextUsed = seed.contextUsed ?? 0
   }
@@ -85,6 +85,7 @@ export class ChatSession implements Session {
     const copy = new ChatSession(this.#client, this.#newId, {
       system: this.#system,
       messages: this.#messages,
+      ...this.#overflow,
       contextUsed: this.#contextUsed,
     })
     await this.#client.call((service) => service.fork(this.#id, copy.#id))
@@ -133,7 +134,7 @@ export class ChatSession implements Session {
         this.#messages = messages
         const prompt = { type: 'messages', messages: this.#withSystem(messages) } as const
         return this.#client.generate(
-          { session: this.#id, prompt, options: decode },
+          { session: this.#id, prompt, ...this.#overflow, options: decode },
           {
             ...sink,
             end: (outcome, contextUsed) => {

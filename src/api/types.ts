@@ -4,6 +4,7 @@ import type {
   LoadProgress,
   Message,
   Outcome,
+  Overflow,
   TextChunk,
   WeightPolicy,
 } from '../engine/protocol.ts'
@@ -88,6 +89,13 @@ export interface Generation extends AsyncIterable<TextChunk> {
   readonly result: Promise<GenerationResult>
   /** Ends it: `result` resolves with finishReason `cancelled` and the text so far. Harmless after the end. */
   cancel(reason?: unknown): void
+}
+
+export interface SessionOptions extends Overflow {
+  /** Comes before the messages in every turn. Default: none. */
+  readonly system?: string | undefined
+  /** The conversation so far. Default: none. */
+  readonly messages?: readonly Message[] | undefined
 }
 
 /** A conversation whose state stays in the engine, so that each turn only reads what is new. */

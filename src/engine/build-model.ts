@@ -8,8 +8,10 @@ import { StepBuffer } from '../generate/step-buffer.ts'
 import { planTotals } from '../graph/print.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
+import { KvShift } from '../runtime/kv-shift.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
 import { writePlan } from '../runtime/write-plan.ts'
+import type { Place } from '../state/shift.ts'
 import { StateCache } from '../state/state-cache.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
 import { loadWeights } from './load-weights.ts'
@@ -51,11 +53,19 @@ export async function buildModel(
   })
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, [inverseFrequencies(config.rope)])
+  const ropes = [inverseFrequencies(config.rope)]
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
   const { blockBytes } = planTotals(plan)
   const logitRows = new KernelRows(runtime.engine, arena, plan.logits.width)
   const windows = plan.stateGroups.map(({ window }) => window)
-  const cache = new StateCache({ arena, blockBytes, windows, contextLength })
+  let shift: KvShift | undefined
+  const cache = new StateCache({
+    ...{ arena, blockBytes, windows, contextLength },
+    move: (group, from, to, count) => {
+      const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
+      shift?.move(place(from), place(to), count, group)
+    },
+  })
   hooks.onProgress({ phase: 'warmup' })
   let scheduler: Scheduler | undefined
   const pool = await openPool(runtime, {
@@ -64,6 +74,7 @@ export async function buildModel(
     probe: (candidate) => probeStep(candidate, written, step, cache),
     onDeath: (error) => scheduler?.dispose(error),
   })
+  shift = new KvShift({ pool, arena, plan, ropes })
   scheduler = new Scheduler({
     pool,
     arena,

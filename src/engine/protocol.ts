@@ -108,7 +108,7 @@ export interface DecodeOptions extends SamplerOptions {
    * export is a `LogitProcessorFactory`. Default: none.
    */
   readonly processors?: readonly string[] | undefined
-  /** Most tokens to generate. Default: until the context is full. */
+  /** Most tokens to generate. Default: until the context is full; where the context is shifted, as many as it holds. */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply; they never appear in it. Default: none. */
   readonly stop?: readonly string[] | undefined
@@ -126,7 +126,22 @@ export interface DecodeOptions extends SamplerOptions {
 /** From the text's own repetitions, by the draft model that was loaded, or not at all. */
 export type SpeculationKind = 'off' | 'lookup' | 'draft'
 
-export interface GenerateRequest {
+/** What happens when a conversation is longer than the context. */
+export interface Overflow {
+  /**
+   * `error`: the reply fails, or ends where the context ends. `shift`: the oldest tokens are dropped, down to half of the
+   * context, and the keys of those behind them turned to their new places. The model goes on without reading anything
+   * again, but what it says is not what it would have said had it read only what is left. Default `error`.
+   */
+  readonly overflow?: 'error' | 'shift' | undefined
+  /**
+   * Tokens at the beginning that are never dropped, at most half of the context: models lean on the first few. Default:
+   * the system text, or 4.
+   */
+  readonly keep?: number | undefined
+}
+
+export interface GenerateRequest extends Overflow {
   /** The page's number of the session whose state to reuse and keep; absent: nothing is kept. */
   readonly session?: number | undefined
   readonly prompt: Prompt
@@ -169,6 +184,8 @@ export interface Usage {
   readonly promptTokens: number
   /** Tokens of the prompt whose state was still there, so that they cost nothing. */
   readonly cachedTokens: number
+  /** Tokens of the prompt that had no place in the context; 0 unless it is shifted. */
+  readonly droppedTokens: number
   /** Tokens generated, the end-of-turn token not counted. */
   readonly completionTokens: number
   /** Drafts that were checked, and those that became tokens; 0 for a reply that was cancelled. */

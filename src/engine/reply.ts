@@ -1,5 +1,4 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
-import { HalfbyteError } from '../base/errors.ts'
 import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/generate-work.ts'
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
@@ -7,6 +6,7 @@ import type { Sequence } from '../generate/sequence.ts'
 import { StopMatcher } from '../text/stop.ts'
 import { openCompanions } from './companions.ts'
 import { checkedOptions } from './decode-options.ts'
+import { fitPrompt, messageEnds, roomAfter } from './fit.ts'
 import type { LoadedModel, ModelText } from './loaded-model.ts'
 import { loadProcessors } from './processors.ts'
 import type {
@@ -40,23 +40,26 @@ export async function reply(
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
   const text = promptText(model, request.prompt)
   const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
-  const room = roomAfter(prompt.length, model.info.model.contextLength)
+  const fit = fitPrompt(model, request, prompt)
   const sampler = new Sampler(model.logitRows, options, {
     processors: await loadProcessors(processors, model),
     tokenBytes: (id) => model.text.tokenBytes(id),
   })
-  const cachedTokens = sequence.setTokens(prompt)
-  const { guide, drafter, release } = openCompanions(model, request.prompt, prompt, options)
+  const cachedTokens = sequence.setTokens(prompt, fit)
+  const read = [...sequence.tokens]
+  sequence.state.markAt(messageEnds(read, model.text.endIds))
+  const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
   const writer = new Writer(model, stop, sampler.logprobs, outlet)
   let end: End
   try {
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
-    const most = Math.min(maxTokens, room, guideRoom ?? room)
+    const most = Math.min(maxTokens, fit.room, guideRoom ?? fit.room)
     const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
     end = await decode(model, outlet.signal, writer, run)
   } finally {
     release()
   }
+  sequence.state.checkpoint()
   writer.finish()
   if (writer.isWhole) transcript.extend(writer.text, writer.tokens)
   const { firstTokenMs, prefillMs, decodeMs } = end
@@ -68,6 +71,7 @@ export async function reply(
     usage: {
       promptTokens: prompt.length,
       cachedTokens,
+      droppedTokens: prompt.length - read.length,
       completionTokens: writer.tokens.length,
       draftedTokens: end.draftedTokens,
       acceptedTokens: end.acceptedTokens,
@@ -76,7 +80,7 @@ export async function reply(
       firstTokenMs,
       prefillMs,
       decodeMs,
-      prefillTokensPerSecond: perSecond(prompt.length - cachedTokens, prefillMs),
+      prefillTokensPerSecond: perSecond(read.length - cachedTokens, prefillMs),
       decodeTokensPerSecond: perSecond(writer.tokens.length - 1, decodeMs),
     },
     seed: sampler.seed,
@@ -191,23 +195,6 @@ function describe(source: LogProbabilities, text: ModelText, id: number): TokenL
     one(id, source.logprobs[index]!),
   )
   return { ...one(id, source.of(id)), top }
-}
-
-/** Tokens that fit after a prompt. */
-function roomAfter(needed: number, contextLength: number): number {
-  if (needed === 0) {
-    throw new HalfbyteError(
-      'unsupported',
-      'the prompt has 0 tokens but needs 1 for the model to go on from; write something',
-    )
-  }
-  if (needed < contextLength) return contextLength - needed
-  throw new HalfbyteError(
-    'context-overflow',
-    `the prompt needs ${needed} tokens and one for the reply, but the context holds ${contextLength}; ` +
-      'raise contextLength or shorten it',
-    { needed: needed + 1, contextLength },
-  )
 }
 
 const perSecond = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0)

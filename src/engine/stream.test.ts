@@ -8,7 +8,14 @@ const OUTCOME: Outcome = {
   text: 'x',
   tokens: [1],
   finishReason: 'stop',
-  usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, draftedTokens: 0, acceptedTokens: 0 },
+  usage: {
+    promptTokens: 1,
+    cachedTokens: 0,
+    droppedTokens: 0,
+    completionTokens: 1,
+    draftedTokens: 0,
+    acceptedTokens: 0,
+  },
   timings: {
     firstTokenMs: 1,
     prefillMs: 1,

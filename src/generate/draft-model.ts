@@ -122,7 +122,8 @@ class ModelDrafter implements Drafter {
   /** Makes the sequence's tokens those of the text; keeps the state of what agrees. */
   #follow(tokens: readonly number[]): void {
     const sequence = this.#sequence
-    let agreed = Math.min(this.#agreed, tokens.length)
+    // A text that became shorter has dropped tokens in its middle.
+    let agreed = tokens.length < this.#agreed ? 0 : this.#agreed
     while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
     // The last token is run again for its logits.
     sequence.truncate(Math.min(agreed, tokens.length - 1))

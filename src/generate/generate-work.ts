@@ -113,7 +113,7 @@ export class GenerateWork implements Work {
     this.drafts = this.#speculation?.ids ?? NO_DRAFTS
     this.#promptTokens = sequence.tokens.length
     this.#cachedTokens = sequence.cached
-    const room = this.lanes.map((each) => each.sequence.contextLength - each.sequence.tokens.length)
+    const room = this.lanes.map(({ sequence: { room } }) => room)
     this.#most = Math.min(maxTokens ?? Number.POSITIVE_INFINITY, ...room)
   }
 

@@ -10,9 +10,11 @@ import type { Plan, WeightSlot } from '../graph/plan.ts'
 import { blockBytes } from '../graph/state-layout.ts'
 import type { Arena } from '../runtime/arena.ts'
 import type { Build } from '../runtime/features.ts'
+import { KvShift } from '../runtime/kv-shift.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
 import type { Pool } from '../runtime/pool.ts'
 import { writePlan } from '../runtime/write-plan.ts'
+import type { Place } from '../state/shift.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { type Encoding, matrixBytes } from '../weights/encoding.ts'
 import { packRows } from '../weights/pack.ts'
@@ -110,18 +112,26 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   const written = writePlan(arena, plan, slots)
   const rope = inverseFrequencies({ theta: 10_000, dims: HEAD_DIM, pairing: 'halves' })
   const step = new StepBuffer(arena, { tokens, logitRows: 8, sequences: 8 }, plan.stateGroups.length, [rope])
-  const cache = new StateCache({ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 })
+  let shift: KvShift | undefined
+  const cache = new StateCache({
+    ...{ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 },
+    move: (group, from, to, count) => {
+      const place = ({ table, position }: Place) => ({ tables: plan.stateGroups.map(() => table), position })
+      shift?.move(place(from), place(to), count, group)
+    },
+  })
   const pool = await openPool(runtime, {
     host,
     threads,
     probe: (pool) => probeStep(pool, written, step, cache),
   })
   pools.push(pool)
+  shift = new KvShift({ pool, arena, plan, ropes: [rope] })
   const { now, yieldTask } = host
   const scheduler = new Scheduler({ pool, arena, plan, written, step, now, yieldTask })
-  const sequenceOf = (ids: readonly number[]): Sequence => {
+  const sequenceOf = (ids: readonly number[], keep?: number): Sequence => {
     const sequence = new Sequence(cache)
-    sequence.setTokens(ids)
+    sequence.setTokens(ids, { keep })
     return sequence
   }
   return { scheduler, cache, sequenceOf, pool }
@@ -208,5 +218,32 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       sequence.release()
     }
     expect(cache.liveBlocks).toBe(0)
+  })
+
+  test('a context that is shifted goes on for any length, with the same text on any threads', async () => {
+    const write = async (setup: Setup): Promise<number[]> => {
+      const { scheduler, sequenceOf, cache } = await engineOf({ encoding: 'w8_g32', ...setup })
+      const sequence = sequenceOf(promptOf(100), 5)
+      const twin = sequence.fork()
+      const text: number[] = []
+      await scheduler.generate({
+        sequence,
+        sampler: greedy,
+        maxTokens: 500,
+        onToken: (id) => void text.push(id),
+      })
+      expect(sequence.cached).toBeLessThanOrEqual(300)
+      expect(sequence.tokens.slice(5)).toEqual(text.slice(5 - sequence.tokens.length))
+      expect(sequence.tokens.slice(0, 5)).toEqual(promptOf(100).slice(0, 5))
+      await scheduler.generate({ sequence: twin, sampler: greedy, maxTokens: 5 })
+      expect(twin.tokens.slice(100)).toEqual(text.slice(0, 5))
+      sequence.release()
+      twin.release()
+      expect(cache.liveBlocks).toBe(0)
+      return text
+    }
+    const text = await write({})
+    expect(text.length).toBe(500)
+    expect(await write({ threads: 2, build: 'simd128', tokens: 9 })).toEqual(text)
   })
 })

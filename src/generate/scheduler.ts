@@ -257,6 +257,7 @@ function reserve(work: Work): number {
     const { sequence, rows: wanted } = lanes[at]!
     if (wanted === 0) continue
     try {
+      sequence.makePlace(wanted)
       if (work.drafted > 0 && !sequence.state.beginTrial()) return reserveBare(work)
       sequence.state.reserve(wanted)
     } catch (error) {

@@ -3,6 +3,7 @@ import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { overflow, SequenceState } from '../state/sequence-state.ts'
 import type { StateCache } from '../state/state-cache.ts'
 import type { Prefix } from '../state/token-tree.ts'
+import { cutLength, type Fit, fitTokens } from './overflow.ts'
 
 export interface SequenceOptions {
   /**
@@ -10,6 +11,14 @@ export interface SequenceOptions {
    * Default false: whoever wants the logits of all its tokens must run them.
    */
   readonly shares?: boolean | undefined
+}
+
+export interface SetTokensOptions {
+  /**
+   * When there are more tokens than the context holds, now or later: how many of the first are kept while the oldest behind
+   * them are dropped; less than the context length. Default: then it fails.
+   */
+  readonly keep?: number | undefined
 }
 
 /**
@@ -21,6 +30,9 @@ export class Sequence {
   readonly #shares: boolean
   #state: SequenceState
   #tokens: number[] = []
+  #keep: number | undefined
+  /** What was left out behind the first `#keep` tokens. */
+  #dropped: number[] = []
   /** Something is scheduled on it. Set by the scheduler. */
   busy = false
 
@@ -31,7 +43,7 @@ export class Sequence {
     this.#state = this.#newState(this.#tokens)
   }
 
-  /** Ids, prompt and generated ones; at most the context length. */
+  /** Ids, prompt and generated ones, without those dropped; at most the context length and one. */
   get tokens(): readonly number[] {
     return this.#tokens
   }
@@ -45,6 +57,11 @@ export class Sequence {
     return this.#cache.contextLength
   }
 
+  /** How many tokens may still be added. */
+  get room(): number {
+    return this.#keep === undefined ? this.contextLength - this.#tokens.length : Number.POSITIVE_INFINITY
+  }
+
   get state(): SequenceState {
     return this.#state
   }
@@ -52,16 +69,22 @@ export class Sequence {
   /**
    * Makes `ids` the sequence's tokens and keeps the state of what they have in common with those before or, when it shares,
    * with any other sequence, those that have ended included; the last one is always run again, so that its logits are there.
-   * Returns the tokens whose state is kept. Throws `context-overflow` when they are more than the context holds and `out-of-memory`
-   * when there is no room for their state, and changes nothing then.
+   * Returns the tokens whose state is kept. Throws `context-overflow` when they are more than the context holds and none may
+   * be dropped, and `out-of-memory` when there is no room for their state; nothing is changed then.
    */
-  setTokens(ids: ArrayLike<number>): number {
+  setTokens(ids: ArrayLike<number>, { keep }: SetTokensOptions = {}): number {
     this.checkIdle()
-    if (ids.length > this.contextLength) throw overflow(ids.length, this.contextLength)
-    const most = ids.length - 1
-    const own = this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
-    const found = this.#shares && own < most ? this.#cache.find(ids, most) : undefined
-    if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
+    if (keep === undefined && ids.length > this.contextLength) throw overflow(ids.length, this.contextLength)
+    const known = keep === this.#keep ? this.#dropped : []
+    const fit: Fit =
+      keep === undefined
+        ? { ids: Array.from(ids), dropped: [], before: 0 }
+        : fitTokens(ids, keep, this.contextLength, known)
+    // Behind a gap that is there no more, state is of no use.
+    const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
+    if (!this.#shiftTo(fit, keep ?? 0, most)) this.#goTo(fit.ids, most)
+    this.#keep = keep
+    this.#dropped = [...fit.dropped]
     this.#cache.shrink()
     return this.cached
   }
@@ -83,11 +106,28 @@ export class Sequence {
     this.#state.endTrial()
   }
 
+  /**
+   * When the context has no place for `rows` more and tokens may be dropped, drops the oldest behind those that are kept,
+   * so that about half of the context is free. Throws `out-of-memory`, having done nothing.
+   */
+  // hot
+  makePlace(rows: number): void {
+    const keep = this.#keep
+    if (keep === undefined || this.cached + rows <= this.contextLength) return
+    const excess = this.cached + rows - cutLength(keep, this.contextLength)
+    const drop = Math.min(excess, this.cached - keep)
+    if (drop < 1) return
+    if (!this.#state.shift(keep, drop)) this.#state.trim(keep)
+    this.#dropped.push(...this.#tokens.splice(keep, drop))
+  }
+
   /** A second sequence with the same tokens; the state is shared until one of them writes. */
   fork(): Sequence {
     this.checkIdle()
     const copy = new Sequence(this.#cache, { shares: this.#shares })
     copy.#tokens = [...this.#tokens]
+    copy.#keep = this.#keep
+    copy.#dropped = [...this.#dropped]
     copy.#state.release()
     copy.#state = this.#state.fork(this.#shares ? copy.#tokens : undefined)
     return copy
@@ -110,9 +150,20 @@ export class Sequence {
     return new SequenceState(this.#cache, this.#shares ? tokens : undefined)
   }
 
+  /** The positions of its own state that `ids` can go on from. */
+  #own(ids: readonly number[], most: number): number {
+    return this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
+  }
+
+  #goTo(ids: readonly number[], most: number): void {
+    const own = this.#own(ids, Math.min(most, ids.length - 1))
+    const found = this.#shares && own < ids.length - 1 ? this.#cache.find(ids, ids.length - 1) : undefined
+    if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
+  }
+
   /** Takes what was found in place of its own state. False when the two do not fit in memory together. */
-  #goOnFrom(found: Prefix, ids: ArrayLike<number>): boolean {
-    const tokens = Array.from(ids)
+  #goOnFrom(found: Prefix, ids: readonly number[]): boolean {
+    const tokens = [...ids]
     const next = this.#newState(tokens)
     try {
       next.adopt(found)
@@ -129,13 +180,31 @@ export class Sequence {
   }
 
   /** Keeps the first `own` positions of its own state. */
-  #goBackTo(own: number, ids: ArrayLike<number>): void {
+  #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
     // What is forgotten is another branch of the conversation, which somebody may come back to.
     if (own < this.cached) this.#state.keep()
     this.#state.trim(own)
-    this.#tokens.length = own
-    for (let index = own; index < ids.length; index++) this.#tokens.push(ids[index]!)
+    this.#replaceTokens(own, ids)
+  }
+
+  /** Goes on from its own state behind what `fit` drops now. False when there is none, or not to be moved. */
+  #shiftTo({ ids, dropped, before }: Fit, keep: number, most: number): boolean {
+    const drop = dropped.length - before
+    if (drop === 0) return false
+    const whole = [...ids.slice(0, keep), ...dropped.slice(before), ...ids.slice(keep)]
+    const own = this.#own(whole, Math.min(most, whole.length - 1))
+    if (own <= keep + drop) return false
+    this.#state.keep()
+    this.#state.trim(own)
+    if (!this.#state.shift(keep, drop)) return false
+    this.#replaceTokens(keep, ids)
+    return true
+  }
+
+  #replaceTokens(from: number, ids: readonly number[]): void {
+    this.#tokens.length = Math.min(this.#tokens.length, from)
+    for (let index = this.#tokens.length; index < ids.length; index++) this.#tokens.push(ids[index]!)
   }
 }
 

@@ -45,12 +45,13 @@ export class KvShift {
   }
 
   /**
-   * Moves `count` positions from one place to another. Blocks of `to` must be held by nobody else; those of `from` are only
+   * Moves `count` positions from one place to another, in all state groups or in one. Blocks of `to` must be held by nobody else; those of `from` are only
    * read where they are not in `to` too. Throws `internal` for a move up inside the same tables, which would read what it
    * has overwritten, and when a thread died.
    */
-  move(from: KvPlace, to: KvPlace, count: number): void {
+  move(from: KvPlace, to: KvPlace, count: number, group?: number): void {
     const { arena, pool } = this.#options
+    const layers = this.#layers.filter(({ fields }) => group === undefined || fields.group === group)
     if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
       throw new HalfbyteError(
         'internal',
@@ -58,7 +59,7 @@ export class KvShift {
       )
     }
     this.#turnBy(to.position - from.position)
-    for (const [index, op] of this.#layers.entries()) {
+    for (const [index, op] of layers.entries()) {
       const record = {
         ...op,
         name: 'shift_kv',
@@ -68,7 +69,7 @@ export class KvShift {
       writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
     }
     // The op looks at no step; any address will do.
-    pool.run(this.#records, this.#records, 0, this.#layers.length)
+    pool.run(this.#records, this.#records, 0, layers.length)
   }
 
   #turnBy(distance: number): void {

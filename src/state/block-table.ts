@@ -38,9 +38,11 @@ export class BlockTable {
     return missing
   }
 
-  /** Takes them; the first `stored` blocks keep their content. */
-  fill(first: number, end: number, stored: number): void {
-    for (let index = first; index < end; index++) if (!this.#isOwn(index)) this.#own(index, index < stored)
+  /** Takes them; the first `stored` blocks keep their content. Those replaced are given back, or added to `replaced`. */
+  fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
+    for (let index = first; index < end; index++) {
+      if (!this.#isOwn(index)) this.#own(index, index < stored, replaced)
+    }
   }
 
   /** Puts a block that others hold too at the end, or in place of what is at `index`. */
@@ -55,6 +57,11 @@ export class BlockTable {
   startAt(first: number): void {
     this.#blocks.length = first
     this.#first = first
+  }
+
+  /** Says that blocks from `first` on are held, where that is earlier than before. */
+  reachBack(first: number): void {
+    this.#first = Math.min(this.#first, first)
   }
 
   /** Gives the blocks before `first` back. */
@@ -80,12 +87,13 @@ export class BlockTable {
     return block !== undefined && this.pool.references(block) === 1
   }
 
-  #own(index: number, keepsContent: boolean): void {
+  #own(index: number, keepsContent: boolean, replaced: Ptr[] | undefined): void {
     const shared = this.#blocks[index]
     const own = this.pool.take()
     if (shared !== undefined) {
       if (keepsContent) this.pool.copy(shared, own)
-      this.pool.drop(shared)
+      if (replaced === undefined) this.pool.drop(shared)
+      else replaced.push(shared)
     }
     this.#place(index, own)
   }

@@ -4,9 +4,11 @@ import { ABI } from '../runtime/abi.ts'
 import { offset, type Ptr } from '../runtime/arena.ts'
 import { BlockTable } from './block-table.ts'
 import type { Checkpoint } from './checkpoint.ts'
+import { type PathSource, SharedPath } from './shared-path.ts'
+import { canShift, shiftNeed, shiftTable } from './shift.ts'
 import { Slabs } from './slabs.ts'
 import type { StateCache } from './state-cache.ts'
-import type { Prefix, Run, Tail, TreeNode } from './token-tree.ts'
+import type { Prefix } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
@@ -14,35 +16,32 @@ const { BLOCK_POSITIONS } = ABI
  * The positions of one sequence that are stored: a table of blocks per group of keys and values, one slab per recurrent
  * group. Blocks and slabs may be shared; what has two holders is never written: `reserve` first replaces it by a copy.
  */
-export class SequenceState implements Tail {
+export class SequenceState implements PathSource {
   readonly #cache: StateCache
-  readonly #tokens: readonly number[] | undefined
-  readonly #tables: readonly BlockTable[]
-  readonly #slabs: Slabs
+  /** One per group of keys and values. */
+  readonly tables: readonly BlockTable[]
+  readonly slabs: Slabs
+  /** Absent when nothing is shared. */
+  readonly #path: SharedPath | undefined
   /** Reused by each `reserve`. */
   readonly #needs: number[]
   #length = 0
-  /** Where the first `#shared` blocks lie in the token tree. */
-  #anchor: TreeNode
-  #shared = 0
   #released = false
 
   /**
-   * Empty. `tokens`: what its positions stand for; with them other sequences can share the state. Positions without a token,
-   * as drafts have, are not shared. Throws `out-of-memory` when its block tables do not fit.
+   * Empty. `tokens`: what its positions stand for, by which other sequences can share the state. Throws `out-of-memory` when its block tables do not fit.
    */
   constructor(cache: StateCache, tokens?: readonly number[]) {
     this.#cache = cache
-    this.#tokens = tokens
     const start = cache.takeTables()
-    this.#tables = cache.windows.map(
+    this.tables = cache.windows.map(
       (_, group) =>
         new BlockTable(cache.arena, cache.pools[group]!, offset(start, group * cache.tableWords * 4)),
     )
-    this.#slabs = new Slabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
+    this.slabs = new Slabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
     this.#needs = cache.pools.map(() => 0)
-    this.#anchor = cache.tree.root
-    if (tokens !== undefined) cache.sharing.add(this)
+    this.#path = tokens && new SharedPath(cache.tree, this, tokens)
+    if (this.#path !== undefined) cache.sharing.add(this.#path)
   }
 
   /** Positions stored: the next token's position. */
@@ -52,12 +51,7 @@ export class SequenceState implements Tail {
 
   /** Blocks and slabs this sequence holds, shared ones included. */
   get blockCount(): number {
-    return this.#tables.reduce((sum, { first, end }) => sum + end - first, this.#slabs.count)
-  }
-
-  /** Where it ends in the token tree. */
-  get anchor(): TreeNode {
-    return this.#anchor
+    return this.tables.reduce((sum, { first, end }) => sum + end - first, this.slabs.count)
   }
 
   /**
@@ -65,7 +59,7 @@ export class SequenceState implements Tail {
    * group, which come after the others, the address of its slab: f32, valid until the next `reserve`.
    */
   table(group: number): Ptr {
-    return this.#tables[group]?.address ?? this.#slabs.at(group - this.#tables.length)
+    return this.tables[group]?.address ?? this.slabs.at(group - this.tables.length)
   }
 
   /**
@@ -83,8 +77,8 @@ export class SequenceState implements Tail {
     const first = Math.floor(this.#length / BLOCK_POSITIONS)
     const stored = Math.ceil(this.#length / BLOCK_POSITIONS)
     const last = Math.ceil(end / BLOCK_POSITIONS)
-    for (let group = 0; group < this.#tables.length; group++) this.#tables[group]!.fill(first, last, stored)
-    this.#slabs.own()
+    for (let group = 0; group < this.tables.length; group++) this.tables[group]!.fill(first, last, stored)
+    this.slabs.own()
   }
 
   /**
@@ -100,12 +94,12 @@ export class SequenceState implements Tail {
   /** Counts `rows` reserved positions as stored. */
   advance(rows: number): void {
     const end = this.#length + rows
-    for (let group = 0; group < this.#tables.length; group++) {
-      if (this.#tables[group]!.end * BLOCK_POSITIONS >= end) continue
+    for (let group = 0; group < this.tables.length; group++) {
+      if (this.tables[group]!.end * BLOCK_POSITIONS >= end) continue
       throw new HalfbyteError('internal', `${rows} positions after ${this.#length} were not reserved`)
     }
     this.#length = end
-    this.#slabs.reach(end)
+    this.slabs.reach(end)
   }
 
   /**
@@ -113,18 +107,18 @@ export class SequenceState implements Tail {
    * its messages end. A step must end there: see `untilMark`. Does nothing for models without recurrent layers.
    */
   markAt(positions: readonly number[]): void {
-    this.#slabs.markAt(positions)
+    this.slabs.markAt(positions)
   }
 
   /** How many of the next `rows` rows one step may run. */
   untilMark(rows: number): number {
-    return Math.min(rows, (this.#slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
+    return Math.min(rows, (this.slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
   }
 
   /** Remembers recurrent state as it is now, to come back to; does nothing for models without. */
   checkpoint(): void {
     this.#checkLive()
-    this.#slabs.checkpoint(this.#length)
+    this.slabs.checkpoint(this.#length)
   }
 
   /**
@@ -133,11 +127,11 @@ export class SequenceState implements Tail {
    */
   beginTrial(): boolean {
     this.#checkLive()
-    return this.#slabs.beginTrial(this.#length)
+    return this.slabs.beginTrial(this.#length)
   }
 
   endTrial(): void {
-    this.#slabs.endTrial()
+    this.slabs.endTrial()
   }
 
   /** How many positions `trim(position)` would keep. */
@@ -145,7 +139,7 @@ export class SequenceState implements Tail {
     if (position < 0 || position > this.#length) {
       throw new HalfbyteError('internal', `cannot keep ${position} of ${this.#length} positions`)
     }
-    const isFree = !this.#slabs.areUsed && this.#reaches(position)
+    const isFree = !this.slabs.areUsed && this.#reaches(position)
     return position === this.#length || isFree ? position : (this.#placeBefore(position)?.position ?? 0)
   }
 
@@ -156,15 +150,40 @@ export class SequenceState implements Tail {
   trim(position: number): number {
     this.#checkLive()
     const kept = this.restorable(position)
-    if (kept < this.#length || kept === 0) this.#slabs.restore(this.#placeBefore(kept))
-    this.#slabs.forget(kept)
+    if (kept < this.#length || kept === 0) this.slabs.restore(this.#placeBefore(kept))
+    this.slabs.forget(kept)
     this.#length = kept
-    for (const table of this.#tables) table.trim(Math.ceil(kept / BLOCK_POSITIONS))
-    while (this.#shared * BLOCK_POSITIONS > kept) {
-      this.#shared--
-      this.#anchor = this.#anchor.parent ?? this.#anchor
-    }
+    for (const table of this.tables) table.trim(Math.ceil(kept / BLOCK_POSITIONS))
+    this.#path?.trim(kept)
     return kept
+  }
+
+  /**
+   * Drops positions [keep, keep + drop) and moves those behind them down, their keys turned to fit: attention sinks in front
+   * are kept. What follows is not what the model would have computed without the dropped ones, so it is not shared;
+   * recurrent state stays as it is and its checkpoints behind `keep` are forgotten. False, and nothing done, when a window
+   * would see positions again that it has left behind. Throws `out-of-memory`, having done nothing, and `unsupported`
+   * where the state cannot be moved.
+   */
+  shift(keep: number, drop: number): boolean {
+    this.#checkLive()
+    const length = this.#length
+    const dropped = { keep, drop, length }
+    if (keep < 0 || drop < 1 || keep + drop > length) {
+      throw new HalfbyteError('internal', `cannot drop ${drop} of ${length} positions behind ${keep}`)
+    }
+    if (!canShift(this.#cache, this.tables, dropped)) return false
+    this.#ensure(() => {
+      for (let group = 0; group < this.#needs.length; group++) {
+        const table = this.tables[group]
+        this.#needs[group] = table === undefined ? 0 : shiftNeed(table, dropped)
+      }
+    })
+    this.#path?.stopAt(keep)
+    this.slabs.forget(keep)
+    for (const [group, table] of this.tables.entries()) shiftTable(this.#cache, group, table, dropped)
+    this.#length = length - drop
+    return true
   }
 
   /** A second sequence with the same positions; blocks are shared until one of the two writes. `tokens`: its own. */
@@ -172,15 +191,14 @@ export class SequenceState implements Tail {
     this.#checkLive()
     const copy = new SequenceState(this.#cache, tokens)
     const end = Math.ceil(this.#length / BLOCK_POSITIONS)
-    for (const [group, table] of this.#tables.entries()) {
-      const twin = copy.#tables[group]!
+    for (const [group, table] of this.tables.entries()) {
+      const twin = copy.tables[group]!
       twin.startAt(table.first)
       for (let index = table.first; index < end; index++) twin.share(index, table.at(index)!)
     }
-    copy.#slabs.follow(this.#slabs)
+    copy.slabs.follow(this.slabs)
     copy.#length = this.#length
-    copy.#anchor = this.#anchor
-    copy.#shared = this.#shared
+    if (this.#path !== undefined) copy.#path?.follow(this.#path)
     return copy
   }
 
@@ -190,58 +208,29 @@ export class SequenceState implements Tail {
     const { tree } = this.#cache
     // Held before anything is given back: what was found may be this sequence's own.
     const held = new SequenceState(this.#cache)
-    for (const [group, table] of held.#tables.entries()) {
+    for (const [group, table] of held.tables.entries()) {
       table.startAt(tree.firstNeeded(group, tokens))
       for (let index = table.first; index < runs.length; index++)
         table.share(index, runs[index]!.blocks[group]!)
     }
     if (checkpoint !== undefined) {
-      held.#slabs.restore(checkpoint)
-      held.#slabs.hold(checkpoint)
+      held.slabs.restore(checkpoint)
+      held.slabs.hold(checkpoint)
     }
     this.trim(0)
-    for (const [group, table] of this.#tables.entries()) {
-      const other = held.#tables[group]!
+    for (const [group, table] of this.tables.entries()) {
+      const other = held.tables[group]!
       table.startAt(other.first)
       for (let index = other.first; index < other.end; index++) table.share(index, other.at(index)!)
     }
-    this.#slabs.follow(held.#slabs)
+    this.slabs.follow(held.slabs)
     this.#length = tokens
     held.release()
   }
 
-  /** Puts whole blocks into the token tree; those that lie there already are used from then on. */
-  share(): void {
-    const { tree } = this.#cache
-    if (this.#tokens === undefined) return
-    if (this.#anchor.isGone) {
-      this.#anchor = tree.root
-      this.#shared = 0
-    }
-    // Of recurrent state only what comes before a checkpoint is of use to others.
-    const end = this.#slabs.areUsed ? (this.#slabs.checkpoints.at(-1)?.position ?? 0) : this.#known
-    while ((this.#shared + 1) * BLOCK_POSITIONS <= end) {
-      this.#anchor = tree.extend(this.#anchor, this.#run(this.#shared, BLOCK_POSITIONS))
-      for (const [group, table] of this.#tables.entries()) {
-        // The same positions of the same tokens are the same bytes: one copy of them is enough.
-        const block = this.#anchor.blocks[group]
-        if (block !== undefined && table.at(this.#shared) !== undefined) table.share(this.#shared, block)
-      }
-      this.#shared++
-    }
-  }
-
-  /** What is stored behind the last block that lies in the token tree. */
-  tail(): Run | undefined {
-    const rest = Math.min(this.#known - this.#shared * BLOCK_POSITIONS, BLOCK_POSITIONS)
-    return rest > 0 ? this.#run(this.#shared, rest) : undefined
-  }
-
   /** Puts everything into the token tree, before some of it is forgotten here. */
   keep(): void {
-    this.share()
-    const tail = this.tail()
-    if (tail !== undefined) this.#cache.tree.extend(this.#anchor, tail)
+    this.#path?.keep()
   }
 
   /**
@@ -253,34 +242,30 @@ export class SequenceState implements Tail {
     this.keep()
     this.trim(0)
     this.#released = true
-    this.#cache.sharing.delete(this)
-    this.#cache.giveTables(this.#tables[0]?.address)
-    if (this.#tokens !== undefined) this.#cache.shrink()
-  }
-
-  /** Positions that are stored and whose tokens are known. */
-  get #known(): number {
-    return Math.min(this.#length, this.#tokens?.length ?? 0)
+    this.#cache.giveTables(this.tables[0]?.address)
+    if (this.#path === undefined) return
+    this.#cache.sharing.delete(this.#path)
+    this.#cache.shrink()
   }
 
   /** Drops the blocks that no row from here on sees. */
   #leaveBehind(): void {
-    for (let group = 0; group < this.#tables.length; group++) {
-      const table = this.#tables[group]!
+    for (let group = 0; group < this.tables.length; group++) {
+      const table = this.tables[group]!
       const needed = this.#cache.tree.firstNeeded(group, this.#length)
       if (needed <= table.first) continue
-      this.share()
+      this.#path?.share()
       table.leave(needed)
     }
   }
 
   /** True when every window's blocks are there to go on after `position`. */
   #reaches(position: number): boolean {
-    return this.#tables.every(({ first }, group) => first <= this.#cache.tree.firstNeeded(group, position))
+    return this.tables.every(({ first }, group) => first <= this.#cache.tree.firstNeeded(group, position))
   }
 
   #placeBefore(position: number): Checkpoint | undefined {
-    return this.#slabs.checkpoints.findLast(
+    return this.slabs.checkpoints.findLast(
       (place) => place.position <= position && this.#reaches(place.position),
     )
   }
@@ -288,16 +273,22 @@ export class SequenceState implements Tail {
   /** Returns whether anything must be taken. */
   #makeRoom(start: number, end: number, windowsToo: boolean): boolean {
     if (this.#count(start, end, windowsToo) === 0) return false
+    this.#ensure(() => this.#count(start, end, windowsToo))
+    return true
+  }
+
+  /** `count` puts what must be taken into `#needs`. */
+  #ensure(count: () => void): void {
+    count()
     try {
       this.#cache.ensure(this.#needs)
     } catch (error) {
       const isFull = isHalfbyteError(error) && error.code === 'out-of-memory'
       // Blocks that only the tree shares with this sequence need no copy once the tree gives them up.
       if (!isFull || !this.#cache.clear()) throw error
-      this.#count(start, end, windowsToo)
+      count()
       this.#cache.ensure(this.#needs)
     }
-    return true
   }
 
   /** Blocks and slabs that must be taken, into `#needs`; windows may be left out. Returns their sum. */
@@ -306,25 +297,14 @@ export class SequenceState implements Tail {
     const last = Math.ceil(end / BLOCK_POSITIONS)
     let wanted = 0
     for (let group = 0; group < this.#needs.length; group++) {
-      const table = this.#tables[group]
+      const table = this.tables[group]
       let need = 0
-      if (table === undefined) need = this.#slabs.isMissing(group - this.#tables.length) ? 1 : 0
+      if (table === undefined) need = this.slabs.isMissing(group - this.tables.length) ? 1 : 0
       else if (windowsToo || this.#cache.windows[group] === 0) need = table.missing(first, last)
       this.#needs[group] = need
       wanted += need
     }
     return wanted
-  }
-
-  #run(index: number, length: number): Run {
-    const start = index * BLOCK_POSITIONS
-    return {
-      ids: this.#tokens?.slice(start, start + length) ?? [],
-      blocks: this.#tables.map((table) => table.at(index)),
-      checkpoints: this.#slabs.checkpoints.filter(
-        ({ position }) => position > start && position <= start + length,
-      ),
-    }
   }
 
   #checkFits(end: number): void {

@@ -6,7 +6,8 @@ import { refused } from '../runtime/memory.ts'
 import { roundUp } from '../weights/encoding.ts'
 import { BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
-import type { SequenceState } from './sequence-state.ts'
+import type { SharedPath } from './shared-path.ts'
+import type { MovePositions } from './shift.ts'
 import { type Prefix, TokenTree } from './token-tree.ts'
 
 export interface StateCacheOptions {
@@ -19,6 +20,8 @@ export interface StateCacheOptions {
   readonly slabBytes?: readonly number[] | undefined
   /** Most positions of a sequence. */
   readonly contextLength: number
+  /** How stored positions are moved. Default: they cannot be. */
+  readonly move?: MovePositions | undefined
   /** Most bytes of all state together; default: what the memory grants. */
   readonly budgetBytes?: number | undefined
   /** Most bytes of blocks that no sequence holds any more; default: one full context. */
@@ -35,6 +38,7 @@ const CHECKPOINT_BYTES = 64 * 1024 * 1024
 export class StateCache {
   readonly arena: Arena
   readonly contextLength: number
+  readonly move: MovePositions | undefined
   /** One per group of keys and values, then one per recurrent group. */
   readonly pools: readonly BlockPool[]
   /** Of each group of keys and values, the positions attended to; 0: all. */
@@ -42,7 +46,7 @@ export class StateCache {
   readonly tree: TokenTree
   readonly checkpoints: Checkpoints
   /** Sequences whose tokens are known, so that others can share their beginning. */
-  readonly sharing = new Set<SequenceState>()
+  readonly sharing = new Set<SharedPath>()
   readonly #budgetBytes: number
   readonly #retainBytes: number
   /** Table regions of released sequences; all have the same size. */
@@ -52,6 +56,7 @@ export class StateCache {
     const { arena, blockBytes, slabBytes = [], contextLength } = options
     this.arena = arena
     this.contextLength = contextLength
+    this.move = options.move
     this.windows = blockBytes.map((_, group) => options.windows?.[group] ?? 0)
     this.pools = [...blockBytes, ...slabBytes].map((bytes) => new BlockPool(arena, roundUp(bytes, 64)))
     const blocks = this.pools.slice(0, this.windows.length)
@@ -121,7 +126,7 @@ export class StateCache {
    * before anything else is done with the cache.
    */
   find(ids: ArrayLike<number>, most: number): Prefix | undefined {
-    for (const state of this.sharing) state.share()
+    for (const path of this.sharing) path.share()
     return this.tree.match(ids, most, this.sharing)
   }
 

@@ -35,7 +35,15 @@ export interface ToyModel extends LoadedModel {
 export function toyModel(options: { contextLength?: number } = {}): ToyModel {
   const { contextLength = 4096 } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
-  const state = new StateCache({ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength })
+  const state = new StateCache({
+    ...{ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength },
+    move: (_, from, to, count) => {
+      for (let index = 0; index < count; index++) {
+        arena.u32[wordOf(arena, to.table, to.position + index)] =
+          arena.u32[wordOf(arena, from.table, from.position + index)]!
+      }
+    },
+  })
   const plan: Plan = {
     ops: [],
     slots: [],
@@ -155,9 +163,13 @@ class ToyPool implements Pool {
   #place(sequences: number, sequence: number, position: number): number {
     const { u32 } = this.#arena
     const table = u32[sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables]!
-    const block = u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]!
-    return block / 4 + (position % ABI.BLOCK_POSITIONS)
+    return wordOf(this.#arena, table, position)
   }
+}
+
+function wordOf({ u32 }: Arena, table: number, position: number): number {
+  const block = u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]!
+  return block / 4 + (position % ABI.BLOCK_POSITIONS)
 }
 
 const USER = bytes.encode('<user>')

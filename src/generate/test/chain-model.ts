@@ -2,6 +2,7 @@
 import { ABI } from '../../runtime/abi.ts'
 import { Arena } from '../../runtime/arena.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
+import type { Place } from '../../state/shift.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
 import type { Sequence } from '../sequence.ts'
 
@@ -18,9 +19,10 @@ export type Limits = Pick<
   'contextLength' | 'budgetBytes' | 'retainBytes' | 'checkpointBytes'
 >
 
-/** Bytes of one block of any group: a word per position. */
-export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * 4
-/** Bytes of one slab: a word of use, the rest padding. */
+/** A position has two words: a hash of everything up to it, as a value has, and the angle that its key is turned by. */
+const WORDS = 2
+export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * WORDS * 4
+/** A word of use, the rest padding. */
 export const SLAB_BYTES = 64
 
 const mix = (hash: number, value: number): number => {
@@ -31,27 +33,48 @@ const mix = (hash: number, value: number): number => {
 
 export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCache {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
-  return new StateCache({
+  const cache = new StateCache({
     ...limits,
     arena,
     windows,
     blockBytes: windows.map(() => BLOCK_BYTES),
     slabBytes: Array.from({ length: slabs }, () => SLAB_BYTES),
+    move: (group, from, to, count) => move(cache, group, from, to, count),
+  })
+  return cache
+}
+
+/** One list per group: what must be stored at each position when `tokens` follow what is stored already. */
+export function chain(
+  cache: StateCache,
+  before: readonly (readonly number[])[],
+  tokens: readonly number[],
+): number[][] {
+  return cache.pools.map((_, group) => {
+    const words = [...(before[group] ?? [])]
+    for (const id of tokens) words.push(mix(words.at(-1) ?? group, id))
+    return words
   })
 }
 
-/** What must be stored at each position of `tokens` in a group: a hash of everything up to there. */
-export function chain(tokens: readonly number[], group: number): number[] {
-  let hash = group
-  return tokens.map((id) => {
-    hash = mix(hash, id)
-    return hash
-  })
-}
+const wordAt = ({ arena }: StateCache, table: number, position: number): number =>
+  arena.u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]! / 4 +
+  (position % ABI.BLOCK_POSITIONS) * WORDS
 
-const wordOf = ({ arena }: StateCache, state: SequenceState, group: number, position: number): number =>
-  arena.u32[state.table(group) / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]! / 4 +
-  (position % ABI.BLOCK_POSITIONS)
+/** As the kernel does it: ascending, so that a place may be read before it is overwritten. */
+function move(cache: StateCache, group: number, from: Place, to: Place, count: number): void {
+  const { arena, pools } = cache
+  for (let index = 0; index < count; index++) {
+    const target = to.position + index
+    const block = arena.u32[to.table / 4 + Math.floor(target / ABI.BLOCK_POSITIONS)]!
+    if (pools[group]!.references(block as never) !== 1)
+      throw new Error('a block that others hold was written')
+    const source = wordAt(cache, from.table, from.position + index)
+    const word = wordAt(cache, to.table, target)
+    arena.u32[word] = arena.u32[source]!
+    arena.u32[word + 1] = arena.u32[source + 1]! + to.position - from.position
+  }
+}
 
 /** Runs the next `rows` tokens: what was there before decides what is written, so a wrong block spreads. */
 export function runRows(
@@ -60,6 +83,7 @@ export function runRows(
   rows: number,
   drafts: readonly number[] = [],
 ): void {
+  sequence.makePlace(rows)
   const { state } = sequence
   state.reserve(rows)
   const { u32 } = cache.arena
@@ -67,34 +91,40 @@ export function runRows(
   for (const [index, id] of ids.entries()) {
     const position = state.length + index
     for (const group of cache.pools.keys()) {
+      const table = state.table(group)
       if (group >= cache.windows.length) {
-        const slab = state.table(group) / 4
-        u32[slab] = mix(position === 0 ? group + u32[slab]! : u32[slab]!, id)
+        u32[table / 4] = mix(position === 0 ? group + u32[table / 4]! : u32[table / 4]!, id)
       } else {
-        const before = position === 0 ? group : u32[wordOf(cache, state, group, position - 1)]!
-        u32[wordOf(cache, state, group, position)] = mix(before, id)
+        const before = position === 0 ? group : u32[wordAt(cache, table, position - 1)]!
+        u32[wordAt(cache, table, position)] = mix(before, id)
+        u32[wordAt(cache, table, position) + 1] = position
       }
     }
   }
   state.advance(rows)
 }
 
-/** Differences between what is stored of `tokens` and what must be; empty when all is well. */
-export function faults(cache: StateCache, state: SequenceState, tokens: readonly number[]): string[] {
+/** Differences between what is stored and the lists of `words`, of which only as many as are stored count. */
+export function faults(
+  cache: StateCache,
+  state: SequenceState,
+  words: readonly (readonly number[])[],
+): string[] {
   const found: string[] = []
   const length = state.length
   const { u32 } = cache.arena
   for (const group of cache.pools.keys()) {
-    const expected = chain(tokens.slice(0, length), group)
+    const expected = words[group]!
+    const table = state.table(group)
     if (group >= cache.windows.length) {
-      if (length > 0 && u32[state.table(group) / 4] !== expected.at(-1))
-        found.push(`slab ${group} at ${length}`)
+      if (length > 0 && u32[table / 4] !== expected[length - 1]) found.push(`slab ${group} at ${length}`)
       continue
     }
     const window = cache.windows[group]!
     for (let at = window === 0 ? 0 : Math.max(0, length - window + 1); at < length; at++) {
-      if (u32[wordOf(cache, state, group, at)] !== expected[at])
-        found.push(`group ${group} at ${at} of ${length}`)
+      const word = wordAt(cache, table, at)
+      if (u32[word] !== expected[at]) found.push(`value of group ${group} at ${at} of ${length}`)
+      if (u32[word + 1] !== at) found.push(`key of group ${group} at ${at} of ${length}`)
     }
   }
   return found

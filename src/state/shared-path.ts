@@ -1,0 +1,111 @@
+// Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, as far as other sequences can use them.
+import { ABI } from '../runtime/abi.ts'
+import type { BlockTable } from './block-table.ts'
+import type { Slabs } from './slabs.ts'
+import type { Run, Tail, TokenTree, TreeNode } from './token-tree.ts'
+
+const { BLOCK_POSITIONS } = ABI
+
+/** What a path is made of; it looks at them and changes the tables only to use blocks of the tree in place of equal ones. */
+export interface PathSource {
+  /** Positions stored. */
+  readonly length: number
+  readonly tables: readonly BlockTable[]
+  readonly slabs: Slabs
+}
+
+export class SharedPath implements Tail {
+  readonly #tree: TokenTree
+  readonly #source: PathSource
+  readonly #tokens: readonly number[]
+  #anchor: TreeNode
+  /** Blocks down to the anchor. */
+  #depth = 0
+  /** Positions from here on have been moved: they are no longer those of their tokens' beginning. */
+  #end = Number.POSITIVE_INFINITY
+
+  /** `tokens`: what the positions of `source` stand for. Positions without a token, as drafts have, are not shared. */
+  constructor(tree: TokenTree, source: PathSource, tokens: readonly number[]) {
+    this.#tree = tree
+    this.#source = source
+    this.#tokens = tokens
+    this.#anchor = tree.root
+  }
+
+  get anchor(): TreeNode {
+    return this.#anchor
+  }
+
+  /** Puts whole blocks into the token tree; those that lie there already are used from then on. */
+  share(): void {
+    if (this.#anchor.isGone) {
+      this.#anchor = this.#tree.root
+      this.#depth = 0
+    }
+    const { slabs, tables, length } = this.#source
+    // Of recurrent state only what comes before a checkpoint is of use to others.
+    const place = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
+    const end = Math.min(place, this.#known)
+    while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {
+      this.#anchor = this.#tree.extend(this.#anchor, this.#run(BLOCK_POSITIONS))
+      for (const [group, table] of tables.entries()) {
+        // The same positions of the same tokens are the same bytes: one copy of them is enough.
+        const block = this.#anchor.blocks[group]
+        if (block !== undefined && table.at(this.#depth) !== undefined) table.share(this.#depth, block)
+      }
+      this.#depth++
+    }
+  }
+
+  tail(): Run | undefined {
+    const rest = Math.min(this.#known - this.#depth * BLOCK_POSITIONS, BLOCK_POSITIONS)
+    return rest > 0 ? this.#run(rest) : undefined
+  }
+
+  /** Puts everything into the token tree, before some of it is forgotten here. */
+  keep(): void {
+    this.share()
+    const tail = this.tail()
+    if (tail !== undefined) this.#tree.extend(this.#anchor, tail)
+  }
+
+  /** Positions from `kept` on are forgotten. */
+  trim(kept: number): void {
+    while (this.#depth * BLOCK_POSITIONS > kept) {
+      this.#depth--
+      this.#anchor = this.#anchor.parent ?? this.#anchor
+    }
+    if (kept <= this.#end) this.#end = Number.POSITIVE_INFINITY
+  }
+
+  /** Positions from `kept` on are others from now on. */
+  stopAt(kept: number): void {
+    const end = Math.min(this.#end, kept)
+    this.trim(kept)
+    this.#end = end
+  }
+
+  /** Goes the same way as the path of a sequence that was forked. */
+  follow(other: SharedPath): void {
+    this.#anchor = other.#anchor
+    this.#depth = other.#depth
+    this.#end = other.#end
+  }
+
+  /** Positions that are stored and are those of known tokens. */
+  get #known(): number {
+    return Math.min(this.#source.length, this.#tokens.length, this.#end)
+  }
+
+  /** `length` positions behind the anchor. */
+  #run(length: number): Run {
+    const start = this.#depth * BLOCK_POSITIONS
+    return {
+      ids: this.#tokens.slice(start, start + length),
+      blocks: this.#source.tables.map((table) => table.at(this.#depth)),
+      checkpoints: this.#source.slabs.checkpoints.filter(
+        ({ position }) => position > start && position <= start + length,
+      ),
+    }
+  }
+}

@@ -1,0 +1,81 @@
+// Shift. In: a sequence's block tables and positions to drop. Out: the later positions in their place, keys turned to fit.
+import { HalfbyteError } from '../base/errors.ts'
+import { ABI } from '../runtime/abi.ts'
+import type { Ptr } from '../runtime/arena.ts'
+import type { BlockTable } from './block-table.ts'
+import type { StateCache } from './state-cache.ts'
+
+const { BLOCK_POSITIONS } = ABI
+
+/** A run of positions: where its block table lies, u32 per 64 positions, and its first position. */
+export interface Place {
+  readonly table: Ptr
+  readonly position: number
+}
+
+/**
+ * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new position, values
+ * as they are. Positions move down, or to the same position in other blocks; blocks of `to` have one holder, those of
+ * `from` are only read where they are not blocks of `to` too.
+ */
+export type MovePositions = (group: number, from: Place, to: Place, count: number) => void
+
+/** Positions [keep, keep + drop) of `length` are dropped. */
+export interface Drop {
+  readonly keep: number
+  readonly drop: number
+  readonly length: number
+}
+
+/**
+ * False when a window has left kept positions behind that it would see again: then the state of the later positions must
+ * be made anew.
+ */
+export function canShift(
+  cache: StateCache,
+  tables: readonly BlockTable[],
+  { keep, drop, length }: Drop,
+): boolean {
+  return tables.every(
+    ({ first }, group) => first === 0 || length - drop - (cache.windows[group] ?? 0) + 1 >= keep,
+  )
+}
+
+/** Blocks that `shiftTable` takes. */
+export function shiftNeed(table: BlockTable, { keep, drop, length }: Drop): number {
+  return table.missing(Math.floor(keep / BLOCK_POSITIONS), blocksOf(length - drop))
+}
+
+/** Moves what is stored behind the dropped positions of one group; its blocks must be available. */
+export function shiftTable(
+  cache: StateCache,
+  group: number,
+  table: BlockTable,
+  { keep, drop, length }: Drop,
+): void {
+  const { move, arena } = cache
+  if (move === undefined) {
+    throw new HalfbyteError('unsupported', 'this model cannot shift its context; use overflow: "error"')
+  }
+  const from = Math.max(keep + drop, table.first * BLOCK_POSITIONS)
+  const to = from - drop
+  const first = Math.floor(to / BLOCK_POSITIONS)
+  const end = blocksOf(length - drop)
+  const held: Ptr[] = []
+  const source = cache.takeTables()
+  try {
+    for (let index = 0; index < table.end; index++) arena.u32[source / 4 + index] = table.at(index) ?? 0
+    // Only the first block has positions that stay.
+    table.fill(first, end, to % BLOCK_POSITIONS === 0 ? first : first + 1, held)
+    if (length > from) {
+      move(group, { table: source, position: from }, { table: table.address, position: to }, length - from)
+    }
+  } finally {
+    for (const block of held) table.pool.drop(block)
+    cache.giveTables(source)
+  }
+  table.reachBack(first)
+  table.trim(end)
+}
+
+const blocksOf = (positions: number): number => Math.ceil(positions / BLOCK_POSITIONS)
