@@ -7,6 +7,7 @@
 //
 //   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
 import type { Analysed } from './analyse.ts'
+import { type ByteSet, hasByte } from './byte-set.ts'
 import { type Grammar, NODE, type NodeId } from './grammar.ts'
 import { tooLarge } from './refuse.ts'
 
@@ -31,7 +32,7 @@ const MAX_WORK = 1 << 21
 /** What the stacks of a state begin with, once nothing but bytes, tokens and ends is on top. */
 export interface Closure {
   /** Byte sets, and the stack that is left behind each. */
-  readonly sets: readonly Uint8Array[]
+  readonly sets: readonly ByteSet[]
   readonly next: readonly StackId[]
   /** Token nodes, and the stack that is left behind each. */
   readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
@@ -191,7 +192,7 @@ export class Automaton {
     if (this.work > MAX_WORK) throw tooLarge('steps for one token', this.work, MAX_WORK)
     const stacks: StackId[] = []
     for (let index = 0; index < sets.length; index++) {
-      if (sets[index]![byte] === 1) stacks.push(this.#bare(next[index]!))
+      if (hasByte(sets[index]!, byte)) stacks.push(this.#bare(next[index]!))
     }
     const result = this.state(stacks)
     this.table[state * 256 + byte] = result
@@ -216,7 +217,7 @@ export class Automaton {
     const { grammar } = this
     const { productive } = this.analysed
     const seen = new Set<StackId>(kernel)
-    const sets: Uint8Array[] = []
+    const sets: ByteSet[] = []
     const next: StackId[] = []
     const tokens: { id: number; negated: boolean; next: StackId }[] = []
     // A set grows while it is walked: each stack is expanded once.

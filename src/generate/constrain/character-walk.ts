@@ -3,6 +3,7 @@
 // The inside of a string allows nearly the whole vocabulary, and with a limit on its length each place in it is another
 // state. One walk serves them all: a token that is n characters fits wherever n more are allowed.
 import { type Automaton, DEAD } from './automaton.ts'
+import { type ByteSet, hasByte, setKey } from './byte-set.ts'
 import { type Grammar, NODE, type NodeId } from './grammar.ts'
 import type { TokenTrie } from './token-trie.ts'
 
@@ -47,14 +48,14 @@ interface Exits {
 }
 
 /**
- * Walks the whole trie once. `first` has 1 for each byte that can follow a run. Undefined when one character can begin
+ * Walks the whole trie once. `first`: bytes that can follow a run. Undefined when one character can begin
  * with another, so that runs have no certain length.
  */
 export function walkCharacters(
   automaton: Automaton,
   trie: TokenTrie,
   character: NodeId,
-  first: Uint8Array,
+  first: ByteSet,
 ): CharacterWalk | undefined {
   const start = automaton.only(character)
   const states = new Int32Array(trie.longest + 1)
@@ -66,7 +67,7 @@ export function walkCharacters(
     const depth = trie.depth[node]!
     const byte = trie.byte[node]!
     const before = states[depth - 1]!
-    if (before === start && first[byte] === 1) {
+    if (before === start && hasByte(first, byte)) {
       exits.nodes.push(node)
       exits.counts.push(counts[depth - 1]!)
     }
@@ -98,8 +99,8 @@ export class CharacterWalks {
     this.#trie = trie
   }
 
-  of(automaton: Automaton, character: NodeId, first: Uint8Array): CharacterWalk | undefined {
-    const key = `${spelling(automaton.grammar, character)} ${first.join('')}`
+  of(automaton: Automaton, character: NodeId, first: ByteSet): CharacterWalk | undefined {
+    const key = `${spelling(automaton.grammar, character)} ${setKey(first)}`
     if (this.#walks.has(key)) return this.#walks.get(key)
     const walk = walkCharacters(automaton, this.#trie, character, first)
     const oldest = this.#walks.keys().next()
@@ -114,12 +115,7 @@ const MAX_WALKS = 16
 
 /** The same text for the same character of any grammar. */
 function spelling(grammar: Grammar, node: NodeId): string {
-  if (grammar.kinds[node] === NODE.bytes) {
-    const bytes = grammar.sets[grammar.a[node]!]!
-    return Array.from(bytes.keys())
-      .filter((byte) => bytes[byte] === 1)
-      .join()
-  }
+  if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
   const parts = grammar.children(node).map((child) => spelling(grammar, child))
   const times = grammar.kinds[node] === NODE.repeat ? `{${grammar.b[node]},${grammar.c[node]}}` : ''
   return `(${parts.join(grammar.kinds[node] === NODE.alt ? '|' : '.')})${times}`

@@ -8,7 +8,7 @@ const SURROGATES = [0xd800, 0xdfff] as const
 
 /** Every character that UTF-8 can spell: all but surrogates. */
 export const ANY: CodePoints = [0, SURROGATES[0] - 1, SURROGATES[1] + 1, MAX_CODE_POINT]
-export const NONE: CodePoints = []
+export const DIGITS: CodePoints = [0x30, 0x39]
 
 /** The set of these ranges in any order, without surrogates. */
 export function codePoints(...ranges: readonly (readonly [number, number])[]): CodePoints {

@@ -10,10 +10,13 @@ import { refused } from './refuse.ts'
 import { whole } from './regex/anchors.ts'
 import { regexNode } from './regex/nodes.ts'
 import { parseRegex } from './regex/syntax.ts'
+import { schemaNode } from './schema/values.ts'
 import { type TokenBytes, TokenTrie } from './token-trie.ts'
 
 /** What a whole text must be. */
 export type ConstraintSpec =
+  /** A JSON value that a JSON Schema allows. */
+  | { readonly type: 'schema'; readonly schema: unknown }
   /** A grammar as llama.cpp writes it. */
   | { readonly type: 'grammar'; readonly grammar: string }
   /** A regular expression that matches from beginning to end. */
@@ -65,6 +68,8 @@ export class ConstraintCompiler {
           vocab: this.#vocab,
           idOf: (text) => this.#source.idOf(text),
         })
+      case 'schema':
+        return schemaNode(grammar, spec.schema)
       case 'pattern':
         return patternNode(grammar, spec.pattern)
       case 'choices':

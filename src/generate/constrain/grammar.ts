@@ -1,6 +1,7 @@
 // Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton walks.
 //
 // A node is an index into parallel arrays; the same node described twice is one. Rules are the only circles.
+import { ALL_BYTES, addRange, addSet, type ByteSet, emptySet, keepSet, ofRange, setKey } from './byte-set.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
 import { tooLarge } from './refuse.ts'
 
@@ -26,6 +27,7 @@ export const NODE = {
 
 export const UNBOUNDED = Number.POSITIVE_INFINITY
 const MAX_NODES = 1 << 18
+const encoder = new TextEncoder()
 
 export interface Rule {
   readonly name: string
@@ -37,9 +39,6 @@ export interface Rule {
   body: NodeId | undefined
 }
 
-/** Every byte may occur. */
-export const ALL_BYTES: Uint8Array = new Uint8Array(256).fill(1)
-
 export class Grammar {
   readonly kinds: number[] = []
   readonly a: number[] = []
@@ -47,42 +46,46 @@ export class Grammar {
   readonly c: number[] = []
   /** By operand of an `alt`. */
   readonly options: (readonly NodeId[])[] = []
-  /** By operand of a `bytes`: 1 for each byte of the set. [set][256] */
-  readonly sets: Uint8Array[] = []
+  /** By operand of a `bytes`. */
+  readonly sets: ByteSet[] = []
   readonly rules: Rule[] = []
   readonly empty: NodeId
   /** The language without a text. */
   readonly never: NodeId
-  readonly #alphabet: Uint8Array
+  readonly #alphabet: ByteSet
   readonly #interned = new Map<string, NodeId>()
   readonly #setIds = new Map<string, number>()
   readonly #spelled = new Map<string, NodeId>()
+  /** The node of each byte alone. */
+  readonly #single: (NodeId | undefined)[] = []
 
   /**
-   * `alphabet` has 1 for each byte that some token writes alone. Others are left out of every set, so that whatever the
-   * grammar allows can be written to its end.
+   * `alphabet`: bytes that some token writes alone. Others are left out of every set, so that whatever the grammar
+   * allows can be written to its end.
    */
-  constructor(alphabet: Uint8Array = ALL_BYTES) {
+  constructor(alphabet: ByteSet = ALL_BYTES) {
     this.#alphabet = alphabet
     this.empty = this.#node(NODE.empty, 0, 0, 0)
-    this.never = this.bytes(() => false)
+    this.never = this.bytes(emptySet())
   }
 
   get size(): number {
     return this.kinds.length
   }
 
-  /** One byte that `has`. */
-  bytes(has: (byte: number) => boolean): NodeId {
-    const set = this.#alphabet.map((possible, byte) => possible & Number(has(byte)))
-    return this.#node(NODE.bytes, this.#setId(set), 0, 0)
+  /** One byte of the set, which is this grammar's from now on. */
+  bytes(set: ByteSet): NodeId {
+    keepSet(set, this.#alphabet)
+    return this.#bytes(set)
   }
 
   /** Exactly this text, in UTF-8. */
   text(text: string): NodeId {
-    return this.seq(
-      ...Array.from(new TextEncoder().encode(text), (only) => this.bytes((byte) => byte === only)),
-    )
+    const parts = Array.from(encoder.encode(text), (byte) => {
+      this.#single[byte] ??= this.bytes(ofRange(byte, byte))
+      return this.#single[byte]
+    })
+    return this.seq(...parts)
   }
 
   /** One character of the set, in UTF-8. */
@@ -90,13 +93,12 @@ export class Grammar {
     const key = set.join()
     const known = this.#spelled.get(key)
     if (known !== undefined) return known
-    const ascii = pairs(set).filter(([low]) => low <= 0x7f)
+    const ascii = emptySet()
+    for (const [low, high] of pairs(set)) if (low <= 0x7f) addRange(ascii, low, Math.min(high, 0x7f))
     const rest = utf8Sequences(set).filter(([first]) => first![0] > 0x7f)
     const node = this.alt(
-      this.bytes((byte) => byte <= 0x7f && ascii.some(([low, high]) => byte >= low && byte <= high)),
-      ...rest.map((ranges) =>
-        this.seq(...ranges.map(([low, high]) => this.bytes((byte) => byte >= low && byte <= high))),
-      ),
+      this.bytes(ascii),
+      ...rest.map((ranges) => this.seq(...ranges.map(([low, high]) => this.bytes(ofRange(low, high))))),
     )
     this.#spelled.set(key, node)
     return node
@@ -115,16 +117,16 @@ export class Grammar {
 
   alt(...options: readonly NodeId[]): NodeId {
     const rest = new Set<NodeId>()
-    let sets: Uint8Array | undefined
+    let bytes: ByteSet | undefined
     for (const option of options) {
       if (option === this.never) continue
       if (this.kinds[option] !== NODE.bytes) rest.add(option)
       else {
-        const set = this.sets[this.a[option]!]!
-        sets = sets === undefined ? set : sets.map((has, byte) => has | set[byte]!)
+        bytes ??= emptySet()
+        addSet(bytes, this.sets[this.a[option]!]!)
       }
     }
-    if (sets !== undefined) rest.add(this.#node(NODE.bytes, this.#setId(sets), 0, 0))
+    if (bytes !== undefined) rest.add(this.#bytes(bytes))
     const list = [...rest]
     if (list.length === 0) return this.never
     if (list.length === 1) return list[0]!
@@ -185,14 +187,14 @@ export class Grammar {
     }
   }
 
-  #setId(set: Uint8Array): number {
-    const key = set.join('')
+  #bytes(set: ByteSet): NodeId {
+    const key = setKey(set)
     let id = this.#setIds.get(key)
     if (id === undefined) {
       id = this.sets.push(set) - 1
       this.#setIds.set(key, id)
     }
-    return id
+    return this.#node(NODE.bytes, id, 0, 0)
   }
 
   #node(kind: number, a: number, b: number, c: number, key = `${kind} ${a} ${b} ${c}`): NodeId {

@@ -4,6 +4,7 @@
 // the nearest frame is walked once, whatever lies below: that gives the tokens that stay inside, and the trie nodes where
 // the frame is left. From those few nodes the rest is walked with the real stack.
 import { type Automaton, DEAD, END, type Run, type StackId, type StateId } from './automaton.ts'
+import { addSet, emptySet } from './byte-set.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
@@ -127,10 +128,8 @@ export class Masks {
   #walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
     const key = after * 2 ** 20 + character
     if (this.#runs.has(key)) return this.#runs.get(key)
-    const first = new Uint8Array(256)
-    for (const set of this.automaton.closure(after).sets) {
-      for (let byte = 0; byte < 256; byte++) first[byte] = first[byte]! | set[byte]!
-    }
+    const first = emptySet()
+    for (const set of this.automaton.closure(after).sets) addSet(first, set)
     const walk = this.#walks.of(this.automaton, character, first)
     this.#runs.set(key, walk)
     return walk

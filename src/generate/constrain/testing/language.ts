@@ -3,6 +3,7 @@ import { analyse } from '../analyse.ts'
 import { Automaton, DEAD, type StateId } from '../automaton.ts'
 import { parseGbnf } from '../gbnf.ts'
 import { Grammar, type NodeId } from '../grammar.ts'
+import { schemaNode } from '../schema/values.ts'
 
 const encoder = new TextEncoder()
 
@@ -32,6 +33,10 @@ export class Language {
   begins(text: string): boolean {
     return this.after(text) !== DEAD
   }
+}
+
+export function jsonSchema(schema: unknown): Language {
+  return new Language((grammar) => schemaNode(grammar, schema))
 }
 
 export function gbnf(source: string): Language {

@@ -1,0 +1,149 @@
+// DFA. In: patterns without anchors, lengths, texts. Out: sets of texts that can be met, left out and emptied exactly.
+//
+// Complete: every state has a step for every column of characters. State 0 is the start.
+import { type CodePoints, codePoints } from '../code-points.ts'
+import { tooLarge } from '../refuse.ts'
+import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
+import type { Regex } from './syntax.ts'
+
+const MAX_STATES = 1 << 14
+const MAX_STEPS = 1 << 21
+const LAST = 0x10ffff
+
+export interface Dfa {
+  readonly columns: Columns
+  /** [state][column] */
+  readonly next: readonly (readonly number[])[]
+  readonly accepts: readonly boolean[]
+}
+
+/** The texts of a pattern. Throws `unsupported` when it needs too many states. */
+export function dfaOf(regex: Regex): Dfa {
+  const nfa = nfaOf(regex)
+  const sets = [...new Map(nfa.step.flatMap((step) => (step ? [[step.set.join(), step.set]] : []))).values()]
+  const columns = columnsOf(sets)
+  // One character of each column stands for all.
+  const samples = Array.from(
+    { length: columns.count },
+    (_, index) => columns.starts[columns.column.indexOf(index)]!,
+  )
+  const takes = new Map(sets.map((set) => [set.join(), samples.map((point) => inSet(set, point))]))
+  const close = (states: Iterable<number>): readonly number[] => {
+    const seen = new Set(states)
+    for (const state of seen) for (const to of nfa.free[state]!) seen.add(to)
+    return [...seen]
+      .filter((state) => nfa.step[state] !== undefined || state === nfa.accept)
+      .sort((a, b) => a - b)
+  }
+  return explore(columns, close([nfa.start]), {
+    key: (states) => states.join(),
+    accepts: (states) => states.includes(nfa.accept),
+    next(states) {
+      const targets: number[][] = samples.map(() => [])
+      for (const state of states) {
+        const step = nfa.step[state]
+        if (step === undefined) continue
+        const taken = takes.get(step.set.join())!
+        for (let column = 0; column < taken.length; column++)
+          if (taken[column]) targets[column]!.push(step.to)
+      }
+      return targets.map(close)
+    },
+  })
+}
+
+/** The texts of `min` to `max` characters. */
+export function dfaOfLength(min: number, max: number): Dfa {
+  const last = max === Number.POSITIVE_INFINITY ? min : max + 1
+  if (last >= MAX_STATES) throw tooLarge('states of a length', last, MAX_STATES)
+  const columns = columnsOf([])
+  return {
+    columns,
+    next: Array.from({ length: last + 1 }, (_, state) => [Math.min(state + 1, last)]),
+    accepts: Array.from({ length: last + 1 }, (_, state) => state >= min && state <= max),
+  }
+}
+
+/** These texts. */
+export function dfaOfTexts(texts: readonly string[]): Dfa {
+  const options = texts.map((text): Regex => {
+    const parts = Array.from(text, (char): Regex => {
+      const point = char.codePointAt(0)!
+      return { type: 'chars', set: codePoints([point, point]) }
+    })
+    return { type: 'seq', parts }
+  })
+  return dfaOf({ type: 'alt', options })
+}
+
+export function complementDfa(dfa: Dfa): Dfa {
+  return { ...dfa, accepts: dfa.accepts.map((accepts) => !accepts) }
+}
+
+/** The texts of both. */
+export function meet(left: Dfa, right: Dfa): Dfa {
+  const columns = joinColumns(left.columns, right.columns)
+  return explore<readonly [number, number]>(columns, [0, 0], {
+    key: (states) => states.join(),
+    accepts: ([one, other]) => left.accepts[one]! && right.accepts[other]!,
+    next: ([one, other]) =>
+      columns.from.map(([a, b]) => [left.next[one]![a]!, right.next[other]![b]!] as const),
+  })
+}
+
+export function isEmpty(dfa: Dfa): boolean {
+  return !dfa.accepts.includes(true)
+}
+
+export function dfaHas(dfa: Dfa, text: string): boolean {
+  let state = 0
+  for (const char of text) state = dfa.next[state]![columnAt(dfa.columns, char.codePointAt(0)!)]!
+  return dfa.accepts[state]!
+}
+
+/** Each column's characters. */
+export function columnSets({ columns }: Dfa): CodePoints[] {
+  const ranges: [number, number][][] = Array.from({ length: columns.count }, () => [])
+  for (const [index, start] of columns.starts.entries()) {
+    ranges[columns.column[index]!]!.push([start, (columns.starts[index + 1] ?? LAST + 1) - 1])
+  }
+  return ranges.map((list) => codePoints(...list))
+}
+
+/** Everything that can be reached from `start`, numbered as it is found. */
+function explore<State>(
+  columns: Columns,
+  start: State,
+  rules: {
+    readonly key: (state: State) => string
+    readonly accepts: (state: State) => boolean
+    /** By column. */
+    readonly next: (state: State) => readonly State[]
+  },
+): Dfa {
+  const ids = new Map<string, number>()
+  const found: State[] = []
+  const idOf = (state: State) => {
+    const key = rules.key(state)
+    let id = ids.get(key)
+    if (id === undefined) {
+      if (found.length >= MAX_STATES) throw tooLarge('states of a pattern', MAX_STATES + 1, MAX_STATES)
+      id = found.push(state) - 1
+      ids.set(key, id)
+    }
+    return id
+  }
+  idOf(start)
+  const next: number[][] = []
+  for (let id = 0; id < found.length; id++) {
+    if (next.length * columns.count > MAX_STEPS)
+      throw tooLarge('steps of a pattern', MAX_STEPS + 1, MAX_STEPS)
+    next.push(rules.next(found[id]!).map(idOf))
+  }
+  return { columns, next, accepts: found.map(rules.accepts) }
+}
+
+function inSet(set: CodePoints, point: number): boolean {
+  for (let at = 0; at < set.length; at += 2) if (point >= set[at]! && point <= set[at + 1]!) return true
+  return false
+}

@@ -1,0 +1,157 @@
+// Cases. In: nothing. Out: what a schema allows, taken apart: a list of cases, each of one type and with its own limits.
+import { UNBOUNDED } from '../grammar.ts'
+import type { Dfa } from '../regex/dfa.ts'
+import type { Regex } from '../regex/syntax.ts'
+import type { Json } from './json-text.ts'
+import type { Schema } from './references.ts'
+
+/** Schemas that all hold; none: anything. */
+export type Conjunction = readonly Schema[]
+
+/**
+ * Whether the schema meant this: it named the type (`named`), said nothing (`open`), or spoke of another type only, as one
+ * with `properties` and without `type` does (`unlikely`). What is unlikely counts as allowed, but is not written.
+ */
+export type Weight = 'named' | 'open' | 'unlikely'
+
+interface Weighted {
+  readonly weight: Weight
+}
+
+/** Exactly this value. */
+export interface LiteralCase extends Weighted {
+  readonly type: 'literal'
+  readonly value: Json
+}
+export interface PlainCase extends Weighted {
+  readonly type: 'null' | 'boolean'
+}
+export interface Bound {
+  readonly value: number
+  readonly exclusive: boolean
+}
+export interface NumberCase extends Weighted {
+  readonly type: 'number'
+  readonly isInteger: boolean
+  readonly min: Bound | undefined
+  readonly max: Bound | undefined
+  /** The value is a multiple of this whole number. */
+  readonly step: number
+}
+export interface StringCase extends Weighted {
+  readonly type: 'string'
+  readonly minLength: number
+  readonly maxLength: number
+  /** The whole text is in each of these languages. */
+  readonly within: readonly Regex[]
+  /** And in none of these. */
+  readonly outside: readonly Dfa[]
+}
+export interface ArrayCase extends Weighted {
+  readonly type: 'array'
+  readonly prefix: readonly Conjunction[]
+  /** Of what comes after the prefix; undefined: nothing may. */
+  readonly rest: Conjunction | undefined
+  /** Whether what comes after the prefix is written: `unlikely` when a schema only speaks of the prefix. */
+  readonly restWeight: Weight
+  readonly minItems: number
+  readonly maxItems: number
+}
+export interface ObjectCase extends Weighted {
+  readonly type: 'object'
+  /** In the order in which they are written; undefined: must not be there. */
+  readonly properties: ReadonlyMap<string, Conjunction | undefined>
+  readonly required: ReadonlySet<string>
+  /** Of properties that are not named, those whose names are in the language. */
+  readonly patterns: readonly { readonly names: Regex; readonly value: Conjunction }[]
+  /** Of all others; undefined: there must be none. */
+  readonly additional: Conjunction | undefined
+  readonly additionalWeight: Weight
+  readonly minProperties: number
+  readonly maxProperties: number
+  /** Of the names themselves. */
+  readonly names: Conjunction
+}
+
+export type Case = LiteralCase | PlainCase | NumberCase | StringCase | ArrayCase | ObjectCase
+
+export type CaseOf<Type extends Case['type']> = Extract<Case, { type: Type }>
+
+const ANY_OBJECT: ObjectCase = {
+  type: 'object',
+  weight: 'open',
+  properties: new Map(),
+  required: new Set(),
+  patterns: [],
+  additional: [],
+  additionalWeight: 'open',
+  minProperties: 0,
+  maxProperties: UNBOUNDED,
+  names: [],
+}
+const ANY_ARRAY: ArrayCase = {
+  type: 'array',
+  weight: 'open',
+  prefix: [],
+  rest: [],
+  restWeight: 'open',
+  minItems: 0,
+  maxItems: UNBOUNDED,
+}
+export const ANY_STRING: StringCase = {
+  type: 'string',
+  weight: 'open',
+  minLength: 0,
+  maxLength: UNBOUNDED,
+  within: [],
+  outside: [],
+}
+const ANY_NUMBER: NumberCase = {
+  type: 'number',
+  weight: 'open',
+  isInteger: false,
+  min: undefined,
+  max: undefined,
+  step: 1,
+}
+
+/** Everything that JSON can write. */
+export const ANY: readonly [ObjectCase, ArrayCase, StringCase, NumberCase, PlainCase, PlainCase] = [
+  ANY_OBJECT,
+  ANY_ARRAY,
+  ANY_STRING,
+  ANY_NUMBER,
+  { type: 'boolean', weight: 'open' },
+  { type: 'null', weight: 'open' },
+]
+
+/** What both say of the same thing. */
+export function heavier(one: Weight, other: Weight): Weight {
+  if (one === 'named' || other === 'named') return 'named'
+  return one === 'unlikely' || other === 'unlikely' ? 'unlikely' : 'open'
+}
+
+/** The cases that are written: the unlikely ones only when there are no others. */
+export function likely(cases: readonly Case[]): readonly Case[] {
+  const found = cases.filter(({ weight }) => weight !== 'unlikely')
+  return found.length > 0 ? found : cases
+}
+
+/** The JSON type of a value. */
+export function typeOf(value: Json): 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object' {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return typeof value as 'boolean' | 'number' | 'string' | 'object'
+}
+
+export function isSame(one: Json, other: Json): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) {
+    return one === other
+  }
+  const [keys, others] = [Object.keys(one), Object.keys(other)]
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    keys.length === others.length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(Reflect.get(one, key), Reflect.get(other, key)))
+  )
+}

@@ -1,0 +1,147 @@
+// Intersection. In: two cases. Out: what both allow, or nothing; values that lie inside one stay as they are.
+import {
+  type ArrayCase,
+  type Bound,
+  type Case,
+  type Conjunction,
+  heavier,
+  type LiteralCase,
+  type NumberCase,
+  type ObjectCase,
+  type StringCase,
+} from './cases.ts'
+import { matches } from './languages.ts'
+
+/** What an intersection asks of the schemas behind the cases. */
+export interface Judge {
+  /** True when the case allows the value. */
+  accepts(one: Case, value: LiteralCase['value']): boolean
+  /** Throws the error of something that cannot be honoured. */
+  refuse(keyword: string, why: string): never
+}
+
+/** Cases that both allow; undefined when there is none. */
+export function intersectCases(one: Case, other: Case, judge: Judge): Case | undefined {
+  if (one.type === 'literal') return judge.accepts(other, one.value) ? one : undefined
+  if (other.type === 'literal') return judge.accepts(one, other.value) ? other : undefined
+  const weight = heavier(one.weight, other.weight)
+  const met = meetTypes(one, other, judge)
+  return met && { ...met, weight }
+}
+
+function meetTypes(one: Case, other: Case, judge: Judge): Case | undefined {
+  switch (one.type) {
+    case 'object':
+      return other.type === 'object' ? meetObjects(one, other, judge) : undefined
+    case 'array':
+      return other.type === 'array' ? meetArrays(one, other) : undefined
+    case 'string':
+      return other.type === 'string' ? meetStrings(one, other) : undefined
+    case 'number':
+      return other.type === 'number' ? meetNumbers(one, other) : undefined
+    case 'literal':
+    case 'null':
+    case 'boolean':
+      return one.type === other.type ? one : undefined
+    default:
+      throw new TypeError(`unknown case ${JSON.stringify(one satisfies never)}`)
+  }
+}
+
+export function meetNumbers(one: NumberCase, other: NumberCase): NumberCase | undefined {
+  const min = tighter(one.min, other.min, (a, b) => a > b)
+  const max = tighter(one.max, other.max, (a, b) => a < b)
+  if (min !== undefined && max !== undefined) {
+    const isEmpty = min.value > max.value || (min.value === max.value && (min.exclusive || max.exclusive))
+    if (isEmpty) return undefined
+  }
+  const step = (one.step * other.step) / greatestDivisor(one.step, other.step)
+  return { ...one, isInteger: one.isInteger || other.isInteger, min, max, step }
+}
+
+function tighter(
+  one: Bound | undefined,
+  other: Bound | undefined,
+  isTighter: (a: number, b: number) => boolean,
+): Bound | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  if (one.value === other.value) return one.exclusive ? one : other
+  return isTighter(one.value, other.value) ? one : other
+}
+
+function greatestDivisor(one: number, other: number): number {
+  return other === 0 ? one : greatestDivisor(other, one % other)
+}
+
+function meetStrings(one: StringCase, other: StringCase): StringCase | undefined {
+  const minLength = Math.max(one.minLength, other.minLength)
+  const maxLength = Math.min(one.maxLength, other.maxLength)
+  if (minLength > maxLength) return undefined
+  return {
+    ...one,
+    minLength,
+    maxLength,
+    within: [...new Set([...one.within, ...other.within])],
+    outside: [...new Set([...one.outside, ...other.outside])],
+  }
+}
+
+function meetArrays(one: ArrayCase, other: ArrayCase): ArrayCase | undefined {
+  const minItems = Math.max(one.minItems, other.minItems)
+  const maxItems = Math.min(one.maxItems, other.maxItems)
+  if (minItems > maxItems) return undefined
+  const prefix: Conjunction[] = []
+  for (let at = 0; at < Math.max(one.prefix.length, other.prefix.length); at++) {
+    const item = both(itemAt(one, at), itemAt(other, at))
+    if (item === undefined) {
+      // Nothing can be here, so the array ends before it.
+      return at < minItems ? undefined : { ...one, prefix, rest: undefined, minItems, maxItems }
+    }
+    prefix.push(item)
+  }
+  const restWeight = heavier(one.restWeight, other.restWeight)
+  return { ...one, prefix, rest: both(one.rest, other.rest), restWeight, minItems, maxItems }
+}
+
+export function itemAt(array: ArrayCase, at: number): Conjunction | undefined {
+  return at < array.prefix.length ? array.prefix[at] : array.rest
+}
+
+/** The schemas of a property; undefined when it must not be there. */
+export function propertyOf(object: ObjectCase, name: string): Conjunction | undefined {
+  if (object.properties.has(name)) return object.properties.get(name)
+  const patterns = object.patterns.filter(({ names }) => matches(names, name))
+  return patterns.length > 0 ? patterns.flatMap(({ value }) => value) : object.additional
+}
+
+function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCase | undefined {
+  const names = new Set([...one.properties.keys(), ...other.properties.keys()])
+  const properties = new Map(
+    [...names].map((name) => [name, both(propertyOf(one, name), propertyOf(other, name))] as const),
+  )
+  const minProperties = Math.max(one.minProperties, other.minProperties)
+  const maxProperties = Math.min(one.maxProperties, other.maxProperties)
+  const required = new Set([...one.required, ...other.required])
+  if (minProperties > maxProperties || required.size > maxProperties) return undefined
+  // A name that matches a pattern of one side is an additional one of the other.
+  const isMixed =
+    (one.patterns.length > 0 && other.additional?.length !== 0) ||
+    (other.patterns.length > 0 && one.additional?.length !== 0)
+  if (isMixed && one !== other)
+    judge.refuse('patternProperties', 'meets other limits on additional properties')
+  return {
+    ...one,
+    properties,
+    required,
+    patterns: [...new Set([...one.patterns, ...other.patterns])],
+    additional: both(one.additional, other.additional),
+    additionalWeight: heavier(one.additionalWeight, other.additionalWeight),
+    minProperties,
+    maxProperties,
+    names: [...new Set([...one.names, ...other.names])],
+  }
+}
+
+function both(one: Conjunction | undefined, other: Conjunction | undefined): Conjunction | undefined {
+  return one === undefined || other === undefined ? undefined : [...new Set([...one, ...other])]
+}

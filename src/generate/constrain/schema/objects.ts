@@ -1,0 +1,134 @@
+// Objects. In: an object case and the nodes of its values. Out: its grammar: named properties in their order, then others.
+import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { tooLarge } from '../refuse.ts'
+import { complementDfa, type Dfa, dfaHas, dfaOfLength, dfaOfTexts, isEmpty, meet } from '../regex/dfa.ts'
+import { dfaNode } from '../regex/dfa-node.ts'
+import type { Conjunction, ObjectCase } from './cases.ts'
+import { propertyOf } from './intersect.ts'
+import { anyKey, colon, comma, quoted, space, spelledChar } from './json-text.ts'
+import { languageOf } from './languages.ts'
+
+/** What the grammar of an object asks of the schemas behind it. */
+export interface ObjectParts {
+  /** The node of a value. */
+  valueNode(conjunction: Conjunction): NodeId
+  /** True when some value may be allowed. */
+  isPossible(conjunction: Conjunction): boolean
+  /** The names that schemas allow; undefined when all are. */
+  nameLanguage(conjunction: Conjunction): Dfa | undefined
+  refuse(keyword: string, why: string): never
+}
+
+/** Patterns of names that can be told apart: each combination is a kind of key. */
+const MAX_PATTERNS = 4
+const MAX_PLACES = 1 << 16
+
+interface Member {
+  readonly node: NodeId
+  readonly isRequired: boolean
+}
+
+export function objectNode(grammar: Grammar, one: ObjectCase, parts: ObjectParts): NodeId {
+  const names = parts.nameLanguage(one.names)
+  const members: Member[] = []
+  for (const name of new Set([...one.properties.keys(), ...one.required])) {
+    const isRequired = one.required.has(name)
+    const schemas = propertyOf(one, name)
+    const isNamed = names === undefined || dfaHas(names, name)
+    if (schemas === undefined || !isNamed || !parts.isPossible(schemas)) {
+      if (isRequired) return grammar.never
+      continue
+    }
+    const key = grammar.text(JSON.stringify(name))
+    members.push({ node: grammar.seq(key, colon(grammar), parts.valueNode(schemas)), isRequired })
+  }
+  return grammar.seq(
+    grammar.text('{'),
+    space(grammar),
+    membersNode(grammar, one, members, othersNode(grammar, one, names, parts), parts),
+  )
+}
+
+/** What stands between the braces, the closing one included. */
+function membersNode(
+  grammar: Grammar,
+  one: ObjectCase,
+  members: readonly Member[],
+  other: NodeId,
+  parts: ObjectParts,
+): NodeId {
+  const { minProperties, maxProperties } = one
+  const counts = minProperties > 0 || maxProperties < members.length || maxProperties < UNBOUNDED
+  // How many are written so far; without limits only whether any are.
+  const most = counts ? Math.min(members.length, maxProperties) : Math.min(1, members.length)
+  if ((most + 1) * members.length > MAX_PLACES) {
+    throw tooLarge('places of properties', (most + 1) * members.length, MAX_PLACES)
+  }
+  let after: NodeId[] = []
+  for (let count = 0; count <= most; count++) after.push(endNode(grammar, one, count, other, parts))
+  for (const { node, isRequired } of members.toReversed()) {
+    const before: NodeId[] = []
+    for (let count = 0; count <= most; count++) {
+      const next = counts ? count + 1 : 1
+      const isFull = counts && next > most
+      const written = isFull
+        ? grammar.never
+        : grammar.seq(count === 0 ? grammar.empty : comma(grammar), node, after[next]!)
+      before.push(isRequired ? written : grammar.alt(written, after[count]!))
+    }
+    after = before
+  }
+  return after[0]!
+}
+
+/** Behind the named properties, `count` of which are written: others, and the closing brace. */
+function endNode(
+  grammar: Grammar,
+  { minProperties, maxProperties }: ObjectCase,
+  count: number,
+  other: NodeId,
+  parts: ObjectParts,
+): NodeId {
+  const lacking = Math.max(0, minProperties - count)
+  const left = maxProperties - count
+  const brace = grammar.text('}')
+  const close = grammar.seq(space(grammar), brace)
+  if (other === grammar.never) return lacking > 0 ? grammar.never : count === 0 ? brace : close
+  // Two keys may be the same, and then they are one property.
+  if (lacking > 1) parts.refuse('minProperties', 'would be met by other properties, whose names may repeat')
+  const next = grammar.seq(comma(grammar), other)
+  if (count > 0) return grammar.seq(grammar.repeat(next, lacking, left), close)
+  const some = left > 0 ? grammar.seq(other, grammar.repeat(next, 0, left - 1), close) : grammar.never
+  return lacking > 0 ? some : grammar.alt(brace, some)
+}
+
+/** One property that is not named, key and value; never when there is none. */
+function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, parts: ObjectParts): NodeId {
+  const { patterns, additional, additionalWeight } = one
+  const isOpen = additional !== undefined && additionalWeight !== 'unlikely' && parts.isPossible(additional)
+  if (!isOpen && patterns.length === 0) return grammar.never
+  const named = [...one.properties.keys()]
+  const member = (key: NodeId, value: Conjunction) => grammar.seq(key, colon(grammar), parts.valueNode(value))
+  if (patterns.length === 0 && named.length === 0 && names === undefined) {
+    return member(anyKey(grammar), additional!)
+  }
+  if (patterns.length > MAX_PATTERNS) {
+    parts.refuse('patternProperties', `has ${patterns.length} patterns; ${MAX_PATTERNS} can be told apart`)
+  }
+  const options: NodeId[] = []
+  const free = meet(names ?? dfaOfLength(0, UNBOUNDED), complementDfa(dfaOfTexts(named)))
+  for (let subset = 0; subset < 1 << patterns.length; subset++) {
+    const inside = patterns.filter((_, index) => (subset >> index) % 2 === 1)
+    const value =
+      subset === 0 ? (isOpen ? additional : undefined) : inside.flatMap((pattern) => pattern.value)
+    if (value === undefined || !parts.isPossible(value)) continue
+    const keys = patterns.reduce((left, pattern) => {
+      const language = languageOf(pattern.names)
+      return meet(left, inside.includes(pattern) ? language : complementDfa(language))
+    }, free)
+    if (isEmpty(keys)) continue
+    const inQuotes = dfaNode(grammar, keys, (set) => spelledChar(grammar, set))
+    options.push(member(quoted(grammar, inQuotes), value))
+  }
+  return grammar.alt(...options)
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { jsonSchema } from '../testing/language.ts'
+
+describe('a schema is refused by the name of its keyword', () => {
+  const wide = { anyOf: Array.from({ length: 8 }, (_, index) => ({ type: 'string', minLength: index })) }
+  test.each([
+    ['uniqueItems', { type: 'array', uniqueItems: true }],
+    ['contains', { type: 'array', contains: { const: 1 } }],
+    ['dependentRequired', { type: 'object', dependentRequired: { a: ['b'] } }],
+    ['unevaluatedProperties', { type: 'object', unevaluatedProperties: false }],
+    ['$dynamicRef', { $dynamicRef: '#x' }],
+    ['$ref', { $ref: 'https://example.org/schema.json' }],
+    ['$ref', { $ref: '#/$defs/missing' }],
+    ['$ref', { $ref: '#' }],
+    ['$ref', { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' }],
+    ['format', { type: 'string', format: 'iri-reference' }],
+    ['pattern', { type: 'string', pattern: '(?=a)b' }],
+    ['pattern', { type: 'string', pattern: '(' }],
+    ['patternProperties', { type: 'object', patternProperties: { '\\bx': {} } }],
+    ['multipleOf', { type: 'number', multipleOf: 0.01 }],
+    ['type', { type: 'text' }],
+    ['minLength', { type: 'string', minLength: -1 }],
+    ['maximum', { type: 'integer', maximum: '3' }],
+    ['exclusiveMinimum', { type: 'integer', minimum: 3, exclusiveMinimum: true }],
+    ['required', { type: 'object', required: 'a' }],
+    ['properties', { type: 'object', properties: [] }],
+    ['enum', { enum: 'a' }],
+    [
+      'oneOf',
+      {
+        oneOf: [
+          { type: 'array', items: { type: 'integer' } },
+          { type: 'array', minItems: 1 },
+        ],
+      },
+    ],
+    ['not', { type: 'array', not: { items: { type: 'string' } } }],
+    ['minProperties', { type: 'object', additionalProperties: true, minProperties: 2 }],
+    ['anyOf', { allOf: [wide, { ...wide }, { ...wide }, { ...wide }] }],
+    ['$id', { properties: { a: { $id: 'https://example.org/a', type: 'null' } } }],
+  ])('%s', (keyword, schema) => {
+    expect(() => jsonSchema(schema)).toThrow(
+      expect.objectContaining({ code: 'unsupported', detail: expect.objectContaining({ keyword }) }),
+    )
+  })
+})
+
+describe('a schema is refused', () => {
+  let deep: object = { type: 'null' }
+  for (let level = 0; level < 5000; level++) deep = { type: 'array', items: deep }
+  test.each([
+    ['that is none', 3, /no schema/],
+    ['that contradicts itself', { allOf: [{ type: 'string' }, { type: 'null' }] }, /matches no text/],
+    [
+      'whose values never end',
+      { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] },
+      /matches no text/,
+    ],
+    ['that is deep', deep, /nests more than 128 levels/],
+    [
+      'that is huge',
+      { enum: Array.from({ length: 200_000 }, (_, index) => index) },
+      /more than 131072 values/,
+    ],
+    [
+      'whose pattern and length need too much',
+      { type: 'string', pattern: 'a.*b', maxLength: 1e6 },
+      /more than/,
+    ],
+  ])('%s', (_, schema, message) => {
+    expect(() => jsonSchema(schema)).toThrow(message)
+    expect(() => jsonSchema(schema)).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  })
+
+  test('but not for the size of a limit alone', () => {
+    const language = jsonSchema({ type: 'array', items: { type: 'string', maxLength: 1e9 }, maxItems: 1e9 })
+    expect(language.has('["a","b"]')).toBe(true)
+  })
+})

@@ -1,0 +1,409 @@
+import { describe, expect, test } from 'vitest'
+import { jsonSchema } from '../testing/language.ts'
+import { seeded } from '../testing/random-schema.ts'
+import { validator } from '../testing/validate.ts'
+import { randomText } from '../testing/walk.ts'
+import { FORMAT_NAMES } from './formats.ts'
+
+/** Schemas with texts they take and texts they do not; ajv is asked about each as well. */
+const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][] = [
+  ['anything', {}, ['null', '[1,{"a":[]}]', '"x"', '-1.5e-7', '{ "a": true }'], ['', 'nul', '[1', '{"a"}']],
+  ['types in a list', { type: ['string', 'null'] }, ['"a"', 'null'], ['1', 'true']],
+  ['a const', { const: { a: [1, 'é"'] } }, ['{"a":[1,"é\\""]}', '{ "a": [1, "é\\""] }'], ['{"a":[1]}', '{}']],
+  [
+    'an enum',
+    { enum: ['a', 'ab', 1, null, true, [2]] },
+    ['"ab"', '1', 'null', '[ 2]'],
+    ['"b"', '12', 'false'],
+  ],
+  [
+    'an enum within other limits',
+    { enum: ['a', 'abc', 5, 50], type: ['string', 'integer'], minLength: 2, maximum: 10 },
+    ['"abc"', '5'],
+    ['"a"', '50'],
+  ],
+  [
+    'an integer range',
+    { type: 'integer', minimum: -12, maximum: 105 },
+    ['-12', '-1', '0', '99', '105'],
+    ['-13', '106', '01', '-0', '1.5'],
+  ],
+  [
+    'exclusive bounds',
+    { type: 'integer', exclusiveMinimum: 0, exclusiveMaximum: 3 },
+    ['1', '2'],
+    ['0', '3', '-1'],
+  ],
+  ['bounds that are no integers', { type: 'integer', minimum: 0.5, maximum: 2.5 }, ['1', '2'], ['0', '3']],
+  ['multiples', { type: 'integer', multipleOf: 7 }, ['0', '7', '-14', '1001'], ['8', '-1']],
+  [
+    'multiples in a range',
+    { type: 'number', multipleOf: 3, minimum: 10, maximum: 20 },
+    ['12', '15', '18'],
+    ['9', '21', '13'],
+  ],
+  [
+    'a large bound',
+    { type: 'integer', minimum: 9007199254740000 },
+    ['9007199254740000', '9999999999999999'],
+    ['1', '9007199254739999'],
+  ],
+  [
+    'any number',
+    { type: 'number' },
+    ['0', '-0.5', '1e+21', '1.7e+307', '5e-324', '123456789012345680000'],
+    ['.5', '1.', '1e999', '+1'],
+  ],
+  [
+    'a number range',
+    { type: 'number', minimum: 0.25, maximum: 1.5 },
+    ['0.25', '0.3', '1', '1.5', '1.50', '0.999'],
+    ['0.2499', '1.51', '0', '2'],
+  ],
+  [
+    'a negative range',
+    { type: 'number', minimum: -1.5, maximum: -0.5 },
+    ['-1.5', '-1', '-0.5', '-0.75'],
+    ['-0.4', '-1.6', '0', '1'],
+  ],
+  [
+    'a range around zero',
+    { type: 'number', exclusiveMinimum: -0.5, exclusiveMaximum: 0.5 },
+    ['0', '0.0', '-0.49', '0.499'],
+    ['-0.5', '0.5', '0.50'],
+  ],
+  [
+    'a range of one number',
+    { type: 'number', minimum: 2.5, maximum: 2.5 },
+    ['2.5', '2.500'],
+    ['2.4', '2.51', '2'],
+  ],
+  [
+    'an open range',
+    { type: 'number', minimum: 1e-7 },
+    ['0.0000001', '1', '12345.678'],
+    ['0.00000001', '0', '-1'],
+  ],
+  [
+    'string lengths',
+    { type: 'string', minLength: 2, maxLength: 3 },
+    ['"ab"', '"é漢😀"', '"\\n\\u00e9"', '"\\ud83d\\ude00a"'],
+    ['"a"', '"abcd"', '"\\ud83d\\ude00"'],
+  ],
+  [
+    'escapes',
+    { type: 'string' },
+    ['"\\u0000\\/"', '"\\ud83d\\ude00"'],
+    ['"\\ud83d"', '"\\q"', '"\n"', '"\\udc00"'],
+  ],
+  ['a pattern anywhere', { type: 'string', pattern: 'b+' }, ['"b"', '"abba"'], ['""', '"aca"']],
+  [
+    'a pattern with escapes',
+    { type: 'string', pattern: '^["\\\\\\n]+$' },
+    ['"\\"\\\\\\n"'],
+    ['"a"', '"\\u0022"'],
+  ],
+  [
+    'a pattern and a length',
+    { type: 'string', pattern: '^[A-Z][a-z]*$', maxLength: 4 },
+    ['"A"', '"Abcd"'],
+    ['"Abcde"', '"a"'],
+  ],
+  [
+    'two patterns',
+    { allOf: [{ type: 'string', pattern: '^a' }, { pattern: 'b$' }], maxLength: 3 },
+    ['"ab"', '"axb"'],
+    ['"a"', '"axxb"', '"b"'],
+  ],
+  [
+    'properties in their order',
+    {
+      type: 'object',
+      properties: { a: { type: 'null' }, b: { type: 'null' }, c: { type: 'null' } },
+      required: ['b'],
+    },
+    [
+      '{"b":null}',
+      '{"a": null, "b":null}',
+      '{\n  "b": null,\n  "c": null\n}',
+      '{ "a":null,"b":null,"c":null }',
+    ],
+    ['{}', '{"a":null}', '{"b":null,}', '{"d":null,"b":null}'],
+  ],
+  [
+    'no property',
+    { type: 'object', properties: {}, additionalProperties: false },
+    ['{}', '{ }'],
+    ['{"a":1}'],
+  ],
+  [
+    'other properties',
+    { type: 'object', properties: { ab: { type: 'null' } }, additionalProperties: { type: 'integer' } },
+    ['{"ab":null,"a":1,"abc":2}', '{"":1}', '{"x\\"y":1}'],
+    ['{"ab":1}', '{"a":null}', '{"a":1,"ab":1}', '{"\\u0061b":1}'],
+  ],
+  [
+    'a required property that is not described',
+    { type: 'object', required: ['k'] },
+    ['{"k":[1]}'],
+    ['{}', '{"j":1}'],
+  ],
+  [
+    'patterns of properties',
+    {
+      type: 'object',
+      patternProperties: { '^n_': { type: 'integer' }, s$: { type: 'string' } },
+      additionalProperties: false,
+    },
+    ['{}', '{"n_1":1}', '{"as":"x","n_":2}'],
+    ['{"n_s":1}', '{"n_s":"x"}', '{"x":1}'],
+  ],
+  [
+    'names',
+    { type: 'object', propertyNames: { pattern: '^[a-z]$' }, additionalProperties: { type: 'null' } },
+    ['{"a":null}', '{}'],
+    ['{"A":null}', '{"ab":null}'],
+  ],
+  [
+    'names that are listed',
+    { type: 'object', propertyNames: { enum: ['x', 'y'] }, additionalProperties: { type: 'null' } },
+    ['{"x":null}'],
+    ['{"z":null}'],
+  ],
+  [
+    'counts of properties',
+    {
+      type: 'object',
+      properties: { a: { const: 1 }, b: { const: 1 }, c: { const: 1 } },
+      minProperties: 1,
+      maxProperties: 2,
+    },
+    ['{"a":1}', '{"a":1,"c":1}'],
+    ['{}', '{"a":1,"b":1,"c":1}'],
+  ],
+  [
+    'some property',
+    { type: 'object', additionalProperties: { const: 1 }, minProperties: 1, maxProperties: 2 },
+    ['{"k":1}', '{"k":1,"l":1}'],
+    ['{}', '{"k":1,"l":1,"m":1}'],
+  ],
+  [
+    'items',
+    { type: 'array', items: { type: 'integer' }, minItems: 1, maxItems: 3 },
+    ['[1]', '[ 1, 2,3 ]', '[\n\t1\n]'],
+    ['[]', '[1,2,3,4]', '[1,]', '["a"]'],
+  ],
+  [
+    'a tuple',
+    { type: 'array', prefixItems: [{ const: 'a' }, { type: 'null' }], items: false, minItems: 1 },
+    ['["a"]', '["a",null]'],
+    ['[]', '["a",1]', '["a",null,1]'],
+  ],
+  [
+    'a tuple and more',
+    { type: 'array', prefixItems: [{ const: 'a' }], items: { type: 'null' }, minItems: 2 },
+    ['["a",null]', '["a",null,null]'],
+    ['["a"]', '["a",1]'],
+  ],
+  [
+    'anyOf',
+    { anyOf: [{ type: 'integer' }, { type: 'string', maxLength: 1 }] },
+    ['3', '"a"'],
+    ['"ab"', 'null'],
+  ],
+  [
+    'anyOf beside other limits',
+    {
+      type: 'object',
+      properties: { a: { type: 'integer' }, b: { type: 'integer' } },
+      anyOf: [{ required: ['a'] }, { required: ['b'] }],
+    },
+    ['{"a":1}', '{"b":1}', '{"a":1,"b":2}'],
+    ['{}'],
+  ],
+  [
+    'allOf',
+    {
+      allOf: [
+        { type: 'object', properties: { a: { minimum: 3 } } },
+        { properties: { a: { type: 'integer', maximum: 5 } }, required: ['a'] },
+      ],
+    },
+    ['{"a":4}'],
+    ['{"a":2}', '{"a":6}', '{}'],
+  ],
+  [
+    'oneOf that is told apart by a constant',
+    {
+      oneOf: [
+        { type: 'object', properties: { k: { const: 'a' }, x: { type: 'null' } }, required: ['k', 'x'] },
+        { type: 'object', properties: { k: { const: 'b' } }, required: ['k'] },
+      ],
+    },
+    ['{"k":"a","x":null}', '{"k":"b"}'],
+    ['{"k":"a"}', '{"k":"c"}'],
+  ],
+  [
+    'oneOf that is told apart by what is there',
+    {
+      type: 'object',
+      properties: { a: { type: 'null' }, b: { type: 'null' } },
+      oneOf: [{ required: ['a'] }, { required: ['b'] }],
+    },
+    ['{"a":null}', '{"b":null}'],
+    ['{}', '{"a":null,"b":null}'],
+  ],
+  [
+    'oneOf of ranges',
+    {
+      oneOf: [
+        { type: 'integer', minimum: 0, maximum: 10 },
+        { type: 'integer', minimum: 5, maximum: 15 },
+      ],
+    },
+    ['4', '11'],
+    ['5', '10', '16'],
+  ],
+  [
+    'oneOf of texts',
+    {
+      oneOf: [
+        { type: 'string', pattern: '^a' },
+        { type: 'string', pattern: 'b$' },
+      ],
+    },
+    ['"ac"', '"cb"'],
+    ['"ab"', '"c"'],
+  ],
+  ['oneOf of constants', { oneOf: [{ const: 'a' }, { enum: ['a', 'b'] }] }, ['"b"'], ['"a"']],
+  ['not', { type: 'string', not: { enum: ['no', 'never'] } }, ['"yes"', '"n"', '"nov"'], ['"no"', '"never"']],
+  [
+    'not a property',
+    { type: 'object', properties: { a: { type: 'null' }, b: { type: 'null' } }, not: { required: ['a'] } },
+    ['{"b":null}', '{}'],
+    ['{"a":null}'],
+  ],
+  [
+    'a list by reference',
+    {
+      $ref: '#/$defs/list',
+      $defs: {
+        list: {
+          type: 'object',
+          properties: {
+            v: { type: 'integer' },
+            next: { anyOf: [{ $ref: '#/$defs/list' }, { type: 'null' }] },
+          },
+          required: ['v', 'next'],
+        },
+      },
+    },
+    ['{"v":1,"next":{"v":2,"next":null}}'],
+    ['{"v":1}', '{"v":1,"next":{"v":2}}'],
+  ],
+  [
+    'a tree by reference to the root',
+    { type: 'array', items: { $ref: '#' } },
+    ['[]', '[[],[[]]]', `${'['.repeat(300)}${']'.repeat(300)}`],
+    ['[1]', '[[]'],
+  ],
+  [
+    'references with escapes and anchors',
+    {
+      anyOf: [{ $ref: '#/$defs/a~1b%20c' }, { $ref: '#here' }],
+      $defs: { 'a/b c': { const: 1 }, x: { $anchor: 'here', const: 2 } },
+    },
+    ['1', '2'],
+    ['3'],
+  ],
+  [
+    'limits beside a reference',
+    { $ref: '#/$defs/n', maximum: 3, $defs: { n: { type: 'integer', minimum: 1 } } },
+    ['1', '3'],
+    ['0', '4'],
+  ],
+  ['the format of another type', { type: 'integer', format: 'int32' }, ['7'], ['"a"']],
+]
+
+describe('a schema of', () => {
+  test.each(SCHEMAS)('%s', (name, schema, inside, outside) => {
+    const [language, isValid] = [jsonSchema(schema), validator(schema)]
+    for (const text of inside) {
+      expect(language.has(text), text).toBe(true)
+      expect(isValid(JSON.parse(text)), text).toBe(true)
+    }
+    for (const text of outside) expect(language.has(text), text).toBe(false)
+    const chance = seeded(name.length)
+    for (let count = 0; count < 12; count++) {
+      const text = randomText(language, chance)
+      if (text !== undefined) expect(isValid(JSON.parse(text)), text).toBe(true)
+    }
+  })
+})
+
+test('a schema of if, then and else', () => {
+  // As text: an object with a `then` of its own would be taken for a promise.
+  const schema = JSON.parse(`{
+    "type": "object",
+    "properties": { "k": { "enum": ["x", "y"] }, "v": { "type": ["integer", "string"] } },
+    "required": ["k", "v"],
+    "if": { "properties": { "k": { "const": "x" } }, "required": ["k"] },
+    "then": { "properties": { "v": { "type": "integer" } } },
+    "else": { "properties": { "v": { "type": "string" } } }
+  }`)
+  const language = jsonSchema(schema)
+  for (const text of ['{"k":"x","v":1}', '{"k":"y","v":"a"}']) expect(language.has(text), text).toBe(true)
+  for (const text of ['{"k":"x","v":"a"}', '{"k":"y","v":1}']) expect(language.has(text), text).toBe(false)
+})
+
+describe('formats', () => {
+  test.each(FORMAT_NAMES)('%s writes what others take', (format) => {
+    const schema = { type: 'string', format }
+    const [language, isValid] = [jsonSchema(schema), validator(schema)]
+    const chance = seeded(7)
+    for (let count = 0; count < 150; count++) {
+      const text = randomText(language, chance)
+      expect(text).toBeDefined()
+      expect(isValid(JSON.parse(text!)), text).toBe(true)
+    }
+  })
+
+  test.each([
+    [
+      'date',
+      ['2024-02-29', '2000-02-29', '1999-04-30'],
+      ['2023-02-29', '1900-02-29', '2024-04-31', '2024-13-01'],
+    ],
+    [
+      'date-time',
+      ['2026-11-21T23:59:59.123Z', '2026-01-01T00:00:00-23:30'],
+      ['2026-11-21T24:00:00Z', '2026-11-21'],
+    ],
+    ['ipv4', ['0.0.0.0', '255.255.255.255'], ['256.0.0.1', '01.0.0.1']],
+    ['email', ['a.b+c@x-y.example.org'], ['a@b', '@b.cd', 'a b@c.de']],
+    ['uri', ['https://example.org/a%20b?c=d#e', 'http://h:8080'], ['//x', 'https://', 'http://a b']],
+    ['uuid', ['123E4567-e89b-12d3-a456-426614174000'], ['123e4567e89b12d3a456426614174000']],
+  ])('%s', (format, inside, outside) => {
+    const language = jsonSchema({ type: 'string', format })
+    for (const text of inside) expect(language.has(JSON.stringify(text)), text).toBe(true)
+    for (const text of outside) expect(language.has(JSON.stringify(text)), text).toBe(false)
+  })
+})
+
+describe('what a schema leaves open is written as it is most likely meant', () => {
+  test.each([
+    ['a type by its keywords', { properties: { a: {} }, required: ['a'] }, ['{"a":1}'], ['1', '"x"']],
+    [
+      'no properties but the described ones',
+      { type: 'object', properties: { a: {} } },
+      ['{"a":1}', '{}'],
+      ['{"b":1}'],
+    ],
+    ['no items behind a tuple', { type: 'array', prefixItems: [{}] }, ['[]', '[1]'], ['[1,2]']],
+    ['few blanks', { type: 'array', items: {} }, ['[1, 2]', '[\n  1\n]'], ['[  1]', ' []', '[] ', '[1 ,2]']],
+  ])('%s', (_, schema, inside, outside) => {
+    const language = jsonSchema(schema)
+    for (const text of inside) expect(language.has(text), text).toBe(true)
+    for (const text of outside) expect(language.has(text), text).toBe(false)
+  })
+})

@@ -1,0 +1,160 @@
+// Values. In: a JSON Schema. Out: the grammar of the values it allows, a rule for each part that values are made of.
+
+import { oneOf } from '../choices.ts'
+import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { tooLarge } from '../refuse.ts'
+import { type Dfa, dfaOfTexts } from '../regex/dfa.ts'
+import { dfaNode } from '../regex/dfa-node.ts'
+import { regexNode } from '../regex/nodes.ts'
+import { type ArrayCase, type Case, type Conjunction, likely, type StringCase } from './cases.ts'
+import { comma, freeChar, literal, quoted, space, spelledChar } from './json-text.ts'
+import { stringLanguage, withLength } from './languages.ts'
+import { numberNode } from './numbers.ts'
+import { type ObjectParts, objectNode } from './objects.ts'
+import { type Schema, SchemaDocument } from './references.ts'
+import { Schemas } from './schemas.ts'
+
+/** Parts of a schema that are written in different ways. */
+const MAX_RULES = 1 << 12
+
+/** The JSON values that a schema allows. Throws `unsupported`, naming the keyword that cannot be honoured. */
+export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
+  return new Values(grammar, new SchemaDocument(schema)).root()
+}
+
+class Values implements ObjectParts {
+  readonly #grammar: Grammar
+  readonly #schemas: Schemas
+  readonly #rules = new Map<string, NodeId>()
+  readonly #ids = new Map<Schema, number>()
+  /** Rules that are named and not yet written. */
+  readonly #open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
+
+  constructor(grammar: Grammar, document: SchemaDocument) {
+    this.#grammar = grammar
+    this.#schemas = new Schemas(document)
+  }
+
+  root(): NodeId {
+    const root = this.valueNode([this.#schemas.document.root])
+    for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
+      this.#grammar.define(next.rule, this.#body(next.conjunction))
+    }
+    return root
+  }
+
+  valueNode(conjunction: Conjunction): NodeId {
+    const real = conjunction.filter((schema) => schema !== true)
+    const key = real
+      .map((schema) => {
+        if (!this.#ids.has(schema)) this.#ids.set(schema, this.#ids.size)
+        return this.#ids.get(schema)!
+      })
+      .toSorted((one, other) => one - other)
+      .join()
+    const known = this.#rules.get(key)
+    if (known !== undefined) return known
+    if (this.#rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
+    const rule = this.#grammar.declare(`value ${key}`)
+    this.#rules.set(key, rule)
+    this.#open.push({ rule, conjunction: real })
+    return rule
+  }
+
+  isPossible(conjunction: Conjunction): boolean {
+    return this.#schemas.cases(conjunction).length > 0
+  }
+
+  nameLanguage(conjunction: Conjunction): Dfa | undefined {
+    if (conjunction.length === 0) return undefined
+    const cases = this.#schemas.cases([...conjunction, { type: 'string' }])
+    const texts = cases.filter((one) => one.type === 'literal').map(({ value }) => String(value))
+    const strings = cases.filter((one) => one.type === 'string')
+    if (strings.length === 0) return dfaOfTexts(texts)
+    if (strings.length > 1 || texts.length > 0) this.refuse('propertyNames', 'has alternatives')
+    return stringLanguage(strings[0]!)
+  }
+
+  refuse(keyword: string, why: string): never {
+    return this.#schemas.refuse(keyword, why)
+  }
+
+  #body(conjunction: Conjunction): NodeId {
+    const cases = likely(this.#schemas.cases(conjunction))
+    const texts: string[] = []
+    const nodes: NodeId[] = []
+    for (const one of new Set(cases)) {
+      if (one.type === 'literal' && typeof one.value !== 'object') texts.push(JSON.stringify(one.value))
+      else nodes.push(this.#node(one))
+    }
+    if (texts.length > 0) nodes.push(oneOf(this.#grammar, texts))
+    return this.#grammar.alt(...nodes)
+  }
+
+  #node(one: Case): NodeId {
+    const grammar = this.#grammar
+    switch (one.type) {
+      case 'literal':
+        return literal(grammar, one.value)
+      case 'null':
+        return grammar.text('null')
+      case 'boolean':
+        return grammar.alt(grammar.text('true'), grammar.text('false'))
+      case 'number':
+        return numberNode(grammar, one)
+      case 'string':
+        return quoted(grammar, this.#text(one))
+      case 'array':
+        return this.#array(one)
+      case 'object':
+        return objectNode(grammar, one, this)
+      default:
+        throw new TypeError(`unknown case ${JSON.stringify(one satisfies never)}`)
+    }
+  }
+
+  #text(one: StringCase): NodeId {
+    const grammar = this.#grammar
+    const { minLength, maxLength, within, outside } = one
+    if (within.length === 0 && outside.length === 0) {
+      return grammar.repeat(freeChar(grammar), minLength, maxLength)
+    }
+    const spell = (set: readonly number[]) => spelledChar(grammar, set)
+    const hasLength = minLength > 0 || maxLength < UNBOUNDED
+    if (within.length === 1 && outside.length === 0) {
+      const pattern = hasLength ? withLength(within[0]!, minLength, maxLength) : within[0]!
+      if (pattern !== undefined) return regexNode(grammar, pattern, spell)
+    }
+    return dfaNode(grammar, stringLanguage(one), spell)
+  }
+
+  #array({ prefix, rest, restWeight, minItems, maxItems }: ArrayCase): NodeId {
+    const grammar = this.#grammar
+    const isOpen =
+      rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
+    const end = (count: number) =>
+      count < minItems || count > maxItems
+        ? grammar.never
+        : grammar.seq(count === 0 ? grammar.empty : space(grammar), grammar.text(']'))
+    const separated = (count: number, item: NodeId) =>
+      count === 0 ? item : grammar.seq(comma(grammar), item)
+    const first = prefix.findIndex((item) => !this.isPossible(item))
+    const length = Math.min(first < 0 ? prefix.length : first, maxItems)
+    let after = end(length)
+    if (isOpen && first < 0 && maxItems > length) {
+      const item = this.valueNode(rest)
+      const more = grammar.repeat(
+        separated(1, item),
+        Math.max(0, minItems - Math.max(1, length)),
+        maxItems - Math.max(1, length),
+      )
+      const close = grammar.seq(space(grammar), grammar.text(']'))
+      after = length > 0 ? grammar.seq(more, close) : grammar.alt(end(0), grammar.seq(item, more, close))
+    }
+    for (let at = length - 1; at >= 0; at--) {
+      const written = grammar.seq(separated(at, this.valueNode(prefix[at]!)), after)
+      after = grammar.alt(end(at), written)
+    }
+    return grammar.seq(grammar.text('['), space(grammar), after)
+  }
+}
