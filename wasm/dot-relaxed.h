@@ -26,6 +26,35 @@ INLINE uint32_t pairs_are_faster(void) {
     const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
     return wasm_i32x4_extract_lane(sums, 0) == 2 * INT16_MAX;
 }
+
+/* Many rows: one group of one row with every splat ready, its scale, what its sums start at, scale times sum of codes. */
+struct token { v128_t splats[8], scale, start, offset; };
+INLINE void lay_splats(struct token *token, const int8_t *codes) {
+    UNROLLED for (int i = 0; i < 2; i++) {
+        const v128_t q = load(codes + 16 * i);
+        store(&token->splats[4 * i], wasm_i32x4_shuffle(q, q, 0, 0, 0, 0));
+        store(&token->splats[4 * i + 1], wasm_i32x4_shuffle(q, q, 1, 1, 1, 1));
+        store(&token->splats[4 * i + 2], wasm_i32x4_shuffle(q, q, 2, 2, 2, 2));
+        store(&token->splats[4 * i + 3], wasm_i32x4_shuffle(q, q, 3, 3, 3, 3));
+    }
+}
+/* The codes of a block, ready for the dots: LAID vectors of nibbles, or twice as many of bytes, high nibbles first. */
+enum { LAID_NIBBLES = 16, LAID_BYTES = 32 };
+INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + 16 * j);
+        store(laid + 2 * j, wasm_v128_and(codes, masks.low4));
+        store(laid + 2 * j + 1, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
+    }
+}
+INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t i = 0; i < 16; i++) {
+        const v128_t codes = load(w + 16 * i);
+        store(laid + i, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
+        store(laid + 16 + i, wasm_v128_and(codes, masks.low4));
+    }
+}
+
 #define WITH_PAIRS(name) name##__pairs
 #if defined(DOT_PAIRS)
 #define DOTS(name) WITH_PAIRS(name)

@@ -13,33 +13,49 @@
 #include "kernel.h"
 #include "simd.h"
 
-/* Rows of one tile: enough to pay for unpacking weights from the second-level cache, few enough to share the work. */
-enum { TOKEN_CHUNK = 64 };
-/* Panels of a tile. N is padded to this many, so that every tile is whole. */
+/* Panels of a tile, far apart in memory. N is padded to this many, so that every tile is whole. */
 enum { STREAMS = 4 };
+/* Rows of one tile: enough to pay for laying out weights, few enough that all sums stay in the first-level cache. From
+ * MANY rows on a tile is `width` times as wide, to pay for laying out activations. */
+enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MOST_WIDTH = 4 };
 
 INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
-INLINE uint32_t token_chunks(const struct op_linear *op, const struct step *step) {
-    return (row_count((const struct op *)op, step) + TOKEN_CHUNK - 1) / TOKEN_CHUNK;
+
+/* How the rows of an op are cut: into chunks of the same size but for the last. */
+struct chunks { uint32_t count, rows, width; };
+INLINE struct chunks chunks_of(const struct op *op, const struct step *step) {
+    const uint32_t rows = row_count(op, step), count = max_u32((rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK, 1);
+    const uint32_t each = round_up((rows + count - 1) / count, TOKEN_TILE);
+    return (struct chunks){rows == 0 ? 0 : count, each, rows < MANY ? 1 : WIDTH};
 }
 
 static inline uint32_t linear_tiles(const struct op *o, const struct step *step) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    return token_chunks(op, step) * panel_stride(op);
+    const struct chunks chunks = chunks_of(o, step);
+    return chunks.count * ((panel_stride((const struct op_linear *)o) + chunks.width - 1) / chunks.width);
 }
 
 /* One number per stream: first, + near, + far, + near + far. */
 struct four { uint32_t first, near, far; };
 INLINE uint32_t of_stream(struct four f, uint32_t p) { return f.first + (p & 1) * f.near + (p >> 1) * f.far; }
 
-/* The part of an op that one tile is: a panel of each stream, the panel of y that it becomes, rows m0..m1. */
-struct span { struct four w, y; uint32_t m0, m1; };
+/* The part of an op that one tile is: `width` panels of each stream, the panels of y that they become, rows m0..m1. */
+struct span { struct four w, y; uint32_t width, m0, m1; };
 
 INLINE struct span linear_span(const struct op_linear *op, const struct step *step, uint32_t t) {
-    const uint32_t chunks = token_chunks(op, step), m0 = t % chunks * TOKEN_CHUNK, stride = panel_stride(op);
-    const uint32_t m1 = min_u32(m0 + TOKEN_CHUNK, row_count((const struct op *)op, step));
-    const struct four panels = {t / chunks, stride, 2 * stride};
-    return (struct span){panels, panels, m0, m1};
+    const struct chunks chunks = chunks_of((const struct op *)op, step);
+    const uint32_t stride = panel_stride(op), first = t / chunks.count * chunks.width;
+    const uint32_t m0 = t % chunks.count * chunks.rows, m1 = min_u32(m0 + chunks.rows, row_count((const struct op *)op, step));
+    const struct four panels = {first, stride, 2 * stride};
+    return (struct span){panels, panels, min_u32(chunks.width, stride - first), m0, m1};
+}
+
+/* The i-th of a span's panels of each stream. */
+INLINE struct span side(const struct span *span, uint32_t i) {
+    struct span one = *span;
+    one.w.first += i;
+    one.y.first += i;
+    one.width = 1;
+    return one;
 }
 
 /* The product of a span, for kernels that go on with it: as a tile of the kernel computes and writes it. */

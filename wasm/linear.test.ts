@@ -59,6 +59,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     { n: 96, k: 172, m: 5, bias: true, accumulate: true },
     { n: 40, k: 896, m: 4 },
     { n: 288, k: 64, m: 9, bias: true },
+    { n: 288, k: 172, m: 19, bias: true, accumulate: true },
     { n: 32, k: 96, m: 130 },
     { n: 64, k: 96, m: 6, extreme: true },
   ])('is its definition to the bit for $n outputs, $k inputs, $m rows', (c) => {
@@ -79,7 +80,7 @@ describe.each(OPS)('%s', (name, encoding) => {
         return Array.from({ length: m }, (_, row) => machine.rowBytes(y, row, 'f32'))
       }
       const all = run(33)
-      for (let m = 1; m <= 9; m++) expect(run(m)).toEqual(all.slice(0, m))
+      for (const m of [1, 2, 3, 4, 5, 7, 9, 15, 16, 17, 18, 19, 32]) expect(run(m)).toEqual(all.slice(0, m))
     }
   })
 

@@ -82,13 +82,15 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, enum e
     const struct op_linear *op = (const struct op_linear *)o;
     const struct span span = linear_span(op, step, t);
     const uint32_t fours = span.m0 + (span.m1 - span.m0) / 4 * 4, rest = span.m1 - fours;
-    for (uint32_t p = 0; p < STREAMS; p++) {
-        const uint32_t panel = of_stream(span.w, p);
+    for (uint32_t p = 0; p < STREAMS * span.width; p++) {
+        const uint32_t panel = of_stream(span.w, p % STREAMS) + p / STREAMS;
         for (uint32_t m = span.m0; m < fours; m += 4) block(op, panel, span.w.near, 1, m, 4, encoding);
         if (rest == 3) block(op, panel, span.w.near, 1, fours, 3, encoding);
-        if (rest == 2 && p < 2) block(op, panel, span.w.far, 2, fours, 2, encoding);
+        if (rest == 2 && p % STREAMS < 2) block(op, panel, span.w.far, 2, fours, 2, encoding);
     }
-    if (rest == 1) block(op, span.w.first, span.w.near, 4, fours, 1, encoding);
+    for (uint32_t i = 0; rest == 1 && i < span.width; i++) {
+        block(op, span.w.first + i, span.w.near, 4, fours, 1, encoding);
+    }
 }
 
 static void tile_f32(const struct op *op, const struct step *step, uint32_t t) { tile(op, step, t, ENC_F32); }

@@ -49,10 +49,11 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
             .y = (uint32_t)(uintptr_t)made[(a - first) * rows], .y_stride = sizeof made[0],
         };
         const uint32_t near = a + cut.half < cut.groups ? cut.half : 0;
-        for (uint32_t i = 0; i < GROUP_PANELS; i++) {
+        const uint32_t width = rows < MANY ? 1 : GROUP_PANELS;
+        for (uint32_t i = 0; i < GROUP_PANELS; i += width) {
             const struct span span = {
                 .w = {a * GROUP_PANELS + i, near * GROUP_PANELS, cut.groups * GROUP_PANELS},
-                .y = {i, GROUP_PANELS, 2 * GROUP_PANELS}, .m0 = 0, .m1 = rows,
+                .y = {i, GROUP_PANELS, 2 * GROUP_PANELS}, .width = width, .m0 = 0, .m1 = rows,
             };
             product(&linear, &span);
         }

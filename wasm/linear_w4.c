@@ -14,10 +14,10 @@
  *   s and minimum are half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
  *   The -8 is paid once per group: the i32 sums start at -8 * xsum.
  *
- *   tile  4 panels far apart (N is padded to 4 panels, so every tile is whole), walked group by group, for TOKEN_TILE
- *         rows at a time. The f32 sums of all panels lie in a small array, the i32 sums of one block in registers. */
-#include "linear.h"
-#include "quantize.h"
+ *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), walked group by group, for up to
+ *         TOKEN_TILE rows at a time. The f32 sums of all panels lie in a small array, the i32 sums of one block in
+ *         registers. Many rows: linear_many.h */
+#include "linear_many.h"
 
 INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
@@ -127,14 +127,45 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
     }
 }
 
+INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
+                          const int minimums) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    dot_laid_nibbles(low, high, laid->codes, x, tokens);
+    add_scaled(sums, low, high, laid, x, tokens, minimums);
+}
+INLINE void add_w4(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    add_laid_tile(sums, laid, x, tokens, 0);
+}
+INLINE void add_w4m(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    add_laid_tile(sums, laid, x, tokens, 1);
+}
+ADD_LAID_ROWS(add_w4_rows, add_w4)
+ADD_LAID_ROWS(add_w4m_rows, add_w4m)
+INLINE void lay_w4(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_nibbles(laid->codes, block + 16, masks);
+}
+INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_scales(laid->minimums, block + 16);
+    lay_nibbles(laid->codes, block + 32, masks);
+}
+
 INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
-    uint32_t m = span->m0;
-    for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, span, m, TOKEN_TILE, minimums);
-    switch (span->m1 - m) {
-    case 3: return rows(op, span, m, 3, minimums);
-    case 2: return rows(op, span, m, 2, minimums);
-    case 1: return rows(op, span, m, 1, minimums);
-    default: return;
+    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
+        if (minimums) return many_rows(op, span, 160, 0, lay_w4m, add_w4m_rows);
+        return many_rows(op, span, 144, 8, lay_w4, add_w4_rows);
+    }
+    for (uint32_t i = 0; i < span->width; i++) {
+        const struct span one = side(span, i);
+        uint32_t m = span->m0;
+        for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE, minimums);
+        switch (span->m1 - m) {
+        case 3: rows(op, &one, m, 3, minimums); break;
+        case 2: rows(op, &one, m, 2, minimums); break;
+        case 1: rows(op, &one, m, 1, minimums); break;
+        default: break;
+        }
     }
 }
 

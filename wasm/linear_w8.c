@@ -13,8 +13,7 @@
  *   The -128 is paid once per group: the i32 sums start at -128 * xsum.
  *
  *   tile  as in linear_w4.c */
-#include "linear.h"
-#include "quantize.h"
+#include "linear_many.h"
 
 enum { BLOCK = 272 };
 
@@ -88,14 +87,29 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
     }
 }
 
+INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    dot_laid_bytes(low, high, laid->codes, x, tokens);
+    add_scaled(sums, low, high, laid, x, tokens, 0);
+}
+ADD_LAID_ROWS(add_w8_rows, add_w8)
+INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_bytes(laid->codes, block + 16, masks);
+}
+
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
-    uint32_t m = span->m0;
-    for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, span, m, TOKEN_TILE);
-    switch (span->m1 - m) {
-    case 3: return rows(op, span, m, 3);
-    case 2: return rows(op, span, m, 2);
-    case 1: return rows(op, span, m, 1);
-    default: return;
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, BLOCK, 128, lay_w8, add_w8_rows);
+    for (uint32_t i = 0; i < span->width; i++) {
+        const struct span one = side(span, i);
+        uint32_t m = span->m0;
+        for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE);
+        switch (span->m1 - m) {
+        case 3: rows(op, &one, m, 3); break;
+        case 2: rows(op, &one, m, 2); break;
+        case 1: rows(op, &one, m, 1); break;
+        default: break;
+        }
     }
 }
 
