@@ -1,0 +1,216 @@
+// Measuring the scheduler. In: a loaded model. Out: times of sequences together and one by one, of drafts, of background work.
+import type { BuiltModel } from '../../src/engine/build-model.ts'
+import { LookupDrafter } from '../../src/generate/draft-lookup.ts'
+import type { GenerateRequest } from '../../src/generate/generate-work.ts'
+import { Sampler } from '../../src/generate/sampler/sampler.ts'
+import type { Sequence } from '../../src/generate/sequence.ts'
+import type { Drafter } from '../../src/generate/speculation.ts'
+import { type Spread, spread } from '../summary.ts'
+
+export interface Job {
+  readonly type: 'measure'
+  readonly modelUrl: string
+  readonly threads: number
+  readonly parts: readonly Part[]
+  readonly rounds: number
+  /** Tokens of each text. */
+  readonly tokens: number
+  readonly sequences: readonly number[]
+  /** How often a draft behind right ones is right. */
+  readonly rates: readonly number[]
+}
+export const PARTS = ['sequences', 'drafts', 'background'] as const
+export type Part = (typeof PARTS)[number]
+
+export type Report =
+  | { readonly type: 'done'; readonly measured: Measured }
+  | { readonly type: 'failed'; readonly message: string }
+
+/** Milliseconds, and how many times as fast as `base`, taken in the same round. */
+export interface Figure {
+  readonly name: string
+  readonly ms: Spread
+  readonly ratio: Spread
+  readonly note: string
+}
+export interface Measured {
+  readonly threads: number
+  readonly build: string
+  readonly figures: readonly Figure[]
+}
+
+/** Tokens of each prompt. */
+const PROMPT = 64
+
+export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
+  const bench = new Bench(model, job)
+  const figures: Figure[] = []
+  // Fast code and page faults first.
+  await bench.run([bench.sequence(0)], 8)
+  if (job.parts.includes('sequences')) figures.push(...(await measureSequences(bench, job)))
+  if (job.parts.includes('drafts')) figures.push(...(await measureDrafts(bench, job)))
+  if (job.parts.includes('background')) figures.push(...(await measureBackground(bench, job)))
+  return { threads: model.info.threads, build: model.info.build, figures }
+}
+
+class Bench {
+  readonly #model: BuiltModel
+
+  constructor(model: BuiltModel, _job: Job) {
+    this.#model = model
+  }
+
+  /** A prompt of random tokens; texts of different salts have nothing in common. */
+  sequence(salt: number, length = PROMPT): Sequence {
+    const sequence = this.#model.newSequence()
+    const ids = Array.from({ length }, (_, index) => Math.imul(salt * 9973 + index + 1, 0x9e3779b1) >>> 15)
+    sequence.setTokens(ids)
+    return sequence
+  }
+
+  /** Runs the prompts without measuring them, so that what follows only decodes. */
+  async prefill(sequences: readonly Sequence[]): Promise<void> {
+    for (const sequence of sequences) {
+      const { tokens } = sequence
+      if (sequence.cached === tokens.length - 1) continue
+      const ids = tokens.slice(0, PROMPT)
+      await this.run([sequence], 1)
+      sequence.setTokens(ids)
+    }
+  }
+
+  /** Milliseconds until all have their tokens. */
+  async run(
+    sequences: readonly Sequence[],
+    maxTokens: number,
+    options: Partial<GenerateRequest> = {},
+  ): Promise<{ ms: number; drafted: number; accepted: number }> {
+    const start = performance.now()
+    const outcomes = await Promise.all(
+      sequences.map((sequence) => {
+        const sampler = new Sampler(this.#model.logitRows, { temperature: 0 })
+        return this.#model.scheduler.generate({ sequence, sampler, maxTokens, ...options })
+      }),
+    )
+    const ms = performance.now() - start
+    const sum = (of: (timings: (typeof outcomes)[0]['timings']) => number) =>
+      outcomes.reduce((total, { timings }) => total + of(timings), 0)
+    return { ms, drafted: sum((each) => each.draftedTokens), accepted: sum((each) => each.acceptedTokens) }
+  }
+}
+
+async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job): Promise<Figure[]> {
+  const all = Array.from({ length: Math.max(...sequences) }, (_, salt) => bench.sequence(salt))
+  await bench.prefill(all)
+  const back = () => {
+    for (const sequence of all) sequence.setTokens(sequence.tokens.slice(0, PROMPT))
+  }
+  const times = new Map<number, number[]>()
+  const bases: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    // One after another; more than a few would only repeat it.
+    const one: number[] = []
+    for (const sequence of all.slice(0, 3)) {
+      back()
+      one.push((await bench.run([sequence], tokens)).ms)
+    }
+    bases.push(one.reduce((sum, ms) => sum + ms, 0) / one.length)
+    for (const count of sequences) {
+      back()
+      const { ms } = await bench.run(all.slice(0, count), tokens)
+      times.set(count, [...(times.get(count) ?? []), ms])
+    }
+  }
+  for (const sequence of all) sequence.release()
+  return [...times].map(([count, ms]) => ({
+    name: `${count} sequences at once`,
+    ms: spread(ms),
+    ratio: spread(ms.map((each, round) => (count * bases[round]!) / each)),
+    note: `${tokens} tokens each; ${((count * tokens * 1000) / spread(ms).median).toFixed(0)} tokens/s in all`,
+  }))
+}
+
+/** Knows the text and is right as often as it is told. */
+function prophet(text: readonly number[], rate: number): Drafter {
+  let length = 0
+  return {
+    msPerDraft: 0,
+    grade: 0,
+    look(tokens) {
+      length = tokens.length
+      return Number.POSITIVE_INFINITY
+    },
+    draft(count, out) {
+      for (let index = 0; index < count; index++) {
+        const at = length + index
+        const isRight = (Math.imul(at, 0x9e3779b1) >>> 8) / 2 ** 24 < rate
+        out[index] = isRight ? (text[at] ?? 0) : 0
+      }
+      return count
+    },
+  }
+}
+
+async function measureDrafts(bench: Bench, { rounds, tokens, rates }: Job): Promise<Figure[]> {
+  const count = tokens * 3
+  const sequence = bench.sequence(77)
+  await bench.prefill([sequence])
+  const prompt = [...sequence.tokens]
+  await bench.run([sequence], count)
+  const text = [...sequence.tokens]
+  const cases: (readonly [string, () => Drafter | undefined])[] = [
+    ['no drafts', () => undefined],
+    ...rates.map((rate) => [`drafts right at ${rate * 100} %`, () => prophet(text, rate)] as const),
+    ['lookup', () => new LookupDrafter()],
+  ]
+  const times = new Map<string, number[]>()
+  const notes = new Map<string, string>()
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, drafter] of cases) {
+      sequence.setTokens(prompt)
+      const { ms, drafted, accepted } = await bench.run([sequence], count, { drafter: drafter() })
+      if (sequence.tokens.some((id, index) => id !== text[index])) throw new Error(`${name}: another text`)
+      times.set(name, [...(times.get(name) ?? []), ms])
+      notes.set(name, `${count} tokens, ${drafted} drafted, ${accepted} of them right`)
+    }
+  }
+  sequence.release()
+  const bases = times.get('no drafts')!
+  return [...times].map(([name, ms]) => ({
+    name,
+    ms: spread(ms),
+    ratio: spread(ms.map((each, round) => bases[round]! / each)),
+    note: notes.get(name) ?? '',
+  }))
+}
+
+async function measureBackground(bench: Bench, { rounds, tokens }: Job): Promise<Figure[]> {
+  const count = tokens * 3
+  const chat = bench.sequence(5)
+  await bench.prefill([chat])
+  const prompt = [...chat.tokens]
+  const times = new Map<string, number[]>()
+  for (let round = 0; round < rounds; round++) {
+    for (const priority of [undefined, 'background', 'foreground'] as const) {
+      chat.setTokens(prompt)
+      const abort = new AbortController()
+      const title = bench.sequence(1000 + round, 400)
+      const beside =
+        priority && bench.run([title], 30, { priority, signal: abort.signal }).catch(() => undefined)
+      const { ms } = await bench.run([chat], count)
+      abort.abort()
+      await beside
+      title.release()
+      const name = priority === undefined ? 'a chat alone' : `beside 400 + 30 tokens, ${priority}`
+      times.set(name, [...(times.get(name) ?? []), ms])
+    }
+  }
+  chat.release()
+  const bases = times.get('a chat alone')!
+  return [...times].map(([name, ms]) => ({
+    name,
+    ms: spread(ms),
+    ratio: spread(ms.map((each, round) => bases[round]! / each)),
+    note: `${count} tokens of the chat`,
+  }))
+}
