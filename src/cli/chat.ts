@@ -6,16 +6,8 @@ import { isHalfbyteError } from '../base/errors.ts'
 import { openEngine } from './engine.ts'
 import { errorLine } from './failure.ts'
 import { interruptible } from './interrupt.ts'
-import {
-  type EngineFlags,
-  MODEL,
-  type SamplerFlags,
-  samplerFlags,
-  whole,
-  withContextOption,
-  withEngineOptions,
-  withSamplerOptions,
-} from './options.ts'
+import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
+import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly system?: string

@@ -106,7 +106,9 @@ describe.concurrent('generate', () => {
   test('hands every sampler flag and stop text on', async () => {
     const sampler =
       '--temperature 1.3 --top-k 9 --top-p 0.9 --min-p 0.01 --tfs-z 0.99 --typical-p 0.98 --repeat-penalty 1.1 ' +
-      '--repeat-last-n 8 --frequency-penalty 0.1 --presence-penalty 0.1 --max-tokens 24 --context 200'
+      '--repeat-last-n 8 --frequency-penalty 0.1 --presence-penalty 0.1 --max-tokens 24 --context 200 ' +
+      '--dry-multiplier 0.1 --dry-base 1.1 --dry-allowed-length 4 --dry-last-n 50 --dry-breaker x --top-n-sigma 9 ' +
+      '--xtc-probability 0.1 --xtc-threshold 0.4'
     const run = (...flags: string[]) =>
       halfbyte('generate', model, '--raw', '--prompt', 'ab', ...sampler.split(' '), '--json', ...flags)
     const [first, again, other] = await Promise.all([
@@ -122,6 +124,49 @@ describe.concurrent('generate', () => {
       finishReason: 'stop',
       text: text.slice(0, text.indexOf(text.slice(3, 6))),
     })
+  })
+
+  test('forces, bans and biases tokens, and reports log-probabilities', async () => {
+    const asked = [
+      'generate',
+      model,
+      '--raw',
+      '--prompt',
+      'ab',
+      '--temperature',
+      '0',
+      '--max-tokens',
+      '4',
+      '--json',
+    ]
+    const run = async (...flags: string[]) => JSON.parse((await halfbyte(...asked, ...flags)).out)
+    const plain = await run('--logprobs', '1')
+    const [first, second, third] = plain.tokens
+    expect(plain.logprobs.map((one: { id: number }) => one.id)).toEqual(plain.tokens)
+    expect(plain.logprobs[0].top).toHaveLength(1)
+    const [forced, banned, biased, drawn] = await Promise.all([
+      run('--force', String(third), '--force', String(second)),
+      run('--ban', String(first)),
+      run('--bias', `${first}=-inf`, '--bias', `${third}=1e6`),
+      run('--mirostat', '2', '--temperature', '1', '--seed', '3'),
+    ])
+    expect(forced.tokens.slice(0, 2)).toEqual([third, second])
+    expect(banned.tokens[0]).not.toBe(first)
+    expect(biased.tokens).toEqual(Array(4).fill(third))
+    expect(drawn.tokens).not.toEqual(plain.tokens)
+  })
+
+  test('runs a processor from a file', async () => {
+    await writeFile(
+      path('only.js'),
+      'export default () => (logits) => { logits.fill(-Infinity, 0, 70); logits[70] = 99 }',
+    )
+    const asked = ['generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '3', '--json']
+    const { out } = await halfbyte(...asked, '--processor', path('only.js'))
+    expect(JSON.parse(out).tokens).toEqual([70, 70, 70])
+    const { code, err } = await halfbyte(...asked, '--processor', path('none.js'))
+    expect(code).toBe(1)
+    expect(err).toMatch(/^network: the logit processor file:.*none\.js cannot be imported/)
   })
 
   test('uses the chat template unless told not to', async () => {
@@ -278,6 +323,7 @@ describe.concurrent('what goes wrong', () => {
     ['generate', 'embedded'],
     ['generate', 'embedded', '--prompt', 'x', '--colour', 'red'],
     ['generate', 'embedded', '--prompt', 'x', '--top-k', 'many'],
+    ['generate', 'embedded', '--prompt', 'x', '--bias', '5'],
     ['generate', 'embedded', '--prompt', 'x', '--threads', '0'],
     ['generate', 'embedded', '--prompt', 'x', '--build', 'avx'],
     ['logits', 'embedded'],

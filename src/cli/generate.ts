@@ -3,22 +3,15 @@ import { Command } from 'commander'
 import type { GenerationResult } from '../api/types.ts'
 import { openEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
-import {
-  type EngineFlags,
-  MODEL,
-  type SamplerFlags,
-  samplerFlags,
-  whole,
-  withContextOption,
-  withEngineOptions,
-  withSamplerOptions,
-} from './options.ts'
+import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
+import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags {
   readonly prompt: string
   readonly maxTokens: number
   readonly stop?: readonly string[]
   readonly raw?: true
+  readonly logprobs?: number
   readonly json?: true
 }
 
@@ -34,6 +27,7 @@ export function generateCommand(): Command {
       (text, texts: string[] = []) => [...texts, text],
     )
     .option('--raw', 'continue the bare text, without the chat template')
+    .option('--logprobs <n>', 'with --json: log-probabilities of each token and of the n likeliest', whole(0))
     .option('--json', 'print one JSON object at the end instead of text')
     .action((model: string, flags: GenerateFlags) =>
       interruptible((signal) => generate(model, flags, signal)),
@@ -45,7 +39,8 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
   const started = performance.now()
   await using engine = await openEngine(model, flags, signal)
   const loadMs = performance.now() - started
-  const options = { ...samplerFlags(flags), maxTokens: flags.maxTokens, stop: flags.stop, signal }
+  const { logprobs } = flags
+  const options = { ...samplerFlags(flags), logprobs, maxTokens: flags.maxTokens, stop: flags.stop, signal }
   const generation =
     flags.raw === true
       ? engine.complete(flags.prompt, options)
@@ -61,7 +56,7 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
 }
 
 function report(
-  { text, tokens, finishReason, usage, timings }: GenerationResult,
+  { text, tokens, logprobs, finishReason, usage, timings }: GenerationResult,
   loadMs: number,
   memoryBytes: number,
 ) {
@@ -69,6 +64,7 @@ function report(
   return {
     promptTokens: usage.promptTokens,
     tokens,
+    logprobs,
     text,
     finishReason,
     timings: { loadMs, prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond },

@@ -1,8 +1,5 @@
 // Options. In: texts from the command line. Out: checked values; anything else is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { GenerateOptions } from '../api/types.ts'
-import type { SpeculationKind } from '../engine/protocol.ts'
-import type { SamplerOptions } from '../generate/sampler/options.ts'
 
 /** What every command says of `<model>`. */
 export const MODEL = 'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file] or "embedded"'
@@ -59,54 +56,4 @@ export function withContextOption(command: Command): Command {
     "most tokens of a conversation; default: 4096 or the model's limit",
     whole(1),
   )
-}
-
-const SAMPLER_KEYS = [
-  'cfgScale',
-  'temperature',
-  'topK',
-  'topP',
-  'minP',
-  'tfsZ',
-  'typicalP',
-  'repeatPenalty',
-  'repeatLastN',
-  'frequencyPenalty',
-  'presencePenalty',
-  'seed',
-] as const
-
-/** How tokens are picked; most are options of the sampler under the names of the API. */
-export interface SamplerFlags extends Pick<SamplerOptions, (typeof SAMPLER_KEYS)[number]> {
-  readonly negative?: string
-  readonly speculation?: SpeculationKind
-}
-
-export function withSamplerOptions(command: Command): Command {
-  return command
-    .option('--temperature <t>', '0 is greedy; default 0.8', real(0))
-    .option('--top-k <k>', 'tokens to choose among, 0 is all; default 40', whole(0))
-    .option('--top-p <p>', 'probability to keep; default 0.95', real(0, 1))
-    .option('--min-p <p>', "least share of the best token's probability; default 0.05", real(0, 1))
-    .option('--tfs-z <z>', 'tail-free sampling, 1 is off; default 1', real(0, 1))
-    .option('--typical-p <p>', 'locally typical sampling, 1 is off; default 1', real(0, 1))
-    .option('--repeat-penalty <x>', '1 is off; default 1', real(0))
-    .option('--repeat-last-n <n>', 'tokens the penalties look at; default 64', whole(0))
-    .option('--frequency-penalty <x>', 'default 0', real(-10, 10))
-    .option('--presence-penalty <x>', 'default 0', real(-10, 10))
-    .option('--cfg-scale <x>', 'guidance away from --negative, 1 is off; default 1', real(-1000, 1000))
-    .option('--negative <text>', 'read in place of the system text, or of the bare text, by guidance')
-    .addOption(
-      new Option(
-        '--speculation <kind>',
-        'where drafts come from that are checked several at once; default: draft if there is one, else lookup',
-      ).choices(['off', 'lookup', 'draft']),
-    )
-    .option('--seed <n>', 'makes a run repeatable; default: random', whole(0))
-}
-
-/** The same as options of a reply. */
-export function samplerFlags(flags: SamplerFlags): GenerateOptions {
-  const { negative: negativePrompt, speculation } = flags
-  return { ...Object.fromEntries(SAMPLER_KEYS.map((key) => [key, flags[key]])), negativePrompt, speculation }
 }
