@@ -1,4 +1,4 @@
-// The bench's server. In: a model file. Out: an isolated page and the model on one local address.
+// The bench's server. In: a model file, or none. Out: isolated pages and the model on one local address.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -15,9 +15,8 @@ const HEADERS = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
-/** Serves bench/index.html with SharedArrayBuffer allowed, and `model` at /model.gguf. */
-export async function serveBench(model: URL): Promise<BenchServer> {
-  const { size } = await stat(model)
+/** Serves the pages of bench/ with SharedArrayBuffer allowed, and `model` at /model.gguf. */
+export async function serveBench(model?: URL): Promise<BenchServer> {
   const server = await createServer({
     root: fileURLToPath(new URL('.', import.meta.url)),
     configFile: false,
@@ -33,7 +32,9 @@ export async function serveBench(model: URL): Promise<BenchServer> {
     plugins: [
       {
         name: 'model',
-        configureServer({ middlewares }) {
+        async configureServer({ middlewares }) {
+          if (model === undefined) return
+          const { size } = await stat(model)
           middlewares.use('/model.gguf', (_request, response) => {
             response.writeHead(200, {
               ...HEADERS,

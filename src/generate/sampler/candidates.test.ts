@@ -64,6 +64,15 @@ test('a race sorted as far as someone looks ends as one that was sorted at once'
   const stages: Record<string, Stage> = {
     'top-p': (set) => topP(set, 0.9),
     'min-p': (set) => minP(set, 0.02),
+    'a floor far down, then top-p': (set) => {
+      minP(set, 1e-6)
+      topP(set, 0.99)
+    },
+    'a floor, then the next': (set) => {
+      minP(set, 1e-5)
+      set.drop(1)
+      minP(set, 1e-3)
+    },
     'top-p, then tail-free': (set) => {
       topP(set, 0.999)
       tailFree(set, 0.9)

@@ -26,20 +26,12 @@ export class Mirostat {
   /** The entry that is drawn. */
   draw(set: Candidates, random: Random): number {
     if (this.#version === 1) cutByZipf(set, this.mu)
-    else cutBySurprise(set, this.mu)
+    else set.floor(Math.min(1, set.total * 2 ** -this.mu))
     const index = set.draw(random.next())
     const surprise = Math.log2(set.total / (set.weights[index] as number))
     this.mu -= this.#rate * (surprise - this.#target)
     return index
   }
-}
-
-/** Keeps what has at most `mu` bits of surprise. */
-function cutBySurprise(set: Candidates, mu: number): void {
-  const least = set.total * 2 ** -mu
-  let count = 1
-  while (set.has(count) && (set.weights[count] as number) >= least) count++
-  set.cut(count)
 }
 
 /**

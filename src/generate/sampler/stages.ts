@@ -70,9 +70,7 @@ export function topP(set: Candidates, share: number): void {
 // hot
 /** Drops what is less likely than `share` of the likeliest. Nguyen and others, Turning Up the Heat, 2024. */
 export function minP(set: Candidates, share: number): void {
-  let count = 1
-  while (set.has(count) && (set.weights[count] as number) >= share) count++
-  set.cut(count)
+  set.floor(share)
 }
 
 /**
