@@ -28,13 +28,18 @@ export interface LibrarySite {
   add(file: File): Promise<string>
 }
 
+interface SiteFile {
+  readonly type: string
+  readonly bytes: Uint8Array
+}
+
 /** One build for all the specs that one worker of Playwright runs. */
 export const test = base.extend<object, { site: LibrarySite }>({
   site: [
     async ({ browserName: _ }, use) => {
       const outDir = path('../build/library-page')
       await build({ ...CONFIG, build: { target: 'es2022', outDir, emptyOutDir: true, assetsInlineLimit: 0 } })
-      const files = new Map<string, Uint8Array>()
+      const files = new Map<string, SiteFile>()
       const servers = [await serve(outDir, ISOLATION, files), await serve(outDir, {}, files)]
       const [isolated, plain] = servers.map(address) as [string, string]
       await use({
@@ -42,7 +47,7 @@ export const test = base.extend<object, { site: LibrarySite }>({
         plain,
         async add(file) {
           const name = `models/${files.size}/${file.name}`
-          files.set(`/${name}`, new Uint8Array(await file.arrayBuffer()))
+          files.set(`/${name}`, { type: file.type, bytes: new Uint8Array(await file.arrayBuffer()) })
           return name
         },
       })
@@ -61,15 +66,18 @@ export async function openLibrary(page: Page, url: string): Promise<void> {
 function serve(
   outDir: string,
   headers: Record<string, string>,
-  files: ReadonlyMap<string, Uint8Array>,
+  files: ReadonlyMap<string, SiteFile>,
 ): Promise<PreviewServer> {
   const models: Plugin = {
     name: 'models',
     configurePreviewServer({ middlewares }) {
       middlewares.use((request, response, next) => {
-        const bytes = files.get(request.url ?? '')
-        if (bytes === undefined) return next()
-        response.writeHead(200, { ...headers, 'Content-Length': bytes.byteLength }).end(bytes)
+        const file = files.get(request.url ?? '')
+        if (file === undefined) return next()
+        const type = file.type === '' ? {} : { 'Content-Type': file.type }
+        response
+          .writeHead(200, { ...headers, ...type, 'Content-Length': file.bytes.byteLength })
+          .end(file.bytes)
       })
     },
   }

@@ -8,7 +8,7 @@ import type { LogitRows } from './rows.ts'
 export class LogProbabilities {
   /** The likeliest ids, best first; `count` of them. */
   readonly ids: Uint32Array
-  readonly logprobs: Float64Array
+  readonly logprobs: Float32Array
   count = 0
   readonly #rows: LogitRows
   #raw: Float32Array = new Float32Array()
@@ -19,7 +19,7 @@ export class LogProbabilities {
   constructor(rows: LogitRows, top: number) {
     this.#rows = rows
     this.ids = new Uint32Array(Math.min(top, rows.vocab))
-    this.logprobs = new Float64Array(this.ids.length)
+    this.logprobs = new Float32Array(this.ids.length)
     rows.reserve(top, true)
   }
 
@@ -38,8 +38,8 @@ export class LogProbabilities {
     }
   }
 
-  /** That of any id. */
+  /** That of any id, an f32: engines differ in the last bits of the f64 logarithm. */
   of(id: number): number {
-    return (this.#raw[id] as number) - this.#normaliser
+    return Math.fround((this.#raw[id] as number) - this.#normaliser)
   }
 }

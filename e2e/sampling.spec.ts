@@ -1,0 +1,68 @@
+// Sampling in Chromium. In: the embedded model, through the public API in a page. Out: the draws of Node, and processors in the worker.
+import { expect, type Page } from '@playwright/test'
+import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/support/chains.ts'
+import { EMBEDDED_PATH } from '../conformance/support/golden.ts'
+import { openEngine, repositoryFile } from '../conformance/support/node-engine.ts'
+import { openLibrary, test } from './library-site.ts'
+
+test('a seed draws what it draws in Node, whatever the chain', async ({ page, site }) => {
+  const url = await site.add(repositoryFile(EMBEDDED_PATH))
+  await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { build: 'simd128', threads: 1 })
+  const expected = await drawChains(engine)
+  await openLibrary(page, site.isolated)
+  const drawn = await page.evaluate(
+    async ({ url, chains, options, prompt }) => {
+      const engine = await halfbyte.Engine.load(url, { cache: 'none', threads: 2 })
+      const replies: Record<string, unknown> = {}
+      for (const [name, chain] of Object.entries(chains)) {
+        const { tokens, logprobs } = await engine.complete(prompt, { ...chain, ...options }).result
+        replies[name] = { tokens, logprobs }
+      }
+      await engine.dispose()
+      return replies
+    },
+    { url, chains: CHAINS, options: CHAIN_OPTIONS, prompt: CHAIN_PROMPT },
+  )
+  expect(drawn).toEqual(expected)
+})
+
+const ONLY_70 = 'export default () => (logits) => { logits.fill(-Infinity); logits[70] = 0 }'
+
+/** Ids drawn with a processor, or the error. */
+const drawWith = (page: Page, url: string, processor: string): Promise<unknown> =>
+  page.evaluate(
+    async ({ url, processor }) => {
+      const engine = await halfbyte.Engine.load(url, { cache: 'none' })
+      try {
+        return (await engine.complete('a', { maxTokens: 3, processors: [processor] }).result).tokens
+      } catch (error) {
+        return halfbyte.isHalfbyteError(error) ? `${error.code}: ${error.message}` : String(error)
+      } finally {
+        await engine.dispose()
+      }
+    },
+    { url, processor },
+  )
+
+test('processors are imported in the worker, from the page’s own addresses and others', async ({
+  page,
+  site,
+}) => {
+  const url = await site.add(repositoryFile(EMBEDDED_PATH))
+  const relative = await site.add(new File([ONLY_70], 'only.js', { type: 'text/javascript' }))
+  for (const place of [site.isolated, site.plain]) {
+    await openLibrary(page, place)
+    expect(await drawWith(page, url, relative)).toEqual([70, 70, 70])
+    expect(await drawWith(page, url, `data:text/javascript,${encodeURIComponent(ONLY_70)}`)).toEqual([
+      70, 70, 70,
+    ])
+    const blob = await page.evaluate(
+      (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' })),
+      ONLY_70,
+    )
+    expect(await drawWith(page, url, blob)).toEqual([70, 70, 70])
+    expect(await drawWith(page, url, 'nowhere.js')).toMatch(
+      /^network: the logit processor .*nowhere\.js cannot be imported/,
+    )
+  }
+})
