@@ -1,4 +1,5 @@
-// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes. Out: both builds give the definition's bits.
+// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes; each format of keys and values. Out: both
+// builds give the definition's bits.
 //
 // The definition is scalar WebAssembly, whose bits no machine may change: agreeing with it here and on x64, where the
 // kernels' own tests run, is agreeing with each other. Relaxed SIMD is what could differ.
@@ -6,6 +7,8 @@ import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import type { OpName } from '../src/graph/op-codes.ts'
 import { type Encoding, isQuantized } from '../src/weights/encoding.ts'
+import { layState, layStep } from '../wasm/test/attention.ts'
+import { FORMATS, fillBlock } from '../wasm/test/kv.ts'
 import { compare, type Machine, randomFrom } from '../wasm/test/machine.ts'
 import { fillMatrix } from '../wasm/test/weights.ts'
 
@@ -51,5 +54,26 @@ for (const [name, encoding] of OPS) {
         assert.equal(difference, undefined)
       })
     }
+  }
+}
+
+for (const format of FORMATS) {
+  for (const [position, rows] of [
+    [0, 5],
+    [300, 1],
+    [60, 9],
+  ] as const) {
+    test(`attention to K ${format.k}, V ${format.v} is its definition to the bit, ${position} positions before ${rows} rows`, () => {
+      const shape = { heads: 7, kvHeads: 1, dim: 64, format, quantized: true }
+      const { difference } = compare((machine) => {
+        const state = layState(machine, shape, position + rows)
+        for (const [index, block] of state.table.entries()) {
+          const at = { k: block + state.kOffset, v: block + state.vOffset }
+          fillBlock(machine, { kvHeads: 1, dim: 64, format }, at, index)
+        }
+        layStep(machine, shape, [{ position, rows }], [state])
+      })
+      assert.equal(difference, undefined)
+    })
   }
 }

@@ -36,6 +36,19 @@ test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
+test.each([
+  { k: 'int8', v: 'int8' },
+  { k: 'int8', v: 'fp8' },
+] as const)('builds and threads agree to the bit with a cache of %o', async (kvCache) => {
+  const files = [repositoryFile(EMBEDDED_PATH)]
+  const tokens = Array.from({ length: 400 }, (_, index) => (index * 29) % 256)
+  const tables = []
+  for (const { build, threads } of BUILDS) {
+    tables.push(await withBuilt(files, { build, threads, kvCache }, (built) => logitsOf(built, tokens)))
+  }
+  for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
+})
+
 test.each(BUILDS)(
   'the embedded model talks as everywhere on $build with $threads threads',
   async (options) => {

@@ -1,110 +1,9 @@
 // Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the same for any chunking.
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../src/graph/op-codes.ts'
-import {
-  BUILDS,
-  type Build,
-  compare,
-  type Machine,
-  plainMachine,
-  type Rows,
-  randomFrom,
-} from './test/machine.ts'
-
-interface Shape {
-  readonly heads: number
-  readonly kvHeads: number
-  readonly dim: number
-  readonly ropeDims?: number
-  readonly pairing?: number
-  readonly window?: number
-  readonly quantized?: boolean
-}
-/** Rows [position, position + rows) of a sequence whose earlier positions are already in its blocks. */
-interface Part {
-  readonly position: number
-  readonly rows: number
-}
-
-/** Element `d` of vector `kind` of sequence `s` at `position`: the same however the sequence is cut. */
-function element(kind: number, s: number, position: number, d: number): number {
-  let x = (kind * 73856093 + s * 19349663 + position * 83492791 + d * 2654435761) >>> 0
-  x = Math.imul(x ^ (x >>> 15), 2246822519) >>> 0
-  x = Math.imul(x ^ (x >>> 13), 3266489917) >>> 0
-  return ((x ^ (x >>> 16)) >>> 0) / 2 ** 31 - 1
-}
-const angle = (position: number, i: number) => position * 10000 ** (-i / 16)
-
-/** Blocks for `positions` positions; K and V of layer 1 of 2 start at the offsets. Past positions are filled by `rope_kv`. */
-function layState(machine: Machine, { kvHeads, dim }: Shape, positions: number) {
-  const bytes = kvHeads * dim * 64 * 4
-  const blocks = Array.from({ length: Math.ceil(positions / 64) }, () => machine.allocate(4 * bytes))
-  // Out of order, as blocks of a pool are.
-  return { table: blocks.reverse(), kOffset: bytes, vOffset: 3 * bytes }
-}
-
-interface Laid {
-  readonly q: Rows
-  readonly y: Rows
-  readonly a8: Rows
-}
-
-/** One step: rope_kv then attention for all parts; `state` is reused between steps. */
-function layStep(
-  machine: Machine,
-  shape: Shape,
-  parts: readonly Part[],
-  states: readonly ReturnType<typeof layState>[],
-): Laid {
-  const {
-    heads,
-    kvHeads,
-    dim,
-    ropeDims = dim,
-    pairing = PAIRING.halves,
-    window = 0,
-    quantized = false,
-  } = shape
-  const rows = parts.flatMap(({ position, rows }, s) =>
-    Array.from({ length: rows }, (_, r) => ({ s, position: position + r })),
-  )
-  const m = rows.length
-  const at = (kind: number) => (row: number, lane: number) =>
-    element(kind, rows[row]!.s, rows[row]!.position, lane) * (kind === 0 ? 3 : 1)
-  const q = machine.rows(m, heads * dim, at(0))
-  const k = machine.rows(m, kvHeads * dim, at(1))
-  const v = machine.rows(m, kvHeads * dim, at(2))
-  const y = machine.rows(m, heads * dim)
-  const a8 = machine.a8Rows(m, heads * dim)
-  const table = machine.allocate(m * ropeDims * 4)
-  for (const [row, { position }] of rows.entries()) {
-    for (let i = 0; i < ropeDims / 2; i++) {
-      machine.f32[table / 4 + row * ropeDims + 2 * i] = Math.cos(angle(position, i))
-      machine.f32[table / 4 + row * ropeDims + 2 * i + 1] = Math.sin(angle(position, i))
-    }
-  }
-  machine.setStep({
-    // The second group's table is the one in use.
-    sequences: parts.map((part, s) => ({ ...part, tables: [[0], states[s]!.table] })),
-    ropes: [0, table],
-  })
-  machine.ops.length = 0
-  const common = { heads, kv_heads: kvHeads, head_dim: dim, group: 1 }
-  const offsets = { k_offset: states[0]!.kOffset, v_offset: states[0]!.vOffset }
-  machine.op('rope_kv', {
-    ...common,
-    ...offsets,
-    ...{ q: q.at, q_stride: q.stride, k: k.at, k_stride: k.stride, v: v.at, v_stride: v.stride },
-    ...{ rope: 1, rope_dims: ropeDims, pairing },
-  })
-  machine.op('attention', {
-    ...common,
-    ...offsets,
-    ...{ q: q.at, q_stride: q.stride, y: y.at, y_stride: y.stride },
-    ...{ a8: quantized ? a8.at : 0, a8_stride: a8.stride, window, scale: dim ** -0.5 },
-  })
-  return { q, y, a8 }
-}
+import { angle, element, type Laid, layState, layStep, type Part, type Shape } from './test/attention.ts'
+import { FORMATS } from './test/kv.ts'
+import { BUILDS, type Build, compare, plainMachine, randomFrom } from './test/machine.ts'
 
 const QWEN: Shape = { heads: 14, kvHeads: 2, dim: 64, quantized: true }
 const STORIES: Shape = { heads: 8, kvHeads: 4, dim: 8, pairing: PAIRING.interleaved }
@@ -246,9 +145,9 @@ describe('rope_kv and attention', () => {
 
   test('never read positions that are not seen', () => {
     // Poison is NaN: one touch of the unwritten rest of a block, or of a block before the window, would show.
-    for (const build of BUILDS) {
+    for (const [build, format] of BUILDS.flatMap((build) => FORMATS.map((each) => [build, each] as const))) {
       const machine = plainMachine(build)
-      const shape = { ...QWEN, window: 10 }
+      const shape = { ...QWEN, window: 10, format }
       const state = layState(machine, shape, 192)
       layStep(machine, shape, [{ position: 100, rows: 30 }], [state])
       machine.run()

@@ -101,27 +101,49 @@ const linear = (build, encoding, n, k, m, cold) => {
   }
 }
 
-const attention = (build, { heads, kvHeads, dim, context, m }) => {
+const FORMATS = { f32: 0, int8: 1, fp8: 2 }
+/** Bytes of one layer's keys or values in a block. */
+const partBytes = (format, words, kvHeads, dim) =>
+  kvHeads * 64 * (format === 'f32' ? 4 * dim : dim + 4 * words)
+
+/** Cold: the layers of a model of 24 in turn. */
+const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32', layers = 1 }) => {
   next = scratch
   const blocks = Math.ceil(context / 64)
-  const blockBytes = 2 * kvHeads * dim * 64 * 4
-  const table = allocate(blocks * 4)
+  const keyBytes = partBytes(k, 3, kvHeads, dim)
+  const blockBytes = keyBytes + partBytes(v, v === 'fp8' ? 1 : 2, kvHeads, dim)
+  const most = Math.min(layers, Math.floor(COLD_BYTES / (blocks * blockBytes)))
+  const table = allocate(most * blocks * 4)
   const q = allocate(m * heads * dim * 4)
   const y = allocate(m * heads * dim * 4)
   const [op, step, seq] = [allocate(96), allocate(64), allocate(64)]
+  const parts = allocate(8 * heads * 16 * (12 + dim) * 4)
   const run = modules[build].run
+  let layer = 0
   return {
     prepare: () => {
-      for (let b = 0; b < blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
-      for (let i = 0; i < (BASE + blocks * blockBytes - BASE) / 4; i++) f32[BASE / 4 + i] = Math.sin(i)
+      for (let b = 0; b < most * blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
+      for (let i = 0; i < (most * blocks * blockBytes) / 4; i++) {
+        // Floats near 0.01 whose bytes are codes, normal ones of fp8: scales, offsets and sums are among them.
+        const isWord = k !== 'f32' || v !== 'f32'
+        if (isWord) u32[BASE / 4 + i] = (Math.imul(i, 2654435761) & 0x07878787) | 0x3c383838
+        else f32[BASE / 4 + i] = Math.sin(i)
+      }
       for (let i = 0; i < m * heads * dim; i++) f32[q / 4 + i] = Math.cos(i)
       u32.set([0, m, context - m, table, 0, 0, 0], seq / 4)
-      u32.set([m, 1, 0, 0, 0, 0, seq, 0], step / 4)
+      u32.set([m, 1, 0, 0, seq + 32, seq + 32, seq, 0], step / 4)
+      u32.fill(context - 1, seq / 4 + 8, seq / 4 + 9)
       const stride = heads * dim * 4
-      u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, blockBytes / 2, 0, 0, 0], op / 4)
-      f32[op / 4 + 17] = dim ** -0.5
+      u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, keyBytes], op / 4)
+      u32.set([FORMATS[k], FORMATS[v], 0], op / 4 + 14)
+      f32[op / 4 + 17] = dim ** -0.5 / 1000
+      u32[op / 4 + 18] = parts
     },
-    work: () => run(0, op, step, 0, 1, 0, 1),
+    work: () => {
+      u32[seq / 4 + 3] = table + layer * blocks * 4
+      layer = (layer + 1) % most
+      run(0, op, step, 0, 1, 0, 1)
+    },
   }
 }
 
@@ -159,7 +181,8 @@ const gemm = (build, encoding, n, k, m, cold = false) => {
 }
 const attend = (build, shape) => {
   const made = attention(build, shape)
-  const name = `attention ${shape.heads}/${shape.kvHeads}x${shape.dim} at ${shape.context} x${shape.m} ${build}`
+  const { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32', layers } = shape
+  const name = `attention ${k},${v} ${heads}/${kvHeads}x${dim} at ${context} x${m}${layers ? ' cold' : ''} ${build}`
   bench(name, 'us', made.work, undefined)
   if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
 }
@@ -172,9 +195,19 @@ for (const build of Object.keys(modules)) {
   gemm(build, 'w4', 128, 4864, 32)
   for (const m of [2, 3, 4]) gemm(build, 'w4', 512, 896, m)
   for (const m of [2, 4]) gemm(build, 'w4', 4864, 896, m, true)
-  for (const context of [512, 2048]) attend(build, { heads: 14, kvHeads: 2, dim: 64, context, m: 1 })
-  attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 512, m: 16 })
-  attend(build, { heads: 8, kvHeads: 8, dim: 64, context: 512, m: 1 })
+  const kv = [
+    { k: 'f32', v: 'f32' },
+    { k: 'int8', v: 'int8' },
+    { k: 'int8', v: 'fp8' },
+  ]
+  for (const format of kv) {
+    for (const context of [512, 2048, 8192]) {
+      attend(build, { heads: 14, kvHeads: 2, dim: 64, context, m: 1, layers: 24, ...format })
+    }
+    attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 512, m: 16, ...format })
+    attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 2048, m: 256, ...format })
+    attend(build, { heads: 8, kvHeads: 8, dim: 64, context: 512, m: 1, ...format })
+  }
 }
 
 const at = (values, part) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * part)]

@@ -72,3 +72,13 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
     dot_nibbles(dot, high, w, step, x, masks, tokens);
     UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(dot[t], wasm_i32x4_shl(high[t], 4));
 }
+
+/* Four i8 codes a lane times four factors of 0..127. Where pairs are faster, wider factors in i16 are faster still. */
+#if defined(DOT_PAIRS)
+#define HAS_PLANES 0
+#else
+#define HAS_PLANES 1
+#endif
+INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
+    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(codes, factors, acc);
+}

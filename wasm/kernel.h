@@ -1,7 +1,7 @@
 /* kernel.h: what a kernel family gives to the plan walk. In: op records and the step. Out: tile counts and tiles.
  *
  * A kernel owns no memory and no threads: tile(op, step, t) computes tile t of tiles(op, step), each tile writes memory
- * that no other tile of the op writes, and no tile reads what another one of the same op writes. */
+ * that no other tile of the op writes, and no tile reads what another one of the same round writes: an op has one round, or two (run.c). */
 #ifndef HALFBYTE_KERNEL_H
 #define HALFBYTE_KERNEL_H
 #include "abi.h"
@@ -11,12 +11,12 @@ struct kernel {
     void (*tile)(const struct op *op, const struct step *step, uint32_t t);
 };
 
-extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, attention, swiglu,
-    add_rows, shift_kv;
+extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, swiglu, add_rows,
+    shift_kv;
 /* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. */
 #define DOT_KERNELS(form)                                                                                              \
     form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
-        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32)
+        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(attention), form(attention_merge)
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {

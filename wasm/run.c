@@ -19,7 +19,7 @@ extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
 #define KERNELS(form)                                                                                                  \
     {                                                                                                                  \
         &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &form(linear_w8a8_g32),                   \
-            &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &attention, &swiglu, &add_rows,                 \
+            &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
             &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
     }
 static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
@@ -27,6 +27,26 @@ static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), K
 /* The form of the dots, 0 or 1, plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
 static uint32_t chosen_dots;
 void choose_dots(uint32_t form) { chosen_dots = form + 1; }
+
+/* Some ops have a second round, whose tiles read what the first ones wrote. */
+static const struct kernel *const second_rounds[2][OP_COUNT] = {
+    {[OP_ATTENTION] = &WITH_QUADS(attention_merge)}, {[OP_ATTENTION] = &WITH_PAIRS(attention_merge)}};
+
+/* All tiles of one round, and the barrier behind them. 1: poisoned. */
+static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,
+                          uint32_t thread, uint32_t threads) {
+    const uint32_t count = kernel->tiles(op, step);
+    if (threads == 1) {
+        for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);
+        return 0;
+    }
+    struct claimer claims = claimer(thread, threads);
+    for (uint32_t t; (t = claim_tile(sync, &claims, count)) != NO_TILE;) {
+        if (atomic_read(&sync->poison)) return 1;
+        kernel->tile(op, step, t);
+    }
+    return barrier(sync, threads);
+}
 
 /* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */
 EXPORT("run")
@@ -39,18 +59,9 @@ uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, ui
             poison_all(sync);
             return 1;
         }
-        const struct kernel *kernel = kernels[chosen_dots - 1][op->code];
-        const uint32_t count = kernel->tiles(op, step);
-        if (threads == 1) {
-            for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);
-            continue;
-        }
-        struct claimer claims = claimer(thread, threads);
-        for (uint32_t t; (t = claim_tile(sync, &claims, count)) != NO_TILE;) {
-            if (atomic_read(&sync->poison)) return 1;
-            kernel->tile(op, step, t);
-        }
-        if (barrier(sync, threads)) return 1;
+        if (run_tiles(kernels[chosen_dots - 1][op->code], sync, op, step, thread, threads)) return 1;
+        const struct kernel *second = second_rounds[chosen_dots - 1][op->code];
+        if (second && second->tiles(op, step) && run_tiles(second, sync, op, step, thread, threads)) return 1;
     }
     return 0;
 }

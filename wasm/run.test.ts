@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { OP_CODE } from '../src/graph/op-codes.ts'
 import { ABI, SYNC, SYNC_WORDS } from '../src/runtime/abi.ts'
+import { layState, layStep } from './test/attention.ts'
 import {
   BUILDS,
   type Build,
@@ -125,6 +126,35 @@ describe.each(BUILDS)('run, %s', (build) => {
     Atomics.add(pool.machine.i32, pool.sync / 4 + SYNC.command, 1)
     Atomics.notify(pool.machine.i32, pool.sync / 4 + SYNC.command)
     await Promise.all(pool.ends)
+  })
+
+  test('two threads share out the positions of rows, and put them together as one does', async () => {
+    const shape = { heads: 4, kvHeads: 2, dim: 16, format: { k: 'int8', v: 'f32' } } as const
+    const lay = (machine: Machine) => {
+      const states = [layState(machine, shape, 1300), layState(machine, shape, 40)]
+      const parts = (positions: readonly [number, number], rows: number) =>
+        positions.map((position) => ({ position, rows }))
+      layStep(
+        machine,
+        shape,
+        [
+          { position: 0, rows: 1290 },
+          { position: 0, rows: 30 },
+        ],
+        states,
+      )
+      machine.runReference()
+      return layStep(machine, shape, parts([1290, 30], 3), states).y
+    }
+    const single = plainMachine(build)
+    const pool = await startPool(build, 2)
+    const [expected, found] = [lay(single), lay(pool.machine)]
+    single.run()
+    expect(run(pool, 2, 0, 1)).toBe(0)
+    for (let i = 0; i < 20; i++) expect(run(pool, 2, 1, 2)).toBe(0)
+    for (let m = 0; m < 6; m++) {
+      expect(pool.machine.rowBytes(found, m, 'f32')).toEqual(single.rowBytes(expected, m, 'f32'))
+    }
   })
 
   test('a poisoned run ends with 1, and so do all after it', async () => {

@@ -13,6 +13,7 @@ import { prepareModel } from '../../src/engine/prepare.ts'
 import type { EngineService } from '../../src/engine/protocol.ts'
 import { createService } from '../../src/engine/service.ts'
 import { openModel } from '../../src/formats/model-file.ts'
+import type { KvFormat } from '../../src/graph/ir.ts'
 
 export type Files = readonly File[]
 
@@ -35,7 +36,9 @@ export function repositoryFile(path: string): File {
   return new File([readFileSync(join(import.meta.dirname, '../..', path))], basename(path))
 }
 
-export type BuildOptions = Pick<LoadOptions, 'threads' | 'build' | 'weights' | 'contextLength'>
+export interface BuildOptions extends Pick<LoadOptions, 'threads' | 'build' | 'weights' | 'contextLength'> {
+  readonly kvCache?: KvFormat | undefined
+}
 
 /** Loads a model, hands it to `use`, and ends its threads. The context may exceed what the model was trained for. */
 export async function withBuilt<T>(
@@ -43,9 +46,9 @@ export async function withBuilt<T>(
   options: BuildOptions,
   use: (built: BuiltModel) => Promise<T>,
 ): Promise<T> {
-  const { threads = 1, build = 'auto', weights = 'auto', contextLength } = options
+  const { threads = 1, build = 'auto', weights = 'auto', contextLength, kvCache } = options
   const file = await openModel(files.map((each) => blobSource(each.name, each)))
-  const prepared = await prepareModel(file, { weights, contextLength, beyondTraining: true })
+  const prepared = await prepareModel(file, { weights, contextLength, kvCache, beyondTraining: true })
   const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
   const built = await buildModel(prepared, { threads, build, host: nodeHost() }, hooks)
   try {

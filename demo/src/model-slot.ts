@@ -38,7 +38,7 @@ export class ModelSlot {
     const loading = new AbortController()
     this.#loading = loading
     this.choice = choice
-    const { threads, contextLength, weights } = settings
+    const { threads, contextLength, weights, memory } = settings
     this.#enter({ name: 'loading', progress: undefined })
     markLoading(choice)
     try {
@@ -47,6 +47,7 @@ export class ModelSlot {
         signal: loading.signal,
         contextLength,
         weights,
+        kvCache: { k: memory === 'f32' ? 'f32' : 'int8', v: memory },
         ...(threads !== undefined && { threads }),
         // It came with the page, whose cache keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
@@ -60,7 +61,7 @@ export class ModelSlot {
         return
       }
       rememberChoice(choice)
-      this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights } })
+      this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights, memory } })
     } catch (error) {
       if (this.#loading === loading && !loading.signal.aborted) {
         const isFull = isHalfbyteError(error) && error.code === 'storage-full'

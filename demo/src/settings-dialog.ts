@@ -6,6 +6,7 @@ import {
   checkNumber,
   DEFAULT_SETTINGS,
   ENGINE_FIELDS,
+  MEMORY_FIELD,
   type NumberField,
   SAMPLER_FIELDS,
   type Settings,
@@ -41,6 +42,7 @@ export class SettingsDialog extends Modal {
         <h3 id="engine-title">Engine</h3>
         ${ENGINE_FIELDS.map((field) => this.#number(field))}
         ${this.#choice(WEIGHTS_FIELD)}
+        ${this.#choice(MEMORY_FIELD)}
         <div class="apply" role="status">
           ${
             this.stale

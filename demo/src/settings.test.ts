@@ -51,10 +51,11 @@ test('fields that count take whole numbers', () => {
   expect(topK && checkNumber(topK, 39.6)).toBe(40)
 })
 
-test('only threads, context and weights ask for a reload of the model', () => {
+test('only threads, context, weights and memory ask for a reload of the model', () => {
   const other = { ...DEFAULT_SETTINGS, temperature: 0, theme: 'dark' as const }
   expect(sameEngineSettings(DEFAULT_SETTINGS, other)).toBe(true)
   expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, threads: 1 })).toBe(false)
   expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, contextLength: 64 })).toBe(false)
   expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, weights: 'w8' })).toBe(false)
+  expect(sameEngineSettings(DEFAULT_SETTINGS, { ...other, memory: 'int8' })).toBe(false)
 })

@@ -16,11 +16,13 @@ export interface Settings {
   readonly threads: number | undefined
   readonly contextLength: number
   readonly weights: WeightPolicy
+  /** How the conversation is stored: exactly, keys and values as int8, keys as int8 and values as fp8. */
+  readonly memory: 'f32' | 'int8' | 'fp8'
   readonly theme: 'auto' | 'light' | 'dark'
 }
 
 /** Those that the engine is told when it loads a model. */
-export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights'>
+export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory'>
 
 /** One number a person may set: its bounds and step. */
 export interface NumberField {
@@ -38,7 +40,7 @@ export interface NumberField {
 
 /** One of a few values. */
 export interface ChoiceField {
-  readonly key: 'weights' | 'theme'
+  readonly key: 'weights' | 'memory' | 'theme'
   readonly label: string
   readonly hint: string
   /** Names of the values. */
@@ -58,6 +60,7 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   threads: undefined,
   contextLength: 4096,
   weights: 'auto',
+  memory: 'f32',
   theme: 'auto',
 })
 
@@ -134,6 +137,13 @@ export const WEIGHTS_FIELD: ChoiceField = {
   choices: { auto: 'As stored', w4: '4 bits', w8: '8 bits', f32: '32 bits' },
 }
 
+export const MEMORY_FIELD: ChoiceField = {
+  key: 'memory',
+  label: 'Conversation memory',
+  hint: 'Smaller ones hold more text in the same memory and are faster when it is long',
+  choices: { f32: 'Exact', int8: '8 bits', fp8: '8 bits, values as fp8' },
+}
+
 export const THEME_FIELD: ChoiceField = {
   key: 'theme',
   label: 'Theme',
@@ -172,7 +182,7 @@ export function parseSettings(text: string): Settings {
   for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
     settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
   }
-  for (const { key, choices } of [WEIGHTS_FIELD, THEME_FIELD]) {
+  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, THEME_FIELD]) {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }
@@ -188,5 +198,5 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {
-  return a.threads === b.threads && a.contextLength === b.contextLength && a.weights === b.weights
+  return (['threads', 'contextLength', 'weights', 'memory'] as const).every((key) => a[key] === b[key])
 }

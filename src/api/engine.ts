@@ -5,6 +5,7 @@ import { type Connection, startEngineWorker } from '../engine/connection.ts'
 import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
+import { EXACT_KV } from '../graph/ir.ts'
 import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
@@ -151,6 +152,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     threads = 'auto',
     contextLength,
     weights = 'auto',
+    kvCache,
     cache = 'opfs',
     build = 'auto',
     assets = {},
@@ -166,6 +168,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     threads,
     contextLength,
     weights,
+    kvCache: { ...EXACT_KV, ...kvCache },
     cache,
     build,
     assets: { wasm: place(assets.wasm), compute: place(assets.compute) },

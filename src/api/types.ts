@@ -8,6 +8,7 @@ import type {
   TextChunk,
   WeightPolicy,
 } from '../engine/protocol.ts'
+import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
 
@@ -27,6 +28,11 @@ export interface LoadOptions {
   readonly contextLength?: number | undefined
   /** Precision of the weights. Default `auto`: the file's own. */
   readonly weights?: WeightPolicy | undefined
+  /**
+   * How the conversation's keys and values are stored. Default: both `f32`, exactly. `int8` (with a scale and an offset per
+   * position and KV head) takes about a third of the memory and is faster in long contexts; `fp8` is for values only.
+   */
+  readonly kvCache?: Partial<KvFormat> | undefined
   /** Whether downloads are kept on this device. Default `opfs`. */
   readonly cache?: 'opfs' | 'none' | undefined
   /** Where the hub is, and a token for its private repositories. Default: Hugging Face, without one. */

@@ -293,6 +293,9 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     const result = JSON.parse((await halfbyte(...asked, '--json')).out)
     expect(result).toMatchObject({ windows: 3, scored: 3 * 15 })
     expect((await halfbyte(...asked)).out).toContain(`perplexity ${result.perplexity.toFixed(4)} +/- `)
+    const stored = JSON.parse((await halfbyte(...asked, '--json', '--kv', 'int8,fp8')).out)
+    expect(stored.perplexity).not.toBe(result.perplexity)
+    expect(Math.abs(stored.perplexity / result.perplexity - 1)).toBeLessThan(0.05)
   })
 
   test('convert writes a pack that says the same, and leaves nothing else behind', async () => {
@@ -327,6 +330,7 @@ describe.concurrent('what goes wrong', () => {
     ['generate', 'embedded', '--prompt', 'x', '--bias', '5'],
     ['generate', 'embedded', '--prompt', 'x', '--threads', '0'],
     ['generate', 'embedded', '--prompt', 'x', '--build', 'avx'],
+    ['generate', 'embedded', '--prompt', 'x', '--kv', 'fp8'],
     ['logits', 'embedded'],
     ['logits', 'embedded', '--tokens', '1,,2'],
     ['perplexity', 'embedded'],

@@ -21,6 +21,7 @@ export function openEngine(model: string, flags: EngineFlags, signal: AbortSigna
     threads: flags.threads,
     build: flags.build,
     weights: flags.weights,
+    kvCache: flags.kv,
     contextLength: flags.context,
     signal,
     onProgress: showProgress,

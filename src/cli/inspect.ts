@@ -5,9 +5,9 @@ import { planTotals, printPlan } from '../graph/print.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
-import { type EngineFlags, MODEL, weightsOption, withContextOption } from './options.ts'
+import { type EngineFlags, kvOption, MODEL, weightsOption, withContextOption } from './options.ts'
 
-interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context'> {
+interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv'> {
   readonly plan?: true
 }
 
@@ -16,6 +16,7 @@ export function inspectCommand(): Command {
     .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
     .argument('<model>', MODEL)
     .addOption(weightsOption())
+    .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')
     .action(async (model: string, flags: InspectFlags) => {
       const page = await interruptible((signal) =>

@@ -9,7 +9,7 @@ import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
 
-interface PrepareFlags extends Pick<EngineFlags, 'weights' | 'context'> {
+interface PrepareFlags extends Pick<EngineFlags, 'weights' | 'context'>, Partial<Pick<EngineFlags, 'kv'>> {
   readonly beyondTraining?: true
 }
 
@@ -26,7 +26,9 @@ export async function withPrepared<T>(
   }).finally(clearProgress)
   try {
     const file = await openModel(files.sources, signal)
-    return await use(await prepareModel(file, { ...flags, contextLength: flags.context, signal }))
+    return await use(
+      await prepareModel(file, { ...flags, kvCache: flags.kv, contextLength: flags.context, signal }),
+    )
   } finally {
     await files.close()
   }

@@ -1,5 +1,6 @@
 // Options. In: texts from the command line. Out: checked values; anything else is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
 /** What every command says of `<model>`. */
 export const MODEL = 'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file] or "embedded"'
@@ -28,6 +29,8 @@ export interface EngineFlags {
   readonly threads: number | 'auto'
   readonly build: 'auto' | 'relaxed' | 'simd128'
   readonly weights: 'auto' | 'f32' | 'w8' | 'w4'
+  /** How keys and values are stored. */
+  readonly kv: KvFormat
   readonly context?: number
 }
 
@@ -35,6 +38,20 @@ export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
     .choices(['auto', 'f32', 'w8', 'w4'])
     .default('auto')
+}
+
+/** `int8` for both, `int8,fp8` for keys and values. */
+function kvFormat(text: string): KvFormat {
+  const [k = '', v = k, more] = text.split(',')
+  const isKnown = ['f32', 'int8'].includes(k) && ['f32', 'int8', 'fp8'].includes(v) && more === undefined
+  if (isKnown) return { k, v } as KvFormat
+  throw new InvalidArgumentError('give f32 or int8 for both, or like int8,fp8 for keys and values.')
+}
+
+export function kvOption(): Option {
+  return new Option('--kv <formats>', 'how the context is stored: f32, int8, or keys,values like int8,fp8')
+    .argParser(kvFormat)
+    .default(EXACT_KV, 'f32')
 }
 
 export function withEngineOptions(command: Command): Command {
@@ -48,6 +65,7 @@ export function withEngineOptions(command: Command): Command {
       new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
     )
     .addOption(weightsOption())
+    .addOption(kvOption())
 }
 
 export function withContextOption(command: Command): Command {

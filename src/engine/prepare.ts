@@ -7,6 +7,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { compile } from '../graph/compile.ts'
+import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/print.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
@@ -19,6 +20,8 @@ export interface PrepareOptions {
   /** Lets contextLength exceed what the model was trained for, as evaluations do. Default false. */
   readonly beyondTraining?: boolean | undefined
   readonly weights: WeightPolicy
+  /** Default: f32, exactly. */
+  readonly kvCache?: KvFormat | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -43,12 +46,14 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
+  if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
   const weights = resolveWeights(file, config)
   const encodingOf = (name: string): Encoding =>
     chooseEncoding(options.weights, roleOf(name), [weightOf(weights, name).dtype])
   const plan = compile(buildGraph(config), {
     encodingOf,
+    kvCache: options.kvCache,
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
   })
@@ -60,6 +65,18 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
 function logitRowsOf(vocab: number): number {
   const { least, most, bytes } = STEP_LOGIT_ROWS
   return Math.max(least, Math.min(most, Math.floor(bytes / (vocab * 4))))
+}
+
+const KEY_FORMATS: readonly KvFormat['k'][] = ['f32', 'int8']
+const VALUE_FORMATS: readonly KvFormat['v'][] = ['f32', 'int8', 'fp8']
+
+function checkKvCache({ k, v }: KvFormat): void {
+  if (KEY_FORMATS.includes(k) && VALUE_FORMATS.includes(v)) return
+  throw new HalfbyteError(
+    'unsupported',
+    `kvCache is { k: '${k}', v: '${v}' } but keys can be ${KEY_FORMATS.join(' or ')} and values ${VALUE_FORMATS.join(' or ')}; choose one of these`,
+    { k: String(k), v: String(v) },
+  )
 }
 
 /** The stored tensor of a weight that the plan names. */

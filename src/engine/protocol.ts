@@ -14,6 +14,7 @@ import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import type { SamplerOptions } from '../generate/sampler/options.ts'
 import type { Priority } from '../generate/work.ts'
+import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub } from '../store/hub.ts'
 
@@ -86,6 +87,8 @@ export interface LoadRequest {
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined
   readonly weights: WeightPolicy
+  /** Default: f32, exactly. */
+  readonly kvCache?: KvFormat | undefined
   readonly cache: 'opfs' | 'none'
   readonly hub?: Hub | undefined
   /** Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers' script. */

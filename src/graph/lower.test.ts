@@ -175,21 +175,21 @@ describe('printPlan', () => {
   test('shows each op with shapes, bytes and places, then the totals', () => {
     const page = printPlan(planOf('w4_g32', model([0])))
     expect(page).toBe(
-      ` #  op                      output                    reads            writes     encoding  weights  state
- 0  embed                   embed [tokens, 64]                         y 8192     w4_g32    4 608 B
- 1  rmsnorm                 0.norm [tokens, 64]       x 8192           q 12288    f32         256 B
- 2  linear_w4a8_g32         0.qkv [tokens, 128]       x 12288          y 0        w4_g32    5 120 B
- 3  rope_kv                 0.attn_rope [tokens, 64]  q 0 k 256 v 384  q 0                           group 0 at 0
- 4  attention               0.attn [tokens, 64]       q 0              a8 12288                      group 0 at 0
- 5  linear_w4a8_g32         0.o [tokens, 64]          x 12288          y 8192 +=  w4_g32    2 304 B
- 6  rmsnorm                 0.norm2 [tokens, 64]      x 8192           q 2048     f32         256 B
- 7  linear_swiglu_w4a8_g32  0.act [tokens, 80]        x 2048           q 0        w4_g32    6 912 B
- 8  linear_w4a8_g32         0.down [tokens, 64]       x 0              y 8192 +=  w4_g32    3 456 B
- 9  rmsnorm                 norm [logitRows, 64]      x 8192           q 1024     f32         256 B
-10  linear_w4a8_g32         logits [logitRows, 100]   x 1024           y 0        w4_g32    4 608 B
+      ` #  op                      output                    reads                    writes            encoding  weights  state
+ 0  embed                   embed [tokens, 64]                                 y 53248           w4_g32    4 608 B
+ 1  rmsnorm                 0.norm [tokens, 64]       x 53248                  q 0               f32         256 B
+ 2  linear_w4a8_g32         0.qkv [tokens, 128]       x 0                      y 45056           w4_g32    5 120 B
+ 3  rope_kv                 0.attn_rope [tokens, 64]  q 45056 k 45312 v 45440  q 45056                              group 0 at 0
+ 4  attention               0.attn [tokens, 64]       q 45056                  a8 57344 parts 0                     group 0 at 0
+ 5  linear_w4a8_g32         0.o [tokens, 64]          x 57344                  y 53248 +=        w4_g32    2 304 B
+ 6  rmsnorm                 0.norm2 [tokens, 64]      x 53248                  q 2048            f32         256 B
+ 7  linear_swiglu_w4a8_g32  0.act [tokens, 80]        x 2048                   q 0               w4_g32    6 912 B
+ 8  linear_w4a8_g32         0.down [tokens, 64]       x 0                      y 53248 +=        w4_g32    3 456 B
+ 9  rmsnorm                 norm [logitRows, 64]      x 53248                  q 1024            f32         256 B
+10  linear_w4a8_g32         logits [logitRows, 100]   x 1024                   y 0               w4_g32    4 608 B
 
 weights         22 656 B in 7 slots
-arena peak      13 568 B for 16 tokens, 2 rows of logits
+arena peak      58 624 B for 16 tokens, 2 rows of logits
 state group 0   16 384 B per 64 positions: layers 1, KV heads 1, head dim 32, K f32, V f32, all positions
 decode reads    23 204 B of weights, 16 384 B of state per 64 positions
 `,

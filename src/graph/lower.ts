@@ -141,7 +141,11 @@ export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, 
         const { heads, kvHeads, headDim, window } = node.attention
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('a8', node.quantized) }
         const size = { heads, kv_heads: kvHeads, head_dim: headDim, window, scale: node.scale }
-        return ['attention', { ...rowsAt('q', node.input), ...outputs, ...size, ...state(node.attention) }]
+        const parts = { parts: { arena: memory.rooms.get(node) ?? 0 } }
+        return [
+          'attention',
+          { ...rowsAt('q', node.input), ...outputs, ...size, ...state(node.attention), ...parts },
+        ]
       }
       case 'swiglu': {
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }

@@ -1,6 +1,7 @@
 // Memory plan. In: random graphs after the passes. Out: no two values that are needed at the same time share a byte.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ABI } from '../runtime/abi.ts'
 import type { Encoding } from '../weights/encoding.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { optimize } from './compile.ts'
@@ -40,6 +41,15 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
   return stretches(left, plan).some(([from, to]) => others.some(([start, end]) => from < end && start < to))
 }
 
+/** What attention needs for itself, as [from, to); nothing of other nodes. */
+function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
+  const offset = rooms.get(node) ?? Number.NaN
+  if (node.op !== 'attention') return [Number.NaN, Number.NaN]
+  const { heads, headDim } = node.attention
+  const { SPLIT_ROWS, MAX_SEGMENTS, PART_SUMS } = ABI
+  return [offset, offset + SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4]
+}
+
 /** Pairs of labels that share bytes although both are needed. */
 function conflicts(graph: Graph, plan: MemoryPlan): string[] {
   const bases = basesOf(graph)
@@ -51,6 +61,11 @@ function conflicts(graph: Graph, plan: MemoryPlan): string[] {
   let live: Value[] = []
   for (const [index, node] of graph.nodes.entries()) {
     const outputs = outputsOf(node)
+    for (const other of [...live, ...outputs]) {
+      const [from, to] = roomOf(node, plan)
+      const touches = stretches(other, plan).some(([start, end]) => from < end && start < to)
+      if (touches) found.push(`${index} ${node.op}: its room over ${other.label}`)
+    }
     const allowed = new Set(overwritable(node).map((value) => value?.id))
     for (const output of outputs) {
       for (const other of [...live, ...outputs.filter((each) => each.id < output.id)]) {
@@ -83,6 +98,9 @@ describe('planMemory', () => {
         const graph = isOptimized ? optimize(randomGraph(list), encodingOf) : randomGraph(list)
         const plan = planMemory(graph, CAPACITY)
         expect(conflicts(graph, plan)).toEqual([])
+        for (const node of graph.nodes.filter(({ op }) => op === 'attention')) {
+          expect(roomOf(node, plan)[1]).toBeLessThanOrEqual(plan.bytes)
+        }
         for (const value of graph.nodes.flatMap(outputsOf)) {
           const ends = stretches(value, plan).map(([, end]) => end)
           expect(Math.max(...ends)).toBeLessThanOrEqual(plan.bytes)

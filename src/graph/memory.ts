@@ -1,7 +1,7 @@
 // Memory plan. In: a graph, how many rows a step may have. Out: where each value's rows lie in the arena, and its size.
 import { HalfbyteError } from '../base/errors.ts'
 import { GROUP_SIZE, ROW_PADDING, roundUp } from '../weights/encoding.ts'
-import type { Dim, Graph, Node, NodeOf, Value } from './ir.ts'
+import type { AttentionShape, Dim, Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
 
 /** The most rows of one step. */
@@ -19,9 +19,16 @@ export interface Place {
 export interface MemoryPlan {
   /** By value id. */
   readonly places: ReadonlyMap<number, Place>
+  /** Where nodes that need room for themselves have it: byte offsets. */
+  readonly rooms: ReadonlyMap<Node, number>
   /** Size of the arena: the peak. */
   readonly bytes: number
 }
+
+/** Constants of wasm/abi.h. */
+const SPLIT_ROWS = 8
+const MAX_SEGMENTS = 16
+const PART_SUMS = 12
 
 /** Cache lines: no two regions share one. */
 const ALIGNMENT = 64
@@ -37,14 +44,15 @@ export function a8Stride(width: number): number {
 
 /** Places every value; values whose lives overlap never share bytes. Throws `internal` for what no kernel can do. */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
-  const { regions, homes } = assign(graph, capacity)
+  const { regions, homes, needs } = assign(graph, capacity)
   const offsets = pack(regions)
   const places = new Map<number, Place>()
   for (const [id, { region, column }] of homes) {
     places.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
   }
   const ends = regions.map((region) => (offsets.get(region) ?? 0) + region.bytes)
-  return { places, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
+  const rooms = new Map([...needs].map(([node, region]) => [node, offsets.get(region) ?? 0]))
+  return { places, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
 }
 
 /** Rows in the arena that one node makes and later ones may overwrite or look into. */
@@ -67,6 +75,7 @@ function assign(graph: Graph, capacity: Capacity) {
   const homes = new Map<number, Home>()
   const lastReads = lastReadsOf(graph)
   const merged = new Map<number, NodeOf<'linear'>>()
+  const needs = new Map<Node, Region>()
   for (const [index, node] of graph.nodes.entries()) {
     if (node.op === 'linear') merged.set(node.output.id, node)
     for (const output of outputsOf(node)) {
@@ -74,9 +83,10 @@ function assign(graph: Graph, capacity: Capacity) {
       homes.set(output.id, home ?? { region: fresh(node, output, index), column: 0 })
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) keep(value, index)
+    if (node.op === 'attention') needs.set(node, room(partsBytes(node.attention), index))
   }
   for (const value of [graph.output, graph.hidden]) keep(value, graph.nodes.length)
-  return { regions, homes }
+  return { regions, homes, needs }
 
   function homeOf(value: Value): Home {
     const home = homes.get(value.id)
@@ -86,6 +96,11 @@ function assign(graph: Graph, capacity: Capacity) {
   function keep(value: Value, index: number): void {
     const { region } = homeOf(value)
     region.to = Math.max(region.to, index)
+  }
+  function room(bytes: number, index: number): Region {
+    const region = { bytes, stride: 0, from: index, to: index }
+    regions.push(region)
+    return region
   }
   function fresh(node: Node, output: Value, index: number): Region {
     const stride = strideOf(node, output)
@@ -129,6 +144,10 @@ function assign(graph: Graph, capacity: Capacity) {
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is still read afterwards`)
   }
 }
+
+/** Where attention leaves the parts of a row that several threads have worked on: see wasm/abi.h. */
+const partsBytes = ({ heads, headDim }: AttentionShape): number =>
+  SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4
 
 /** Index of the last node that reads each value; past the end for what the graph yields. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {

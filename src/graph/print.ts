@@ -61,7 +61,7 @@ const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   linear: ['y'],
   linear_swiglu: ['q'],
   rope_kv: ['q'],
-  attention: ['y', 'a8'],
+  attention: ['y', 'a8', 'parts'],
   swiglu: ['y', 'q'],
   add: ['y'],
   shift_kv: [],

@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 3,
+  ABI_VERSION: 4,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -14,6 +14,9 @@ export const ABI = {
   MAX_ROPES: 4,
   SLICES: 8,
   CLAIM_WORDS: 128,
+  SPLIT_ROWS: 8,
+  MAX_SEGMENTS: 16,
+  PART_SUMS: 12,
 } as const
 
 /** Fields that hold an f32; every other field is a u32. */
@@ -39,7 +42,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   ],
   attention: [
     ...['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'],
-    ...['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale'],
+    ...['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'parts'],
   ],
   swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride'],
   add: ['x', 'x_stride', 'y', 'y_stride', 'n'],

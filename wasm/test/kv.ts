@@ -1,7 +1,7 @@
 // Stored keys and values. In: a machine, a block, a format. Out: what the codes of one position stand for, read as abi.h draws them.
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { KV_FORMAT } from '../../src/graph/op-codes.ts'
-import type { Machine } from './machine.ts'
+import { type Machine, randomFrom } from './machine.ts'
 
 export interface KvShape {
   readonly kvHeads: number
@@ -26,6 +26,35 @@ export const keyBytes = ({ dim, format }: KvShape): number =>
   format.k === 'f32' ? 256 * dim : 64 * dim + 3 * 256
 export const valueBytes = ({ dim, format }: KvShape): number =>
   format.v === 'f32' ? 256 * dim : 64 * dim + (format.v === 'int8' ? 2 : 1) * 256
+
+/** Fills one layer's keys and values of a block with numbers as they come in models: any code, scales of a size. */
+export function fillBlock(
+  machine: Machine,
+  shape: KvShape,
+  at: { k: number; v: number },
+  seed: number,
+): void {
+  const { kvHeads, dim, format } = shape
+  const random = randomFrom(seed)
+  const fill = (part: number, isFloat: boolean, words: number) => {
+    for (let i = 0; isFloat && i < 64 * dim; i++) machine.f32[part / 4 + i] = 2 * random() - 1
+    // 0x7f is no number in e4m3, and no position would store it.
+    for (let i = 0; !isFloat && i < 64 * dim; i++)
+      machine.u8[part + i] = (random() * 0x7f) | (random() < 0.5 ? 128 : 0)
+    for (let p = 0; words > 0 && p < 64; p++) machine.f32[(part + 64 * dim) / 4 + p] = (1 + random()) / 200
+    for (let p = 64; p < 64 * Math.min(words, 2); p++)
+      machine.f32[(part + 64 * dim) / 4 + p] = random() / 10 - 0.05
+  }
+  for (let head = 0; head < kvHeads; head++) {
+    const k = at.k + head * keyBytes(shape)
+    fill(k, format.k === 'f32', format.k === 'f32' ? 0 : 3)
+    for (let p = 0; format.k === 'int8' && p < 64; p++) {
+      const { codes } = storedKey(machine, shape, at.k, head, p)
+      machine.i32[(k + 64 * dim) / 4 + 128 + p] = -64 * codes.reduce((sum, code) => sum + code, 0)
+    }
+    fill(at.v + head * valueBytes(shape), format.v === 'f32', { f32: 0, int8: 2, fp8: 1 }[format.v])
+  }
+}
 
 const signed = (byte: number): number => (byte << 24) >> 24
 

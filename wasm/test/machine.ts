@@ -15,6 +15,7 @@ export interface TestExports extends EngineExports {
   /** 0: quads, 1: pairs. */
   choose_dots(form: number): void
   exponential(y: number, scalar: number, x: number, n: number): void
+  power_of_two(y: number, scalar: number, x: number, n: number): void
 }
 
 export function readModule(build: Build, kind: 'plain' | 'shared'): WebAssembly.Module {
@@ -49,6 +50,7 @@ export class Machine {
   readonly f32: Float32Array
   step = 0
   #next = BASE
+  #scratch: number
 
   constructor(module: WebAssembly.Module, build: Build, shared = false) {
     this.memory = new WebAssembly.Memory(
@@ -63,14 +65,22 @@ export class Machine {
     this.u32 = new Uint32Array(buffer)
     this.f32 = new Float32Array(buffer)
     this.u8.fill(POISON, BASE)
+    this.#scratch = this.u8.length
   }
 
   /** Poisoned bytes with poison around them. */
   allocate(bytes: number): number {
     const at = this.#next
     this.#next = roundUp(at + bytes + GAP, 16)
-    if (this.#next > this.u8.length) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
     return at
+  }
+
+  /** Bytes from the end of memory, where `image` does not look: what only kernels leave there is nobody's business. */
+  scratch(bytes: number): number {
+    this.#scratch = (this.#scratch - bytes) & ~63
+    if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    return this.#scratch
   }
 
   words(values: readonly number[]): number {

@@ -1,5 +1,6 @@
 /* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: what run() must compute, bit by bit.
  * embed is its own definition and is checked against the test's packer. */
+#include "exp2.h"
 #include "kernel.h"
 #include "simd.h"
 
@@ -71,5 +72,17 @@ void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     for (uint32_t i = 0; i < n; i += 4) {
         store(y + i, exp4(load(x + i), &c));
         for (uint32_t j = i; j < i + 4; j++) scalar[j] = exp__ref(x[j]);
+    }
+}
+
+/* y[i] = 2^x[i], x at most 0, by vectors and by scalars: n is a multiple of 4. */
+__attribute__((export_name("power_of_two")))
+void power_of_two(float *y, float *scalar, const float *x, uint32_t n) {
+    const struct exp2_constants c = exp2_constants();
+    for (uint32_t i = 0; i < n; i += 4) {
+        v128_t v = load(x + i);
+        exp2_vectors(&v, 1, &c);
+        store(y + i, v);
+        for (uint32_t j = i; j < i + 4; j++) scalar[j] = exp2__ref(x[j]);
     }
 }

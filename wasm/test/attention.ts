@@ -1,0 +1,108 @@
+// A scene of attention. In: a machine, a shape, parts of sequences. Out: a step of rope_kv and attention over blocks.
+import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'
+import { PAIRING } from '../../src/graph/op-codes.ts'
+import { formatFields, keyBytes, valueBytes } from './kv.ts'
+import type { Machine, Rows } from './machine.ts'
+
+export interface Shape {
+  readonly heads: number
+  readonly kvHeads: number
+  readonly dim: number
+  readonly ropeDims?: number
+  readonly pairing?: number
+  readonly window?: number
+  readonly quantized?: boolean
+  readonly format?: KvFormat
+  /** Leave out the room for parts, so that no step shares out positions. */
+  readonly unsplit?: boolean
+}
+/** Rows [position, position + rows) of a sequence whose earlier positions are already in its blocks. */
+export interface Part {
+  readonly position: number
+  readonly rows: number
+}
+
+/** Element `d` of vector `kind` of sequence `s` at `position`: the same however the sequence is cut. */
+export function element(kind: number, s: number, position: number, d: number): number {
+  let x = (kind * 73856093 + s * 19349663 + position * 83492791 + d * 2654435761) >>> 0
+  x = Math.imul(x ^ (x >>> 15), 2246822519) >>> 0
+  x = Math.imul(x ^ (x >>> 13), 3266489917) >>> 0
+  return ((x ^ (x >>> 16)) >>> 0) / 2 ** 31 - 1
+}
+export const angle = (position: number, i: number) => position * 10000 ** (-i / 16)
+
+export const kvOf = ({ kvHeads, dim, format = EXACT_KV }: Shape) => ({ kvHeads, dim, format })
+
+/** Blocks for `positions` positions; K and V of layer 1 of 2 start at the offsets. Past positions are filled by `rope_kv`. */
+export function layState(machine: Machine, shape: Shape, positions: number) {
+  const [k, v] = [keyBytes(kvOf(shape)), valueBytes(kvOf(shape))].map((bytes) => bytes * shape.kvHeads)
+  const blocks = Array.from({ length: Math.ceil(positions / 64) }, () => machine.allocate(2 * (k! + v!)))
+  // Out of order, as blocks of a pool are.
+  const parts = machine.scratch(8 * shape.heads * 16 * (12 + shape.dim) * 4)
+  return { table: blocks.reverse(), kOffset: k! + v!, vOffset: 2 * k! + v!, parts }
+}
+
+export interface Laid {
+  readonly q: Rows
+  readonly y: Rows
+  readonly a8: Rows
+}
+
+/** One step: rope_kv then attention for all parts; `state` is reused between steps. */
+export function layStep(
+  machine: Machine,
+  shape: Shape,
+  parts: readonly Part[],
+  states: readonly ReturnType<typeof layState>[],
+): Laid {
+  const {
+    heads,
+    kvHeads,
+    dim,
+    ropeDims = dim,
+    pairing = PAIRING.halves,
+    window = 0,
+    quantized = false,
+    format = EXACT_KV,
+  } = shape
+  const rows = parts.flatMap(({ position, rows }, s) =>
+    Array.from({ length: rows }, (_, r) => ({ s, position: position + r })),
+  )
+  const m = rows.length
+  const at = (kind: number) => (row: number, lane: number) =>
+    element(kind, rows[row]!.s, rows[row]!.position, lane) * (kind === 0 ? 3 : 1)
+  const q = machine.rows(m, heads * dim, at(0))
+  const k = machine.rows(m, kvHeads * dim, at(1))
+  const v = machine.rows(m, kvHeads * dim, at(2))
+  const y = machine.rows(m, heads * dim)
+  const a8 = machine.a8Rows(m, heads * dim)
+  const table = machine.allocate(m * ropeDims * 4)
+  for (const [row, { position }] of rows.entries()) {
+    for (let i = 0; i < ropeDims / 2; i++) {
+      machine.f32[table / 4 + row * ropeDims + 2 * i] = Math.cos(angle(position, i))
+      machine.f32[table / 4 + row * ropeDims + 2 * i + 1] = Math.sin(angle(position, i))
+    }
+  }
+  machine.setStep({
+    // The second group's table is the one in use.
+    sequences: parts.map((part, s) => ({ ...part, tables: [[0], states[s]!.table] })),
+    ropes: [0, table],
+  })
+  machine.ops.length = 0
+  const common = { heads, kv_heads: kvHeads, head_dim: dim, group: 1, ...formatFields(format) }
+  const offsets = { k_offset: states[0]!.kOffset, v_offset: states[0]!.vOffset }
+  machine.op('rope_kv', {
+    ...common,
+    ...offsets,
+    ...{ q: q.at, q_stride: q.stride, k: k.at, k_stride: k.stride, v: v.at, v_stride: v.stride },
+    ...{ rope: 1, rope_dims: ropeDims, pairing },
+  })
+  machine.op('attention', {
+    ...common,
+    ...offsets,
+    ...{ q: q.at, q_stride: q.stride, y: y.at, y_stride: y.stride },
+    ...{ a8: quantized ? a8.at : 0, a8_stride: a8.stride, window, scale: dim ** -0.5 },
+    parts: shape.unsplit ? 0 : states[0]!.parts,
+  })
+  return { q, y, a8 }
+}
