@@ -14,6 +14,8 @@ const serve = (at: number, isolation: 'on' | 'off') => ({
 
 export default defineConfig({
   testDir: 'e2e',
+  // Unit tests of the perf suite lie there too.
+  testMatch: '**/*.spec.ts',
   outputDir: 'build/test-results',
   timeout: 120_000,
   workers: 1,

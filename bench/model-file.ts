@@ -4,7 +4,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { writeGguf } from '../conformance/support/gguf-writer.ts'
-import { randomModel, type Shape } from './random-model.ts'
+import { randomModel } from './random-model.ts'
+import type { Shape } from './shapes.ts'
 
 /** Where benches keep files between runs. */
 export const BENCH_FOLDER = new URL('../build/bench/', import.meta.url)

@@ -1,29 +1,6 @@
 // A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but costs what a real one costs.
 import type { GgufContents, GgufTensor, GgufValue } from '../conformance/support/gguf-writer.ts'
-
-/** Sizes of a qwen2-like model with tied embeddings. */
-export interface Shape {
-  readonly name: string
-  readonly hiddenSize: number
-  readonly layers: number
-  readonly heads: number
-  readonly kvHeads: number
-  readonly headDim: number
-  readonly intermediateSize: number
-  readonly vocabSize: number
-}
-
-/** Qwen2.5-0.5B. */
-export const QWEN_05B: Shape = {
-  name: 'qwen2.5-0.5b-shape',
-  hiddenSize: 896,
-  layers: 24,
-  heads: 14,
-  kvHeads: 2,
-  headDim: 64,
-  intermediateSize: 4864,
-  vocabSize: 151936,
-}
+import type { Shape } from './shapes.ts'
 
 const BLOCK_BYTES = 18
 const CHUNK_BLOCKS = 1 << 16
@@ -44,6 +21,12 @@ class Noise {
   }
 }
 
+/** Eight codes, 8 in place of 0: weights then have mean 0, and what the model says depends on what it reads. */
+function balanced(codes: number): number {
+  const zeros = ~(codes | (codes >>> 1) | (codes >>> 2) | (codes >>> 3)) & 0x11111111
+  return (codes | (zeros << 3)) >>> 0
+}
+
 function* q4Blocks(noise: Noise, blocks: number): Generator<Uint8Array> {
   for (let done = 0; done < blocks; done += CHUNK_BLOCKS) {
     const bytes = new Uint8Array(Math.min(CHUNK_BLOCKS, blocks - done) * BLOCK_BYTES)
@@ -51,7 +34,8 @@ function* q4Blocks(noise: Noise, blocks: number): Generator<Uint8Array> {
     for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
       // f16 scales of 0.004 to 0.008: weights of about +-0.05
       view.setUint16(at, 0x1c00 + (noise.next() & 0x3ff), true)
-      for (let word = 2; word < BLOCK_BYTES; word += 4) view.setUint32(at + word, noise.next(), true)
+      for (let word = 2; word < BLOCK_BYTES; word += 4)
+        view.setUint32(at + word, balanced(noise.next()), true)
     }
     yield bytes
   }
@@ -77,16 +61,17 @@ export function randomModel(shape: Shape, seed = 1): GgufContents {
     tensors.push({ name, dtype: 'Q4_0', shape: [n, k], data: () => q4Blocks(noise, (n * k) / 32) })
   const vector = (name: string, n: number, value: number) =>
     tensors.push({ name, dtype: 'F32', shape: [n], data: () => floats(n, value) })
+  const bias = (name: string, n: number) => shape.family === 'qwen2' && vector(name, n, 0.01)
   matrix('token_embd.weight', vocabSize, hiddenSize)
   for (let layer = 0; layer < shape.layers; layer++) {
     const at = `blk.${layer}`
     vector(`${at}.attn_norm.weight`, hiddenSize, 1)
     matrix(`${at}.attn_q.weight`, heads * headDim, hiddenSize)
-    vector(`${at}.attn_q.bias`, heads * headDim, 0.01)
+    bias(`${at}.attn_q.bias`, heads * headDim)
     matrix(`${at}.attn_k.weight`, kvHeads * headDim, hiddenSize)
-    vector(`${at}.attn_k.bias`, kvHeads * headDim, 0.01)
+    bias(`${at}.attn_k.bias`, kvHeads * headDim)
     matrix(`${at}.attn_v.weight`, kvHeads * headDim, hiddenSize)
-    vector(`${at}.attn_v.bias`, kvHeads * headDim, 0.01)
+    bias(`${at}.attn_v.bias`, kvHeads * headDim)
     matrix(`${at}.attn_output.weight`, hiddenSize, heads * headDim)
     vector(`${at}.ffn_norm.weight`, hiddenSize, 1)
     matrix(`${at}.ffn_gate.weight`, intermediateSize, hiddenSize)
@@ -98,21 +83,24 @@ export function randomModel(shape: Shape, seed = 1): GgufContents {
 }
 
 function metadata(shape: Shape): Record<string, GgufValue> {
+  const { family } = shape
   const fillers = Array.from({ length: shape.vocabSize - 258 }, (_, index) => `<filler_${index}>`)
   const tokens = [...byteTokens(), ...fillers, 'aa', '<|endoftext|>']
   const types = tokens.map((_, id) => (id === tokens.length - 1 ? 3 : 1))
   return {
-    'general.architecture': ['string', 'qwen2'],
+    'general.architecture': ['string', family],
     'general.name': ['string', shape.name],
     'general.file_type': ['u32', 2],
-    'qwen2.block_count': ['u32', shape.layers],
-    'qwen2.context_length': ['u32', 32768],
-    'qwen2.embedding_length': ['u32', shape.hiddenSize],
-    'qwen2.feed_forward_length': ['u32', shape.intermediateSize],
-    'qwen2.attention.head_count': ['u32', shape.heads],
-    'qwen2.attention.head_count_kv': ['u32', shape.kvHeads],
-    'qwen2.attention.layer_norm_rms_epsilon': ['f32', 1e-6],
-    'qwen2.rope.freq_base': ['f32', 1e6],
+    [`${family}.vocab_size`]: ['u32', shape.vocabSize],
+    [`${family}.block_count`]: ['u32', shape.layers],
+    [`${family}.context_length`]: ['u32', 32768],
+    [`${family}.embedding_length`]: ['u32', shape.hiddenSize],
+    [`${family}.feed_forward_length`]: ['u32', shape.intermediateSize],
+    [`${family}.attention.head_count`]: ['u32', shape.heads],
+    [`${family}.attention.head_count_kv`]: ['u32', shape.kvHeads],
+    [`${family}.attention.layer_norm_rms_epsilon`]: ['f32', shape.normEpsilon],
+    [`${family}.rope.dimension_count`]: ['u32', shape.headDim],
+    [`${family}.rope.freq_base`]: ['f32', shape.ropeBase],
     'tokenizer.ggml.model': ['string', 'gpt2'],
     'tokenizer.ggml.pre': ['string', 'qwen2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],

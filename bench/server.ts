@@ -27,7 +27,6 @@ export async function serveBench(model?: URL): Promise<BenchServer> {
       fs: { allow: [fileURLToPath(new URL('..', import.meta.url))] },
       hmr: false,
     },
-    optimizeDeps: { exclude: ['@wllama/wllama'] },
     worker: { format: 'es' },
     plugins: [
       {

@@ -1,6 +1,6 @@
 // Analysis. In: a machine's limits and a timed step. Out: each op's limit, the share of it that was reached, totals by kind.
 import type { OpCost } from '../../src/graph/cost.ts'
-import { type Spread, spread } from '../summary.ts'
+import { type Spread, spread } from '../spread.ts'
 import { DOTS_OF, type Peak } from './kernels.ts'
 import type { Limits } from './limits.ts'
 import type { Stage, TimedModel, TimedOp, TimedStep } from './steps.ts'

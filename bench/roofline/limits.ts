@@ -7,7 +7,7 @@ import { openRuntime, type Runtime } from '../../src/runtime/open.ts'
 import type { Pool } from '../../src/runtime/pool.ts'
 import { SharedPool } from '../../src/runtime/shared.ts'
 import { SinglePool } from '../../src/runtime/single.ts'
-import { type Spread, spread } from '../summary.ts'
+import { type Spread, spread } from '../spread.ts'
 import {
   expectedSum,
   LIMIT,
@@ -27,6 +27,8 @@ export interface LimitOptions extends Sampling {
   readonly threads: readonly number[]
   /** Working sets in bytes, ascending; those that memory does not grant are left out. */
   readonly sets: readonly number[]
+  /** Whether the cost of waiting is measured too. Default true. */
+  readonly waits?: boolean
 }
 
 export interface ReadLimit {
@@ -129,7 +131,7 @@ class LimitBench {
   }
 
   async measure(onProgress: (done: number) => void): Promise<Limits> {
-    const waiting = this.#threads.filter((threads) => threads > 1)
+    const waiting = this.#threads.filter((threads) => threads > 1 && this.#options.waits !== false)
     const parts = this.#threads.length * (1 + this.#options.samples) + waiting.length
     let done = 0
     const step = () => onProgress(++done / parts)

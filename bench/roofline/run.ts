@@ -3,7 +3,7 @@ import { attendComputeWorkers } from '../../src/engine/compute-link.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'
 import type { Effort, Job, Report } from './jobs.ts'
-import type { Limits } from './limits.ts'
+import type { LimitOptions, Limits } from './limits.ts'
 import type { TimedModel } from './steps.ts'
 
 export interface RunHooks {
@@ -54,6 +54,13 @@ export async function runRoofline(
     before += WEIGHT[job.type]
   }
   return { limits, models }
+}
+
+/** The machine's limits alone, for a page. */
+export async function measureLimitsHere(options: LimitOptions, signal?: AbortSignal): Promise<Limits> {
+  const report = await runJob({ type: 'limits', options }, signal, () => {})
+  if (report.type !== 'limits') throw new Error(`the worker measured ${report.type}`)
+  return report.limits
 }
 
 type Result = Extract<Report, { readonly type: 'limits' | 'steps' }>

@@ -4,22 +4,12 @@ import { writeGguf } from '../../conformance/support/gguf-writer.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { nodeHost } from '../../src/cli/host.ts'
 import { randomModel } from '../random-model.ts'
+import { TINY } from '../shapes.ts'
 import { measureSteps } from './steps.ts'
-
-const SHAPE = {
-  name: 'small',
-  hiddenSize: 64,
-  layers: 3,
-  heads: 2,
-  kvHeads: 1,
-  headDim: 32,
-  intermediateSize: 96,
-  vocabSize: 320,
-}
 
 async function smallModel() {
   const chunks: Uint8Array[] = []
-  for await (const chunk of writeGguf(randomModel(SHAPE))) chunks.push(chunk)
+  for await (const chunk of writeGguf(randomModel(TINY))) chunks.push(chunk)
   return [bufferSource('small.gguf', new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer()))]
 }
 
@@ -36,7 +26,7 @@ test.each(['relaxed', 'simd128'] as const)('%s: each op of both stages is timed'
     ['prefill', 2, 256, 0],
   ])
   for (const { ops, stepMs } of model.steps) {
-    expect(ops).toHaveLength(3 + 8 * SHAPE.layers)
+    expect(ops).toHaveLength(3 + 8 * TINY.layers)
     expect(stepMs.min).toBeGreaterThan(0)
     for (const { ms, cost } of ops) {
       expect(ms).toHaveLength(3)

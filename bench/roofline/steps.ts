@@ -16,7 +16,7 @@ import { SinglePool } from '../../src/runtime/single.ts'
 import { type WrittenPlan, writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { StateCache } from '../../src/state/state-cache.ts'
-import { type Spread, spread } from '../summary.ts'
+import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'
 
 export interface StepOptions extends Sampling {

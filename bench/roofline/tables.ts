@@ -1,5 +1,5 @@
 // Tables. In: limits and analyses. Out: the tables of the roofline as cells, and as Markdown or aligned text.
-import type { Spread } from '../summary.ts'
+import type { Spread } from '../spread.ts'
 import { KIND_NAMES, type Line, type StepAnalysis } from './analyse.ts'
 import type { Peak } from './kernels.ts'
 import type { Limits } from './limits.ts'

@@ -1,0 +1,42 @@
+// In: the perf suite and a model of seconds. Out: whether it measures Halfbyte in a browser, keeps what it has, and goes on from it.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from '@playwright/test'
+import { TINY } from '../bench/shapes.ts'
+import { ENGINES, OURS } from './perf/engines.ts'
+import { openSite } from './perf/host/site.ts'
+import { measureGroup } from './perf/measure.ts'
+import { loadResults } from './perf/results.ts'
+import { summarise } from './perf/summary.ts'
+import { markdown } from './perf/tables.ts'
+
+test('the perf suite measures a small model, and a second run adds the rounds that are missing', async () => {
+  const kinds = ENGINES.filter(({ name }) => name === OURS)
+  const out = await mkdtemp(join(tmpdir(), 'halfbyte-perf-'))
+  const folder = pathToFileURL(`${out}/`)
+  const site = await openSite()
+  try {
+    const order = { ...{ shape: TINY, threads: 1, kinds, site, machine: 'a machine', folder }, seconds: 60 }
+    const first = await measureGroup({
+      ...order,
+      ...{ limits: { prompts: [64], rounds: 1, decode: 8 }, resume: false },
+    })
+    expect(first.samples).toHaveLength(1)
+    const second = await measureGroup({
+      ...order,
+      ...{ limits: { prompts: [64], rounds: 2, decode: 8 }, resume: true },
+    })
+    expect(second.samples[0]).toEqual(first.samples[0])
+    expect(second.samples).toHaveLength(2)
+    expect(second.samples[1]).toMatchObject({ engine: OURS, promptTokens: 64, decodedTokens: 8 })
+    expect(second.limits).toHaveLength(2)
+    expect(await loadResults(folder, TINY.name, 1)).toEqual(second)
+    const text = markdown(summarise([second], 'npm run perf'))
+    expect(text).toMatch(/\| 1 \| 64 \| Halfbyte \| \d+ \(\d+-\d+\) \| \d+ \(\d+-\d+\) \| 2 \|/)
+  } finally {
+    await site.close()
+    await rm(out, { recursive: true })
+  }
+})

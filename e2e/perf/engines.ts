@@ -1,0 +1,90 @@
+// Engines. In: nothing. Out: Halfbyte and its peers: what each is, what it reads, and how much of the suite it takes part in.
+
+export type EngineName =
+  | 'halfbyte'
+  | 'halfbyte-simd128'
+  | 'llama.cpp'
+  | 'wllama-3'
+  | 'wllama-2'
+  | 'ort-int8'
+  | 'ort-int4'
+
+export interface EngineKind {
+  readonly name: EngineName
+  /** As tables call it. */
+  readonly title: string
+  /** In a page of its own, or in a process of its own. */
+  readonly place: 'page' | 'process'
+  /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
+  readonly packageName?: string
+  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8'
+  /** Its largest share of the suite. */
+  readonly prompts: readonly number[]
+  readonly decode: number
+  readonly rounds: number
+}
+
+const FULL = { prompts: [64, 256, 512, 2048], decode: 128, rounds: 5 } as const
+/** Slow ones would take hours. */
+const SHORT = { prompts: [64, 512], decode: 32, rounds: 3 } as const
+
+/** Halfbyte first: all others are compared with it. */
+export const ENGINES: readonly EngineKind[] = [
+  { name: 'halfbyte', title: 'Halfbyte', place: 'page', model: 'gguf', ...FULL },
+  {
+    ...{ name: 'halfbyte-simd128', title: 'Halfbyte, simd128', place: 'page', model: 'gguf' },
+    ...{ ...FULL, prompts: [64, 512], rounds: 3 },
+  },
+  {
+    ...{ name: 'llama.cpp', title: 'llama.cpp, native', place: 'process', model: 'gguf' },
+    ...{ packageName: '@node-llama-cpp/linux-x64', ...FULL },
+  },
+  {
+    ...{ name: 'wllama-3', title: 'wllama', place: 'page', model: 'gguf' },
+    ...{ packageName: '@wllama/wllama', ...SHORT },
+  },
+  {
+    ...{ name: 'wllama-2', title: 'wllama', place: 'page', model: 'gguf' },
+    ...{ packageName: 'wllama-2', ...SHORT },
+  },
+  {
+    ...{ name: 'ort-int8', title: 'ONNX Runtime Web, int8', place: 'page', model: 'onnx-int8' },
+    ...{ packageName: 'onnxruntime-web', ...SHORT },
+  },
+  {
+    ...{ name: 'ort-int4', title: 'ONNX Runtime Web, int4', place: 'page', model: 'onnx-int4' },
+    ...{ packageName: 'onnxruntime-web', ...SHORT },
+  },
+]
+
+export const isHalfbyte = ({ name }: { readonly name: EngineName }): boolean => name.startsWith('halfbyte')
+/** The one that all others are compared with. */
+export const OURS: EngineName = 'halfbyte'
+/** Positions that every engine makes room for. */
+export const CONTEXT = 2304
+
+/** One run: a prompt, then greedy tokens. */
+export interface Run {
+  readonly promptTokens: number
+  /** From the call to the first token. */
+  readonly prefillMs: number
+  readonly decodedTokens: number
+  /** From the first token to the last. */
+  readonly decodeMs: number
+  /** The decoded tokens. */
+  readonly ids: readonly number[]
+}
+
+/** What a page is told to load; addresses are absolute. */
+export interface LoadOrder {
+  readonly engine: EngineName
+  readonly threads: number
+  /** The GGUF file, or the ONNX model. */
+  readonly modelUrl: string
+  /** The ONNX model's weights. */
+  readonly dataUrl?: string
+  /** The folder of the engine's package. */
+  readonly packageUrl?: string
+  /** Layers, KV heads and head size, for engines whose caller keeps the state. */
+  readonly state: { readonly layers: number; readonly kvHeads: number; readonly headDim: number }
+}

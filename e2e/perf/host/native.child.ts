@@ -1,0 +1,118 @@
+// Native llama.cpp, in a process of its own. In: a GGUF file, then prompts, by message. Out: greedy tokens and times.
+//
+// The addon of node-llama-cpp is called directly: its JavaScript would only cost time.
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import { CONTEXT, type Run } from '../engines.ts'
+import { promptIds } from '../prompts.ts'
+import { heldBytes } from './memory.ts'
+
+export interface NativeOrder {
+  readonly modelPath: string
+  /** The addon's file. */
+  readonly addonPath: string
+  readonly threads: number
+}
+export type NativeRequest =
+  | { readonly type: 'load'; readonly order: NativeOrder }
+  | { readonly type: 'run'; readonly prompt: string; readonly decode: number }
+export interface NativeAnswer {
+  readonly loadMs?: number
+  /** What the process held before the model. */
+  readonly baseBytes?: number | undefined
+  readonly run?: Run
+  readonly failure?: string
+}
+
+interface Context {
+  init(): Promise<boolean>
+  initBatch(size: number): void
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
+  decodeBatch(): Promise<void>
+  sampleToken(row: number, sampler: Sampler): Promise<number>
+  disposeSequence(sequence: number): void
+}
+interface Sampler {
+  applyConfig(config: object): void
+}
+interface Model {
+  init(): Promise<boolean>
+}
+/** What is used of the addon. */
+interface Addon {
+  readonly AddonModel: new (path: string, options: object) => Model
+  readonly AddonContext: new (model: Model, options: object) => Context
+  readonly AddonSampler: new (model: Model) => Sampler
+  markLoaded(): boolean
+  setLogger(logger: (level: number, text: string) => void): void
+  loadBackends(folder?: string): void
+  getGpuType(): string | false | undefined
+  init(): Promise<void>
+}
+
+/** llama.cpp's own default. */
+const BATCH = 512
+const NONE = new Uint32Array(0)
+
+let context: Context
+let sampler: Sampler
+
+async function load({ modelPath, addonPath, threads }: NativeOrder): Promise<NativeAnswer> {
+  const addon: Addon = createRequire(import.meta.url)(addonPath)
+  addon.markLoaded()
+  addon.setLogger(() => {})
+  // Without a folder it finds none where the package keeps its backends apart.
+  addon.loadBackends()
+  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(addonPath))
+  await addon.init()
+  const baseBytes = await heldBytes([process.pid])
+  const started = performance.now()
+  const model = new addon.AddonModel(modelPath, { addonExports: addon, gpuLayers: 0, useMmap: true })
+  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${modelPath}`)
+  context = new addon.AddonContext(model, {
+    ...{ contextSize: CONTEXT, batchSize: BATCH, sequences: 1, flashAttention: 'auto', threads },
+  })
+  if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
+  sampler = new addon.AddonSampler(model)
+  sampler.applyConfig({ temperature: 0 })
+  return { loadMs: performance.now() - started, baseBytes }
+}
+
+async function run(prompt: string, decode: number): Promise<Run> {
+  const tokens = Uint32Array.from(promptIds(prompt))
+  const started = performance.now()
+  let row = 0
+  for (let at = 0; at < tokens.length; at += BATCH) {
+    const part = tokens.subarray(at, at + BATCH)
+    row = await step(at, part, at + BATCH >= tokens.length)
+  }
+  const ids = [await context.sampleToken(row, sampler)]
+  const first = performance.now()
+  while (ids.length < decode) {
+    row = await step(tokens.length + ids.length - 1, Uint32Array.from(ids.slice(-1)), true)
+    ids.push(await context.sampleToken(row, sampler))
+  }
+  const decodeMs = performance.now() - first
+  context.disposeSequence(0)
+  const prefillMs = first - started
+  return { promptTokens: tokens.length, prefillMs, decodedTokens: ids.length, decodeMs, ids }
+}
+
+async function step(position: number, tokens: Uint32Array, wantsLogits: boolean): Promise<number> {
+  context.initBatch(tokens.length)
+  const rows = context.addToBatch(0, position, tokens, wantsLogits ? Uint32Array.of(tokens.length - 1) : NONE)
+  await context.decodeBatch()
+  return rows[0] ?? 0
+}
+
+process.on('message', async (request: NativeRequest) => {
+  const answer = (message: NativeAnswer) => process.send?.(message)
+  try {
+    if (request.type === 'load') answer(await load(request.order))
+    else answer({ run: await run(request.prompt, request.decode) })
+  } catch (error) {
+    answer({ failure: error instanceof Error ? error.message : String(error) })
+  }
+})
+// Whoever started this one is gone.
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,124 @@
+// Runners. In: an engine's kind and what it is to load. Out: the engine, loaded, in a browser or a process of its own.
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium, type Page } from '@playwright/test'
+import { chromiumOptions } from '../../chromium.ts'
+import type { LoadOrder, Run } from '../engines.ts'
+import { heldBytes } from './memory.ts'
+import type { NativeAnswer, NativeOrder, NativeRequest } from './native.child.ts'
+
+/** An engine with a model in it. */
+export interface Runner {
+  readonly loadMs: number
+  run(prompt: string, decode: number): Promise<Run>
+  /** What the engine's processes hold more than before it was loaded. */
+  memoryBytes(): Promise<number | undefined>
+  close(): Promise<void>
+}
+
+/** A browser with the suite's page open and nothing loaded. */
+export interface PageHost {
+  readonly page: Page
+  readonly version: string
+  pids(): Promise<number[]>
+  close(): Promise<void>
+}
+
+export async function openPage(url: string): Promise<PageHost> {
+  const browser = await chromium.launch(chromiumOptions())
+  try {
+    const page = await browser.newPage()
+    page.on('pageerror', (error) => console.error(error.message))
+    await page.goto(url)
+    await page.waitForFunction(() => window.perf !== undefined)
+    return {
+      page,
+      version: `Chromium ${browser.version()}`,
+      pids: () => processesOf(browser),
+      close: () => browser.close(),
+    }
+  } catch (error) {
+    await browser.close()
+    throw error
+  }
+}
+
+async function processesOf(browser: Browser): Promise<number[]> {
+  const session = await browser.newBrowserCDPSession()
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+  await session.detach()
+  return processInfo.map(({ id }) => id)
+}
+
+export async function runInPage(url: string, order: LoadOrder): Promise<Runner> {
+  const host = await openPage(url)
+  const { page } = host
+  try {
+    const before = await heldBytes(await host.pids())
+    const loadMs = await page.evaluate((asked) => window.perf.load(asked), order)
+    return {
+      loadMs,
+      run: (prompt, decode) =>
+        page.evaluate(([text, tokens]) => window.perf.run(text, tokens), [prompt, decode] as const),
+      async memoryBytes() {
+        const now = await heldBytes(await host.pids())
+        return now === undefined || before === undefined ? undefined : now - before
+      },
+      close: host.close,
+    }
+  } catch (error) {
+    await host.close()
+    throw error
+  }
+}
+
+/** llama.cpp, in a process that ends with it. */
+export async function runNative(order: NativeOrder): Promise<Runner> {
+  const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
+  const pids = [child.pid ?? 0]
+  try {
+    const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })
+    return {
+      loadMs,
+      async run(prompt, decode) {
+        const { run } = await ask(child, { type: 'run', prompt, decode })
+        if (run === undefined) throw new Error('the process sent no run')
+        return run
+      },
+      async memoryBytes() {
+        const now = await heldBytes(pids)
+        return now === undefined ? undefined : now - baseBytes
+      },
+      close: () => ended(child),
+    }
+  } catch (error) {
+    await ended(child)
+    throw error
+  }
+}
+
+function ask(child: ChildProcess, request: NativeRequest): Promise<NativeAnswer> {
+  return new Promise((resolve, reject) => {
+    const settle = (end: () => void) => {
+      child.off('message', onMessage)
+      child.off('exit', onExit)
+      end()
+    }
+    const onMessage = (answer: unknown) => {
+      const { failure } = answer as NativeAnswer
+      settle(() => (failure === undefined ? resolve(answer as NativeAnswer) : reject(new Error(failure))))
+    }
+    const onExit = (code: number | null) => settle(() => reject(new Error(`the process ended with ${code}`)))
+    child.on('message', onMessage)
+    child.on('exit', onExit)
+    child.send(request)
+  })
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    child.kill()
+  })
+}

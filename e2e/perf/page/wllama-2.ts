@@ -1,0 +1,58 @@
+// wllama 2 in the suite's page. In: what to load. Out: runs through the calls that its createCompletion is made of.
+import { CONTEXT, type LoadOrder } from '../engines.ts'
+import { promptIds } from '../prompts.ts'
+import type { Loaded } from './main.ts'
+
+/** What is used of the package's `esm/index.js`. */
+interface Wllama2 {
+  readonly LoggerWithoutDebug: unknown
+  readonly Wllama: new (
+    paths: Readonly<Record<string, string>>,
+    config: object,
+  ) => {
+    loadModel(files: readonly Blob[], params: object): Promise<void>
+    getNumThreads(): number
+    samplingInit(config: object): Promise<void>
+    kvClear(): Promise<void>
+    decode(tokens: readonly number[], options: object): Promise<unknown>
+    samplingSample(): Promise<{ token: number }>
+    samplingAccept(tokens: readonly number[]): Promise<void>
+  }
+}
+
+export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder): Promise<Loaded> {
+  const { LoggerWithoutDebug, Wllama }: Wllama2 = await import(
+    /* @vite-ignore */ `${packageUrl}/esm/index.js`
+  )
+  const names = ['single-thread/wllama.wasm', 'multi-thread/wllama.wasm']
+  const paths = Object.fromEntries(names.map((name) => [name, `${packageUrl}/esm/${name}`]))
+  const wllama = new Wllama(paths, { suppressNativeLog: true, logger: LoggerWithoutDebug })
+  const file = await (await fetch(modelUrl)).blob()
+  await wllama.loadModel([file], { n_threads: threads, n_ctx: CONTEXT, n_batch: 512 })
+  if (wllama.getNumThreads() !== threads) {
+    throw new Error(`${wllama.getNumThreads()} threads started, ${threads} were asked for`)
+  }
+  return {
+    async run(prompt, decode) {
+      const started = performance.now()
+      await wllama.samplingInit({ temp: 0 })
+      await wllama.kvClear()
+      await wllama.decode(promptIds(prompt), {})
+      const ids = [(await wllama.samplingSample()).token]
+      const first = performance.now()
+      for (let step = 1; step < decode; step++) {
+        await wllama.samplingAccept(ids.slice(-1))
+        await wllama.decode(ids.slice(-1), {})
+        ids.push((await wllama.samplingSample()).token)
+      }
+      const decodeMs = performance.now() - first
+      return {
+        promptTokens: prompt.length,
+        prefillMs: first - started,
+        decodedTokens: ids.length,
+        decodeMs,
+        ids,
+      }
+    },
+  }
+}

@@ -1,0 +1,44 @@
+// wllama 3 in the suite's page. In: what to load. Out: runs through createCompletion, timed by the server inside it.
+import { CONTEXT, type LoadOrder } from '../engines.ts'
+import { idsOf } from '../prompts.ts'
+import type { Loaded } from './main.ts'
+
+/** What is used of the package's `esm/index.js`. */
+interface Wllama3 {
+  readonly LoggerWithoutDebug: unknown
+  readonly Wllama: new (
+    paths: { default: string },
+    config: object,
+  ) => {
+    loadModel(files: readonly Blob[], params: object): Promise<void>
+    createCompletion(params: object): Promise<{
+      choices: readonly { text: string }[]
+      timings?: { prompt_n: number; prompt_ms: number; predicted_n: number; predicted_ms: number }
+    }>
+  }
+}
+
+export async function loadWllama3({ threads, modelUrl, packageUrl }: LoadOrder): Promise<Loaded> {
+  const { LoggerWithoutDebug, Wllama }: Wllama3 = await import(
+    /* @vite-ignore */ `${packageUrl}/esm/index.js`
+  )
+  const config = { suppressNativeLog: true, logger: LoggerWithoutDebug }
+  const wllama = new Wllama({ default: `${packageUrl}/esm/wasm/wllama.wasm` }, config)
+  const file = await (await fetch(modelUrl)).blob()
+  await wllama.loadModel([file], { n_threads: threads, n_ctx: CONTEXT, n_gpu_layers: 0, warmup: false })
+  return {
+    async run(prompt, decode) {
+      const { choices, timings } = await wllama.createCompletion({
+        ...{ prompt, max_tokens: decode, temperature: 0, ignore_eos: true, cache_prompt: false },
+      })
+      if (timings === undefined) throw new Error('wllama reported no timings')
+      return {
+        promptTokens: timings.prompt_n,
+        prefillMs: timings.prompt_ms,
+        decodedTokens: timings.predicted_n,
+        decodeMs: timings.predicted_ms,
+        ids: idsOf(choices[0]?.text ?? ''),
+      }
+    },
+  }
+}

@@ -1,0 +1,29 @@
+// Prompts. In: a length and a seed. Out: letters that are a token each in the benches' vocabulary, and ids from its pieces.
+
+/** No `a`: the vocabulary's one merge is of two of them. */
+const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
+/** Tokens below are bytes. */
+const BYTES = 256
+
+/** Other letters for every seed, from the first on, so that no engine finds the beginning in a cache. */
+export function promptOf(tokens: number, seed: number): string {
+  let state = (Math.imul(seed, 2654435761) ^ 0x5bd1e995) | 1
+  let text = ''
+  for (let i = 0; i < tokens; i++) {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    text += LETTERS[(state >>> 0) % LETTERS.length]
+  }
+  return text
+}
+
+/** Bytes come first in the vocabulary, each at its own number. */
+export const promptIds = (prompt: string): number[] => Array.from(prompt, (letter) => letter.charCodeAt(0))
+
+/** The ids of decoded text: `<filler_N>` is token 256 + N, a letter is itself. What is neither (half a character) is left out. */
+export function idsOf(text: string): number[] {
+  return Array.from(text.matchAll(/<filler_(\d+)>|[\x21-\x7e]/g), ([piece, filler]) =>
+    filler === undefined ? piece.charCodeAt(0) : BYTES + Number(filler),
+  )
+}

@@ -1,0 +1,70 @@
+// The schedule. In: what each cell would take, and the seconds there are. Out: how many rounds of each cell are run.
+import { type EngineKind, type EngineName, OURS } from './engines.ts'
+
+/** One engine with one length of prompt. */
+export interface Cell {
+  readonly engine: EngineName
+  readonly prompt: number
+  /** Tokens to decode. */
+  readonly decode: number
+  /** Rounds still to be run. */
+  readonly rounds: number
+}
+export interface TimedCell extends Cell {
+  /** Of one round, as a warm-up run lets expect. */
+  readonly seconds: number
+}
+
+/** What a run limits of an engine's share of the suite. */
+export interface Limits {
+  readonly prompts?: readonly number[] | undefined
+  readonly rounds?: number | undefined
+  readonly decode?: number | undefined
+}
+
+/** The cells of an engine, without those rounds that `done` has already. */
+export function cellsOf(
+  kind: EngineKind,
+  limits: Limits,
+  done: (engine: EngineName, prompt: number) => number,
+): Cell[] {
+  const prompts = kind.prompts.filter((prompt) => limits.prompts?.includes(prompt) ?? true)
+  const decode = Math.min(kind.decode, limits.decode ?? kind.decode)
+  const wanted = Math.min(kind.rounds, limits.rounds ?? kind.rounds)
+  return prompts.map((prompt) => {
+    const rounds = Math.max(0, wanted - done(kind.name, prompt))
+    return { engine: kind.name, prompt, decode, rounds }
+  })
+}
+
+/**
+ * Fewer rounds, until all fit: the cell that takes the most time gives one up first; where every cell has one round
+ * left, the longest is dropped. Halfbyte keeps at least one of each.
+ */
+export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: number): T[] {
+  const rounds = cells.map((cell) => cell.rounds)
+  const cost = (index: number) => (rounds[index] ?? 0) * (cells[index]?.seconds ?? 0)
+  const total = () => cells.reduce((sum, _, index) => sum + cost(index), 0)
+  while (total() > seconds) {
+    const indices = [...cells.keys()]
+    const repeated = indices.filter((index) => (rounds[index] ?? 0) > 1)
+    const droppable = indices.filter((index) => rounds[index] === 1 && cells[index]?.engine !== OURS)
+    const candidates = repeated.length > 0 ? repeated : droppable
+    if (candidates.length === 0) break
+    const longest = candidates.reduce((most, index) => (cost(index) > cost(most) ? index : most))
+    rounds[longest] = (rounds[longest] ?? 0) - 1
+  }
+  return cells.map((cell, index) => ({ ...cell, rounds: rounds[index] ?? 0 }))
+}
+
+/** Seconds for this group: its share of what is left, by its weight among those to come, its own first. */
+export function shareOf(secondsLeft: number, weights: readonly number[]): number {
+  const sum = weights.reduce((total, weight) => total + weight, 0)
+  return sum === 0 ? 0 : (secondsLeft * (weights[0] ?? 0)) / sum
+}
+
+/** The engines in another order each round, so that none always follows the same one. */
+export function rotated<T>(list: readonly T[], round: number): T[] {
+  const start = list.length === 0 ? 0 : round % list.length
+  return [...list.slice(start), ...list.slice(0, start)]
+}
