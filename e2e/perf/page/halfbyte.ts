@@ -14,8 +14,7 @@ export async function loadHalfbyte(order: LoadOrder, build: LoadOptions['build']
       const started = performance.now()
       // Random models repeat themselves: drafts would nearly all be right.
       const options = { maxTokens: decode, temperature: 0, speculation: 'off' } as const
-      const { tokens, usage, timings } = await engine.complete(prompt, options)
-        .result
+      const { tokens, usage, timings } = await engine.complete(prompt, options).result
       const { decodeMs } = timings
       const prefillMs = performance.now() - started - decodeMs
       const promptTokens = usage.promptTokens - usage.cachedTokens
