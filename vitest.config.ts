@@ -9,7 +9,13 @@ export default defineConfig({
     // Two cores are the machine this is sized for; each test file may start threads of its own.
     maxWorkers: 2,
     projects: [
-      { test: { ...shared, name: 'unit', include: ['{src,wasm,scripts,demo,workers,bench,e2e/perf}/**/*.test.ts'] } },
+      {
+        test: {
+          ...shared,
+          name: 'unit',
+          include: ['{src,wasm,scripts,demo,workers,bench,e2e/perf}/**/*.test.ts'],
+        },
+      },
       {
         test: { ...shared, name: 'conformance', include: ['conformance/**/*.test.ts'], testTimeout: 300_000 },
       },

@@ -6,9 +6,9 @@ import { chromium } from '@playwright/test'
 import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
-import { QWEN_05B } from '../random-model.ts'
 import { serveBench } from '../server.ts'
-import type { Spread } from '../summary.ts'
+import { QWEN_05B } from '../shapes.ts'
+import type { Spread } from '../spread.ts'
 import { type Measured, PARTS, type Part } from './measure.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)

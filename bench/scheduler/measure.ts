@@ -5,7 +5,7 @@ import type { GenerateRequest } from '../../src/generate/generate-work.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import type { Sequence } from '../../src/generate/sequence.ts'
 import type { Drafter } from '../../src/generate/speculation.ts'
-import { type Spread, spread } from '../summary.ts'
+import { type Spread, spread } from '../spread.ts'
 
 export interface Job {
   readonly type: 'measure'
