@@ -51,7 +51,8 @@ async function loadProcessor(address: string, context: LogitProcessorContext): P
 
 async function importModule(address: string): Promise<{ default?: unknown }> {
   try {
-    return await import(/* @vite-ignore */ address)
+    // Bundlers of those who use the package must leave it to the browser.
+    return await import(/* @vite-ignore */ /* webpackIgnore: true */ address)
   } catch (cause) {
     throw new HalfbyteError(
       'network',
