@@ -13,8 +13,13 @@ const SCRATCH_BYTES = 64 * MEGABYTE
 const memory = new WebAssembly.Memory({ initial: (BASE + COLD_BYTES + SCRATCH_BYTES) / 65536 })
 const load = (build) => {
   const file = new URL(`../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url)
-  return new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), { env: { memory } }).exports
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), {
+    env: { memory },
+  })
+  return { ...exports, data: new Uint8Array(memory.buffer).slice(0, exports.__heap_base.value) }
 }
+/** Both modules have their data at the same place: whichever runs next gets its own back. */
+const use = (build) => new Uint8Array(memory.buffer).set(modules[build].data)
 const modules = { relaxed: load('relaxed'), simd128: load('simd128') }
 const u32 = new Uint32Array(memory.buffer)
 const f32 = new Float32Array(memory.buffer)
@@ -158,14 +163,15 @@ bench(
   },
   READ_BYTES / 1e9,
 )
-for (const build of Object.keys(modules)) {
+for (const [name, dot] of [
+  ['relaxed quads', 'dot_peak'],
+  ['relaxed pairs', 'dot_peak_pairs'],
+  ['simd128', 'dot_peak'],
+]) {
+  const [build] = name.split(' ')
   const ops = build === 'relaxed' ? 32 : 16
-  bench(
-    `limit: ${build} dot`,
-    'GOP/s',
-    () => modules[build].dot_peak(10000, 0x01020304),
-    (10000 * 8 * ops) / 1e9,
-  )
+  const work = () => modules[build][dot](10000, 0x01020304)
+  bench(`limit: ${name} dot`, 'GOP/s', work, (10000 * 8 * ops) / 1e9)
 }
 const gemv = (build, encoding, n, k, cold) => {
   const made = linear(build, encoding, n, k, 1, cold)
@@ -193,8 +199,7 @@ for (const build of Object.keys(modules)) {
   gemv(build, 'w4', 4864, 896, false)
   for (const encoding of ['w4', 'w4m', 'w8', 'f32', 'f16']) gemm(build, encoding, 512, 896, 32)
   gemm(build, 'w4', 128, 4864, 32)
-  for (const m of [2, 3, 4]) gemm(build, 'w4', 512, 896, m)
-  for (const m of [2, 4]) gemm(build, 'w4', 4864, 896, m, true)
+  for (const m of [1, 2, 3, 4, 6, 8, 12, 16]) gemm(build, 'w4', 4864, 896, m, true)
   const kv = [
     { k: 'f32', v: 'f32' },
     { k: 'int8', v: 'int8' },
@@ -213,6 +218,7 @@ for (const build of Object.keys(modules)) {
 const at = (values, part) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * part)]
 for (let round = 0; round < Number(rounds); round++) {
   for (const each of benches) {
+    use(each.name.includes('relaxed') ? 'relaxed' : 'simd128')
     each.prepare?.()
     const samples = time(each)
     if (round > 0) each.samples.push(...samples)
@@ -220,13 +226,16 @@ for (let round = 0; round < Number(rounds); round++) {
 }
 const value = ({ samples, perCall }, part) =>
   perCall === undefined ? at(samples, part) * 1000 : perCall / (at(samples, part) / 1000)
+/** Of the relaxed dots the faster one: the build takes that. */
 const limit = (unit, name) =>
-  benches.find(
-    (each) =>
-      each.name.startsWith('limit') &&
-      each.unit === unit &&
-      (unit === 'GB/s' || name.endsWith(each.name.split(' ')[1])),
-  )
+  benches
+    .filter(
+      (each) =>
+        each.name.startsWith('limit') &&
+        each.unit === unit &&
+        (unit === 'GB/s' || name.endsWith(each.name.split(' ')[1])),
+    )
+    .sort((a, b) => value(b, 0.5) - value(a, 0.5))[0]
 console.log(`${''.padEnd(44)}   median, best tenth`)
 for (const each of benches) {
   const limits = each.name.startsWith('limit') ? undefined : limit(each.unit, each.name)
