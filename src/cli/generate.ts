@@ -1,12 +1,13 @@
 // halfbyte generate. In: a model and a prompt. Out: its continuation as it is decoded, or one JSON object.
 import { Command } from 'commander'
 import type { GenerationResult } from '../api/types.ts'
+import { type ConstraintFlags, constraintOptions, withConstraintOptions } from './constraint.ts'
 import { openEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
 
-interface GenerateFlags extends EngineFlags, SamplerFlags {
+interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
   readonly prompt: string
   readonly maxTokens: number
   readonly stop?: readonly string[]
@@ -32,15 +33,22 @@ export function generateCommand(): Command {
     .action((model: string, flags: GenerateFlags) =>
       interruptible((signal) => generate(model, flags, signal)),
     )
-  return withSamplerOptions(withContextOption(withEngineOptions(command)))
+  return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
 }
 
 async function generate(model: string, flags: GenerateFlags, signal: AbortSignal): Promise<void> {
   const started = performance.now()
+  const constraint = await constraintOptions(flags)
   await using engine = await openEngine(model, flags, signal)
   const loadMs = performance.now() - started
-  const { logprobs } = flags
-  const options = { ...samplerFlags(flags), logprobs, maxTokens: flags.maxTokens, stop: flags.stop, signal }
+  const options = {
+    ...samplerFlags(flags),
+    ...constraint,
+    logprobs: flags.logprobs,
+    maxTokens: flags.maxTokens,
+    stop: flags.stop,
+    signal,
+  }
   const generation =
     flags.raw === true
       ? engine.complete(flags.prompt, options)

@@ -1,5 +1,6 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, in a memory and on threads of its own.
 import { inverseFrequencies } from '../arch/rope.ts'
+import { ConstraintCompiler } from '../generate/constrain/compile.ts'
 import { probeStep } from '../generate/probe.ts'
 import { KernelRows } from '../generate/sampler/rows.ts'
 import { Scheduler } from '../generate/scheduler.ts'
@@ -88,6 +89,7 @@ export async function buildModel(
     pool.dispose()
     throw hooks.signal.reason
   }
+  const text = modelText(tokenizer)
   return {
     info: {
       model: { id: file.name, architecture: config.family, parameters, contextLength },
@@ -96,7 +98,8 @@ export async function buildModel(
     },
     logitRows,
     tokenizer,
-    ...modelText(tokenizer),
+    ...text,
+    constraints: new ConstraintCompiler(tokenizer, plan.logits.width, text.text.endIds),
     scheduler,
     newSequence: (options) => new Sequence(cache, options),
     memory: () => ({

@@ -1,6 +1,7 @@
 // Decode options. In: what a page asked of a reply. Out: the same, or what is wrong with it.
 import { HalfbyteError } from '../base/errors.ts'
 import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
+import { CONSTRAINT_KEYS } from './constraints.ts'
 import type { DecodeOptions } from './protocol.ts'
 
 /** Words that an option may be. */
@@ -13,6 +14,7 @@ const OPTION_KEYS: ReadonlySet<string> = new Set([
   'maxTokens',
   'stop',
   'processors',
+  ...CONSTRAINT_KEYS,
   'negativePrompt',
   ...Object.keys(CHOICES),
   ...Object.keys(SAMPLER_DEFAULTS),

@@ -1,4 +1,5 @@
 // Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
+import type { ConstraintCompiler } from '../generate/constrain/compile.ts'
 import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../generate/sequence.ts'
@@ -19,6 +20,8 @@ export interface LoadedModel {
   /** What samplers do to whole rows of logits. */
   readonly logitRows: LogitRows
   readonly text: ModelText
+  /** What a reply can be held to, as masks over this model's vocabulary. */
+  readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[]): string

@@ -116,6 +116,18 @@ export interface DecodeOptions extends SamplerOptions {
   /** Texts that end the reply; they never appear in it. Default: none. */
   readonly stop?: readonly string[] | undefined
   /**
+   * A JSON Schema: the reply is one JSON value that it allows. At most one of `schema`, `grammar`, `pattern` and `choices`
+   * can be given. With one of them `finishReason` is `stop` only when the reply is complete; one that was cut off, by
+   * `maxTokens` or by a stop text, has `length`. What cannot be honoured rejects with `unsupported`. Default: none.
+   */
+  readonly schema?: object | boolean | undefined
+  /** A grammar in llama.cpp's GBNF: the reply is what its rule `root` matches. Default: none. */
+  readonly grammar?: string | undefined
+  /** A regular expression that the whole reply matches; no lookaround, no back-references. Default: none. */
+  readonly pattern?: string | undefined
+  /** The reply is one of these texts. Default: none. */
+  readonly choices?: readonly string[] | undefined
+  /**
    * What `cfgScale` guides away from: read in place of a conversation's system text, or in place of bare text. Default '':
    * the conversation without its system text, or the last token of bare text. Guidance runs two sequences for one reply.
    */

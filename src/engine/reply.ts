@@ -1,10 +1,12 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+import type { TokenConstraint } from '../generate/constrain/constraint.ts'
 import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/generate-work.ts'
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import { StopMatcher } from '../text/stop.ts'
 import { openCompanions } from './companions.ts'
+import { constraintSpec } from './constraints.ts'
 import { checkedOptions } from './decode-options.ts'
 import { fitPrompt, messageEnds, roomAfter } from './fit.ts'
 import type { LoadedModel, ModelText } from './loaded-model.ts'
@@ -41,7 +43,10 @@ export async function reply(
   const text = promptText(model, request.prompt)
   const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
   const fit = fitPrompt(model, request, prompt)
+  const spec = constraintSpec(options)
+  const constraint = spec && model.constraints.constrain(spec)
   const sampler = new Sampler(model.logitRows, options, {
+    constraint,
     processors: await loadProcessors(processors, model),
     tokenBytes: (id) => model.text.tokenBytes(id),
   })
@@ -49,7 +54,7 @@ export async function reply(
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
-  const writer = new Writer(model, stop, sampler.logprobs, outlet)
+  const writer = new Writer(model, { stop, constraint }, sampler.logprobs, outlet)
   let end: End
   try {
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
@@ -67,7 +72,7 @@ export async function reply(
     text: writer.text,
     tokens: writer.tokens,
     logprobs: writer.logprobs,
-    finishReason: end.reason,
+    finishReason: end.reason === 'stop' && !writer.isComplete ? 'length' : end.reason,
     usage: {
       promptTokens: prompt.length,
       cachedTokens,
@@ -144,13 +149,14 @@ class Writer {
   readonly #text: ModelText
   readonly #decoder
   readonly #stops: StopMatcher
+  readonly #constraint: TokenConstraint | undefined
   readonly #source: LogProbabilities | undefined
   /** Tokens since the last chunk. */
   #unsent = 0
 
   constructor(
     model: LoadedModel,
-    stop: readonly string[],
+    { stop, constraint }: { stop: readonly string[]; constraint: TokenConstraint | undefined },
     source: LogProbabilities | undefined,
     outlet: Outlet,
   ) {
@@ -160,6 +166,7 @@ class Writer {
     this.#source = source
     this.logprobs = source === undefined ? undefined : []
     this.#stops = new StopMatcher(stop)
+    this.#constraint = constraint
   }
 
   // hot
@@ -168,7 +175,14 @@ class Writer {
     this.#unsent += 1
     if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
     const sent = this.#send(this.#stops.push(this.#decoder.push(id)))
-    return this.#stops.matched === undefined ? sent : 'stop'
+    // Where nothing but the end may follow, it need not be asked for.
+    const isOver = this.#stops.matched !== undefined || this.#constraint?.mustEnd === true
+    return isOver ? 'stop' : sent
+  }
+
+  /** False when the reply is not what its constraint asks for: it was cut off. */
+  get isComplete(): boolean {
+    return this.#constraint === undefined || (this.#constraint.canEnd && this.#stops.matched === undefined)
   }
 
   /** Sends what was held back, unless a stop text was found. Half a character is dropped. */

@@ -1,5 +1,6 @@
 // A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and state cache.
 import { HalfbyteError } from '../../base/errors.ts'
+import { ConstraintCompiler } from '../../generate/constrain/compile.ts'
 import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
 import { Scheduler } from '../../generate/scheduler.ts'
 import { Sequence } from '../../generate/sequence.ts'
@@ -72,6 +73,7 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
     },
     logitRows: new PlainRows(VOCAB),
     text: toyText,
+    constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
     renderPrompt: (messages) => {
       if (messages.some(({ role }) => !['system', 'user', 'assistant'].includes(role))) {
@@ -114,6 +116,14 @@ const toyText: ModelText = {
   tokenText: (id) => new TextDecoder().decode(toyText.tokenBytes(id)),
   tokenBytes: (id) =>
     id === OPENING ? bytes.encode('You said ') : id === END ? bytes.encode('<end>') : Uint8Array.of(id),
+}
+
+/** Bytes are tokens of their own. */
+const toyTokens = {
+  vocabSize: VOCAB,
+  tokenBytes: (id: number) => toyText.tokenBytes(id),
+  isSpecial: (id: number) => id === END,
+  idOf: () => undefined,
 }
 
 class ToyPool implements Pool {

@@ -45,7 +45,7 @@ export class ConstraintCompiler {
 
   /** A constraint on one text that begins. Throws `unsupported` for what cannot be honoured. */
   constrain(spec: ConstraintSpec): TokenConstraint {
-    const key = JSON.stringify(spec)
+    const key = keyOf(spec)
     const compiled = this.#compiled.get(key) ?? this.#compile(spec)
     this.#compiled.delete(key)
     this.#compiled.set(key, compiled)
@@ -86,6 +86,15 @@ export class ConstraintCompiler {
       this.#tokens = { trie, walks: new CharacterWalks(trie), endIds: this.#endIds }
     }
     return this.#tokens
+  }
+}
+
+/** The same text for the same constraint. */
+function keyOf(spec: ConstraintSpec): string {
+  try {
+    return JSON.stringify(spec)
+  } catch (error) {
+    throw refused(`cannot be read as JSON: ${String(error)}`, 'give a plain value without circles')
   }
 }
 

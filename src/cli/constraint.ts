@@ -1,0 +1,45 @@
+// Constraint flags. In: files and texts from the command line. Out: what an answer must be, under the names of the API.
+import type { Command } from 'commander'
+import type { GenerateOptions } from '../api/types.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { readText } from './text-file.ts'
+
+export interface ConstraintFlags {
+  readonly schema?: string
+  readonly grammar?: string
+  readonly pattern?: string
+  readonly choice?: readonly string[]
+}
+
+export function withConstraintOptions(command: Command): Command {
+  return command
+    .option('--schema <file>', 'a JSON Schema: the answer is a JSON value that it allows')
+    .option('--grammar <file>', 'a grammar in GBNF: the answer is what its rule root matches')
+    .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
+    .option(
+      '--choice <text>',
+      'the answer is this text, or another that is given; may be given again',
+      (text, texts: string[] = []) => [...texts, text],
+    )
+}
+
+/** Throws `format` for a file that cannot be read. The engine says when more than one constraint is given. */
+export async function constraintOptions(
+  flags: ConstraintFlags,
+): Promise<Pick<GenerateOptions, 'schema' | 'grammar' | 'pattern' | 'choices'>> {
+  const { schema, grammar, pattern, choice } = flags
+  return {
+    schema: schema === undefined ? undefined : parse(schema, await readText(schema)),
+    grammar: grammar === undefined ? undefined : await readText(grammar),
+    pattern,
+    choices: choice,
+  }
+}
+
+function parse(path: string, text: string) {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new HalfbyteError('format', `${path} is not JSON; give a JSON Schema`, { path }, { cause })
+  }
+}
