@@ -137,6 +137,7 @@ class Group {
     try {
       const runner = await within(LOAD_SECONDS, starting)
       const player = { kind, runner, warm: await within(WARM_UP_SECONDS, warmUp(runner.run)) }
+      await runner.pause()
       this.#players.push(player)
       const loadMs = [...(this.results.engines[kind.name]?.loadMs ?? []), Math.round(runner.loadMs)]
       this.#record(kind.name, { loadMs, failure: undefined })
@@ -169,6 +170,7 @@ class Group {
       await saveResults(this.#order.folder, this.results)
     }
     for (const { kind, runner } of this.#players) {
+      await runner.resume()
       const held = await runner.memoryBytes().catch(() => undefined)
       if (held === undefined) continue
       this.#record(kind.name, {
@@ -189,9 +191,11 @@ class Group {
     if (player === undefined || seconds > this.#secondsLeft()) return
     const seed = 100 * prompt + this.#count(engine, prompt)
     try {
+      await player.runner.resume()
       const run = player.runner.run(promptOf(prompt, seed), decode)
       const patience = LEAST_RUN_SECONDS + HUNG_FACTOR * seconds
       const { promptTokens, prefillMs, decodedTokens, decodeMs } = await within(patience, run)
+      await player.runner.pause()
       if (promptTokens !== prompt) throw new Error(`it read ${promptTokens} tokens of ${prompt}`)
       const sample: Sample = {
         ...{ engine, prompt, promptTokens, prefillMs, decodedTokens, decodeMs },

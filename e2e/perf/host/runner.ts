@@ -6,6 +6,7 @@ import { chromiumOptions } from '../../chromium.ts'
 import type { LoadOrder, Run } from '../engines.ts'
 import { heldBytes } from './memory.ts'
 import type { NativeAnswer, NativeOrder, NativeRequest } from './native.child.ts'
+import { pauseAll, resumeAll } from './pause.ts'
 
 /** An engine with a model in it. */
 export interface Runner {
@@ -13,6 +14,9 @@ export interface Runner {
   run(prompt: string, decode: number): Promise<Run>
   /** What the engine's processes hold more than before it was loaded. */
   memoryBytes(): Promise<number | undefined>
+  /** Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows. */
+  pause(): Promise<void>
+  resume(): Promise<void>
   close(): Promise<void>
 }
 
@@ -20,7 +24,7 @@ export interface Runner {
 export interface PageHost {
   readonly page: Page
   readonly version: string
-  pids(): Promise<number[]>
+  pids(type?: 'renderer'): Promise<number[]>
   close(): Promise<void>
 }
 
@@ -34,7 +38,7 @@ export async function openPage(url: string): Promise<PageHost> {
     return {
       page,
       version: `Chromium ${browser.version()}`,
-      pids: () => processesOf(browser),
+      pids: (type) => processesOf(browser, type),
       close: () => browser.close(),
     }
   } catch (error) {
@@ -43,11 +47,11 @@ export async function openPage(url: string): Promise<PageHost> {
   }
 }
 
-async function processesOf(browser: Browser): Promise<number[]> {
+async function processesOf(browser: Browser, type?: 'renderer'): Promise<number[]> {
   const session = await browser.newBrowserCDPSession()
   const { processInfo } = await session.send('SystemInfo.getProcessInfo')
   await session.detach()
-  return processInfo.map(({ id }) => id)
+  return processInfo.filter((each) => type === undefined || each.type === type).map(({ id }) => id)
 }
 
 export async function runInPage(url: string, order: LoadOrder): Promise<Runner> {
@@ -55,6 +59,7 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
   const { page } = host
   try {
     const before = await heldBytes(await host.pids())
+    const resume = async () => resumeAll(await host.pids('renderer'))
     const loadMs = await page.evaluate((asked) => window.perf.load(asked), order)
     return {
       loadMs,
@@ -64,7 +69,12 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
         const now = await heldBytes(await host.pids())
         return now === undefined || before === undefined ? undefined : now - before
       },
-      close: host.close,
+      pause: async () => pauseAll(await host.pids('renderer')),
+      resume,
+      async close() {
+        await resume()
+        await host.close()
+      },
     }
   } catch (error) {
     await host.close()
@@ -75,7 +85,9 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
 /** llama.cpp, in a process that ends with it. */
 export async function runNative(order: NativeOrder): Promise<Runner> {
   const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
-  const pids = [child.pid ?? 0]
+  const pids = child.pid === undefined ? [] : [child.pid]
+  // One that is stopped would not notice that this process is gone.
+  process.once('exit', () => child.kill('SIGKILL'))
   try {
     const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })
     return {
@@ -89,6 +101,8 @@ export async function runNative(order: NativeOrder): Promise<Runner> {
         const now = await heldBytes(pids)
         return now === undefined ? undefined : now - baseBytes
       },
+      pause: async () => pauseAll(pids),
+      resume: async () => resumeAll(pids),
       close: () => ended(child),
     }
   } catch (error) {
@@ -119,6 +133,6 @@ function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
   return new Promise((resolve) => {
     child.once('exit', () => resolve())
-    child.kill()
+    child.kill('SIGKILL')
   })
 }
