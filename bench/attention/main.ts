@@ -16,8 +16,8 @@ import { writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { StateCache } from '../../src/state/state-cache.ts'
 import { modelFile } from '../model-file.ts'
-import { QWEN_05B } from '../random-model.ts'
-import { spread } from '../summary.ts'
+import { QWEN_05B } from '../shapes.ts'
+import { spread } from '../spread.ts'
 import { ContiguousState } from './contiguous.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)
