@@ -22,7 +22,11 @@ interface Failure {
 }
 
 /** Tries to load; the page's Engine must refuse. */
-const failure = (page: Page, urls: readonly string[], options: LoadOptions = {}): Promise<Failure> =>
+const failure = (
+  page: Page,
+  urls: readonly string[],
+  options: Omit<LoadOptions, 'draft'> = {},
+): Promise<Failure> =>
   page.evaluate(
     async ({ urls, options }) => {
       const files = await Promise.all(
@@ -48,7 +52,7 @@ const failure = (page: Page, urls: readonly string[], options: LoadOptions = {})
     { urls, options },
   )
 
-const goldenText = (page: Page, url: string, options: LoadOptions = {}) =>
+const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft'> = {}) =>
   page.evaluate(
     async ({ url, options, prompt, decode }) => {
       const engine = await halfbyte.Engine.load(url, { cache: 'none', ...options })

@@ -25,6 +25,8 @@ import type {
 /** One model, loaded, in a worker of its own. Engines share nothing. */
 export class Engine implements AsyncDisposable {
   readonly model: ModelInfo
+  /** What drafts for it, when that was loaded too. */
+  readonly draft: ModelInfo | undefined
   /** Threads that compute. */
   readonly threads: number
   /** Kernels in use: `relaxed` needs relaxed SIMD, `simd128` runs everywhere. */
@@ -35,6 +37,7 @@ export class Engine implements AsyncDisposable {
   private constructor(client: EngineClient, info: EngineInfo) {
     this.#client = client
     this.model = info.model
+    this.draft = info.draft
     this.threads = info.threads
     this.build = info.build
   }
@@ -164,6 +167,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     address === undefined ? undefined : absolute(address, base)
   return {
     source: resolveSource(source, base, options.hub),
+    draft: options.draft && resolveSource(options.draft, base, options.hub),
     hub: options.hub,
     threads,
     contextLength,

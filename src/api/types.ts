@@ -22,6 +22,11 @@ export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
+  /**
+   * A smaller model of the same vocabulary, loaded into the same memory: it drafts tokens that the model checks several at once,
+   * so that replies are the same and sooner there. Rejects with `unsupported` when the vocabularies differ. Default: none.
+   */
+  readonly draft?: ModelSource | undefined
   /** Threads that compute. Default `auto`: measured; always 1 where memory cannot be shared. */
   readonly threads?: number | 'auto' | undefined
   /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */

@@ -7,6 +7,7 @@ import { openModelFiles } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
+import type { SamplerFlags } from './sampler-options.ts'
 
 const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   openModelFiles(String(source), {
@@ -15,9 +16,14 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   })
 
 /** Loads `<model>`; an aborted signal rejects with its reason. */
-export function openEngine(model: string, flags: EngineFlags, signal: AbortSignal): Promise<Engine> {
+export function openEngine(
+  model: string,
+  flags: EngineFlags & Pick<SamplerFlags, 'draft'>,
+  signal: AbortSignal,
+): Promise<Engine> {
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), model, {
+    draft: flags.draft,
     threads: flags.threads,
     build: flags.build,
     weights: flags.weights,

@@ -48,7 +48,9 @@ export interface SamplerFlags {
   readonly bias?: Readonly<Record<number, number>>
   readonly dryBreaker?: readonly string[]
   readonly processor?: readonly string[]
+  readonly cfgScale?: number
   readonly negative?: string
+  readonly draft?: string
   readonly speculation?: SpeculationKind
 }
 
@@ -76,6 +78,7 @@ export function withSamplerOptions(command: Command): Command {
       'a module whose default export makes a logit processor; may be given again',
       appended((path) => pathToFileURL(resolve(path)).href),
     )
+    .option('--draft <model>', 'a smaller model of the same vocabulary, to draft for the first')
     .addOption(
       new Option(
         '--speculation <kind>',
@@ -89,6 +92,7 @@ export function samplerFlags(flags: SamplerFlags): GenerateOptions {
   const numbers = flags as unknown as Readonly<Record<string, number | undefined>>
   return {
     ...Object.fromEntries(KEYS.map((key) => [key, numbers[key]])),
+    cfgScale: flags.cfgScale,
     bannedTokens: flags.ban,
     forcedTokens: flags.force,
     logitBias: flags.bias,

@@ -1,29 +1,27 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, in a memory and on threads of its own.
-import { inverseFrequencies } from '../arch/rope.ts'
 import { ConstraintCompiler } from '../generate/constrain/compile.ts'
 import { probeStep } from '../generate/probe.ts'
 import { KernelRows } from '../generate/sampler/rows.ts'
 import { Scheduler } from '../generate/scheduler.ts'
 import { Sequence } from '../generate/sequence.ts'
-import { StepBuffer } from '../generate/step-buffer.ts'
-import { planTotals } from '../graph/print.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
-import { KvShift } from '../runtime/kv-shift.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
-import { writePlan } from '../runtime/write-plan.ts'
-import type { Place } from '../state/shift.ts'
-import { StateCache } from '../state/state-cache.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
-import { loadWeights } from './load-weights.ts'
+import { checkSameVocabulary, draftSource } from './draft.ts'
+import type { WeightHooks } from './load-weights.ts'
 import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
-import { memoryNeed, type PreparedModel } from './prepare.ts'
+import { placeModel } from './place-model.ts'
+import { type MemoryNeed, memoryNeed, type PreparedModel } from './prepare.ts'
+import type { ModelInfo } from './protocol.ts'
 
 export interface BuildOptions {
   readonly host: Host
   readonly threads: number | 'auto'
   readonly build: Build | 'auto'
+  /** A smaller model of the same vocabulary, to draft for the first. Default: none. */
+  readonly draft?: PreparedModel | undefined
 }
 
 /** A loaded model with what evaluation needs beside generation. */
@@ -32,41 +30,36 @@ export interface BuiltModel extends LoadedModel {
   readonly tokenizer: Tokenizer
 }
 
-/** Most sequences that one step carries; a pair for guidance counts twice. */
-const STEP_SEQUENCES = 32
-
 /** Throws `unsupported`, `network`, `out-of-memory`, what reading weights throws, or the signal's reason. */
 export async function buildModel(
   prepared: PreparedModel,
   options: BuildOptions,
   hooks: LoaderHooks,
 ): Promise<BuiltModel> {
-  const { plan, config, contextLength, file, parameters } = prepared
-  const { host } = options
+  const { plan, file } = prepared
+  const { host, draft } = options
   const tokenizer = modelTokenizer(file, plan.logits.width)
+  if (draft !== undefined) {
+    checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
+  }
   hooks.onProgress({ phase: 'compile' })
-  const runtime = await openRuntime({ ...options, ...memoryNeed(prepared) })
+  const runtime = await openRuntime({
+    ...options,
+    ...sumOf([prepared, ...(draft === undefined ? [] : [draft])].map(memoryNeed)),
+  })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
-  const slots = await loadWeights(arena, prepared, {
+  const weights = plan.slots.length
+  const draftWeights = draft?.plan.slots.length ?? 0
+  const hooksFrom = (before: number): WeightHooks => ({
     signal: hooks.signal,
-    onWeight: (done, total) => hooks.onProgress({ phase: 'convert', done, total }),
+    onWeight: (done) =>
+      hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
   })
-  const written = writePlan(arena, plan, slots)
-  const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
-  const ropes = [inverseFrequencies(config.rope)]
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
-  const { blockBytes } = planTotals(plan)
+  const placed = await placeModel(arena, prepared, hooksFrom(0))
+  const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
+  const { written, step, cache } = placed
   const logitRows = new KernelRows(runtime.engine, arena, plan.logits.width)
-  const windows = plan.stateGroups.map(({ window }) => window)
-  let shift: KvShift | undefined
-  const cache = new StateCache({
-    ...{ arena, blockBytes, windows, contextLength },
-    move: (group, from, to, count) => {
-      const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
-      shift?.move(place(from), place(to), count, group)
-    },
-  })
   hooks.onProgress({ phase: 'warmup' })
   let scheduler: Scheduler | undefined
   const pool = await openPool(runtime, {
@@ -75,7 +68,8 @@ export async function buildModel(
     probe: (candidate) => probeStep(candidate, written, step, cache),
     onDeath: (error) => scheduler?.dispose(error),
   })
-  shift = new KvShift({ pool, arena, plan, ropes })
+  placed.connect(pool)
+  placedDraft?.connect(pool)
   scheduler = new Scheduler({
     pool,
     arena,
@@ -92,7 +86,8 @@ export async function buildModel(
   const text = modelText(tokenizer)
   return {
     info: {
-      model: { id: file.name, architecture: config.family, parameters, contextLength },
+      model: modelInfo(prepared),
+      draft: draft && modelInfo(draft),
       threads: pool.threads,
       build: runtime.build,
     },
@@ -102,11 +97,12 @@ export async function buildModel(
     constraints: new ConstraintCompiler(tokenizer, plan.logits.width, text.text.endIds),
     scheduler,
     newSequence: (options) => new Sequence(cache, options),
+    draft: placedDraft && draftSource(placedDraft, pool, plan.logits.width, () => host.now()),
     memory: () => ({
-      weightsBytes: plan.slots.reduce((sum, slot) => sum + slot.bytes, 0),
-      stateBytes: cache.heldBytes,
-      keptBytes: cache.retainedBytes,
-      arenaBytes: plan.arenaBytes,
+      weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
+      stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),
+      keptBytes: cache.retainedBytes + (placedDraft?.cache.retainedBytes ?? 0),
+      arenaBytes: plan.arenaBytes + (placedDraft?.plan.arenaBytes ?? 0),
       totalBytes: arena.memoryBytes,
     }),
     dispose() {
@@ -115,3 +111,15 @@ export async function buildModel(
     },
   }
 }
+
+const modelInfo = ({ file, config, parameters, contextLength }: PreparedModel): ModelInfo => ({
+  id: file.name,
+  architecture: config.family,
+  parameters,
+  contextLength,
+})
+
+const sumOf = (needs: readonly MemoryNeed[]): MemoryNeed => ({
+  needBytes: needs.reduce((sum, { needBytes }) => sum + needBytes, 0),
+  wantBytes: needs.reduce((sum, { wantBytes }) => sum + wantBytes, 0),
+})

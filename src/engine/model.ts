@@ -20,19 +20,29 @@ export type FileOpener = (
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
-/** From address to tokens per second. Throws typed errors or the signal's reason and leaves nothing behind then. */
+/**
+ * From address to tokens per second, with the request's draft model beside it. Throws typed errors or the signal's reason and
+ * leaves nothing behind then.
+ */
 export async function loadModel(
   request: LoadRequest,
   hooks: LoaderHooks,
   host: Host,
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<BuiltModel> {
-  const files = await openFiles(request, hooks)
-  try {
+  const opened: OpenFiles[] = []
+  const prepare = async (source: LoadRequest['source'], contextLength = request.contextLength) => {
+    const files = await openFiles({ ...request, source }, hooks)
+    opened.push(files)
     const file = await openModel(files.sources, hooks.signal)
-    const prepared = await prepareModel(file, { ...request, signal: hooks.signal })
-    return await buildModel(prepared, { ...request, host }, hooks)
+    return prepareModel(file, { ...request, contextLength, signal: hooks.signal })
+  }
+  try {
+    const prepared = await prepare(request.source)
+    const draft =
+      request.draft === undefined ? undefined : await prepare(request.draft, prepared.contextLength)
+    return await buildModel(prepared, { ...request, draft, host }, hooks)
   } finally {
-    await files.close()
+    for (const files of opened) await files.close()
   }
 }

@@ -39,6 +39,8 @@ export interface ModelInfo {
 /** What an engine became when it loaded. */
 export interface EngineInfo {
   readonly model: ModelInfo
+  /** What drafts for it, when that was loaded too. */
+  readonly draft?: ModelInfo | undefined
   /** Threads that compute, the engine worker included. */
   readonly threads: number
   readonly build: Build
@@ -83,6 +85,8 @@ export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4'
 export interface LoadRequest {
   /** An absolute address, or a model's files. */
   readonly source: string | readonly File[]
+  /** The same of a smaller model that drafts for it. */
+  readonly draft?: string | readonly File[] | undefined
   readonly threads: number | 'auto'
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined

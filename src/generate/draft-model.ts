@@ -19,6 +19,8 @@ export interface DraftModelOptions {
   readonly written: WrittenPlan
   readonly step: StepBuffer
   readonly now: () => number
+  /** Only ids below are drafted, and read: those that the large model has too. */
+  readonly vocab: number
 }
 
 /** Of a chunk's time, what reading a text into the draft model may take in one step of the large one. */
@@ -31,10 +33,13 @@ export class DraftModel {
   readonly #options: DraftModelOptions
   readonly #logits: RowsView
   readonly #chunk: ChunkSize
+  /** Ids that both models have. */
+  readonly vocab: number
   #stepMs = 0
 
   constructor(options: DraftModelOptions) {
     this.#options = options
+    this.vocab = Math.min(options.vocab, options.plan.logits.width)
     this.#logits = new RowsView(options.arena, options.plan.logits, options.written)
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
@@ -66,7 +71,7 @@ export class DraftModel {
     const ms = now() - start
     this.#chunk.observe(rows, ms)
     if (rows <= 2) this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
-    return largest(this.#logits.row(0))
+    return largest(this.#logits.row(0), this.vocab)
   }
 
   /** Drafts on `sequence`, a sequence of the draft model's own state; what it holds already is used. */
@@ -82,7 +87,7 @@ class ModelDrafter implements Drafter {
   readonly #sequence: Sequence
   /** Tokens at the front of the sequence that are known to be the text's. */
   #agreed = 0
-  /** There is no room for its state. */
+  /** There is no room for its state, or it does not know a token. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {
@@ -100,6 +105,7 @@ class ModelDrafter implements Drafter {
     const room = sequence.contextLength - tokens.length
     if (this.#isOut || room <= 0) return 0
     this.#follow(tokens)
+    if (this.#isOut) return 0
     const behind = tokens.length - sequence.cached
     if (behind > this.#model.readRows) {
       this.#tryRun(this.#model.readRows)
@@ -127,7 +133,11 @@ class ModelDrafter implements Drafter {
     while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
     // The last token is run again for its logits.
     sequence.truncate(Math.min(agreed, tokens.length - 1))
-    for (let index = sequence.tokens.length; index < tokens.length; index++) sequence.append(tokens[index]!)
+    for (let index = sequence.tokens.length; index < tokens.length; index++) {
+      // Padding of the larger vocabulary; nothing sensible follows it.
+      if (tokens[index]! >= this.#model.vocab) this.#isOut = true
+      sequence.append(tokens[index]!)
+    }
     this.#agreed = tokens.length
   }
 
@@ -143,11 +153,11 @@ class ModelDrafter implements Drafter {
   }
 }
 
-/** The id of the largest logit, the lowest among equals. */
-function largest(logits: Float32Array): number {
+/** The id below `vocab` with the largest logit, the lowest among equals. */
+function largest(logits: Float32Array, vocab: number): number {
   let best = 0
   let most = logits[0]!
-  for (let id = 1; id < logits.length; id++) {
+  for (let id = 1; id < vocab; id++) {
     const logit = logits[id]!
     if (logit > most) {
       most = logit

@@ -1,0 +1,57 @@
+// Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
+import { inverseFrequencies } from '../arch/rope.ts'
+import { StepBuffer } from '../generate/step-buffer.ts'
+import type { Plan } from '../graph/plan.ts'
+import { planTotals } from '../graph/print.ts'
+import type { Arena } from '../runtime/arena.ts'
+import { KvShift } from '../runtime/kv-shift.ts'
+import type { Pool } from '../runtime/pool.ts'
+import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
+import type { Place } from '../state/shift.ts'
+import { StateCache } from '../state/state-cache.ts'
+import { loadWeights, type WeightHooks } from './load-weights.ts'
+import type { PreparedModel } from './prepare.ts'
+
+/** A model in memory; a pool can run its plan on its step. */
+export interface PlacedModel {
+  readonly arena: Arena
+  readonly plan: Plan
+  readonly written: WrittenPlan
+  readonly step: StepBuffer
+  readonly cache: StateCache
+  readonly weightsBytes: number
+  /** Lets the state be moved by `pool`, which comes after the weights. */
+  connect(pool: Pool): void
+}
+
+/** Most sequences that one step carries; a pair for guidance counts twice. */
+const STEP_SEQUENCES = 32
+
+/** Throws `out-of-memory`, what reading weights throws, or the signal's reason. */
+export async function placeModel(
+  arena: Arena,
+  prepared: PreparedModel,
+  hooks: WeightHooks,
+): Promise<PlacedModel> {
+  const { plan, config, contextLength } = prepared
+  const slots = await loadWeights(arena, prepared, hooks)
+  const written = writePlan(arena, plan, slots)
+  const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
+  const ropes = [inverseFrequencies(config.rope)]
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
+  const { blockBytes } = planTotals(plan)
+  const windows = plan.stateGroups.map(({ window }) => window)
+  let shift: KvShift | undefined
+  const cache = new StateCache({
+    ...{ arena, blockBytes, windows, contextLength },
+    move: (group, from, to, count) => {
+      const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
+      shift?.move(place(from), place(to), count, group)
+    },
+  })
+  const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
+  const connect = (pool: Pool): void => {
+    shift = new KvShift({ pool, arena, plan, ropes })
+  }
+  return { arena, plan, written, step, cache, weightsBytes, connect }
+}
