@@ -20,6 +20,7 @@
  *   W = scale * (code - 8)      w4_g32, codes 0..15
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
+ * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32: sparse.h
  *
  * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address; per kv head, one after the
  * other, in the layer's kv_format:
@@ -62,10 +63,15 @@ enum op_code {
     OP_LINEAR_SWIGLU_W4A8_G32 = 14,
     OP_LINEAR_SWIGLU_W4MA8_G32 = 15,
     OP_SHIFT_KV = 16,
-    OP_COUNT = 17
+    OP_LINEAR_SPARSE = 17,
+    OP_LINEAR_SWIGLU_SPARSE = 18,
+    OP_COUNT = 19
 };
 
-enum encoding { ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5 };
+enum encoding {
+    ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5,
+    ENC_W4_G32_SB84 = 6, ENC_W8_G32_SB84 = 7, ENC_W4_G32_SV32 = 8, ENC_W8_G32_SV32 = 9
+};
 
 /* How keys or values are stored; fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
@@ -120,6 +126,10 @@ struct op_shift_kv {
     uint32_t code, rows, from_blocks, from, to_blocks, to, count, angles, kv_heads, head_dim;
     uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format;
 };
+
+/* op_linear and op_linear_swiglu of the sparse encodings. */
+struct op_linear_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate, encoding; };
+struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, encoding; };
 
 /* y[m] += x[m] */
 struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; };

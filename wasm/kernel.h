@@ -16,7 +16,8 @@ extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, lin
 /* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. */
 #define DOT_KERNELS(form)                                                                                              \
     form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
-        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(attention), form(attention_merge)
+        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(attention), form(attention_merge), \
+        form(linear_sparse), form(linear_swiglu_sparse)
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {

@@ -113,7 +113,9 @@ INLINE v128_t exp4(v128_t x, const struct exp_constants *c) {
 
 #if defined(__wasm_relaxed_simd__)
 #include "dot-relaxed.h"
+#include "quad-relaxed.h"
 #else
 #include "dot-simd128.h"
+#include "quad-simd128.h"
 #endif
 #endif

@@ -12,6 +12,7 @@ void linear_bf16__ref(const struct op_linear *, uint32_t);
 void linear_w8a8__ref(const struct op_linear *, uint32_t);
 void linear_w4a8__ref(const struct op_linear *, uint32_t);
 void linear_w4ma8__ref(const struct op_linear *, uint32_t);
+void linear_sparse__ref(const struct op_linear_sparse *, uint32_t);
 void rope_kv__ref(const struct op_rope_kv *, const struct step *, uint32_t);
 void attention__ref(const struct op_attention *, const struct step *, uint32_t);
 void shift_kv__ref(const struct op_shift_kv *);
@@ -48,6 +49,7 @@ void reference(const void *op, const struct step *step) {
         case OP_LINEAR_W8A8_G32: linear_w8a8__ref(op, m); break;
         case OP_LINEAR_W4A8_G32: linear_w4a8__ref(op, m); break;
         case OP_LINEAR_W4MA8_G32: linear_w4ma8__ref(op, m); break;
+        case OP_LINEAR_SPARSE: linear_sparse__ref(op, m); break;
         case OP_ROPE_KV: rope_kv__ref(op, step, m); break;
         case OP_ATTENTION: attention__ref(op, step, m); break;
         case OP_SWIGLU: swiglu__ref(op, m); break;

@@ -1,0 +1,41 @@
+/* quad-relaxed.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out: i32
+ * lanes. Relaxed SIMD; quad-simd128.h has the same names and the same results. Included by simd.h only.
+ *
+ *   weight vector   16 bytes [row 0..3][4 inputs], as in dot-relaxed.h        quad   4 activations in all four lanes
+ *
+ * Exact for the reason that dot-relaxed.h gives: nibbles are 0..15. */
+
+struct quad { v128_t codes; };
+INLINE struct quad spread(v128_t codes) { return (struct quad){codes}; }
+
+struct nibbles { v128_t low, high; };
+INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
+    return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4)};
+}
+/* One form of the dot and the i32 lanes of its sums, as dot-relaxed.h has them. Pairs hold the sums of one group. */
+#if defined(DOT_PAIRS)
+INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
+    return wasm_i16x8_add(sum, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w));
+}
+INLINE v128_t whole(v128_t sum) { return wasm_i32x4_dot_i16x8(sum, constant(0x00010001)); }
+#else
+INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, sum); }
+INLINE v128_t whole(v128_t sum) { return sum; }
+#endif
+
+/* low += dots with the low nibbles, high += dots with the high ones. */
+INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
+    *low = add_dot(*low, w.low, x.codes);
+    *high = add_dot(*high, w.high, x.codes);
+    pin(*low);
+    pin(*high);
+}
+
+/* Unsigned bytes: their nibbles apart, until whole_bytes puts the sums together. */
+struct bytes { struct nibbles nibbles; };
+INLINE struct bytes split_bytes(v128_t codes, struct masks masks) { return (struct bytes){split_nibbles(codes, masks)}; }
+INLINE void add_bytes(v128_t *low, v128_t *high, struct bytes w, struct quad x) { add_nibbles(low, high, w.nibbles, x); }
+INLINE v128_t whole_bytes(v128_t low, v128_t high) { return wasm_i32x4_add(whole(low), wasm_i32x4_shl(whole(high), 4)); }
+
+/* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
+INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_relaxed_swizzle(v, index); }

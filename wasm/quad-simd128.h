@@ -1,0 +1,44 @@
+/* quad-simd128.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out: i32
+ * lanes. Plain simd128; quad-relaxed.h has the same names and the same results. Included by simd.h only.
+ *
+ *   weight vector   16 bytes [row 0..3][4 inputs], as in dot-simd128.h
+ *   quad            4 activations in all four lanes, as i16: inputs 0 and 2, inputs 1 and 3 */
+
+struct quad { v128_t even, odd; };
+INLINE struct quad spread(v128_t codes) {
+    return (struct quad){wasm_i16x8_shr(wasm_i16x8_shl(codes, 8), 8), wasm_i16x8_shr(codes, 8)};
+}
+
+struct nibbles { v128_t low_even, low_odd, high_even, high_odd; };
+INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
+    return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_v128_and(wasm_u16x8_shr(codes, 8), masks.low4),
+                            wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4), wasm_u16x8_shr(codes, 12)};
+}
+/* The i32 lanes of a sum. */
+INLINE v128_t whole(v128_t sum) { return sum; }
+
+/* low += dots with the low nibbles, high += dots with the high ones. */
+INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
+    *low = dot_pairs(*low, w.low_even, x.even);
+    *high = dot_pairs(*high, w.high_even, x.even);
+    *low = dot_pairs(*low, w.low_odd, x.odd);
+    *high = dot_pairs(*high, w.high_odd, x.odd);
+}
+
+/* Unsigned bytes: one sum holds them whole, `high` stays as it is. */
+struct bytes { v128_t even, odd; };
+INLINE struct bytes split_bytes(v128_t codes, struct masks masks) {
+    return (struct bytes){wasm_v128_and(codes, masks.low8), wasm_u16x8_shr(codes, 8)};
+}
+INLINE void add_bytes(v128_t *low, v128_t *high, struct bytes w, struct quad x) {
+    (void)high;
+    *low = dot_pairs(*low, w.even, x.even);
+    *low = dot_pairs(*low, w.odd, x.odd);
+}
+INLINE v128_t whole_bytes(v128_t low, v128_t high) {
+    (void)high;
+    return low;
+}
+
+/* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
+INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_swizzle(v, index); }
