@@ -5,14 +5,14 @@ import { resolveWeights, roleOf, type Weights } from '../arch/names.ts'
 import { readConfig } from '../arch/read-config.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/model-file.ts'
-import type { TensorInfo } from '../formats/tensors.ts'
+import type { PackedEncoding, TensorInfo } from '../formats/tensors.ts'
 import { compile } from '../graph/compile.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/print.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
-import type { Encoding } from '../weights/encoding.ts'
+import { isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
 
 export interface PrepareOptions {
   /** Default: what the model was trained for, at most 4096. */
@@ -49,11 +49,19 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
   const weights = resolveWeights(file, config)
-  const encodingOf = (name: string): Encoding =>
-    chooseEncoding(options.weights, roleOf(name), [weightOf(weights, name).dtype])
+  const encodingOf = (name: string): PackedEncoding => {
+    const { packed, dtype } = weightOf(weights, name)
+    const chosen = chooseEncoding(options.weights, roleOf(name), [dtype])
+    return packed !== undefined && isSparse(packed) && sparseParts(packed).base === chosen ? packed : chosen
+  }
+  const stripBytesOf = (name: string): number => {
+    const { byteLength, shape } = weightOf(weights, name)
+    return byteLength - sparseTableBytes(shape[0] ?? 0)
+  }
   const plan = compile(buildGraph(config), {
     encodingOf,
     kvCache: options.kvCache,
+    stripBytesOf,
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
   })

@@ -67,6 +67,10 @@ const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w8_g32: 'Q8_0',
   w4_g32: 'Q4_0',
   w4m_g32: 'Q4_1',
+  w4_g32_sb84: 'Q4_0',
+  w8_g32_sb84: 'Q8_0',
+  w4_g32_sv32: 'Q4_0',
+  w8_g32_sv32: 'Q8_0',
 }
 
 /** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash. */

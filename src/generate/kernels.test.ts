@@ -73,11 +73,12 @@ function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
     const spread = kind === 'vector' ? 1 : 2 / Math.sqrt(k)
     const base = kind === 'vector' ? 0.5 : -spread / 2
     const values = Float32Array.from({ length: n * k }, () => base + spread * random.next())
-    const bytes = kind === 'vector' ? n * 4 : matrixBytes(slot.encoding, n, k)
+    const encoding = slot.encoding as Encoding
+    const bytes = kind === 'vector' ? n * 4 : matrixBytes(encoding, n, k)
     const target = arena.u8.subarray(address, address + bytes)
     const source = new Uint8Array(values.buffer)
     if (kind === 'vector') target.set(source)
-    else packRows({ dtype: 'F32', encoding: slot.encoding, k, rows: n, source, target })
+    else packRows({ dtype: 'F32', encoding, k, rows: n, source, target })
     address += bytes
   }
 }

@@ -1,7 +1,7 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
 import { fuseGates } from './gate.ts'
 import type { Graph, KvFormat } from './ir.ts'
-import { lower } from './lower.ts'
+import { lower, type StripBytesOf } from './lower.ts'
 import { type Capacity, planMemory } from './memory.ts'
 import type { Plan } from './plan.ts'
 import { quantizeActivations } from './quantize.ts'
@@ -12,6 +12,8 @@ import { type EncodingOf, splitMixed } from './split.ts'
 export interface CompileOptions extends Capacity {
   /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */
   readonly encodingOf: EncodingOf
+  /** Asked for weights in a sparse encoding. */
+  readonly stripBytesOf?: StripBytesOf | undefined
   /** How keys and values are stored; default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined
 }
@@ -31,7 +33,7 @@ export function optimize(graph: Graph, encodingOf: EncodingOf): Graph {
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf } = options
   const optimized = storeStateAs(optimize(graph, encodingOf), options.kvCache)
-  return lower(optimized, planMemory(optimized, options), encodingOf, options)
+  return lower(optimized, planMemory(optimized, options), encodingOf, options, options.stripBytesOf)
 }
 
 function storeStateAs(graph: Graph, format: KvFormat | undefined): Graph {

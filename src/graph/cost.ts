@@ -160,6 +160,8 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
   linear_swiglu_w8a8_g32: linearSwiglu,
   linear_swiglu_w4a8_g32: linearSwiglu,
   linear_swiglu_w4ma8_g32: linearSwiglu,
+  linear_sparse: linear,
+  linear_swiglu_sparse: linearSwiglu,
   rope_kv(read) {
     const heads = read.number('heads') + read.number('kv_heads')
     const rotated = (heads * read.number('rope_dims')) / 2

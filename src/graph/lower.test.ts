@@ -90,7 +90,7 @@ describe('lower', () => {
     const plan = planOf('w4_g32')
     for (const { ref, encoding, bytes, n } of plan.slots) {
       expect(n % 32).toBe(0)
-      if (ref.kind === 'matrix') expect(bytes).toBe(slotBytes(encoding, ref.parts, ref.k))
+      if (ref.kind === 'matrix') expect(bytes).toBe(slotBytes(encoding as Encoding, ref.parts, ref.k))
       else expect([bytes, encoding]).toEqual([n * 4, 'f32'])
     }
     const gateUp = plan.slots.find(({ ref }) => ref.parts[0]?.name === '0.gate')

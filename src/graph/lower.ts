@@ -1,7 +1,16 @@
 // Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
 import { HalfbyteError } from '../base/errors.ts'
-import { ENCODING_CODE, type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../weights/encoding.ts'
-import type { AttentionShape, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
+import type { PackedEncoding } from '../formats/tensors.ts'
+import {
+  ENCODING_CODE,
+  type Encoding,
+  isSparse,
+  matrixBytes,
+  ROW_PADDING,
+  roundUp,
+  sparseTableBytes,
+} from '../weights/encoding.ts'
+import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef } from './ir.ts'
 import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
 import { inputsOf } from './nodes.ts'
 import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
@@ -30,15 +39,24 @@ const MAX_STATE_GROUPS = 4
 
 type Fields = Record<string, number | PlanPointer>
 
+/** Bytes of the strips of a weight in a sparse encoding: they depend on its zeros. */
+export type StripBytesOf = (name: string) => number
+
 /** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
-export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, capacity: Capacity): Plan {
+export function lower(
+  graph: Graph,
+  memory: MemoryPlan,
+  encodingOf: EncodingOf,
+  capacity: Capacity,
+  stripBytesOf?: StripBytesOf,
+): Plan {
   if (graph.stateGroups.length > MAX_STATE_GROUPS) {
     throw new HalfbyteError(
       'architecture',
       `the model has ${graph.stateGroups.length} kinds of attention layers but the engine holds ${MAX_STATE_GROUPS}`,
     )
   }
-  const slots = new Slots(encodingOf)
+  const slots = new Slots(encodingOf, stripBytesOf)
   const gathered = new Set<number>()
   const ops: PlanOp[] = []
   for (const node of graph.nodes) {
@@ -116,18 +134,22 @@ export function lower(graph: Graph, memory: MemoryPlan, encodingOf: EncodingOf, 
         const x = rowsAt('x', node.input)
         const y = rowsAt('y', node.output)
         const accumulate = node.residual === undefined ? 0 : 1
-        return [LINEAR[encoding], { w: { slot }, bias, ...size, ...x, ...y, accumulate }]
+        const fields = { w: { slot }, bias, ...size, ...x, ...y, accumulate }
+        return isSparse(encoding)
+          ? ['linear_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
+          : [LINEAR[encoding], fields]
       }
       case 'linearSwiglu': {
         const { slot, encoding } = slots.of(node.weight)
-        const name = LINEAR_SWIGLU[encoding]
-        if (name === undefined) throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
         const bias = node.bias === undefined ? 0 : { slot: slots.of(node.bias).slot }
         const size = { n: node.quantized.shape[1], k: node.weight.k }
-        return [
-          name,
-          { w: { slot }, bias, ...size, ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) },
-        ]
+        const rows = { ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) }
+        const fields = { w: { slot }, bias, ...size, ...rows }
+        if (isSparse(encoding))
+          return ['linear_swiglu_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
+        const name = LINEAR_SWIGLU[encoding]
+        if (name === undefined) throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
+        return [name, fields]
       }
       case 'ropeKv': {
         const { heads, kvHeads, headDim } = node.attention
@@ -182,26 +204,34 @@ function columnsOf({ parts }: WeightRef): number {
 class Slots {
   readonly all: WeightSlot[] = []
   readonly #encodingOf: EncodingOf
+  readonly #stripBytesOf: StripBytesOf | undefined
   readonly #indices = new Map<string, number>()
 
-  constructor(encodingOf: EncodingOf) {
+  constructor(encodingOf: EncodingOf, stripBytesOf: StripBytesOf | undefined) {
     this.#encodingOf = encodingOf
+    this.#stripBytesOf = stripBytesOf
   }
 
   /** The slot of a weight; the same weight has the same slot wherever it is used. */
-  of(ref: WeightRef): { readonly slot: number; readonly encoding: Encoding } {
+  of(ref: WeightRef): { readonly slot: number; readonly encoding: PackedEncoding } {
     const key = ref.parts.map(({ name }) => name).join(' ')
     const known = this.#indices.get(key)
     const slot = known ?? this.all.length
     const encoding = encodingOfWeight(ref, this.#encodingOf)
     if (known === undefined) {
       this.#indices.set(key, slot)
-      const bytesOf = (n: number) =>
-        ref.kind === 'vector' ? floatStride(n) : matrixBytes(encoding, n, ref.k)
       const n = ref.parts.reduce((sum, part) => sum + roundUp(part.n, ROW_PADDING), 0)
-      const bytes = ref.parts.reduce((sum, part) => sum + bytesOf(part.n), 0)
+      const table = isSparse(encoding) ? sparseTableBytes(n) : 0
+      const bytes = ref.parts.reduce((sum, part) => sum + this.#bytesOf(ref, part, encoding), table)
       this.all.push({ ref, encoding, n, bytes })
     }
     return { slot, encoding }
+  }
+
+  #bytesOf({ kind, k }: WeightRef, { name, n }: WeightPart, encoding: PackedEncoding): number {
+    if (kind === 'vector') return floatStride(n)
+    if (!isSparse(encoding)) return matrixBytes(encoding, n, k)
+    if (this.#stripBytesOf !== undefined) return this.#stripBytesOf(name)
+    throw new HalfbyteError('internal', `nobody knows how long ${name} is as ${encoding}`)
   }
 }

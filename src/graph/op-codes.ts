@@ -19,6 +19,8 @@ export const OP_CODE = {
   linear_swiglu_w4a8_g32: 14,
   linear_swiglu_w4ma8_g32: 15,
   shift_kv: 16,
+  linear_sparse: 17,
+  linear_swiglu_sparse: 18,
 } as const
 
 export type OpName = keyof typeof OP_CODE

@@ -1,5 +1,5 @@
 // Plan. In: nothing. Out: the lowered graph as data: op records whose pointers are still names.
-import type { Encoding } from '../weights/encoding.ts'
+import type { PackedEncoding } from '../formats/tensors.ts'
 import type { StateGroup, WeightRef } from './ir.ts'
 
 /** A pointer of an op record, resolved to an address when the plan is written to linear memory. */
@@ -22,7 +22,7 @@ export interface PlanOp {
 /** One weight that must lie in linear memory before the plan can run; a tied embedding is one slot. */
 export interface WeightSlot {
   readonly ref: WeightRef
-  readonly encoding: Encoding
+  readonly encoding: PackedEncoding
   /** Rows with padding; each part starts at a multiple of 32 rows. */
   readonly n: number
   readonly bytes: number

@@ -1,15 +1,16 @@
 // Split. In: a graph, each weight's encoding. Out: the same graph; every linear reads weights of one encoding.
 import { HalfbyteError } from '../base/errors.ts'
-import { type Encoding, isQuantized } from '../weights/encoding.ts'
+import type { PackedEncoding } from '../formats/tensors.ts'
+import { isQuantized } from '../weights/encoding.ts'
 import type { Graph, Node, NodeOf, Value, WeightPart, WeightRef } from './ir.ts'
 import { mapInputs, nextId, readersOf } from './nodes.ts'
 import { rowsOf } from './shapes.ts'
 
 /** The encoding a weight will have in linear memory, by canonical name. */
-export type EncodingOf = (name: string) => Encoding
+export type EncodingOf = (name: string) => PackedEncoding
 
 /** The one encoding of a weight. Throws `internal` when its parts differ: `splitMixed` has not run. */
-export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): Encoding {
+export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
   if (weight.kind === 'vector') return 'f32'
   const [encoding, other] = new Set(weight.parts.map(({ name }) => encodingOf(name)))
   if (encoding !== undefined && other === undefined) return encoding
@@ -65,7 +66,7 @@ interface Run {
   /** Index of its first part. */
   readonly first: number
   readonly parts: WeightPart[]
-  readonly encoding: Encoding
+  readonly encoding: PackedEncoding
 }
 
 function encodingRuns(weight: WeightRef, encodingOf: EncodingOf): Run[] {

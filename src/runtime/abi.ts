@@ -49,6 +49,8 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   linear_swiglu_w8a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4ma8_g32: LINEAR_SWIGLU,
+  linear_sparse: [...LINEAR, 'encoding'],
+  linear_swiglu_sparse: [...LINEAR_SWIGLU, 'encoding'],
   shift_kv: [
     ...['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'],
     ...['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'],
@@ -57,7 +59,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
 
 /** The C struct of each op, without its `op_` prefix. */
 export function structName(op: OpName): string {
-  return /^linear_swiglu|^linear/.exec(op)?.[0] ?? op
+  return /^linear(_swiglu)?(_sparse)?/.exec(op)?.[0] ?? op
 }
 
 /** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */

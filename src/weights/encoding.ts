@@ -1,18 +1,22 @@
 // Encodings. In: an encoding's name and a matrix's shape. Out: its code, its bytes and where its rows lie.
 
-import type { PackedEncoding } from '../formats/tensors.ts'
+import type { PackedEncoding, SparseBase, SparseEncoding, SparseFormat } from '../formats/tensors.ts'
 
-/** What a weight in linear memory means; wasm/abi.h has the layout of each. */
-export type Encoding = PackedEncoding
+/** What a weight in linear memory means that lies in panels; wasm/abi.h has the layout of each. */
+export type Encoding = Exclude<PackedEncoding, SparseEncoding>
 
 /** Numbers of `enum encoding` in wasm/abi.h. */
-export const ENCODING_CODE: Readonly<Record<Encoding, number>> = {
+export const ENCODING_CODE: Readonly<Record<PackedEncoding, number>> = {
   f32: 0,
   f16: 1,
   bf16: 2,
   w8_g32: 3,
   w4_g32: 4,
   w4m_g32: 5,
+  w4_g32_sb84: 6,
+  w8_g32_sb84: 7,
+  w4_g32_sv32: 8,
+  w8_g32_sv32: 9,
 }
 
 /** Weights along K that share one scale. */
@@ -28,8 +32,10 @@ const ELEMENT_BYTES = { f32: 4, f16: 2, bf16: 2 } as const
 export const roundUp = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
 
 /** True when the kernels of this encoding read int8 activations instead of f32. */
-export function isQuantized(encoding: Encoding): encoding is 'w8_g32' | 'w4_g32' | 'w4m_g32' {
-  return encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4m_g32'
+export function isQuantized(
+  encoding: PackedEncoding,
+): encoding is 'w8_g32' | 'w4_g32' | 'w4m_g32' | SparseEncoding {
+  return encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4m_g32' || isSparse(encoding)
 }
 
 /** Bytes of one panel of 8 rows with `k` inputs. */
@@ -43,3 +49,21 @@ export function panelBytes(encoding: Encoding, k: number): number {
 export function matrixBytes(encoding: Encoding, n: number, k: number): number {
   return (roundUp(n, ROW_PADDING) / PANEL_ROWS) * panelBytes(encoding, k)
 }
+
+const SPARSE: Readonly<Record<SparseEncoding, { readonly base: SparseBase; readonly format: SparseFormat }>> =
+  {
+    w4_g32_sb84: { base: 'w4_g32', format: 'sb84' },
+    w8_g32_sb84: { base: 'w8_g32', format: 'sb84' },
+    w4_g32_sv32: { base: 'w4_g32', format: 'sv32' },
+    w8_g32_sv32: { base: 'w8_g32', format: 'sv32' },
+  }
+
+export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {
+  return Object.hasOwn(SPARSE, encoding)
+}
+
+/** What a sparse encoding is made of. */
+export const sparseParts = (encoding: SparseEncoding) => SPARSE[encoding]
+
+/** Bytes of the table in front of the strips of `n` outputs, padded for the first strip. */
+export const sparseTableBytes = (n: number): number => roundUp((Math.ceil(n / ROW_PADDING) + 1) * 4, 64)

@@ -3,9 +3,20 @@ import { HalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
 import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
 import { malformed, shown } from '../formats/malformed.ts'
-import type { TensorInfo } from '../formats/tensors.ts'
-import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
+import type { PackedEncoding, SparseEncoding, TensorInfo } from '../formats/tensors.ts'
+import {
+  type Encoding,
+  isSparse,
+  matrixBytes,
+  PANEL_ROWS,
+  panelBytes,
+  ROW_PADDING,
+  roundUp,
+  sparseParts,
+  sparseTableBytes,
+} from './encoding.ts'
 import { packRows } from './pack.ts'
+import { densePanels, readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'
 
 /** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */
@@ -33,23 +44,56 @@ export function slotBytes(encoding: Encoding, parts: readonly { readonly n: numb
 
 /**
  * Fills a slot of `slotBytes(encoding, parts, k)` bytes, 64-byte aligned. A pack's tensors are copied when they
- * have the slot's encoding. Throws `architecture` when a tensor is not [n, k], `format` for weights that the
+ * have the slot's encoding, and must have it when that is a sparse one. Throws `architecture` when a tensor is not [n, k], `format` for weights that the
  * encoding cannot hold, the signal's reason when aborted.
  */
 export async function streamMatrix(
   parts: readonly StreamPart[],
   k: number,
-  encoding: Encoding,
+  encoding: PackedEncoding,
   view: SlotView,
   options: StreamOptions = {},
 ): Promise<void> {
   for (const part of parts) checkMatrix(part, k)
+  if (isSparse(encoding)) return streamStrips(parts, encoding, view, options)
   let at = 0
   for (const part of parts) {
     for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
       slab(view().subarray(at + offset, at + offset + bytes))
     }
     at += matrixBytes(encoding, part.n, k)
+  }
+}
+
+/** One table for the strips of all parts, then the strips. */
+async function streamStrips(
+  parts: readonly StreamPart[],
+  encoding: SparseEncoding,
+  view: SlotView,
+  options: StreamOptions,
+): Promise<void> {
+  const sizes: number[] = []
+  for (const { tensor } of parts) {
+    if (tensor.packed !== encoding) {
+      throw new HalfbyteError(
+        'internal',
+        `${shown(tensor.name)} is not stored as ${encoding}, which is made by convert`,
+      )
+    }
+    const table = await readStripTable(tensor, options.signal)
+    for (let strip = 1; strip < table.length; strip++) sizes.push(table[strip]! - table[strip - 1]!)
+  }
+  const table = stripTable(sizes, sizes.length * ROW_PADDING)
+  view().set(table, 0)
+  let at = table.byteLength
+  for (const { tensor, n } of parts) {
+    options.onBytes?.(sparseTableBytes(n))
+    for await (const { bytes } of stripRuns(tensor, encoding, 'copy', options.signal)) {
+      options.signal?.throwIfAborted()
+      view().set(bytes, at)
+      at += bytes.byteLength
+      options.onBytes?.(bytes.byteLength)
+    }
   }
 }
 
@@ -94,15 +138,49 @@ interface Slab {
   readonly bytes: number
 }
 
-/** Reads one slab ahead, so that the file and the packer work at the same time. */
-async function* slabs(
+function slabs(
   part: StreamPart,
   k: number,
   encoding: Encoding,
   options: StreamOptions,
 ): AsyncGenerator<Slab> {
-  const { tensor, n } = part
-  const { packed } = tensor
+  const { packed } = part.tensor
+  return packed !== undefined && isSparse(packed)
+    ? slabsOfStrips(part, k, packed, encoding, options)
+    : slabsOfRows(part, k, packed, encoding, options)
+}
+
+/** The weights of a pack's strips, zeros and all. */
+async function* slabsOfStrips(
+  { tensor, n }: StreamPart,
+  k: number,
+  packed: SparseEncoding,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<Slab> {
+  const { base } = sparseParts(packed)
+  options.onBytes?.(sparseTableBytes(n))
+  for await (const run of stripRuns(tensor, packed, 'decode', options.signal)) {
+    const row = run.first * ROW_PADDING
+    const count = Math.min((run.offsets.length - 1) * ROW_PADDING, n - row)
+    yield {
+      slab: (target) =>
+        writeSlab({ tensor, packed: base, encoding, k, count }, densePanels(run, packed, k), target),
+      offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
+      bytes: matrixBytes(encoding, count, k),
+    }
+    options.onBytes?.(run.bytes.byteLength)
+  }
+}
+
+/** Reads one slab ahead, so that the file and the packer work at the same time. */
+async function* slabsOfRows(
+  { tensor, n }: StreamPart,
+  k: number,
+  packed: Encoding | undefined,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<Slab> {
   // A pack's tensor that must change its encoding passes through f32.
   const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
   const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
@@ -122,7 +200,7 @@ async function* slabs(
     if (row + rows < n) next = read(row + rows)
     const count = Math.min(rows, n - row)
     yield {
-      slab: (target) => writeSlab(tensor, encoding, k, count, source, target),
+      slab: (target) => writeSlab({ tensor, packed, encoding, k, count }, source, target),
       offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
       bytes: matrixBytes(encoding, count, k),
     }
@@ -130,15 +208,21 @@ async function* slabs(
   }
 }
 
+interface SlabRows {
+  readonly tensor: TensorInfo
+  readonly packed: Encoding | undefined
+  readonly encoding: Encoding
+  readonly k: number
+  /** Rows that exist. */
+  readonly count: number
+}
+
 function writeSlab(
-  tensor: TensorInfo,
-  encoding: Encoding,
-  k: number,
-  rows: number,
+  { tensor, packed, encoding, k, count: rows }: SlabRows,
   source: Uint8Array,
   target: Uint8Array,
 ): void {
-  const { packed, dtype } = tensor
+  const { dtype } = tensor
   if (packed === encoding) {
     target.set(source)
     return
@@ -176,10 +260,13 @@ function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)
   if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)
     throw wrongShape(tensor, `rows of 32`)
-  if (tensor.packed !== undefined && tensor.byteLength !== matrixBytes(tensor.packed, n, k)) {
+  const { packed } = tensor
+  // The table of a sparse tensor says how long it is, and is checked when it is read.
+  if (packed === undefined || isSparse(packed)) return
+  if (tensor.byteLength !== matrixBytes(packed, n, k)) {
     throw malformed(
       tensor.source.name,
-      `${shown(tensor.name)} has ${tensor.byteLength} bytes where ${tensor.packed} takes ${matrixBytes(tensor.packed, n, k)}`,
+      `${shown(tensor.name)} has ${tensor.byteLength} bytes where ${packed} takes ${matrixBytes(packed, n, k)}`,
     )
   }
 }

@@ -44,7 +44,7 @@ export function weightValues(name: string, n: number, k: number, encoding: Encod
 export function machineOf(encodingOf: EncodingOf, frequencies: readonly Float64Array[]): Machine {
   const known = new Map<string, Float64Array>()
   const weightOf = (name: string, n: number, k: number) => {
-    const values = known.get(name) ?? weightValues(name, n, k, encodingOf(name))
+    const values = known.get(name) ?? weightValues(name, n, k, encodingOf(name) as Encoding)
     known.set(name, values)
     return values
   }

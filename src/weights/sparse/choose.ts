@@ -1,0 +1,74 @@
+// Dense or sparse. In: what a matrix would keep in each format. Out: the fastest encoding by measured times, and why.
+import type { PackedEncoding, SparseBase, SparseFormat } from '../../formats/tensors.ts'
+import type { Curve, MeasuredBuild } from './costs.ts'
+import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
+import { STRIP_FORMATS } from './formats.ts'
+
+/** `auto`: the fastest. `none`: dense. A format: that one wherever it makes a matrix smaller. */
+export type SparsePolicy = 'auto' | 'none' | SparseFormat
+
+/** A matrix, all its parts together. */
+export interface Census {
+  readonly denseBytes: number
+  readonly formats: Readonly<Record<SparseFormat, { kept: number; units: number; bytes: number }>>
+}
+
+export interface SparseChoice {
+  readonly encoding: PackedEncoding
+  /** One sentence for people. */
+  readonly why: string
+}
+
+/** A format must be predicted to be faster than dense by this much in both builds: times scatter by a few per cent. */
+const MARGIN = 1.03
+/** No encoding takes more than 6 % over dense. */
+const MOST_BYTES = 1.06
+const BUILDS: readonly MeasuredBuild[] = ['relaxed', 'simd128']
+
+export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
+  if (policy === 'none') return { encoding: base, why: 'dense was asked for' }
+  if (policy !== 'auto') return forced(base, census, policy)
+  const names = Object.keys(STRIP_FORMATS) as SparseFormat[]
+  const ranked = names
+    .filter((format) => census.formats[format].bytes <= MOST_BYTES * census.denseBytes)
+    .map((format) => ({ format, speed: speedOf(base, format, census) }))
+    .sort((a, b) => b.speed - a.speed)
+  const best = ranked[0]
+  if (best === undefined || best.speed < MARGIN) {
+    const shares = names.map((format) => describe(format, census)).join(', ')
+    return { encoding: base, why: `dense is as fast: ${shares}` }
+  }
+  const speed = `${best.speed.toFixed(2)} times as fast as dense by the times taken on ${COSTS_MACHINE}`
+  return { encoding: `${base}_${best.format}`, why: `${describe(best.format, census)}; ${speed}` }
+}
+
+function forced(base: SparseBase, census: Census, format: SparseFormat): SparseChoice {
+  const isSmaller = census.formats[format].bytes < census.denseBytes
+  const why = `${describe(format, census)}; ${isSmaller ? 'asked for' : 'asked for, but dense is smaller'}`
+  return { encoding: isSmaller ? `${base}_${format}` : base, why }
+}
+
+/** Dense time by sparse time, in the build where that is least. */
+export function speedOf(base: SparseBase, format: SparseFormat, census: Census): number {
+  const { kept, units } = census.formats[format]
+  const share = units === 0 ? 1 : kept / units
+  return Math.min(
+    ...BUILDS.map((build) => DENSE_COST[build][base] / timeAt(SPARSE_COST[build][base][format], share)),
+  )
+}
+
+/** Straight between two measured shares; beyond them as the last two go on. */
+function timeAt(curve: Curve, share: number): number {
+  const after = Math.max(
+    1,
+    curve.findIndex(([at]) => at >= share),
+  )
+  const [[fromShare, fromTime], [toShare, toTime]] = [curve[after - 1]!, curve[after]!]
+  return fromTime + ((share - fromShare) / (toShare - fromShare)) * (toTime - fromTime)
+}
+
+function describe(format: SparseFormat, census: Census): string {
+  const { kept, units, bytes } = census.formats[format]
+  const share = units === 0 ? 100 : (100 * kept) / units
+  return `keeps ${share.toFixed(1)} % of the ${STRIP_FORMATS[format].unit} in ${(bytes / census.denseBytes).toFixed(2)} of the bytes`
+}

@@ -1,0 +1,104 @@
+// Sparse matrices. In: a stored tensor of strips. Out: its strips, some at a time, checked; tables of several put together.
+import { HalfbyteError } from '../../base/errors.ts'
+import { malformed, shown } from '../../formats/malformed.ts'
+import type { SparseEncoding, TensorInfo } from '../../formats/tensors.ts'
+import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../encoding.ts'
+import { STRIP_FORMATS } from './formats.ts'
+import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
+
+/** Some strips that follow each other. */
+export interface StripRun {
+  readonly first: number
+  /** Byte of each strip in `bytes`, and the end of the last. */
+  readonly offsets: readonly number[]
+  readonly bytes: Uint8Array
+}
+
+/** Bytes of strips that are read at once. */
+const RUN_BYTES = 8 << 20
+/** Weights that are decoded at once: 8 MB as f32. */
+const RUN_WEIGHTS = 2 << 20
+
+/** Where each strip of a tensor begins and the end, from its first byte. Throws `format` for a table that cannot be. */
+export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): Promise<Uint32Array> {
+  const [n = 0] = tensor.shape
+  const strips = Math.ceil(n / ROW_PADDING)
+  const start = sparseTableBytes(n)
+  if (tensor.byteLength < start) throw damaged(tensor, `${tensor.byteLength} bytes are no table of ${strips}`)
+  const bytes = await tensor.source.read(tensor.offset, start, signal)
+  const table = new Uint32Array(bytes.slice(0, (strips + 1) * 4).buffer)
+  const isAscending = table.every((at, i) => at % 16 === 0 && (i === 0 ? at === start : at > table[i - 1]!))
+  if (!isAscending || table[strips] !== tensor.byteLength)
+    throw damaged(tensor, 'its table of strips does not fit its length')
+  return table
+}
+
+/**
+ * Reads all strips in order, some MB at a time, fewer when they are to be decoded. Throws `format` for a strip that no
+ * kernel may read.
+ */
+export async function* stripRuns(
+  tensor: TensorInfo,
+  encoding: SparseEncoding,
+  use: 'copy' | 'decode',
+  signal?: AbortSignal,
+): AsyncGenerator<StripRun> {
+  const [, k = 0] = tensor.shape
+  const { base, format } = sparseParts(encoding)
+  const groups = Math.ceil(k / GROUP_SIZE)
+  const table = await readStripTable(tensor, signal)
+  const most = use === 'copy' ? table.length : Math.max(1, Math.floor(RUN_WEIGHTS / (ROW_PADDING * k)))
+  for (let first = 0; first < table.length - 1; ) {
+    let end = first + 1
+    while (end < table.length - 1 && end - first < most && table[end + 1]! - table[first]! <= RUN_BYTES) end++
+    const from = table[first]!
+    const stored = await tensor.source.read(tensor.offset + from, table[end]! - from, signal)
+    // Words are read from it.
+    const bytes = stored.byteOffset % 4 === 0 ? stored : stored.slice()
+    const offsets = Array.from(table.subarray(first, end + 1), (at) => at - from)
+    for (let i = 0; i < end - first; i++) {
+      if (!STRIP_FORMATS[format].isWhole(bytes.subarray(offsets[i], offsets[i + 1]), base, groups))
+        throw damaged(tensor, `strip ${first + i} is not what ${encoding} lays out`)
+    }
+    yield { first, offsets, bytes }
+    first = end
+  }
+}
+
+/** The strips of a run as dense panels. */
+export function densePanels(run: StripRun, encoding: SparseEncoding, k: number): Uint8Array {
+  const { base, format } = sparseParts(encoding)
+  const groups = Math.ceil(k / GROUP_SIZE)
+  const size = stripBytes(base, groups)
+  const count = run.offsets.length - 1
+  const out = new Uint8Array(count * size)
+  for (let i = 0; i < count; i++) {
+    const strip: DenseStrip = denseStrip(base, groups, out.subarray(i * size, (i + 1) * size))
+    strip.words.set(emptyStrip(base, groups).words)
+    STRIP_FORMATS[format].decode(run.bytes.subarray(run.offsets[i], run.offsets[i + 1]), strip)
+  }
+  return out
+}
+
+/** Bytes of a table for strips of these sizes, with what lies between it and the first strip. */
+export function stripTable(sizes: readonly number[], n: number): Uint8Array {
+  const table = new Uint8Array(sparseTableBytes(n))
+  const words = new Uint32Array(table.buffer)
+  let at = table.byteLength
+  for (const [i, size] of sizes.entries()) {
+    words[i] = at
+    at += size
+  }
+  if (at >= 2 ** 32) {
+    throw new HalfbyteError(
+      'unsupported',
+      `a matrix of ${at} bytes; a table of strips holds up to ${2 ** 32}`,
+    )
+  }
+  words[sizes.length] = at
+  return table
+}
+
+function damaged(tensor: TensorInfo, what: string): HalfbyteError {
+  return malformed(tensor.source.name, `${shown(tensor.name)}: ${what}`)
+}

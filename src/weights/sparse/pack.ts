@@ -1,0 +1,82 @@
+// Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding with the reason, and what the .hbm writer takes.
+import type { PackTensor } from '../../formats/hbm-writer.ts'
+import type { SparseBase, SparseEncoding, SparseFormat, TensorInfo } from '../../formats/tensors.ts'
+import { GROUP_SIZE, sparseParts } from '../encoding.ts'
+import { packedChunks } from '../stream.ts'
+import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'
+import { STRIP_FORMATS } from './formats.ts'
+import { stripTable } from './matrix.ts'
+import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
+
+/** A matrix that was looked through: the choice for all its parts, and the bytes of every strip of each. */
+export interface SparseSurvey {
+  readonly choice: SparseChoice
+  readonly sizes: readonly (readonly number[])[]
+}
+
+/** Reads all parts once, quantised to `base`. Throws what `packedChunks` throws. */
+export async function surveySparse(
+  tensors: readonly TensorInfo[],
+  base: SparseBase,
+  policy: SparsePolicy,
+  signal?: AbortSignal,
+): Promise<SparseSurvey> {
+  const names = Object.keys(STRIP_FORMATS) as SparseFormat[]
+  const none = () => ({ kept: 0, units: 0, bytes: 0 })
+  const formats = Object.fromEntries(names.map((name) => [name, none()])) as Record<
+    SparseFormat,
+    ReturnType<typeof none>
+  >
+  const sizes = tensors.map(() => Object.fromEntries(names.map((name) => [name, [] as number[]])))
+  let denseBytes = 0
+  for (const [part, tensor] of tensors.entries()) {
+    for await (const strip of denseStrips(tensor, base, signal)) {
+      denseBytes += stripBytes(base, strip.groups)
+      for (const name of names) {
+        const { kept, units, bytes } = STRIP_FORMATS[name].measure(strip)
+        const sum = formats[name]
+        sum.kept += kept
+        sum.units += units
+        sum.bytes += bytes
+        sizes[part]![name]!.push(bytes)
+      }
+    }
+  }
+  const census: Census = { denseBytes, formats }
+  const choice = chooseSparse(base, census, policy)
+  const format = names.find((name) => choice.encoding === `${base}_${name}`)
+  return { choice, sizes: format === undefined ? [] : sizes.map((part) => part[format]!) }
+}
+
+/** An [n, k] matrix under its canonical name; `sizes`: the bytes of its strips, as its survey found them. */
+export function packSparse(
+  name: string,
+  tensor: TensorInfo,
+  encoding: SparseEncoding,
+  sizes: readonly number[],
+  signal?: AbortSignal,
+): PackTensor {
+  const [n = 0, k = 0] = tensor.shape
+  const { base, format } = sparseParts(encoding)
+  const table = stripTable(sizes, n)
+  async function* data() {
+    yield table
+    for await (const strip of denseStrips(tensor, base, signal)) yield STRIP_FORMATS[format].encode(strip)
+  }
+  const bytes = sizes.reduce((sum, size) => sum + size, table.byteLength)
+  return { name, encoding, shape: [n, k], bytes, data }
+}
+
+/** The rows of a tensor by 32, the last filled up with zeros. */
+async function* denseStrips(
+  tensor: TensorInfo,
+  base: SparseBase,
+  signal?: AbortSignal,
+): AsyncGenerator<DenseStrip> {
+  const groups = Math.ceil((tensor.shape[1] ?? 0) / GROUP_SIZE)
+  const size = stripBytes(base, groups)
+  for await (const chunk of packedChunks(tensor, base, { signal })) {
+    for (let at = 0; at < chunk.byteLength; at += size)
+      yield denseStrip(base, groups, chunk.subarray(at, at + size))
+  }
+}

@@ -1,0 +1,127 @@
+// sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse_sb84.c draws it.
+import type { SparseBase } from '../../formats/tensors.ts'
+import { roundUp } from '../encoding.ts'
+import type { StripFormat } from './format.ts'
+import { blockAt, blockMasks, countBits, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
+
+const SEGMENT_GROUPS = 32
+const HEAD_BYTES = 16
+/** Blocks of one item, at most. */
+const MOST = 8
+
+const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
+const itemBytes = (base: SparseBase, blocks: number): number => 4 * (SCALE_WORDS + blocks * valueWords(base))
+
+/** Calls `each` with the first group and the number of groups of each segment. */
+function forSegments(groups: number, each: (first: number, count: number) => void): void {
+  for (let first = 0; first < groups; first += SEGMENT_GROUPS)
+    each(first, Math.min(SEGMENT_GROUPS, groups - first))
+}
+
+function bytesOf(base: SparseBase, groups: number, kept: number): number {
+  let bytes = STRIP_PANELS * groups * itemBytes(base, 0) + 4 * valueWords(base) * kept
+  forSegments(groups, (_, count) => {
+    bytes += HEAD_BYTES + listBytes(count)
+  })
+  return bytes
+}
+
+export const sb84: StripFormat = {
+  unit: 'blocks of 8 outputs x 4 inputs',
+
+  measure(strip) {
+    const masks = blockMasks(strip)
+    const kept = masks.reduce((sum, mask) => sum + countBits(mask), 0)
+    return { kept, units: masks.length * MOST, bytes: bytesOf(strip.base, strip.groups, kept) }
+  },
+
+  encode(strip) {
+    const { base, groups, words } = strip
+    const masks = blockMasks(strip)
+    const kept = masks.reduce((sum, mask) => sum + countBits(mask), 0)
+    const out = new Uint8Array(bytesOf(base, groups, kept))
+    const outWords = new Int32Array(out.buffer)
+    const value = valueWords(base)
+    let at = 0
+    forSegments(groups, (first, count) => {
+      let list = at + HEAD_BYTES
+      let to = (list + listBytes(count)) / 4
+      for (let blocks = 0; blocks <= MOST; blocks++) {
+        for (let item = 0; item < STRIP_PANELS * count; item++) {
+          const mask = masks[first * STRIP_PANELS + item]!
+          if (countBits(mask) !== blocks) continue
+          out[at + blocks] = out[at + blocks]! + 1
+          out[list] = mask
+          out[list + 1] = item
+          list += 2
+          const from = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
+          outWords.set(words.subarray(from, from + SCALE_WORDS), to)
+          to += SCALE_WORDS
+          for (let j = 0; j < MOST; j++) {
+            if (((mask >>> j) & 1) === 0) continue
+            const vector = from + SCALE_WORDS + j * value
+            outWords.set(words.subarray(vector, vector + value), to)
+            to += value
+          }
+        }
+      }
+      at = to * 4
+    })
+    return out
+  },
+
+  decode(encoded, strip) {
+    const { base, groups, words } = strip
+    const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)
+    const value = valueWords(base)
+    let at = 0
+    forSegments(groups, (first, count) => {
+      let list = at + HEAD_BYTES
+      let read = (list + listBytes(count)) / 4
+      for (let i = 0; i < STRIP_PANELS * count; i++, list += 2) {
+        const [mask, item] = [encoded[list]!, encoded[list + 1]!]
+        const block = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
+        words.set(from.subarray(read, read + SCALE_WORDS), block)
+        read += SCALE_WORDS
+        for (let j = 0; j < MOST; j++) {
+          if (((mask >>> j) & 1) === 0) continue
+          words.set(from.subarray(read, read + value), block + SCALE_WORDS + j * value)
+          read += value
+        }
+      }
+      at = read * 4
+    })
+  },
+
+  isWhole(encoded, base, groups) {
+    let at = 0
+    let isGood = true
+    forSegments(groups, (_, count) => {
+      const end = isGood ? segmentEnd(encoded, at, base, count) : undefined
+      isGood = end !== undefined
+      at = end ?? at
+    })
+    return isGood && at === encoded.byteLength
+  },
+}
+
+/** Where a segment ends; undefined when its list is not every item once, in the order and number its head says. */
+function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
+  const items = STRIP_PANELS * groups
+  const list = at + HEAD_BYTES
+  let end = list + listBytes(groups)
+  if (end > encoded.byteLength) return
+  const isListed = new Uint8Array(items)
+  let index = 0
+  for (let blocks = 0; blocks <= MOST; blocks++) {
+    const count = encoded[at + blocks]!
+    if (index + count > items) return
+    for (const last = index + count; index < last; index++) {
+      const [mask, item] = [encoded[list + 2 * index]!, encoded[list + 2 * index + 1]!]
+      if (countBits(mask) !== blocks || item >= items || isListed[item] === 1) return
+      isListed[item] = 1
+    }
+    end += count * itemBytes(base, blocks)
+  }
+  return index === items && end <= encoded.byteLength ? end : undefined
+}

@@ -1,0 +1,56 @@
+// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each sparse format.
+import type { SparseBase, SparseFormat } from '../../../formats/tensors.ts'
+import { PANEL_ROWS, panelBytes } from '../../encoding.ts'
+import { STRIP_FORMATS } from '../formats.ts'
+import { stripTable } from '../matrix.ts'
+import { denseStrip, stripBytes } from '../panels.ts'
+
+/** Sets the codes of [row][input] to zero wherever `keeps` is false. */
+export function dropWeights(
+  base: SparseBase,
+  panels: Uint8Array,
+  k: number,
+  keeps: (row: number, input: number) => boolean,
+): void {
+  const size = panelBytes(base, k)
+  const blockBytes = panelBytes(base, 32)
+  for (let row = 0; row < (panels.length / size) * PANEL_ROWS; row++) {
+    const [lane, isHigh] = [row % 4, row % PANEL_ROWS >= 4]
+    for (let input = 0; input < Math.ceil(k / 32) * 32; input++) {
+      if (input < k && keeps(row, input)) continue
+      const block = Math.floor(row / PANEL_ROWS) * size + Math.floor(input / 32) * blockBytes + 16
+      const j = Math.floor((input % 32) / 4)
+      if (base === 'w8_g32') panels[block + 32 * j + 4 * (row % PANEL_ROWS) + (input % 4)] = 128
+      else {
+        const at = block + 16 * j + 4 * lane + (input % 4)
+        panels[at] = isHigh ? (panels[at]! & 15) | 0x80 : (panels[at]! & 0xf0) | 8
+      }
+    }
+  }
+}
+
+/** The slot of whole strips of dense panels. */
+export function sparseSlot(
+  base: SparseBase,
+  format: SparseFormat,
+  panels: Uint8Array,
+  k: number,
+): Uint8Array {
+  const groups = Math.ceil(k / 32)
+  const size = stripBytes(base, groups)
+  const strips = Array.from({ length: panels.length / size }, (_, i) =>
+    STRIP_FORMATS[format].encode(denseStrip(base, groups, panels.slice(i * size, (i + 1) * size))),
+  )
+  const table = stripTable(
+    strips.map(({ length }) => length),
+    strips.length * 32,
+  )
+  const slot = new Uint8Array(strips.reduce((sum, { length }) => sum + length, table.length))
+  slot.set(table)
+  let at = table.length
+  for (const strip of strips) {
+    slot.set(strip, at)
+    at += strip.length
+  }
+  return slot
+}
