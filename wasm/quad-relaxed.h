@@ -12,15 +12,16 @@ struct nibbles { v128_t low, high; };
 INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
     return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4)};
 }
-/* One form of the dot and the i32 lanes of its sums, as dot-relaxed.h has them. Pairs hold the sums of one group. */
+/* One form of the dot and the i32 lanes of its sums, as dot-relaxed.h has them. Pairs hold the sums of one group.
+ * ones: 1 in every i16 lane, from a register of the caller. */
 #if defined(DOT_PAIRS)
 INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
     return wasm_i16x8_add(sum, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w));
 }
-INLINE v128_t whole(v128_t sum) { return wasm_i32x4_dot_i16x8(sum, constant(0x00010001)); }
+INLINE v128_t whole(v128_t sum, v128_t ones) { return wasm_i32x4_dot_i16x8(sum, ones); }
 #else
 INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, sum); }
-INLINE v128_t whole(v128_t sum) { return sum; }
+INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
 #endif
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
@@ -35,7 +36,9 @@ INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad
 struct bytes { struct nibbles nibbles; };
 INLINE struct bytes split_bytes(v128_t codes, struct masks masks) { return (struct bytes){split_nibbles(codes, masks)}; }
 INLINE void add_bytes(v128_t *low, v128_t *high, struct bytes w, struct quad x) { add_nibbles(low, high, w.nibbles, x); }
-INLINE v128_t whole_bytes(v128_t low, v128_t high) { return wasm_i32x4_add(whole(low), wasm_i32x4_shl(whole(high), 4)); }
+INLINE v128_t whole_bytes(v128_t low, v128_t high, v128_t ones) {
+    return wasm_i32x4_add(whole(low, ones), wasm_i32x4_shl(whole(high, ones), 4));
+}
 
 /* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
 INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_relaxed_swizzle(v, index); }

@@ -15,7 +15,7 @@ INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
                             wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4), wasm_u16x8_shr(codes, 12)};
 }
 /* The i32 lanes of a sum. */
-INLINE v128_t whole(v128_t sum) { return sum; }
+INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
@@ -35,10 +35,7 @@ INLINE void add_bytes(v128_t *low, v128_t *high, struct bytes w, struct quad x) 
     *low = dot_pairs(*low, w.even, x.even);
     *low = dot_pairs(*low, w.odd, x.odd);
 }
-INLINE v128_t whole_bytes(v128_t low, v128_t high) {
-    (void)high;
-    return low;
-}
+INLINE v128_t whole_bytes(v128_t low, v128_t high, v128_t ones) { return (void)high, (void)ones, low; }
 
 /* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
 INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_swizzle(v, index); }

@@ -38,6 +38,12 @@ INLINE int16_t code__ref(const uint8_t *value, uint32_t i, uint32_t input, int w
 /* The code that stands for zero. */
 INLINE int32_t zero_code(const int wide) { return wide ? 128 : 8; }
 
+/* Kept in registers: literals would be made anew at every use. half: that of half_constants. */
+struct constants { struct masks masks; v128_t half, ones; };
+INLINE struct constants constants(void) {
+    return (struct constants){masks(), half_constants().mask, constant(0x00010001)};
+}
+
 /* Sums of one panel and one row of x: four lanes of rows 0-3, four of rows 4-7. In w4 the first two are used; in w8 the
  * first two are for rows 0-3, the others for rows 4-7. */
 struct sums { v128_t s[4]; };
@@ -58,10 +64,14 @@ INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad
         UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, x[t]);
     }
 }
-INLINE v128_t low_rows(struct sums sums, const int wide) { return wide ? whole_bytes(sums.s[0], sums.s[1]) : whole(sums.s[0]); }
-INLINE v128_t high_rows(struct sums sums, const int wide) { return wide ? whole_bytes(sums.s[2], sums.s[3]) : whole(sums.s[1]); }
+INLINE v128_t low_rows(struct sums sums, v128_t ones, const int wide) {
+    return wide ? whole_bytes(sums.s[0], sums.s[1], ones) : whole(sums.s[0], ones);
+}
+INLINE v128_t high_rows(struct sums sums, v128_t ones, const int wide) {
+    return wide ? whole_bytes(sums.s[2], sums.s[3], ones) : whole(sums.s[1], ones);
+}
 
-/* float(dot) * (s * sx) of the rows whose scales are in the upper halves; `half`: half_constants().mask. */
+/* float(dot) * (s * sx) of the rows whose scales are in the upper halves; half: that of the constants. */
 INLINE v128_t term_of(v128_t dot, v128_t scales, v128_t sx, v128_t half) {
     return mul(wasm_f32x4_convert_i32x4(dot), mul(wasm_v128_and(wasm_i32x4_shr(scales, 3), half), sx));
 }

@@ -48,7 +48,6 @@ void DOTS(sparse_w8_sb84__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
 
 struct entry { uint32_t codes; int32_t sum; };
 struct scratch { struct entry x[ROW_TILE][SEGMENT][8]; float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT]; };
-struct constants { struct masks masks; v128_t half; };
 
 INLINE void prepare_segment(struct scratch *s, const struct op_linear *op, uint32_t m, uint32_t g0, uint32_t n,
                             const int tokens) {
@@ -103,8 +102,8 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, struc
     UNROLLED for (int t = 0; t < tokens; t++) {
         const v128_t offset = wasm_i32x4_splat(zero_code(wide) * sum[t]), sx = load_splat(&s->sx[t][id / STRIP_PANELS]);
         float *term = s->terms[t][id];
-        store(term, term_of(wasm_i32x4_sub(low_rows(sums[t], wide), offset), low_scales, sx, c.half));
-        store(term + 4, term_of(wasm_i32x4_sub(high_rows(sums[t], wide), offset), scales, sx, c.half));
+        store(term, term_of(wasm_i32x4_sub(low_rows(sums[t], c.ones, wide), offset), low_scales, sx, c.half));
+        store(term + 4, term_of(wasm_i32x4_sub(high_rows(sums[t], c.ones, wide), offset), scales, sx, c.half));
     }
 }
 
@@ -120,7 +119,7 @@ INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, 
 INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m, float (*y)[STRIP], const int wide,
                     const int tokens) {
     struct scratch scratch __attribute__((aligned(16)));
-    const struct constants c = {masks(), half_constants().mask};
+    const struct constants c = constants();
     const uint32_t groups = round_up(op->k, GROUP) / GROUP;
     const uint8_t *w = strip;
     UNROLLED for (int t = 0; t < tokens; t++) {

@@ -90,7 +90,7 @@ INLINE void gather(struct block *block, const uint32_t *masks, const int8_t *x, 
 
 /* `panels` panels of one group, as many as the registers hold sums for. */
 INLINE void group(const uint8_t *quads, const uint8_t *scales, const struct block *block, uint32_t g, const v128_t *sx,
-                  float (*y)[STRIP], struct masks masks, v128_t half, const uint32_t panels, const int tokens, const int wide) {
+                  float (*y)[STRIP], struct constants c, const uint32_t panels, const int tokens, const int wide) {
     struct sums sums[STRIP_PANELS][ROW_TILE];
     UNROLLED for (uint32_t p = 0; p < panels; p++) {
         UNROLLED for (int t = 0; t < tokens; t++) sums[p][t] = no_sums();
@@ -98,15 +98,15 @@ INLINE void group(const uint8_t *quads, const uint8_t *scales, const struct bloc
     ROLLED for (uint32_t at = block->first[g]; at < block->first[g + 1]; at += 4, quads += STRIP_PANELS * value_bytes(wide)) {
         struct quad x[ROW_TILE];
         UNROLLED for (int t = 0; t < tokens; t++) x[t] = spread(load_splat(block->x[t] + at));
-        UNROLLED for (uint32_t p = 0; p < panels; p++) add_value(sums[p], quads + p * value_bytes(wide), x, masks, tokens, wide);
+        UNROLLED for (uint32_t p = 0; p < panels; p++) add_value(sums[p], quads + p * value_bytes(wide), x, c.masks, tokens, wide);
     }
     UNROLLED for (uint32_t p = 0; p < panels; p++) {
         const v128_t high = load(scales + 16 * p), low = wasm_i32x4_shl(high, 16);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t offset = load_splat(&block->sum[t][g]);
             float *to = y[t] + p * PANEL;
-            store(to, add(load(to), term_of(wasm_i32x4_sub(low_rows(sums[p][t], wide), offset), low, sx[t], half)));
-            store(to + 4, add(load(to + 4), term_of(wasm_i32x4_sub(high_rows(sums[p][t], wide), offset), high, sx[t], half)));
+            store(to, add(load(to), term_of(wasm_i32x4_sub(low_rows(sums[p][t], c.ones, wide), offset), low, sx[t], c.half)));
+            store(to + 4, add(load(to + 4), term_of(wasm_i32x4_sub(high_rows(sums[p][t], c.ones, wide), offset), high, sx[t], c.half)));
         }
     }
 }
@@ -115,8 +115,7 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
                     const int tokens) {
     const uint32_t groups = round_up(op->k, GROUP) / GROUP, most = wide ? 2 : 4;
     const uint32_t panels = tokens == 1 ? most : tokens == 2 ? most / 2 : 1;
-    const struct masks unpack = masks();
-    const v128_t half = half_constants().mask;
+    const struct constants c = constants();
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     const uint8_t *w = strip;
     struct block block;
@@ -137,7 +136,7 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
             columns += (uint32_t)__builtin_popcount(kept_inputs[g]);
             UNROLLED for (uint32_t p = 0; p < STRIP_PANELS; p += panels) {
                 float (*to)[STRIP] = (float (*)[STRIP])(y[0] + p * PANEL);
-                group(from + p * value_bytes(wide), scales + 16 * p, &block, g, sx, to, unpack, half, panels, tokens, wide);
+                group(from + p * value_bytes(wide), scales + 16 * p, &block, g, sx, to, c, panels, tokens, wide);
             }
         }
         w = quads + (columns + 3) / 4 * STRIP_PANELS * value_bytes(wide);

@@ -1,7 +1,7 @@
 // Lowering and prints. In: small graphs. Out: records with the fields of wasm/abi.h, slots, totals, a page of text.
 import { describe, expect, test } from 'vitest'
 import { ABI, OP_FIELDS } from '../runtime/abi.ts'
-import type { Encoding } from '../weights/encoding.ts'
+import { ENCODING_CODE, type Encoding, sparseTableBytes } from '../weights/encoding.ts'
 import { slotBytes } from '../weights/stream.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { compile } from './compile.ts'
@@ -84,6 +84,19 @@ describe('lower', () => {
     expect(embed?.fields['table']).toEqual(logits?.fields['w'])
     expect(norm?.fields).toMatchObject({ rows: 1, y: 0, q: logits?.fields['x'] })
     expect(logits?.fields).toMatchObject({ rows: 1, n: VOCAB, k: HIDDEN })
+  })
+
+  test('reads sparse matrices with the sparse linears, whose slots are as long as their strips and a table', () => {
+    const encodingOf = (name: string) => (/norm|embed/.test(name) ? 'w4_g32' : 'w4_g32_sb84')
+    const plan = compile(model(), { encodingOf, stripBytesOf: () => 1600, tokens: 16, logitRows: 4 })
+    const sparse = plan.ops.filter(({ name }) => name.endsWith('_sparse'))
+    expect(new Set(sparse.map(({ name }) => name))).toEqual(
+      new Set(['linear_sparse', 'linear_swiglu_sparse']),
+    )
+    for (const { fields } of sparse) expect(fields['encoding']).toBe(ENCODING_CODE.w4_g32_sb84)
+    for (const { encoding, ref, n, bytes } of plan.slots) {
+      if (encoding === 'w4_g32_sb84') expect(bytes).toBe(sparseTableBytes(n) + 1600 * ref.parts.length)
+    }
   })
 
   test('sizes slots as the packer fills them, parts at multiples of 32', () => {

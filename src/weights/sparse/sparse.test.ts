@@ -1,0 +1,244 @@
+// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels back, sizes in bounds, hostile strips refused.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { concat } from '../../../conformance/support/gguf-writer.ts'
+import { bufferSource } from '../../base/bytes.ts'
+import type { SparseBase, SparseFormat, TensorInfo } from '../../formats/tensors.ts'
+import { isSparse, matrixBytes, sparseParts, sparseTableBytes } from '../encoding.ts'
+import { packedChunks, streamMatrix } from '../stream.ts'
+import { chooseSparse } from './choose.ts'
+import { STRIP_FORMATS } from './formats.ts'
+import { packSparse, surveySparse } from './pack.ts'
+import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
+import { dropWeights } from './testing/matrices.ts'
+
+const FORMATS = Object.keys(STRIP_FORMATS) as SparseFormat[]
+const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
+
+const masks = fc.record({
+  base: fc.constantFrom(...BASES),
+  groups: fc.integer({ min: 1, max: 37 }),
+  unit: fc.constantFrom<[number, number]>([8, 4], [32, 1], [1, 1], [8, 32]),
+  share: fc.constantFrom(0, 0.02, 0.3, 0.5, 0.9, 1),
+  seed: fc.integer(),
+})
+type Masks = typeof masks extends fc.Arbitrary<infer T> ? T : never
+
+/** Random codes and scales, zeros where a unit is dropped. */
+function stripOf({ base, groups, unit, share, seed }: Masks): DenseStrip {
+  let state = seed
+  const random = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (state >>> 8) / 2 ** 24
+  }
+  const bytes = Uint8Array.from({ length: stripBytes(base, groups) }, () => Math.floor(random() * 256))
+  const [rows = 1, inputs = 1] = unit
+  const columns = Math.ceil((groups * 32) / inputs)
+  const kept = Array.from({ length: Math.ceil(32 / rows) * columns }, () => random() < share)
+  dropWeights(
+    base,
+    bytes,
+    groups * 32,
+    (row, input) => kept[Math.floor(row / rows) * columns + Math.floor(input / inputs)]!,
+  )
+  return denseStrip(base, groups, bytes)
+}
+
+describe.each(FORMATS)('%s', (name) => {
+  const format = STRIP_FORMATS[name]
+
+  test('gives back every strip, in the bytes it said', () => {
+    fc.assert(
+      fc.property(masks, (drawn) => {
+        const strip = stripOf(drawn)
+        const encoded = format.encode(strip)
+        expect(encoded.length).toBe(format.measure(strip).bytes)
+        expect(encoded.length % 16).toBe(0)
+        expect(format.isWhole(encoded, drawn.base, drawn.groups)).toBe(true)
+        const back = emptyStrip(drawn.base, drawn.groups)
+        format.decode(encoded, back)
+        expect(Buffer.compare(new Uint8Array(back.words.buffer), bytesOf(strip))).toBe(0)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('never takes more than 6 % over dense, and less when half is dropped', () => {
+    for (const base of BASES) {
+      for (const groups of [1, 4, 28, 152]) {
+        const full = stripOf({ base, groups, unit: [1, 1], share: 1, seed: 5 })
+        const over = groups < 4 ? 1.12 : 1.06
+        expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
+        const unit: [number, number] = name === 'sb84' ? [8, 4] : [32, 1]
+        const half = stripOf({ base, groups, unit, share: 0.5, seed: 5 })
+        if (groups >= 4) expect(format.measure(half).bytes).toBeLessThan(0.68 * stripBytes(base, groups))
+      }
+    }
+  })
+
+  test('refuses strips that are cut, longer, or changed where the kernels would follow', () => {
+    const strip = stripOf({ base: 'w4_g32', groups: 5, unit: [8, 4], share: 0.5, seed: 3 })
+    const encoded = format.encode(strip)
+    expect(format.isWhole(encoded.slice(0, -16), 'w4_g32', 5)).toBe(false)
+    expect(format.isWhole(concat([encoded, new Uint8Array(16)]), 'w4_g32', 5)).toBe(false)
+    expect(format.isWhole(encoded, 'w4_g32', 6)).toBe(false)
+    expect(format.isWhole(encoded, 'w8_g32', 5)).toBe(false)
+    expect(format.isWhole(new Uint8Array(0), 'w4_g32', 5)).toBe(false)
+    // Heads, lists and masks: what a change of them leaves whole must still decode inside its bounds.
+    fc.assert(
+      fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        const bytes = encoded.slice()
+        bytes[at] = bytes[at]! ^ change
+        if (!format.isWhole(bytes, 'w4_g32', 5)) return
+        format.decode(bytes, emptyStrip('w4_g32', 5))
+      }),
+    )
+  })
+})
+
+const bytesOf = ({ words }: DenseStrip) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
+
+/** Weights [n, k] as F32, zero in blocks of 8 x 4 or in columns of 32 rows. */
+function tensorOf(name: string, n: number, k: number, format: SparseFormat, share: number): TensorInfo {
+  const [rows, inputs] = format === 'sb84' ? [8, 4] : [32, 1]
+  const keeps = (row: number, i: number) =>
+    ((Math.floor(row / rows) * 7919 + Math.floor(i / inputs) * 104729) % 1000) / 1000 < share
+  const values = Float32Array.from({ length: n * k }, (_, at) =>
+    keeps(Math.floor(at / k), at % k) ? Math.sin(at + 1) : 0,
+  )
+  const bytes = new Uint8Array(values.buffer)
+  const source = bufferSource(`${name}.bin`, bytes)
+  return { name, dtype: 'F32', shape: [n, k], source, offset: 0, byteLength: bytes.length }
+}
+
+async function pack(tensor: TensorInfo, base: SparseBase, format: SparseFormat): Promise<TensorInfo> {
+  const { choice, sizes } = await surveySparse([tensor], base, format)
+  if (!isSparse(choice.encoding)) throw new Error(choice.why)
+  const packed = packSparse(tensor.name, tensor, choice.encoding, sizes[0]!)
+  const chunks: Uint8Array[] = []
+  for await (const chunk of packed.data()) chunks.push(chunk)
+  const bytes = concat(chunks)
+  expect(bytes.length).toBe(packed.bytes)
+  const { shape } = tensor
+  const source = bufferSource('packed.bin', bytes)
+  return {
+    name: tensor.name,
+    dtype: 'Q4_0',
+    shape,
+    source,
+    offset: 0,
+    byteLength: bytes.length,
+    packed: packed.encoding,
+  }
+}
+
+async function dense(tensors: readonly TensorInfo[], k: number, base: SparseBase): Promise<Uint8Array> {
+  const parts = tensors.map((tensor) => ({ tensor, n: tensor.shape[0]! }))
+  const slot = new Uint8Array(parts.reduce((sum, { n }) => sum + matrixBytes(base, n, k), 0))
+  await streamMatrix(parts, k, base, () => slot)
+  return slot
+}
+
+describe.each(FORMATS)('a matrix as %s', (format) => {
+  test.each(BASES)('unpacks to the dense %s matrix of the same tensor, of any shape', async (base) => {
+    for (const [n, k] of [
+      [8, 32],
+      [40, 100],
+      [96, 172],
+    ] as const) {
+      const tensor = tensorOf('w', n, k, format, 0.4)
+      const packed = await pack(tensor, base, format)
+      expect(Buffer.compare(await dense([packed], k, base), await dense([tensor], k, base))).toBe(0)
+      const values: Uint8Array[] = []
+      for await (const chunk of packedChunks(packed, 'f32')) values.push(chunk)
+      expect(concat(values).length).toBe(matrixBytes('f32', n, k))
+    }
+  })
+
+  test('is one slot of several parts, whose strips lie where its table says', async () => {
+    const k = 96
+    const parts = [40, 64].map((n, i) => tensorOf(`part${i}`, n, k, format, 0.5))
+    const packed = [await pack(parts[0]!, 'w4_g32', format), await pack(parts[1]!, 'w4_g32', format)]
+    const rows = 128
+    const bytes =
+      sparseTableBytes(rows) +
+      packed.reduce((sum, { byteLength, shape }) => sum + byteLength - sparseTableBytes(shape[0]!), 0)
+    const slot = new Uint8Array(bytes)
+    await streamMatrix(
+      packed.map((tensor) => ({ tensor, n: tensor.shape[0]! })),
+      k,
+      `w4_g32_${format}`,
+      () => slot,
+    )
+    const table = new Uint32Array(slot.buffer, 0, rows / 32 + 1)
+    expect(table[rows / 32]).toBe(bytes)
+    const expected = await dense(parts, k, 'w4_g32')
+    const size = stripBytes('w4_g32', k / 32)
+    for (let i = 0; i < rows / 32; i++) {
+      const strip = emptyStrip('w4_g32', k / 32)
+      STRIP_FORMATS[format].decode(slot.slice(table[i], table[i + 1]), strip)
+      expect(Buffer.compare(bytesOf(strip), expected.subarray(i * size, (i + 1) * size))).toBe(0)
+    }
+  })
+
+  test('is refused with a table or a strip that does not fit', async () => {
+    const good = await pack(tensorOf('w', 64, 64, format, 0.5), 'w4_g32', format)
+    const bytes = await good.source.read(0, good.byteLength)
+    const load = (changed: Uint8Array) => {
+      const source = bufferSource('bad.bin', changed)
+      const tensor = { ...good, source, byteLength: changed.length }
+      const slot = new Uint8Array(good.byteLength + 64)
+      return streamMatrix([{ tensor, n: 64 }], 64, sparseEncoding(format), () => slot)
+    }
+    const change = (at: number, value: number) => {
+      const changed = bytes.slice()
+      changed[at] = value
+      return changed
+    }
+    await expect(load(bytes.slice())).resolves.toBeUndefined()
+    await expect(load(bytes.slice(0, 32))).rejects.toMatchObject({ code: 'format' })
+    await expect(load(bytes.slice(0, -16))).rejects.toMatchObject({ code: 'format' })
+    await expect(load(change(0, 0))).rejects.toMatchObject({ code: 'format' })
+    await expect(load(change(4, bytes[4]! ^ 8))).rejects.toMatchObject({ code: 'format' })
+    await expect(load(change(64, bytes[64]! ^ 0xff))).rejects.toMatchObject({ code: 'format' })
+  })
+})
+
+const sparseEncoding = (format: SparseFormat) => `w4_g32_${format}` as const
+
+describe('the choice', () => {
+  const census = (share: number) => ({
+    denseBytes: 1000,
+    formats: {
+      sb84: { kept: share * 100, units: 100, bytes: 120 + 900 * share },
+      sv32: { kept: share * 100, units: 100, bytes: 120 + 890 * share },
+    },
+  })
+
+  test('is dense without zeros, and sparse with many', () => {
+    for (const base of BASES) {
+      expect(chooseSparse(base, census(1), 'auto').encoding).not.toBe(`${base}_sb84`)
+      expect(isSparse(chooseSparse(base, census(0.2), 'auto').encoding)).toBe(true)
+      expect(chooseSparse(base, census(0.2), 'none').encoding).toBe(base)
+    }
+    expect(chooseSparse('w4_g32', census(1), 'auto').encoding).toBe('w4_g32')
+  })
+
+  test('is what was asked for wherever that is smaller', () => {
+    expect(chooseSparse('w4_g32', census(0.5), 'sv32').encoding).toBe('w4_g32_sv32')
+    expect(chooseSparse('w4_g32', census(1), 'sv32').encoding).toBe('w4_g32')
+  })
+
+  test('says why with shares and bytes', () => {
+    const { encoding, why } = chooseSparse('w4_g32', census(0.2), 'auto')
+    expect(sparseParts(encoding as 'w4_g32_sb84').base).toBe('w4_g32')
+    expect(why).toMatch(/keeps 20\.0 % of the .* in 0\.\d+ of the bytes; \d\.\d+ times as fast/)
+  })
+
+  test('of a tensor without a zero is dense, of one without anything else the smallest', async () => {
+    const full = await surveySparse([tensorOf('full', 64, 128, 'sb84', 2)], 'w4_g32', 'auto')
+    expect(full).toMatchObject({ choice: { encoding: 'w4_g32' }, sizes: [] })
+    const empty = await surveySparse([tensorOf('empty', 64, 128, 'sb84', -1)], 'w4_g32', 'auto')
+    expect(isSparse(empty.choice.encoding)).toBe(true)
+  })
+})
