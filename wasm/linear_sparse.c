@@ -4,7 +4,7 @@
  *   w     strips of 32 outputs: sparse.h, and one file for each format
  *   y     what the dense kernel of the same weights makes, to the bit
  *
- *   tile  linear: one strip, up to TOKEN_CHUNK rows. swiglu: the strips of gate and of up that make the same group of
+ *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up that make the same group of
  *         outputs, for some groups side by side, so that gating does not stop the stream after every strip */
 #include "sparse.h"
 #include "swiglu.h"
@@ -45,15 +45,20 @@ void DOTS(linear_sparse__ref)(const struct op_linear_sparse *o, uint32_t m) {
     }
 }
 
-static uint32_t tiles(const struct op *o, const struct step *step) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    return token_chunks(op, step) * (round_up(op->n, STRIP) / STRIP);
+/* Rows of one tile: the strip's masks and weights stay in the second-level cache for them, and the work can be shared. */
+enum { ROW_CHUNK = 64 };
+INLINE uint32_t row_chunks(const struct op *op, const struct step *step) {
+    return (row_count(op, step) + ROW_CHUNK - 1) / ROW_CHUNK;
+}
+
+static uint32_t tiles(const struct op *op, const struct step *step) {
+    return row_chunks(op, step) * (round_up(((const struct op_linear *)op)->n, STRIP) / STRIP);
 }
 
 static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_linear *op = (const struct op_linear *)o;
-    const uint32_t chunks = token_chunks(op, step), strip = t / chunks, m0 = t % chunks * TOKEN_CHUNK;
-    const uint32_t m1 = min_u32(m0 + TOKEN_CHUNK, row_count(o, step));
+    const uint32_t chunks = row_chunks(o, step), strip = t / chunks, m0 = t % chunks * ROW_CHUNK;
+    const uint32_t m1 = min_u32(m0 + ROW_CHUNK, row_count(o, step));
     strip_product *product = product_of(((const struct op_linear_sparse *)o)->encoding);
     for (uint32_t m = m0; m < m1; m += ROW_TILE) {
         float y[ROW_TILE][STRIP] __attribute__((aligned(16)));
@@ -76,7 +81,7 @@ INLINE struct cut cut_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, rows = row_count(o, step);
     const uint32_t fitting = MADE / min_u32(max_u32(rows, 1), ROW_TILE);
     const uint32_t side = min_u32((groups + LEAST_TILES - 1) / LEAST_TILES, rows > ROW_TILE ? 1 : fitting);
-    return (struct cut){groups, side, (rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK};
+    return (struct cut){groups, side, row_chunks(o, step)};
 }
 
 static uint32_t swiglu_tiles(const struct op *op, const struct step *step) {
@@ -94,7 +99,7 @@ static void swiglu_tile(const struct op *o, const struct step *step, uint32_t t)
     const struct op_linear_swiglu_sparse *op = (const struct op_linear_swiglu_sparse *)o;
     const struct cut cut = cut_of(o, step);
     const uint32_t first = t / cut.chunks * cut.side, last = min_u32(first + cut.side, cut.groups);
-    const uint32_t m0 = t % cut.chunks * TOKEN_CHUNK, m1 = min_u32(m0 + TOKEN_CHUNK, row_count(o, step));
+    const uint32_t m0 = t % cut.chunks * ROW_CHUNK, m1 = min_u32(m0 + ROW_CHUNK, row_count(o, step));
     const struct op_linear linear = {.k = op->k, .x = op->x, .x_stride = op->x_stride};
     strip_product *product = product_of(op->encoding);
     float gate[MADE][STRIP] __attribute__((aligned(16))), up[MADE][STRIP] __attribute__((aligned(16)));
