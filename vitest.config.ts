@@ -2,7 +2,12 @@
 // engines (the built page in this machine's browsers).
 import { defineConfig } from 'vitest/config'
 
-const shared = { environment: 'node', testTimeout: 60_000, hookTimeout: 60_000 } as const
+const shared = {
+  environment: 'node',
+  setupFiles: ['scripts/property-seed.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+}
 
 export default defineConfig({
   test: {
