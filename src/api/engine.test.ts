@@ -407,7 +407,7 @@ describe('errors', () => {
     [{ topP: 2 }, /topP is 2/],
     [{ maxTokens: 0 }, /maxTokens is 0/],
     [{ stop: [''] }, /stop text is empty/],
-    [{ schema: {} }, /schema is not an option/],
+    [{ colour: 1 }, /colour is not an option/],
   ])('name what is wrong with %o', async (options, message) => {
     const error = await errorOf((await open()).complete('a', options).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
