@@ -115,6 +115,13 @@ export function lower(
     switch (node.op) {
       case 'embed': {
         const { slot, encoding } = slots.of(node.table)
+        if (isSparse(encoding)) {
+          const name = node.table.parts[0]?.name
+          throw new HalfbyteError(
+            'unsupported',
+            `no embedding is read from ${encoding}; convert ${name} densely`,
+          )
+        }
         const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab: rowsOf(node.table) }
         return ['embed', { ...table, n: node.table.k, ...rowsAt('y', node.output), scale: node.scale }]
       }
