@@ -34,10 +34,11 @@ export async function joinedVocabulary(paths: readonly string[], size: number): 
     const [left, right] = [tokens[(pair * 31) % single]!, tokens[(pair * 17 + 256) % single]!]
     add(Uint8Array.of(...left, ...right))
   }
+  const ids = new Map(tokens.map((bytes, id) => [bytes.join(), id]))
   return {
     vocabSize: size,
     tokenBytes: (id) => tokens[id] ?? new Uint8Array(0),
     isSpecial: (id) => id === size - 1,
-    idOf: () => undefined,
+    idOf: (text) => ids.get(new TextEncoder().encode(text).join()),
   }
 }
