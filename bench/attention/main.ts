@@ -1,4 +1,5 @@
 // npm run bench:attention. In: options. Out: attention's share of a step by position, and what growing a cache costs, as tables.
+
 import { cpus } from 'node:os'
 import { Command } from 'commander'
 import { inverseFrequencies } from '../../src/arch/rope.ts'
@@ -10,6 +11,7 @@ import { openModel } from '../../src/formats/model-file.ts'
 import { StepBuffer } from '../../src/generate/step-buffer.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { planTotals } from '../../src/graph/print.ts'
+import { BLOCK_POSITIONS } from '../../src/graph/state-layout.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { SharedPool } from '../../src/runtime/shared.ts'
 import { writePlan } from '../../src/runtime/write-plan.ts'
@@ -106,9 +108,9 @@ async function measure(kvCache: KvFormat): Promise<void> {
     step.finish()
   }
   /** Numbers near 0.01, which are codes too: memory that was never written is one page of zeros to the machine. */
-  function fill(state: SequenceState): void {
+  function fill(state: SequenceState, positions: number): void {
+    const blocks = Math.ceil(positions / BLOCK_POSITIONS)
     for (const [group, bytes] of blockBytes.entries()) {
-      const blocks = state.blockCount / blockBytes.length
       for (let block = 0; block < blocks; block++) {
         const address = arena.u32[state.table(group) / 4 + block] ?? 0
         arena.u8.fill(0x3c, address, address + bytes)
@@ -121,7 +123,7 @@ async function measure(kvCache: KvFormat): Promise<void> {
     state.reserve(position)
     state.advance(position)
     state.reserve(rows)
-    fill(state)
+    fill(state, position + rows)
     lay(state, rows)
     const samples = { layer: [] as number[], attention: [] as number[], step: [] as number[] }
     for (let sample = -1; sample < flags.samples; sample++) {

@@ -10,6 +10,8 @@ import type { GenerationResult, LoadProgress, Message, Session, TextChunk } from
 import { Engine } from './engine.ts'
 
 const GREEDY = { temperature: 0 } as const
+/** How much is drafted depends on time. */
+const PLAIN = { ...GREEDY, speculation: 'off' } as const
 const opened: { engine: Engine; connection: Connection }[] = []
 
 async function open(toy: ToyModel = toyModel()): Promise<Engine> {
@@ -338,6 +340,58 @@ describe('a session', () => {
     expect(usage.completionTokens).toBe(100)
     const wrong = engine.createSession({ overflow: 'shift', keep: 1.5 }).send('one', GREEDY).result
     expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
+  })
+
+  test('saved and restored in another engine goes on without reading anything again', async () => {
+    const first = (await open()).createSession({ system: 'Be brief.' })
+    await first.send('one', GREEDY).result
+    const before = await first.send('a longer question, over more than one block of state', GREEDY).result
+    const file = await first.save()
+    const session = await (await open()).restoreSession(file)
+    expect(session.messages).toEqual(first.messages)
+    expect(session.contextUsed).toBe(first.contextUsed)
+    const [left, right] = [await first.send('two', PLAIN).result, await session.send('two', PLAIN).result]
+    expect(right.text).toBe(left.text)
+    expect(right.usage).toEqual(left.usage)
+    expect(right.usage.cachedTokens).toBe(before.usage.promptTokens + before.usage.completionTokens)
+    await (await (await open()).restoreSession(await session.save())).dispose()
+  })
+
+  test('that never spoke, and one that dropped its oldest, are restored too', async () => {
+    const small = () => open(toyModel({ contextLength: 200 }))
+    const silent = (await small()).createSession({ system: 'Be brief.', messages: [] })
+    const again = await (await small()).restoreSession(await silent.save())
+    expect(await again.send('one', GREEDY).text()).toBe('You said one')
+    const long = (await small()).createSession({ overflow: 'shift' })
+    for (let turn = 0; turn < 8; turn++) await long.send(`message ${turn}`, GREEDY).result
+    const restored = await (await small()).restoreSession(await long.save())
+    const [left, right] = [await long.send('two', PLAIN).result, await restored.send('two', PLAIN).result]
+    expect(right.usage).toEqual(left.usage)
+    expect(right.usage.droppedTokens).toBeGreaterThan(0)
+  })
+
+  test('is not restored from another model, a damaged file or something else, and leaves nothing behind', async () => {
+    const session = (await open()).createSession()
+    await session.send('some words that fill a block of state and more', GREEDY).result
+    const bytes = new Uint8Array(await (await session.save()).arrayBuffer())
+    const toy = toyModel()
+    const engine = await open(toy)
+    const codeOf = async (file: Blob) => ((await errorOf(engine.restoreSession(file))) as HalfbyteError).code
+    for (const at of [20, 300, bytes.length - 200, bytes.length - 90, bytes.length - 20]) {
+      const wrong = bytes.slice()
+      wrong[at]! ^= 1
+      expect(await codeOf(new Blob([wrong]))).toBe('integrity')
+    }
+    for (const length of [bytes.length - 1, bytes.length - 400]) {
+      expect(await codeOf(new Blob([bytes.slice(0, length)]))).toBe('integrity')
+    }
+    for (const wrong of [new Blob([]), new Blob(['x'.repeat(500)])])
+      expect(await codeOf(wrong)).toBe('format')
+    expect(toy.liveBytes()).toBe(0)
+    const other = await open(toyModel({ fingerprint: 'another' }))
+    expect(await errorOf(other.restoreSession(new Blob([bytes])))).toMatchObject({ code: 'unsupported' })
+    const small = await open(toyModel({ contextLength: 40 }))
+    expect(await errorOf(small.restoreSession(new Blob([bytes])))).toMatchObject({ code: 'context-overflow' })
   })
 
   test('disposed, gives its state back and refuses more', async () => {

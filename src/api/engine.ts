@@ -82,6 +82,14 @@ export class Engine implements AsyncDisposable {
     return new ChatSession(this.#client, () => ++this.#sessions, options)
   }
 
+  /**
+   * A session that goes on where the saved one was, with its messages and its state. Throws `format` for what is no saved
+   * session, `unsupported` for one of another model, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`.
+   */
+  restoreSession(file: Blob): Promise<Session> {
+    return ChatSession.restore(this.#client, () => ++this.#sessions, file)
+  }
+
   /** Continues bare text, without the model's chat template; keeps no state. */
   complete(prompt: string, options: GenerateOptions = {}): Generation {
     return new LiveGeneration(options.signal, async (sink) =>

@@ -92,6 +92,23 @@ export class ChatSession implements Session {
     return copy
   }
 
+  async save(): Promise<Blob> {
+    await this.#client.call(() => this.#turn)
+    this.#check()
+    const saved = {
+      ...{ system: this.#system, messages: this.#messages, contextUsed: this.#contextUsed },
+      ...this.#overflow,
+    }
+    return this.#client.call((service) => service.save(this.#id, saved))
+  }
+
+  /** A session from what `save` gave. */
+  static async restore(client: EngineClient, newId: () => number, file: Blob): Promise<Session> {
+    const id = newId()
+    const saved = await client.call((service) => service.restore(id, file))
+    return new ChatSession(client, () => id, saved)
+  }
+
   async dispose(): Promise<void> {
     if (this.#isDisposed) return
     this.#isDisposed = true

@@ -128,6 +128,11 @@ export interface Session extends AsyncDisposable {
   setMessages(messages: readonly Message[]): void
   /** A second session with the same conversation and state; waits for this one's turn. */
   fork(): Promise<Session>
+  /**
+   * A file of the conversation and its state, for `Engine.restoreSession`: what was read need not be read again, after a
+   * reload of the page either. Waits for this session's turn.
+   */
+  save(): Promise<Blob>
   /** Cancels what runs and frees the state. */
   dispose(): Promise<void>
 }

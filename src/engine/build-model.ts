@@ -98,6 +98,8 @@ export async function buildModel(
     scheduler,
     newSequence: (options) => new Sequence(cache, options),
     draft: placedDraft && draftSource(placedDraft, pool, plan.logits.width, () => host.now()),
+    fingerprint: placed.fingerprint,
+    restoreSequence: (source, fingerprint, options) => Sequence.restore(cache, source, fingerprint, options),
     memory: () => ({
       weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
       stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),

@@ -1,4 +1,5 @@
 // Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
+import type { ByteSource } from '../base/bytes.ts'
 import type { ConstraintCompiler } from '../generate/constrain/compile.ts'
 import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
@@ -27,6 +28,14 @@ export interface LoadedModel {
   renderPrompt(messages: readonly Message[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
+  /** A hash of what the model is: state saved with another is of no use to it. */
+  fingerprint(): Promise<string>
+  /** What `Sequence.save` wrote, and its extra. */
+  restoreSequence(
+    source: ByteSource,
+    fingerprint: string,
+    options: SequenceOptions,
+  ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }>
   /** A second model, loaded to draft for this one. */
   readonly draft?: DraftSource | undefined
   memory(): MemoryUse

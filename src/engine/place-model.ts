@@ -9,6 +9,7 @@ import type { Pool } from '../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
 import type { Place } from '../state/shift.ts'
 import { StateCache } from '../state/state-cache.ts'
+import { modelFingerprint } from './fingerprint.ts'
 import { loadWeights, type WeightHooks } from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
@@ -22,6 +23,8 @@ export interface PlacedModel {
   readonly weightsBytes: number
   /** Lets the state be moved by `pool`, which comes after the weights. */
   connect(pool: Pool): void
+  /** What saved state knows the model by. */
+  fingerprint(): Promise<string>
 }
 
 /** Most sequences that one step carries; a pair for guidance counts twice. */
@@ -53,5 +56,6 @@ export async function placeModel(
   const connect = (pool: Pool): void => {
     shift = new KvShift({ pool, arena, plan, ropes })
   }
-  return { arena, plan, written, step, cache, weightsBytes, connect }
+  const fingerprint = (): Promise<string> => modelFingerprint(arena, config, plan, slots)
+  return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
 }

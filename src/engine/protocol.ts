@@ -1,7 +1,7 @@
 // Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
 //
 //   page                                                worker
-//   EngineService, through Comlink                      load, count, fork, close, memory, dispose
+//   EngineService, through Comlink                      load, count, fork, save, restore, close, memory, dispose
 //   LoadCommand     --- one port per load, score, embed ->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
@@ -160,6 +160,13 @@ export interface Overflow {
   readonly keep?: number | undefined
 }
 
+/** What the page keeps of a session, to find it again. */
+export interface SavedSession extends Overflow {
+  readonly system?: string | undefined
+  readonly messages: readonly Message[]
+  readonly contextUsed: number
+}
+
 export interface GenerateRequest extends Overflow {
   /** The page's number of the session whose state to reuse and keep; absent: nothing is kept. */
   readonly session?: number | undefined
@@ -271,6 +278,10 @@ export interface EngineService {
   memory(): MemoryUse
   /** Gives session `to` the state of session `from`, without copying it; waits for `from`'s turn. */
   fork(from: number, to: number): Promise<void>
+  /** A file of a session's state with `extra`, which is plain JSON; waits for its turn. */
+  save(session: number, extra: SavedSession): Promise<Blob>
+  /** Makes `session` what was saved. Throws `format`, `integrity`, `unsupported`, `context-overflow` or `out-of-memory`. */
+  restore(session: number, file: Blob): Promise<SavedSession>
   /** Ends a session and frees its state; waits for its turn. */
   close(session: number): Promise<void>
   /** Cancels everything and frees the model. */

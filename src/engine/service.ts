@@ -1,4 +1,5 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
+import { blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
@@ -15,10 +16,11 @@ import type {
   MemoryUse,
   Outcome,
   Prompt,
+  SavedSession,
 } from './protocol.ts'
 import { promptText, reply } from './reply.ts'
 import { Outlet } from './stream.ts'
-import { Transcript } from './transcript.ts'
+import { type SavedTranscript, Transcript } from './transcript.ts'
 
 /** A service without a model; `loadModel` is what its `load` does. */
 export function createService(loadModel: ModelLoader): EngineService {
@@ -129,6 +131,34 @@ class Service implements EngineService {
         turn: Promise.resolve(),
       })
     })
+  }
+
+  async save(session: number, extra: SavedSession): Promise<Blob> {
+    const model = this.#loaded()
+    const conversation = this.#conversation(model, session)
+    return inTurn(conversation, async () => {
+      const { sequence, transcript } = conversation
+      const pieces: Blob[] = []
+      // A blob lies outside this heap, so that no second copy of the state is ever in it.
+      for await (const piece of sequence.save(await model.fingerprint(), { ...extra, transcript })) {
+        pieces.push(new Blob([piece]))
+      }
+      return new Blob(pieces)
+    })
+  }
+
+  async restore(session: number, file: Blob): Promise<SavedSession> {
+    const model = this.#loaded()
+    const source = blobSource('the saved session', file)
+    const fingerprint = await model.fingerprint()
+    const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true })
+    const { transcript, ...saved } = extra as SavedSession & { transcript: SavedTranscript }
+    this.#conversations.set(session, {
+      sequence,
+      transcript: Transcript.from(transcript),
+      turn: Promise.resolve(),
+    })
+    return saved
   }
 
   async close(session: number): Promise<void> {

@@ -6,6 +6,12 @@ interface Cut {
   readonly tokens: number
 }
 
+export interface SavedTranscript {
+  readonly text: string
+  readonly ids: readonly number[]
+  readonly cuts: readonly Cut[]
+}
+
 /**
  * What one session has read and written. A reply encoded again may become other ids than the model chose, and then its
  * state would be useless; so the known beginning of a prompt is never encoded again, only what follows it.
@@ -44,6 +50,19 @@ export class Transcript {
     copy.#ids = this.#ids
     copy.#cuts = [...this.#cuts]
     return copy
+  }
+
+  /** Plain JSON, to make the same transcript of. */
+  toJSON(): SavedTranscript {
+    return { text: this.#text, ids: this.#ids, cuts: this.#cuts }
+  }
+
+  static from({ text, ids, cuts }: SavedTranscript): Transcript {
+    const transcript = new Transcript()
+    transcript.#text = text
+    transcript.#ids = ids
+    transcript.#cuts = [...cuts]
+    return transcript
   }
 
   #isKnown(text: string, cut: Cut | undefined): boolean {

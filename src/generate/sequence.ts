@@ -1,6 +1,9 @@
 // Sequence. In: token ids. Out: one conversation's tokens and how many of them the state cache already holds.
+import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { overflow, SequenceState } from '../state/sequence-state.ts'
+import { overflow } from '../state/overflow.ts'
+import { SequenceState } from '../state/sequence-state.ts'
+import { readSnapshot, writeSnapshot } from '../state/snapshot.ts'
 import type { StateCache } from '../state/state-cache.ts'
 import type { Prefix } from '../state/token-tree.ts'
 import { cutLength, type Fit, fitTokens } from './overflow.ts'
@@ -131,6 +134,48 @@ export class Sequence {
     copy.#state.release()
     copy.#state = this.#state.fork(this.#shares ? copy.#tokens : undefined)
     return copy
+  }
+
+  /**
+   * A file of its tokens and state, piece by piece, to `restore` from; `extra` is plain JSON that comes back with them. The
+   * sequence may go on meanwhile.
+   */
+  async *save(fingerprint: string, extra: unknown): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    this.checkIdle()
+    const state = this.#state.fork()
+    const head = {
+      ...{ fingerprint, tokens: [...this.#tokens], moved: this.#state.movedFrom },
+      extra: { keep: this.#keep, dropped: [...this.#dropped], extra },
+    }
+    try {
+      state.tidy()
+      yield* writeSnapshot(this.#cache, state, head)
+    } finally {
+      state.release()
+    }
+  }
+
+  /** A sequence from such a file, and the extra. Throws as `readSnapshot` does. */
+  static async restore(
+    cache: StateCache,
+    source: ByteSource,
+    fingerprint: string,
+    options: SequenceOptions,
+  ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }> {
+    const sequence = new Sequence(cache, options)
+    try {
+      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint)
+      sequence.#state.release()
+      sequence.#state = state
+      sequence.#tokens = tokens
+      const saved = extra as { keep?: number; dropped: number[]; extra: unknown }
+      sequence.#keep = saved.keep
+      sequence.#dropped = saved.dropped
+      return { sequence, extra: saved.extra }
+    } catch (error) {
+      sequence.release()
+      throw error
+    }
   }
 
   /** Gives its state back; the sequence cannot be used afterwards. */

@@ -4,8 +4,9 @@ import { ABI } from '../runtime/abi.ts'
 import { offset, type Ptr } from '../runtime/arena.ts'
 import { BlockTable } from './block-table.ts'
 import type { Checkpoint } from './checkpoint.ts'
+import { overflow } from './overflow.ts'
 import { type PathSource, SharedPath } from './shared-path.ts'
-import { canShift, shiftNeed, shiftTable } from './shift.ts'
+import { canShift, shiftNeed, shiftTable, tidyBlock } from './shift.ts'
 import { Slabs } from './slabs.ts'
 import type { StateCache } from './state-cache.ts'
 import type { Prefix } from './token-tree.ts'
@@ -49,11 +50,6 @@ export class SequenceState implements PathSource {
     return this.#length
   }
 
-  /** Blocks and slabs this sequence holds, shared ones included. */
-  get blockCount(): number {
-    return this.tables.reduce((sum, { first, end }) => sum + end - first, this.slabs.count)
-  }
-
   /**
    * Where the block addresses of a group lie: u32 per 64 positions. Does not move while the sequence lives. For a recurrent
    * group, which come after the others, the address of its slab: f32, valid until the next `reserve`.
@@ -89,6 +85,42 @@ export class SequenceState implements PathSource {
     this.#checkLive()
     this.#checkFits(end)
     this.#makeRoom(kept, end, false)
+  }
+
+  /**
+   * Takes blocks and slabs for `length` positions that the caller writes and then counts with `advance`; groups begin at
+   * their block `first`. Only for a state that is empty. Throws as `reserve` does.
+   */
+  claim(length: number, first: readonly number[]): void {
+    this.#checkLive()
+    this.#checkFits(length)
+    const end = Math.ceil(length / BLOCK_POSITIONS)
+    for (const [group, table] of this.tables.entries()) table.startAt(first[group] ?? 0)
+    this.#ensureEach((table) => (table === undefined ? 1 : table.missing(table.first, end)))
+    for (const table of this.tables) table.fill(table.first, end, 0)
+    if (length > 0) this.slabs.own()
+  }
+
+  /** The first position that was moved, and so is not the state of its tokens' beginning; absent when none was. */
+  get movedFrom(): number | undefined {
+    return this.#path?.end
+  }
+
+  setMoved(position: number): void {
+    this.#path?.stopAt(position)
+  }
+
+  /**
+   * Zeroes what the last blocks hold behind the stored positions, which may be left over from other conversations, where
+   * positions can be moved. Throws `out-of-memory`.
+   */
+  tidy(): void {
+    this.#checkLive()
+    const start = this.#length - (this.#length % BLOCK_POSITIONS)
+    if (start === this.#length || this.#cache.move === undefined) return
+    this.#ensureEach((table) => (table === undefined ? 0 : 1))
+    for (const [group, table] of this.tables.entries())
+      tidyBlock(this.#cache, group, table, start, this.#length)
   }
 
   /** Counts `rows` reserved positions as stored. */
@@ -173,12 +205,7 @@ export class SequenceState implements PathSource {
       throw new HalfbyteError('internal', `cannot drop ${drop} of ${length} positions behind ${keep}`)
     }
     if (!canShift(this.#cache, this.tables, dropped)) return false
-    this.#ensure(() => {
-      for (let group = 0; group < this.#needs.length; group++) {
-        const table = this.tables[group]
-        this.#needs[group] = table === undefined ? 0 : shiftNeed(table, dropped)
-      }
-    })
+    this.#ensureEach((table) => (table === undefined ? 0 : shiftNeed(table, dropped)))
     this.#path?.stopAt(keep)
     this.slabs.forget(keep)
     for (const [group, table] of this.tables.entries()) shiftTable(this.#cache, group, table, dropped)
@@ -277,6 +304,13 @@ export class SequenceState implements PathSource {
     return true
   }
 
+  /** `need`: blocks to take of a group, or slabs of a recurrent one, which has no table. */
+  #ensureEach(need: (table: BlockTable | undefined) => number): void {
+    this.#ensure(() => {
+      for (let group = 0; group < this.#needs.length; group++) this.#needs[group] = need(this.tables[group])
+    })
+  }
+
   /** `count` puts what must be taken into `#needs`. */
   #ensure(count: () => void): void {
     count()
@@ -315,11 +349,3 @@ export class SequenceState implements PathSource {
     if (this.#released) throw new HalfbyteError('disposed', 'this sequence was released; create another')
   }
 }
-
-/** What does not fit, with both numbers. */
-export const overflow = (needed: number, contextLength: number): HalfbyteError =>
-  new HalfbyteError(
-    'context-overflow',
-    `the text needs ${needed} tokens but the context holds ${contextLength}; raise contextLength or shorten it`,
-    { needed, contextLength },
-  )

@@ -36,6 +36,11 @@ export class SharedPath implements Tail {
     return this.#anchor
   }
 
+  /** Where moved positions begin; absent when there are none. */
+  get end(): number | undefined {
+    return Number.isFinite(this.#end) ? this.#end : undefined
+  }
+
   /** Puts whole blocks into the token tree; those that lie there already are used from then on. */
   share(): void {
     if (this.#anchor.isGone) {

@@ -78,4 +78,31 @@ export function shiftTable(
   table.trim(end)
 }
 
+/** Puts positions [start, end), which lie in one block, into a fresh block that is zero elsewhere. */
+export function tidyBlock(
+  cache: StateCache,
+  group: number,
+  table: BlockTable,
+  start: number,
+  end: number,
+): void {
+  const { move, arena } = cache
+  const index = start / BLOCK_POSITIONS
+  const old = table.at(index)
+  if (move === undefined || old === undefined) return
+  const source = cache.takeTables()
+  const fresh = table.pool.take()
+  try {
+    table.pool.clear(fresh)
+    table.pool.share(old)
+    arena.u32[source / 4 + index] = old
+    table.share(index, fresh)
+    table.pool.drop(fresh)
+    move(group, { table: source, position: start }, { table: table.address, position: start }, end - start)
+  } finally {
+    table.pool.drop(old)
+    cache.giveTables(source)
+  }
+}
+
 const blocksOf = (positions: number): number => Math.ceil(positions / BLOCK_POSITIONS)

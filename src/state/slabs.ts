@@ -29,10 +29,6 @@ export class Slabs {
     return this.#pools.length > 0
   }
 
-  get count(): number {
-    return this.#slabs.length
-  }
-
   /** Those that nobody has given up, rising by position. */
   get checkpoints(): readonly Checkpoint[] {
     return this.#checkpoints.filter((checkpoint) => this.#store.isKept(checkpoint))

@@ -33,7 +33,7 @@ export interface ToyModel extends LoadedModel {
  * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>` it says
  * "You said X" and ends, where X is the last user message; without one it counts up from the last byte for ever.
  */
-export function toyModel(options: { contextLength?: number } = {}): ToyModel {
+export function toyModel(options: { contextLength?: number; fingerprint?: string } = {}): ToyModel {
   const { contextLength = 4096 } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
   const state = new StateCache({
@@ -82,6 +82,8 @@ export function toyModel(options: { contextLength?: number } = {}): ToyModel {
       return `${messages.map(({ role, content }) => `<${role}>${content}<end>`).join('')}<assistant>`
     },
     newSequence: (options) => new Sequence(state, options),
+    fingerprint: async () => options.fingerprint ?? 'toy',
+    restoreSequence: (source, fingerprint, options) => Sequence.restore(state, source, fingerprint, options),
     memory: () => ({
       weightsBytes: 0,
       stateBytes: state.heldBytes,

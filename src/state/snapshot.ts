@@ -1,0 +1,181 @@
+// Snapshots. In: a sequence's state, or a file of one. Out: a file that streams and proves itself, or the same state again.
+//
+//   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON | its SHA-256 in hex, u32 bytes, magic
+//
+// The index has the SHA-256 of every block, so that no byte is believed that was not checked; numbers are little-endian.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { sha256 } from '../base/sha256.ts'
+import { ABI } from '../runtime/abi.ts'
+import type { Ptr } from '../runtime/arena.ts'
+import { SequenceState } from './sequence-state.ts'
+import type { StateCache } from './state-cache.ts'
+
+const MAGIC = 'HBSTATE1'
+const VERSION = 1
+const PREFACE_BYTES = 16
+const TRAILER_BYTES = 64 + 4 + 8
+/** More than any context's index; a number read from a file must not decide how much memory is taken. */
+const MOST_INDEX_BYTES = 256 * 1024 * 1024
+
+/** What a snapshot says besides the state itself; plain JSON. */
+export interface SnapshotHead {
+  /** Of the model, its plan and how its state is stored: state of another is refused. */
+  readonly fingerprint: string
+  readonly tokens: readonly number[]
+  /** Where `SequenceState.movedFrom` was; absent when nothing was moved. */
+  readonly moved?: number | undefined
+  /** What the caller wants back. */
+  readonly extra: unknown
+}
+
+interface Index extends SnapshotHead {
+  readonly length: number
+  /** Bytes per pool. */
+  readonly blockBytes: readonly number[]
+  /** Per group of keys and values, its first block. */
+  readonly first: readonly number[]
+  readonly hashes: readonly string[]
+}
+
+const text = new TextEncoder()
+
+/** The file in pieces, one block at a time. `state` must not change meanwhile: give a fork. */
+export async function* writeSnapshot(
+  cache: StateCache,
+  state: SequenceState,
+  head: SnapshotHead,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const preface = new Uint8Array(PREFACE_BYTES)
+  preface.set(text.encode(MAGIC))
+  new DataView(preface.buffer).setUint32(8, VERSION, true)
+  yield preface
+  const hashes: string[] = []
+  for (const { address, bytes } of parts(cache, state)) {
+    const part = new Uint8Array(bytes)
+    part.set(cache.arena.u8.subarray(address, address + bytes))
+    hashes.push(await sha256(part))
+    yield part
+  }
+  const index: Index = {
+    ...head,
+    length: state.length,
+    blockBytes: cache.pools.map(({ blockBytes }) => blockBytes),
+    first: state.tables.map(({ first }) => first),
+    hashes,
+  }
+  const json = text.encode(JSON.stringify(index))
+  yield json
+  const trailer = new Uint8Array(TRAILER_BYTES)
+  trailer.set(text.encode(await sha256(json)))
+  new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
+  trailer.set(text.encode(MAGIC), 68)
+  yield trailer
+}
+
+/**
+ * The state that a file holds, with `tokens` as its own. Throws `format` for what is no snapshot or of another version,
+ * `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow` and `out-of-memory`; nothing is left
+ * behind then.
+ */
+export async function readSnapshot(
+  cache: StateCache,
+  source: ByteSource,
+  fingerprint: string,
+): Promise<{ readonly state: SequenceState; readonly tokens: number[]; readonly extra: unknown }> {
+  const { index, start } = await readIndex(source)
+  if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${source.name} was saved with another model or other settings of its state; load that model, or begin anew`,
+    )
+  }
+  const tokens = [...index.tokens]
+  const state = new SequenceState(cache, tokens)
+  try {
+    state.claim(index.length, index.first)
+    const wanted = [...parts(cache, state, index.length)]
+    const size = wanted.reduce((sum, { bytes }) => sum + bytes, PREFACE_BYTES)
+    if (wanted.length !== index.hashes.length || size !== start) throw damaged(source)
+    let offset = PREFACE_BYTES
+    for (const [at, { address, bytes }] of wanted.entries()) {
+      const part = await source.read(offset, bytes)
+      if ((await sha256(part)) !== index.hashes[at]) throw damaged(source)
+      cache.arena.u8.set(part, address)
+      offset += bytes
+    }
+    state.advance(index.length)
+    if (index.moved !== undefined) state.setMoved(index.moved)
+    state.checkpoint()
+    return { state, tokens, extra: index.extra }
+  } catch (error) {
+    state.release()
+    throw error
+  }
+}
+
+async function readIndex(source: ByteSource): Promise<{ index: Index; start: number }> {
+  const least = PREFACE_BYTES + TRAILER_BYTES
+  if (source.size < least) throw notSnapshot(source)
+  const preface = await source.read(0, PREFACE_BYTES)
+  const trailer = await source.read(source.size - TRAILER_BYTES, TRAILER_BYTES)
+  const version = viewOf(preface).getUint32(8, true)
+  const decode = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
+  if (decode(preface.subarray(0, 8)) !== MAGIC || version !== VERSION) throw notSnapshot(source)
+  const bytes = viewOf(trailer).getUint32(64, true)
+  const start = source.size - TRAILER_BYTES - bytes
+  if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MOST_INDEX_BYTES) {
+    throw damaged(source)
+  }
+  const json = await source.read(start, bytes)
+  if ((await sha256(json)) !== decode(trailer.subarray(0, 64))) throw damaged(source)
+  const index = JSON.parse(new TextDecoder().decode(json)) as Index
+  if (!isIndex(index)) throw notSnapshot(source)
+  return { index, start }
+}
+
+/** Blocks of the first `length` positions in the order of the file, then slabs. */
+function* parts(
+  cache: StateCache,
+  state: SequenceState,
+  length = state.length,
+): Generator<{ address: Ptr; bytes: number }> {
+  const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
+  for (const table of state.tables) {
+    for (let index = table.first; index < end; index++) {
+      yield { address: table.at(index)!, bytes: table.pool.blockBytes }
+    }
+  }
+  if (length === 0) return
+  for (let group = state.tables.length; group < cache.pools.length; group++) {
+    yield { address: state.table(group), bytes: cache.pools[group]!.blockBytes }
+  }
+}
+
+function isIndex(index: Index): boolean {
+  const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+  const areCounts = (list: unknown): boolean => Array.isArray(list) && list.every(isCount)
+  return (
+    isCount(index.length) &&
+    areCounts(index.tokens) &&
+    areCounts(index.blockBytes) &&
+    areCounts(index.first) &&
+    index.first.every((first) => first * ABI.BLOCK_POSITIONS <= index.length) &&
+    Array.isArray(index.hashes) &&
+    index.tokens.length >= index.length
+  )
+}
+
+const isSame = (blockBytes: readonly number[], { pools }: StateCache): boolean =>
+  blockBytes.length === pools.length && pools.every((pool, group) => pool.blockBytes === blockBytes[group])
+
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const notSnapshot = ({ name }: ByteSource): HalfbyteError =>
+  new HalfbyteError(
+    'format',
+    `${name} is no saved session of version ${VERSION}; save it again with this release`,
+  )
+
+const damaged = ({ name }: ByteSource): HalfbyteError =>
+  new HalfbyteError('integrity', `${name} is truncated or was changed; begin the session anew`)
