@@ -85,7 +85,11 @@ export class Sequence {
         : fitTokens(ids, keep, this.contextLength, known)
     // Behind a gap that is there no more, state is of no use.
     const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
-    if (!this.#shiftTo(fit, keep ?? 0, most)) this.#goTo(fit.ids, most)
+    if (!this.#shiftTo(fit, keep ?? 0, most)) {
+      // Behind a new gap, tokens that are the same by chance stand for others.
+      const isCut = fit.dropped.length > fit.before
+      this.#goTo(fit.ids, isCut ? Math.min(most, keep ?? 0) : most)
+    }
     this.#keep = keep
     this.#dropped = [...fit.dropped]
     this.#cache.shrink()

@@ -124,14 +124,17 @@ function readOptions(call: CallOptions): { options: GenerateOptions; warnings: W
     presencePenalty: call.presencePenalty,
     frequencyPenalty: call.frequencyPenalty,
     seed: call.seed,
+    schema: schemaOf(call.responseFormat),
     signal: call.abortSignal,
     ...call.providerOptions?.['halfbyte'],
   }
   for (const { name } of call.tools ?? []) warnings.push({ type: 'unsupported', feature: `tool ${name}` })
-  if (call.responseFormat?.type === 'json') {
-    warnings.push({ type: 'unsupported', feature: 'responseFormat', details: 'the text is not held to JSON' })
-  }
   return { options, warnings }
+}
+
+function schemaOf(format: CallOptions['responseFormat']): object | undefined {
+  if (format?.type !== 'json') return undefined
+  return typeof format.schema === 'object' && format.schema !== null ? format.schema : { type: 'object' }
 }
 
 function readMessage({ role, content }: PromptMessage): Message {

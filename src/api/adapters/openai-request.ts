@@ -29,6 +29,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   logit_bias: true,
   seed: true,
   stop: true,
+  response_format: true,
   n: true,
 }
 
@@ -64,8 +65,14 @@ function options(params: ChatCompletionParams): GenerateOptions {
     presencePenalty: params.presence_penalty ?? undefined,
     logitBias: params.logit_bias ?? undefined,
     seed: params.seed ?? undefined,
+    schema: schemaOf(params.response_format),
     stop: typeof stop === 'string' ? [stop] : (stop ?? undefined),
   }
+}
+
+function schemaOf(format: ChatCompletionParams['response_format']): object | undefined {
+  if (format?.type === 'json_object') return { type: 'object' }
+  return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
 }
 
 function readMessage({ role, content }: ChatMessageParam, index: number): Message {

@@ -39,6 +39,8 @@ export interface ChatCompletionParams {
   readonly logit_bias?: Readonly<Record<string, number>> | null
   readonly seed?: number | null
   readonly stop?: string | readonly string[] | null
+  /** `json_object` and `json_schema` hold the reply to it. */
+  readonly response_format?: ResponseFormat | null
   /** Replies to make, one after the other. Default 1; more cannot be streamed. */
   readonly n?: number | null
 }

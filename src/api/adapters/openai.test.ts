@@ -6,6 +6,7 @@ import { createService } from '../../engine/service.ts'
 import { type ToyModel, toyModel } from '../../engine/testing/toy-model.ts'
 import { Engine } from '../engine.ts'
 import { type ChatCompletion, type ChatCompletionChunk, type ChatCompletionParams, openai } from './openai.ts'
+import { chatRequest } from './openai-request.ts'
 
 type Completions = OpenAI.Chat.Completions.ChatCompletion
 let engine: Engine | undefined
@@ -112,6 +113,15 @@ test('an aborted call rejects with the reason', async () => {
   const reason = new Error('enough')
   const call = chat.completions.create({ messages: said('hi') }, { signal: AbortSignal.abort(reason) })
   await expect(call).rejects.toBe(reason)
+})
+
+test('a response format becomes the schema that holds the reply', () => {
+  const schemaOf = (response_format: ChatCompletionParams['response_format']) =>
+    chatRequest({ messages: said('hi'), response_format }, () => undefined).options.schema
+  const schema = { type: 'object', properties: { age: { type: 'integer' } } }
+  expect(schemaOf({ type: 'json_schema', json_schema: { name: 'person', schema } })).toBe(schema)
+  expect(schemaOf({ type: 'json_object' })).toEqual({ type: 'object' })
+  expect(schemaOf({ type: 'text' })).toBeUndefined()
 })
 
 test('what has no counterpart is named once, and null is nothing', async () => {
