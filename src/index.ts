@@ -26,6 +26,8 @@ export type {
   Timings,
   TokenLogprob,
   TokenLogprobs,
+  Tool,
+  ToolCall,
   Usage,
   WeightPolicy,
 } from './engine/protocol.ts'

@@ -4,7 +4,12 @@ import { absolute } from './source.ts'
 import type { GenerateOptions } from './types.ts'
 
 /** Without the signal, and with addresses that mean the same anywhere. */
-export function decodeOptions({ signal: _, processors, ...options }: GenerateOptions): DecodeOptions {
+export function decodeOptions({
+  signal: _,
+  tools: __,
+  processors,
+  ...options
+}: GenerateOptions): DecodeOptions {
   if (processors === undefined) return options
   return { ...options, processors: processors.map((address) => absolute(address, globalThis.location?.href)) }
 }

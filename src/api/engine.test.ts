@@ -434,7 +434,7 @@ describe('errors', () => {
 
   test('of a call keep them too', async () => {
     const engine = await open()
-    const role = 'tool' as 'user'
+    const role = 'critic' as 'user'
     const error = await errorOf(engine.countTokens([{ role, content: '' }]))
     expect(error).toBeInstanceOf(HalfbyteError)
     expect(error).toMatchObject({ code: 'unsupported' })

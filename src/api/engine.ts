@@ -10,6 +10,7 @@ import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
+import { plainMessage } from './messages.ts'
 import { ChatSession } from './session.ts'
 import { absolute, resolveSource } from './source.ts'
 import type {
@@ -92,12 +93,18 @@ export class Engine implements AsyncDisposable {
 
   /** Continues bare text, without the model's chat template; keeps no state. */
   complete(prompt: string, options: GenerateOptions = {}): Generation {
-    return new LiveGeneration(options.signal, async (sink) =>
-      this.#client.generate(
+    return new LiveGeneration(options.signal, async (sink) => {
+      if (options.tools !== undefined) {
+        throw new HalfbyteError(
+          'unsupported',
+          'bare text has no place for tools; send a message in a session',
+        )
+      }
+      return this.#client.generate(
         { prompt: { type: 'text', text: prompt }, options: decodeOptions(options) },
         sink,
-      ),
-    )
+      )
+    })
   }
 
   /** Tokens of bare text, or of a conversation in the model's template with the opening of a reply. */
@@ -105,7 +112,7 @@ export class Engine implements AsyncDisposable {
     const prompt: Prompt =
       typeof input === 'string'
         ? { type: 'text', text: input }
-        : { type: 'messages', messages: input.map(({ role, content }) => ({ role, content })) }
+        : { type: 'messages', messages: input.map(plainMessage) }
     return this.#client.call((service) => service.countTokens(prompt))
   }
 

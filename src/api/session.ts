@@ -5,6 +5,7 @@ import type { Message, Overflow } from '../engine/protocol.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
+import { plainMessage } from './messages.ts'
 import type { GenerateOptions, Generation, GenerationResult, Session, SessionOptions } from './types.ts'
 
 /** What a new session starts from. */
@@ -149,7 +150,8 @@ export class ChatSession implements Session {
         }
         before = this.#messages
         this.#messages = messages
-        const prompt = { type: 'messages', messages: this.#withSystem(messages) } as const
+        const { tools } = options
+        const prompt = { type: 'messages', messages: this.#withSystem(messages), tools } as const
         return this.#client.generate(
           { session: this.#id, prompt, ...this.#overflow, options: decode },
           {
@@ -181,10 +183,10 @@ export class ChatSession implements Session {
   }
 }
 
-const withReply = (messages: readonly Message[], { text }: GenerationResult): readonly Message[] => [
+const withReply = (
+  messages: readonly Message[],
+  { text, toolCalls = [] }: GenerationResult,
+): readonly Message[] => [
   ...messages,
-  { role: 'assistant', content: text },
+  { role: 'assistant', content: text, ...(toolCalls.length > 0 && { toolCalls }) },
 ]
-
-/** Only what crosses to the worker, and nothing the caller may change later. */
-const plainMessage = ({ role, content }: Message): Message => ({ role, content })

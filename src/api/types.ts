@@ -6,6 +6,7 @@ import type {
   Outcome,
   Overflow,
   TextChunk,
+  Tool,
   WeightPolicy,
 } from '../engine/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
@@ -66,6 +67,12 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   readonly processors?: readonly (string | URL)[] | undefined
   /** Aborting rejects the generation with the signal's reason. */
   readonly signal?: AbortSignal | undefined
+  /**
+   * Functions that the model may ask to be called, told to it by its chat template; only for `send`, `edit` and
+   * `regenerate`. The result has `toolCalls`; answer them with messages of the role `tool`. Rejects with `unsupported` when
+   * the template knows no tools. Default: none.
+   */
+  readonly tools?: readonly Tool[] | undefined
 }
 
 /** What this page can run. */

@@ -5,7 +5,7 @@ import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../generate/sequence.ts'
 import type { Drafter } from '../generate/speculation.ts'
-import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message } from './protocol.ts'
+import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Tool } from './protocol.ts'
 
 /** Loads what a request names. Throws typed errors or the signal's reason, and leaves nothing behind then. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
@@ -25,7 +25,7 @@ export interface LoadedModel {
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
-  renderPrompt(messages: readonly Message[]): string
+  renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash of what the model is: state saved with another is of no use to it. */
@@ -58,8 +58,8 @@ export interface ModelText {
    * sequence is added where the model wants one and the text does not bring it.
    */
   encode(text: string, start: boolean): readonly number[]
-  /** Decodes one reply. */
-  detokenizer(): ReplyDecoder
+  /** Decodes one reply; with `toolCalls` the tokens that mark calls are written, special ones too. */
+  detokenizer(options?: { readonly toolCalls?: boolean }): ReplyDecoder
   /** What a token writes; half a character reads as U+FFFD. */
   tokenText(id: number): string
   /** The same in UTF-8. */

@@ -1,10 +1,11 @@
 // Model text. In: a model file's tokenizer. Out: ids and text as the engine's service wants them, and the chat template.
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/model-file.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat, turnEndIds } from '../text/chat.ts'
+import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../text/chat.ts'
 import { createTokenizer } from '../text/create.ts'
 import { Detokenizer } from '../text/detokenizer.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
+import { renderTurns, withToolMarks } from './chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /** The tokenizer of a model file. Throws `format` when it has none or a malformed one. */
@@ -36,18 +37,14 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
  */
 export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
-  const tokens = chatTokens(tokenizer)
   return {
-    renderPrompt: (messages) =>
-      template.render(
-        messages.map(({ role, content }) => ({ role, content: tokenizer.quote(content) })),
-        tokens,
-      ),
+    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools),
     text: {
       endIds: turnEndIds(tokenizer, template),
       encode: (text, start) =>
         start ? encodeChat(tokenizer, text) : tokenizer.encode(text, { parseSpecial: true, continues: true }),
-      detokenizer: () => new Detokenizer(tokenizer),
+      detokenizer: ({ toolCalls = false } = {}) =>
+        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
       tokenText: (id) => tokenizer.tokenText(id),
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },

@@ -20,8 +20,31 @@ import type { Hub } from '../store/hub.ts'
 
 /** One turn of a conversation. */
 export interface Message {
-  readonly role: 'system' | 'user' | 'assistant'
+  /** `tool`: what a tool answered. */
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
+  /** Of an assistant: the calls it asked for. */
+  readonly toolCalls?: readonly ToolCall[] | undefined
+  /** Of a tool: the `id` of the call that this answers. */
+  readonly toolCallId?: string | undefined
+  /** Of a tool: its name. */
+  readonly name?: string | undefined
+}
+
+/** A function that the model may ask to be called. */
+export interface Tool {
+  readonly name: string
+  readonly description?: string | undefined
+  /** A JSON Schema of the arguments, an object's. Default: no arguments. */
+  readonly parameters?: object | undefined
+}
+
+/** A call that the model asks for. The arguments are an object; nothing says that they fit the tool's schema. */
+export interface ToolCall {
+  /** Unlike that of any other call of the conversation: nine letters and digits. */
+  readonly id: string
+  readonly name: string
+  readonly arguments: { readonly [name: string]: unknown }
 }
 
 /** What a model is. */
@@ -106,7 +129,11 @@ export type LoadReport = { readonly type: 'progress'; readonly progress: LoadPro
 
 /** What to continue: a conversation through the model's template, or bare text. */
 export type Prompt =
-  | { readonly type: 'messages'; readonly messages: readonly Message[] }
+  | {
+      readonly type: 'messages'
+      readonly messages: readonly Message[]
+      readonly tools?: readonly Tool[] | undefined
+    }
   | { readonly type: 'text'; readonly text: string }
 
 export interface DecodeOptions extends SamplerOptions {
@@ -243,6 +270,8 @@ export interface Outcome {
   /** One for each of `tokens`, when the option asks for them. */
   readonly logprobs?: readonly TokenLogprobs[] | undefined
   readonly finishReason: FinishReason
+  /** The calls the model asks for, which are no part of `text`; absent when no tools were given. */
+  readonly toolCalls?: readonly ToolCall[] | undefined
   readonly usage: Usage
   readonly timings: Timings
   /** What the draws were seeded with, to get the same text again; absent when it was cancelled before its turn. */

@@ -18,13 +18,15 @@ import type {
   Prompt,
   TokenLogprob,
   TokenLogprobs,
+  ToolCall,
 } from './protocol.ts'
 import type { Outlet } from './stream.ts'
+import { type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
 
 /** The prompt as the model reads it: text goes as it is, a conversation through the template. */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
-  return prompt.type === 'text' ? prompt.text : model.renderPrompt(prompt.messages)
+  return prompt.type === 'text' ? prompt.text : model.renderPrompt(prompt.messages, prompt.tools)
 }
 
 /**
@@ -54,7 +56,12 @@ export async function reply(
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
-  const writer = new Writer(model, { stop, constraint }, sampler.logprobs, outlet)
+  const writer = new Writer(
+    model,
+    { stop, constraint, calls: toolCallsOf(request.prompt) },
+    sampler.logprobs,
+    outlet,
+  )
   let end: End
   try {
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
@@ -72,6 +79,7 @@ export async function reply(
     text: writer.text,
     tokens: writer.tokens,
     logprobs: writer.logprobs,
+    toolCalls: writer.toolCalls,
     finishReason: end.reason === 'stop' && !writer.isComplete ? 'length' : end.reason,
     usage: {
       promptTokens: prompt.length,
@@ -90,6 +98,13 @@ export async function reply(
     },
     seed: sampler.seed,
   }
+}
+
+/** What a reply must be, where it ends, and which calls it may hold. */
+interface ReplyLimits {
+  readonly stop: readonly string[]
+  readonly constraint: TokenConstraint | undefined
+  readonly calls: ReplyToolCalls | undefined
 }
 
 interface End {
@@ -150,19 +165,21 @@ class Writer {
   readonly #decoder
   readonly #stops: StopMatcher
   readonly #constraint: TokenConstraint | undefined
+  readonly #calls: ReplyToolCalls | undefined
   readonly #source: LogProbabilities | undefined
   /** Tokens since the last chunk. */
   #unsent = 0
 
   constructor(
     model: LoadedModel,
-    { stop, constraint }: { stop: readonly string[]; constraint: TokenConstraint | undefined },
+    { stop, constraint, calls }: ReplyLimits,
     source: LogProbabilities | undefined,
     outlet: Outlet,
   ) {
     this.#outlet = outlet
     this.#text = model.text
-    this.#decoder = model.text.detokenizer()
+    this.#decoder = model.text.detokenizer({ toolCalls: calls !== undefined })
+    this.#calls = calls
     this.#source = source
     this.logprobs = source === undefined ? undefined : []
     this.#stops = new StopMatcher(stop)
@@ -174,10 +191,16 @@ class Writer {
     this.tokens.push(id)
     this.#unsent += 1
     if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
-    const sent = this.#send(this.#stops.push(this.#decoder.push(id)))
+    const text = this.#stops.push(this.#decoder.push(id))
+    const sent = this.#send(this.#calls?.push(text) ?? text)
     // Where nothing but the end may follow, it need not be asked for.
     const isOver = this.#stops.matched !== undefined || this.#constraint?.mustEnd === true
     return isOver ? 'stop' : sent
+  }
+
+  /** Undefined when there are no tools. */
+  get toolCalls(): readonly ToolCall[] | undefined {
+    return this.#calls?.found
   }
 
   /** False when the reply is not what its constraint asks for: it was cut off. */
@@ -187,9 +210,10 @@ class Writer {
 
   /** Sends what was held back, unless a stop text was found. Half a character is dropped. */
   finish(): void {
-    if (this.#stops.matched !== undefined) return
-    this.#send(this.#stops.flush())
-    this.isWhole = this.#decoder.flush() === ''
+    const isStopped = this.#stops.matched !== undefined
+    const text = isStopped ? '' : this.#stops.flush()
+    this.#send(this.#calls === undefined ? text : this.#calls.push(text) + this.#calls.finish())
+    this.isWhole = !isStopped && this.#decoder.flush() === '' && this.#calls === undefined
   }
 
   #send(text: string): Promise<void> | undefined {

@@ -75,11 +75,16 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     text: toyText,
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
-    renderPrompt: (messages) => {
-      if (messages.some(({ role }) => !['system', 'user', 'assistant'].includes(role))) {
+    renderPrompt: (messages, tools = []) => {
+      if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }
-      return `${messages.map(({ role, content }) => `<${role}>${content}<end>`).join('')}<assistant>`
+      const names = tools.map(({ name }) => `<tool ${name}>`).join('')
+      const turns = messages.map(({ role, content, toolCalls = [] }) => {
+        const calls = toolCalls.map((call) => `<call ${call.name}>`).join('')
+        return `<${role}>${content}${calls}<end>`
+      })
+      return `${names}${turns.join('')}<assistant>`
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',

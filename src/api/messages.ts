@@ -1,0 +1,13 @@
+// Messages. In: a message as a caller made it. Out: what of it the engine knows.
+import type { Message } from '../engine/protocol.ts'
+
+/** Only what crosses to the worker, and nothing the caller may change later. */
+export const plainMessage = (message: Message): Message => {
+  const { role, content, toolCalls, toolCallId, name } = message
+  return {
+    ...{ role, content },
+    ...(toolCalls !== undefined && { toolCalls: structuredClone(toolCalls) }),
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(name !== undefined && { name }),
+  }
+}

@@ -1,0 +1,111 @@
+// Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a reply short.
+import { afterEach, describe, expect, test } from 'vitest'
+import { localConnection } from '../engine/connection.ts'
+import { createService } from '../engine/service.ts'
+import { toyModel } from '../engine/testing/toy-model.ts'
+import { Engine } from './engine.ts'
+
+const GREEDY = { temperature: 0 } as const
+const tools = [{ name: 'add', parameters: { type: 'object', properties: { a: { type: 'integer' } } } }]
+const call = (name: string) => `<tool_call>{"name": "${name}", "arguments": {"a": 1}}</tool_call>`
+const opened: Engine[] = []
+
+async function open(): Promise<Engine> {
+  const toy = toyModel()
+  const engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
+  opened.push(engine)
+  return engine
+}
+
+afterEach(async () => {
+  for (const engine of opened.splice(0)) await engine.dispose()
+})
+
+describe('a reply with tools', () => {
+  test('has its calls in the result and the conversation, and streams only its text', async () => {
+    const session = (await open()).createSession()
+    const reply = session.send(`so: ${call('add')}`, { ...GREEDY, tools })
+    let streamed = ''
+    for await (const { text } of reply) streamed += text
+    const result = await reply.result
+    const toolCalls = [{ id: 'call00001', name: 'add', arguments: { a: 1 } }]
+    expect(result).toMatchObject({ text: 'You said so: ', finishReason: 'stop', toolCalls })
+    expect(streamed).toBe(result.text)
+    expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'You said so: ', toolCalls })
+  })
+
+  test('goes on from what the tool answered, and counts its calls on', async () => {
+    const session = (await open()).createSession()
+    await session.send(call('add'), { ...GREEDY, tools }).result
+    const answer = { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' } as const
+    const next = await session.send([answer, { role: 'user', content: call('add') }], { ...GREEDY, tools })
+      .result
+    expect(next.toolCalls).toMatchObject([{ id: 'call00002' }])
+    expect(session.messages[2]).toEqual(answer)
+  })
+
+  test('keeps as text what calls no tool, and has no calls where no tools were given', async () => {
+    const session = (await open()).createSession()
+    const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result
+    expect(wrong).toMatchObject({ text: `You said ${call('rm')}`, toolCalls: [] })
+    const plain = await session.send(call('add'), GREEDY).result
+    expect(plain.text).toBe(`You said ${call('add')}`)
+    expect(plain.toolCalls).toBeUndefined()
+  })
+
+  test('that is cut within a call ends as text', async () => {
+    const session = (await open()).createSession()
+    const cut = await session.send(call('add'), { ...GREEDY, tools, maxTokens: 20 }).result
+    expect(cut).toMatchObject({
+      finishReason: 'length',
+      toolCalls: [],
+      text: `You said ${call('add').slice(0, 19)}`,
+    })
+  })
+
+  test('is refused for bare text, for tools without names and for two alike', async () => {
+    const engine = await open()
+    await expect(engine.complete('x', { tools }).result).rejects.toMatchObject({ code: 'unsupported' })
+    for (const wrong of [[{ name: '' }], [...tools, ...tools]]) {
+      const { result } = engine.createSession().send('x', { tools: wrong })
+      await expect(result).rejects.toMatchObject({ code: 'unsupported' })
+    }
+  })
+})
+
+describe('a reply with a constraint', () => {
+  test('is what it must be and ends there', async () => {
+    const session = (await open()).createSession()
+    const one = await session.send('hi', { ...GREEDY, choices: ['You said no', 'Yo'] }).result
+    expect(one).toMatchObject({ text: 'You said no', finishReason: 'stop' })
+    const two = await session.send('abc', { ...GREEDY, pattern: 'You said [a-z]{2}' }).result
+    expect(two).toMatchObject({ text: 'You said ab', finishReason: 'stop' })
+  })
+
+  test('may end where the model ends, when that is complete', async () => {
+    const session = (await open()).createSession()
+    const whole = await session.send('abc', { ...GREEDY, pattern: 'You said [a-z]{2,9}' }).result
+    expect(whole).toMatchObject({ text: 'You said abc', finishReason: 'stop' })
+  })
+
+  test('that is cut is not called finished, even where it could end', async () => {
+    const session = (await open()).createSession()
+    const pattern = 'You said [a-z]+'
+    expect(await session.send('abcdef', { ...GREEDY, pattern, maxTokens: 4 }).result).toMatchObject({
+      text: 'You said abc',
+      finishReason: 'length',
+    })
+    expect(await session.send('abcdef', { ...GREEDY, pattern, stop: ['f'] }).result).toMatchObject({
+      text: 'You said abcde',
+      finishReason: 'length',
+    })
+  })
+
+  test('is refused when two are given', async () => {
+    const { result } = (await open()).createSession().send('x', { choices: ['a'], pattern: 'a' })
+    await expect(result).rejects.toMatchObject({
+      code: 'unsupported',
+      detail: { given: ['pattern', 'choices'] },
+    })
+  })
+})
