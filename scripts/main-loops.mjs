@@ -9,6 +9,7 @@ const BLOCKS = {
   linear_w8a8_product: { kernel: 'linear w8', bytes: 272 },
 }
 const STREAMS = 4
+const SCORES = /^score_(floats|codes)_([1-4])$/
 
 /** Of nested loops with dots only the innermost: a loop inside it that widens activations has none. */
 const dotLoops = ({ name, loops }, arch, build) => {
@@ -20,7 +21,8 @@ const dotLoops = ({ name, loops }, arch, build) => {
   const { kernel, bytes } = BLOCKS[name]
   const perToken = STREAMS * 8 * (kernel === 'linear w8' ? 4 : build === 'relaxed' ? 2 : 4)
   return found.map(({ counts }) => ({
-    kernel,
+    // Activations are splats; where the weights are, they were laid out once for many rows.
+    kernel: counts.splats > 0 ? kernel : `${kernel}, laid out`,
     tokens: counts.dots / perToken,
     bytes: STREAMS * bytes,
     ...counts,
@@ -58,12 +60,21 @@ const attentionLoops = ({ loops }, arch) => {
   return rows
 }
 
+/** Keys have a function of their own for each number of queries; the loop that reads most is the main one. */
+const scoreLoops = ({ name, loops }, arch) => {
+  const [, stored, queries] = SCORES.exec(name)
+  const [counts] = loops.map((loop) => countLoop(loop, arch)).sort((a, b) => b.loads - a.loads)
+  const kernel = stored === 'floats' ? 'attention K' : 'attention K, int8'
+  return [{ kernel, tokens: Number(queries), bytes: counts.loads * 16, ...counts }]
+}
+
 /** The rows of the table. `tokens` is the number of tokens, or of queries, that share what is read. */
 export const mainLoops = (functions, arch, build) =>
   functions
     .flatMap((each) => {
       if (BLOCKS[each.name] !== undefined) return dotLoops(each, arch, build)
       if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(each.name)) return floatLoops(each, arch)
+      if (SCORES.test(each.name)) return scoreLoops(each, arch)
       return each.name === 'tile_attention' ? attentionLoops(each, arch) : []
     })
     .sort((a, b) => a.kernel.localeCompare(b.kernel) || a.tokens - b.tokens)
