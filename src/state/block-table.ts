@@ -1,6 +1,9 @@
 // Block table. In: a pool and a place for addresses. Out: the blocks of one sequence in one group, in order of position.
+import { ABI } from '../runtime/abi.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
+
+const { BLOCK_POSITIONS } = ABI
 
 /** Holds one reference to each of its blocks; a block that somebody else holds too must be replaced before it is written. */
 export class BlockTable {
@@ -10,6 +13,7 @@ export class BlockTable {
   readonly #arena: Arena
   readonly #blocks: (Ptr | undefined)[] = []
   #first = 0
+  #validFrom = 0
 
   constructor(arena: Arena, pool: BlockPool, address: Ptr) {
     this.#arena = arena
@@ -20,6 +24,11 @@ export class BlockTable {
   /** The first block that is held: a window leaves those before it behind. */
   get first(): number {
     return this.#first
+  }
+
+  /** The first position that is held; in the first block, those before it may be anything. */
+  get validFrom(): number {
+    return this.#validFrom
   }
 
   /** Index behind the last block. */
@@ -53,19 +62,23 @@ export class BlockTable {
     if (old !== undefined) this.pool.drop(old)
   }
 
-  /** Says that blocks before `first` are not held. Only for a table without blocks. */
-  startAt(first: number): void {
-    this.#blocks.length = first
-    this.#first = first
+  /** Says that positions before `position` are not held. Only for a table without blocks. */
+  startAt(position: number): void {
+    this.#validFrom = position
+    this.#first = Math.floor(position / BLOCK_POSITIONS)
+    this.#blocks.length = this.#first
   }
 
-  /** Says that blocks from `first` on are held, where that is earlier than before. */
-  reachBack(first: number): void {
-    this.#first = Math.min(this.#first, first)
+  /** Says that positions from `position` on are held, where some after it were not before. */
+  reachBack(position: number): void {
+    if (position >= this.#validFrom) return
+    this.#validFrom = position
+    this.#first = Math.floor(position / BLOCK_POSITIONS)
   }
 
   /** Gives the blocks before `first` back. */
   leave(first: number): void {
+    this.#validFrom = Math.max(this.#validFrom, first * BLOCK_POSITIONS)
     for (; this.#first < first; this.#first++) {
       const block = this.#blocks[this.#first]
       if (block !== undefined) this.pool.drop(block)
@@ -79,7 +92,9 @@ export class BlockTable {
       const block = this.#blocks.pop()
       if (block !== undefined) this.pool.drop(block)
     }
-    this.#first = Math.min(this.#first, end)
+    if (end > this.#first) return
+    this.#first = end
+    this.#validFrom = end * BLOCK_POSITIONS
   }
 
   #isOwn(index: number): boolean {

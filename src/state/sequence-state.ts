@@ -87,15 +87,12 @@ export class SequenceState implements PathSource {
     this.#makeRoom(kept, end, false)
   }
 
-  /**
-   * Takes blocks and slabs for `length` positions that the caller writes and then counts with `advance`; groups begin at
-   * their block `first`. Only for a state that is empty. Throws as `reserve` does.
-   */
-  claim(length: number, first: readonly number[]): void {
+  /** Takes room for `length` positions, of each group those behind `from`, to be written and counted with `advance`. Only when empty. */
+  claim(length: number, from: readonly number[]): void {
     this.#checkLive()
     this.#checkFits(length)
     const end = Math.ceil(length / BLOCK_POSITIONS)
-    for (const [group, table] of this.tables.entries()) table.startAt(first[group] ?? 0)
+    for (const [group, table] of this.tables.entries()) table.startAt(from[group] ?? 0)
     this.#ensureEach((table) => (table === undefined ? 1 : table.missing(table.first, end)))
     for (const table of this.tables) table.fill(table.first, end, 0)
     if (length > 0) this.slabs.own()
@@ -220,7 +217,7 @@ export class SequenceState implements PathSource {
     const end = Math.ceil(this.#length / BLOCK_POSITIONS)
     for (const [group, table] of this.tables.entries()) {
       const twin = copy.tables[group]!
-      twin.startAt(table.first)
+      twin.startAt(table.validFrom)
       for (let index = table.first; index < end; index++) twin.share(index, table.at(index)!)
     }
     copy.slabs.follow(this.slabs)
@@ -236,7 +233,7 @@ export class SequenceState implements PathSource {
     // Held before anything is given back: what was found may be this sequence's own.
     const held = new SequenceState(this.#cache)
     for (const [group, table] of held.tables.entries()) {
-      table.startAt(tree.firstNeeded(group, tokens))
+      table.startAt(tree.firstNeeded(group, tokens) * BLOCK_POSITIONS)
       for (let index = table.first; index < runs.length; index++)
         table.share(index, runs[index]!.blocks[group]!)
     }
@@ -247,7 +244,7 @@ export class SequenceState implements PathSource {
     this.trim(0)
     for (const [group, table] of this.tables.entries()) {
       const other = held.tables[group]!
-      table.startAt(other.first)
+      table.startAt(other.validFrom)
       for (let index = other.first; index < other.end; index++) table.share(index, other.at(index)!)
     }
     this.slabs.follow(held.slabs)
@@ -288,7 +285,9 @@ export class SequenceState implements PathSource {
 
   /** True when every window's blocks are there to go on after `position`. */
   #reaches(position: number): boolean {
-    return this.tables.every(({ first }, group) => first <= this.#cache.tree.firstNeeded(group, position))
+    return this.tables.every(
+      ({ validFrom }, group) => validFrom <= this.#cache.tree.firstSeen(group, position),
+    )
   }
 
   #placeBefore(position: number): Checkpoint | undefined {

@@ -56,7 +56,8 @@ export class SharedPath implements Tail {
       for (const [group, table] of tables.entries()) {
         // The same positions of the same tokens are the same bytes: one copy of them is enough.
         const block = this.#anchor.blocks[group]
-        if (block !== undefined && table.at(this.#depth) !== undefined) table.share(this.#depth, block)
+        if (block !== undefined && table.validFrom <= this.#depth * BLOCK_POSITIONS)
+          table.share(this.#depth, block)
       }
       this.#depth++
     }
@@ -107,7 +108,9 @@ export class SharedPath implements Tail {
     const start = this.#depth * BLOCK_POSITIONS
     return {
       ids: this.#tokens.slice(start, start + length),
-      blocks: this.#source.tables.map((table) => table.at(this.#depth)),
+      blocks: this.#source.tables.map((table) =>
+        table.validFrom <= start ? table.at(this.#depth) : undefined,
+      ),
       checkpoints: this.#source.slabs.checkpoints.filter(
         ({ position }) => position > start && position <= start + length,
       ),

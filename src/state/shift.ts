@@ -37,7 +37,7 @@ export function canShift(
   { keep, drop, length }: Drop,
 ): boolean {
   return tables.every(
-    ({ first }, group) => first === 0 || length - drop - (cache.windows[group] ?? 0) + 1 >= keep,
+    ({ validFrom }, group) => validFrom === 0 || length - drop - (cache.windows[group] ?? 0) + 1 >= keep,
   )
 }
 
@@ -57,7 +57,7 @@ export function shiftTable(
   if (move === undefined) {
     throw new HalfbyteError('unsupported', 'this model cannot shift its context; use overflow: "error"')
   }
-  const from = Math.max(keep + drop, table.first * BLOCK_POSITIONS)
+  const from = Math.max(keep + drop, table.validFrom)
   const to = from - drop
   const first = Math.floor(to / BLOCK_POSITIONS)
   const end = blocksOf(length - drop)
@@ -74,7 +74,7 @@ export function shiftTable(
     for (const block of held) table.pool.drop(block)
     cache.giveTables(source)
   }
-  table.reachBack(first)
+  table.reachBack(to)
   table.trim(end)
 }
 

@@ -33,8 +33,8 @@ interface Index extends SnapshotHead {
   readonly length: number
   /** Bytes per pool. */
   readonly blockBytes: readonly number[]
-  /** Per group of keys and values, its first block. */
-  readonly first: readonly number[]
+  /** Per group of keys and values, the first position that is held. */
+  readonly from: readonly number[]
   readonly hashes: readonly string[]
 }
 
@@ -61,7 +61,7 @@ export async function* writeSnapshot(
     ...head,
     length: state.length,
     blockBytes: cache.pools.map(({ blockBytes }) => blockBytes),
-    first: state.tables.map(({ first }) => first),
+    from: state.tables.map(({ validFrom }) => validFrom),
     hashes,
   }
   const json = text.encode(JSON.stringify(index))
@@ -93,7 +93,7 @@ export async function readSnapshot(
   const tokens = [...index.tokens]
   const state = new SequenceState(cache, tokens)
   try {
-    state.claim(index.length, index.first)
+    state.claim(index.length, index.from)
     const wanted = [...parts(cache, state, index.length)]
     const size = wanted.reduce((sum, { bytes }) => sum + bytes, PREFACE_BYTES)
     if (wanted.length !== index.hashes.length || size !== start) throw damaged(source)
@@ -159,8 +159,8 @@ function isIndex(index: Index): boolean {
     isCount(index.length) &&
     areCounts(index.tokens) &&
     areCounts(index.blockBytes) &&
-    areCounts(index.first) &&
-    index.first.every((first) => first * ABI.BLOCK_POSITIONS <= index.length) &&
+    areCounts(index.from) &&
+    index.from.every((from) => from <= index.length) &&
     Array.isArray(index.hashes) &&
     index.tokens.length >= index.length
   )

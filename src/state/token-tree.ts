@@ -165,8 +165,13 @@ export class TokenTree {
 
   /** The first block that group `group` needs, to go on after `tokens`. */
   firstNeeded(group: number, tokens: number): number {
+    return Math.floor(this.firstSeen(group, tokens) / BLOCK_POSITIONS)
+  }
+
+  /** The first position that group `group` sees after `tokens`. */
+  firstSeen(group: number, tokens: number): number {
     const window = this.#options.windows[group] ?? 0
-    return window === 0 ? 0 : Math.floor(Math.max(0, tokens - window + 1) / BLOCK_POSITIONS)
+    return window === 0 ? 0 : Math.max(0, tokens - window + 1)
   }
 
   #childFor(node: TreeNode, run: Run): TreeNode {
