@@ -1,4 +1,5 @@
-// In: a clone after npm ci. Out: every check and suite in order, streamed; the last line is "N passed, N failed, N skipped".
+// In: a clone after npm ci. Out: every check and suite in order, streamed, then what failed and why; the last line is
+// "N passed, N failed, N skipped".
 //
 // npm test NAME... runs only the suites named. A suite that runs nothing has failed.
 import { spawnSync } from 'node:child_process'
@@ -6,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { setUp } from './setup.mjs'
+import { readPlaywright, readTap, readVitest } from './test-reports.mjs'
 
 requirePinnedNode()
 
@@ -27,44 +29,21 @@ const readReport = (name) => {
 /** A check that either holds or not. */
 const check = (command, args) => () => {
   const passed = run(command, args)
-  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0 }
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
 }
 
 /** A runner whose report is counted; a run that fails although no test did counts as one failure. */
-const suite = (report, count, command, args, env) => () => {
+const suite = (report, read, command, args, env) => () => {
   rmSync(join(reports, report), { force: true })
   const hasPassed = run(command, args, env)
   const text = readReport(report)
-  const counts = text === undefined ? { passed: 0, failed: 0, skipped: 0 } : count(text)
+  const counts = text === undefined ? { passed: 0, failed: 0, skipped: 0, failures: [] } : read(text)
   if (!hasPassed && counts.failed === 0) counts.failed = 1
   return counts
 }
 
-const vitestCounts = (text) => {
-  const report = JSON.parse(text)
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests,
-    skipped: report.numPendingTests + report.numTodoTests,
-  }
-}
-
-const playwrightCounts = (text) => {
-  const { stats } = JSON.parse(text)
-  return { passed: stats.expected + stats.flaky, failed: stats.unexpected, skipped: stats.skipped }
-}
-
-const tapCounts = (text) => {
-  const count = (name) => Number(text.match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? 0)
-  return {
-    passed: count('pass'),
-    failed: count('fail') + count('cancelled'),
-    skipped: count('skipped') + count('todo'),
-  }
-}
-
 const vitest = (project) =>
-  suite(`${project}.json`, vitestCounts, bin('vitest'), [
+  suite(`${project}.json`, readVitest, bin('vitest'), [
     'run',
     '--project',
     project,
@@ -80,11 +59,11 @@ const SUITES = {
   size: check(process.execPath, ['scripts/size.mjs']),
   unit: vitest('unit'),
   conformance: vitest('conformance'),
-  browser: suite('browser.json', playwrightCounts, bin('playwright'), ['test', '--reporter=list,json'], {
+  browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
     PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
   }),
   engines: vitest('engines'),
-  arm: suite('arm.tap', tapCounts, process.execPath, ['scripts/arm.mjs']),
+  arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm.mjs']),
 }
 
 const asked = process.argv.slice(2)
@@ -105,6 +84,7 @@ setUp(parts)
 
 const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = []
+const failing = []
 for (const name of names) {
   console.log(`\n=== ${name}`)
   const start = performance.now()
@@ -112,12 +92,14 @@ for (const name of names) {
   const hasRun = counts.passed + counts.failed + counts.skipped > 0
   if (!hasRun) counts.failed = 1
   for (const key of Object.keys(total)) total[key] += counts[key]
+  failing.push(...counts.failures.map(({ name: test, message }) => `${name}: ${test}\n${message}`))
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   const note = hasRun ? '' : ' (ran no test)'
   lines.push(
     `${name.padEnd(12)} ${counts.passed} ok, ${counts.failed} failing, ${counts.skipped} left out, ${seconds} s${note}`,
   )
 }
+if (failing.length > 0) console.log(`\n=== failing\n${failing.join('\n\n')}`)
 console.log(`\n${lines.join('\n')}\n`)
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`)
 process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1)

@@ -1,0 +1,11 @@
+// In: test-reports.mjs. Out: its types, for the tests.
+
+export interface Report {
+  passed: number
+  failed: number
+  skipped: number
+  failures: { name: string; message: string }[]
+}
+export function readVitest(text: string): Report
+export function readPlaywright(text: string): Report
+export function readTap(text: string): Report

@@ -1,0 +1,70 @@
+// In: the reports of Vitest, Playwright and node:test. Out: how many tests passed, failed and were left out, and what failed.
+
+/** ANSI colours and cursor moves, which runners put into messages. */
+const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
+/** Of one failure: enough to see what differed, little enough to show many. */
+const MESSAGE_LINES = 12
+
+const failure = (name, message) => ({
+  name,
+  message: message.replace(ESCAPES, '').trim().split('\n').slice(0, MESSAGE_LINES).join('\n'),
+})
+
+/** Vitest's and Jest's JSON. A file that could not be run has a message of its own and no test. */
+export const readVitest = (text) => {
+  const report = JSON.parse(text)
+  const failures = report.testResults.flatMap(({ name, message, status, assertionResults }) => {
+    const tests = assertionResults.filter((test) => test.status === 'failed')
+    if (tests.length === 0 && status === 'failed') return [failure(name, message)]
+    return tests.map((test) => failure(`${name} > ${test.fullName}`, test.failureMessages.join('\n')))
+  })
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests,
+    skipped: report.numPendingTests + report.numTodoTests,
+    failures,
+  }
+}
+
+const playwrightFailures = ({ suites = [], specs = [] }) => [
+  ...suites.flatMap(playwrightFailures),
+  ...specs.flatMap(({ file, line, title, tests }) =>
+    tests
+      .filter(({ status }) => status === 'unexpected')
+      .map(({ projectName, results }) =>
+        failure(
+          `[${projectName}] ${file}:${line} > ${title}`,
+          results.flatMap(({ errors }) => errors.map(({ message }) => message ?? '')).join('\n'),
+        ),
+      ),
+  ),
+]
+
+/** Playwright's JSON. Errors outside of tests (a server that did not start) are failures too. */
+export const readPlaywright = (text) => {
+  const report = JSON.parse(text)
+  const { stats, errors = [] } = report
+  return {
+    passed: stats.expected + stats.flaky,
+    failed: stats.unexpected,
+    skipped: stats.skipped,
+    failures: [
+      ...playwrightFailures(report),
+      ...errors.map(({ message }) => failure('outside of the tests', message ?? '')),
+    ],
+  }
+}
+
+/** node:test's TAP: an indented YAML block follows a line that says what failed. */
+export const readTap = (text) => {
+  const count = (name) => Number(text.match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? 0)
+  const failures = [...text.matchAll(/^not ok \d+ - (.*)\n((?: {2}.*\n)*)/gm)].map(([, name, details]) =>
+    failure(name, details.match(/^ {2}error: ([\s\S]*?)(?=^ {2}\w+:|$(?![\s\S]))/m)?.[1] ?? details),
+  )
+  return {
+    passed: count('pass'),
+    failed: count('fail') + count('cancelled'),
+    skipped: count('skipped') + count('todo'),
+    failures,
+  }
+}
