@@ -9,6 +9,35 @@ export interface PromptMessage {
   readonly content: string | readonly { readonly type: string }[]
 }
 
+/** A call in an assistant's message. */
+export interface ToolCallPart {
+  readonly type: 'tool-call'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+}
+
+/** An answer in a tool's message. */
+export interface ToolResultPart {
+  readonly type: 'tool-result'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly output: ToolOutput
+}
+
+export type ToolOutput =
+  | { readonly type: 'text' | 'error-text'; readonly value: string }
+  | { readonly type: 'json' | 'error-json'; readonly value: unknown }
+  | { readonly type: 'execution-denied'; readonly reason?: string }
+  | { readonly type: 'content'; readonly value: readonly { readonly type: string }[] }
+
+export interface FunctionTool {
+  readonly type: 'function'
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema: unknown
+}
+
 export interface CallOptions {
   readonly prompt: readonly PromptMessage[]
   readonly maxOutputTokens?: number
@@ -20,7 +49,10 @@ export interface CallOptions {
   readonly frequencyPenalty?: number
   readonly responseFormat?: { readonly type: 'text' } | { readonly type: 'json'; readonly schema?: unknown }
   readonly seed?: number
-  readonly tools?: readonly { readonly type: string; readonly name: string }[]
+  readonly tools?: readonly (FunctionTool | { readonly type: 'provider'; readonly name: string })[]
+  readonly toolChoice?:
+    | { readonly type: 'auto' | 'none' | 'required' }
+    | { readonly type: 'tool'; readonly toolName: string }
   readonly abortSignal?: AbortSignal
   /** Under `halfbyte`: any of our generation options, such as `minP`. */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -31,7 +63,7 @@ export type Warning =
   | { type: 'other'; message: string }
 
 export interface FinishReason {
-  unified: 'stop' | 'length' | 'other'
+  unified: 'stop' | 'length' | 'tool-calls' | 'other'
   raw: string | undefined
 }
 
@@ -46,8 +78,16 @@ export interface Usage {
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined }
 }
 
+/** A call that a reply asks for; `input` is JSON. */
+export interface ToolCallContent {
+  type: 'tool-call'
+  toolCallId: string
+  toolName: string
+  input: string
+}
+
 export interface GenerateResult {
-  content: { type: 'text'; text: string }[]
+  content: ({ type: 'text'; text: string } | ToolCallContent)[]
   finishReason: FinishReason
   usage: Usage
   response: { modelId: string }
@@ -60,6 +100,10 @@ export type StreamPart =
   | { type: 'text-start'; id: string }
   | { type: 'text-delta'; id: string; delta: string }
   | { type: 'text-end'; id: string }
+  | { type: 'tool-input-start'; id: string; toolName: string }
+  | { type: 'tool-input-delta'; id: string; delta: string }
+  | { type: 'tool-input-end'; id: string }
+  | ToolCallContent
   | { type: 'finish'; usage: Usage; finishReason: FinishReason }
   | { type: 'error'; error: unknown }
 

@@ -1,11 +1,16 @@
 // AI SDK. In: calls as the SDK makes them, a toy model. Out: results of the SDK's own types.
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { localConnection } from '../../engine/connection.ts'
 import { createService } from '../../engine/service.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { Engine } from '../engine.ts'
-import { createHalfbyte, type LanguageModel, type StreamPart } from './ai-sdk.ts'
+import { type CallOptions, createHalfbyte, type LanguageModel, type StreamPart } from './ai-sdk.ts'
 
 const engines: Engine[] = []
 const toys: ReturnType<typeof toyModel>[] = []
@@ -43,6 +48,7 @@ async function read(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<
 
 test('the types are those of the SDK', () => {
   expectTypeOf<LanguageModel>().toExtend<LanguageModelV4>()
+  expectTypeOf<LanguageModelV4CallOptions>().toExtend<CallOptions>()
   expectTypeOf<StreamPart>().toExtend<LanguageModelV4StreamPart>()
 })
 
@@ -108,4 +114,85 @@ test('an error of a running stream is a part of it', async () => {
   const file = { type: 'file' as const, mediaType: 'image/png', data: { type: 'data' as const, data: '' } }
   const { stream } = await (await model()).doStream({ prompt: [{ role: 'user', content: [file] }] })
   expect(await read(stream)).toMatchObject([{ type: 'error', error: { code: 'unsupported' } }])
+})
+
+const add = {
+  type: 'function' as const,
+  name: 'add',
+  description: 'Adds.',
+  inputSchema: { type: 'object' as const, properties: { a: { enum: [1] } }, required: ['a'] },
+}
+const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+const called = { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: '{"a":1}' } as const
+
+test('calls are content of their own, and what tools answer goes on from there', async () => {
+  const tiny = await model()
+  const first = await tiny.doGenerate(call(CALL, { tools: [add] }))
+  expect(first).toMatchObject({
+    content: [{ type: 'text', text: 'You said ' }, called],
+    finishReason: { unified: 'tool-calls', raw: 'stop' },
+    warnings: [],
+  })
+  const answers: [LanguageModelV4ToolResultPart['output'], string][] = [
+    [{ type: 'text', value: 'two' }, 'two'],
+    [{ type: 'json', value: { sum: 2 } }, '{"sum":2}'],
+    [{ type: 'error-json', value: [2] }, '[2]'],
+    [{ type: 'execution-denied', reason: 'no' }, 'no'],
+    [
+      {
+        type: 'content',
+        value: [
+          { type: 'text', text: '2' },
+          { type: 'text', text: '!' },
+        ],
+      },
+      '2!',
+    ],
+  ]
+  for (const [output, text] of answers) {
+    const result = { type: 'tool-result' as const, toolCallId: 'call00001', toolName: 'add', output }
+    const prompt: LanguageModelV4CallOptions['prompt'] = [
+      { role: 'user', content: [{ type: 'text', text: CALL }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'hm' },
+          { type: 'text', text: 'You said ' },
+          { type: 'tool-call', toolCallId: 'call00001', toolName: 'add', input: { a: 1 } },
+        ],
+      },
+      { role: 'tool', content: [result] },
+    ]
+    const second = await tiny.doGenerate({ prompt, tools: [add], temperature: 0 })
+    expect(second.content).toEqual([{ type: 'text', text: `You said ${text}` }])
+    expect(second.finishReason.unified).toBe('stop')
+  }
+})
+
+test('a stream has the input of its calls, then the calls', async () => {
+  const { stream } = await (await model()).doStream(call(CALL, { tools: [add] }))
+  const parts = await read(stream)
+  expect(parts.slice(parts.findIndex(({ type }) => type === 'text-end'))).toMatchObject([
+    { type: 'text-end' },
+    { type: 'tool-input-start', id: 'call00001', toolName: 'add' },
+    { type: 'tool-input-delta', id: 'call00001', delta: '{"a":1}' },
+    { type: 'tool-input-end', id: 'call00001' },
+    called,
+    { type: 'finish', finishReason: { unified: 'tool-calls' } },
+  ])
+})
+
+test('a tool that must be called is called, beside no text', async () => {
+  const { stream } = await (await model()).doStream(
+    call('hi', { tools: [add], toolChoice: { type: 'tool', toolName: 'add' } }),
+  )
+  const types = (await read(stream)).map(({ type }) => type)
+  expect(types).toContain('tool-call')
+  expect(types).not.toContain('text-start')
+})
+
+test("a provider's own tools are warned about", async () => {
+  const tool = { type: 'provider' as const, id: 'other.search' as const, name: 'search', args: {} }
+  const { warnings } = await (await model()).doGenerate(call('hi', { tools: [tool] }))
+  expect(warnings).toEqual([{ type: 'unsupported', feature: 'tool search' }])
 })

@@ -1,23 +1,23 @@
 // AI SDK. In: an engine, or how to load one. Out: a provider whose language model the SDK's functions take.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Message } from '../../engine/protocol.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions, GenerationResult } from '../types.ts'
+import type { GenerationResult } from '../types.ts'
+import { callRequest } from './ai-sdk-request.ts'
 import type {
   CallOptions,
   FinishReason,
   GenerateResult,
   LanguageModel,
-  PromptMessage,
   StreamPart,
+  ToolCallContent,
   Usage,
-  Warning,
 } from './ai-sdk-types.ts'
+import { loadOnce } from './load-once.ts'
 
 export type * from './ai-sdk-types.ts'
 
 export interface HalfbyteProviderOptions {
-  /** The engine, or what loads it when the first call comes; called once. */
+  /** The engine, or what loads it when the first call comes; called once, and again after it failed. */
   readonly engine: Engine | (() => Promise<Engine>)
 }
 
@@ -33,15 +33,7 @@ export interface HalfbyteProvider {
 
 /** A provider for `generateText`, `streamText` and the rest of the AI SDK. */
 export function createHalfbyte({ engine }: HalfbyteProviderOptions): HalfbyteProvider {
-  let loading: Promise<Engine> | undefined
-  const load = (): Promise<Engine> => {
-    loading ??= typeof engine === 'function' ? engine() : Promise.resolve(engine)
-    // What failed may be tried again.
-    loading.catch(() => {
-      loading = undefined
-    })
-    return loading
-  }
+  const load = loadOnce(async () => (typeof engine === 'function' ? engine() : engine))
   return {
     specificationVersion: 'v4',
     languageModel: (id = 'halfbyte') => languageModel(id, load),
@@ -66,11 +58,14 @@ function languageModel(modelId: string, load: () => Promise<Engine>): LanguageMo
 }
 
 async function generate(engine: Engine, call: CallOptions): Promise<GenerateResult> {
-  const { options, warnings } = readOptions(call)
-  await using session = engine.createSession({ messages: call.prompt.map(readMessage) })
+  const { messages, options, warnings } = callRequest(call)
+  await using session = engine.createSession({ messages })
   const result = await session.regenerate(options).result
   return {
-    content: result.text === '' ? [] : [{ type: 'text', text: result.text }],
+    content: [
+      ...(result.text === '' ? [] : [{ type: 'text', text: result.text } as const]),
+      ...callsOf(result),
+    ],
     finishReason: reasonOf(result),
     usage: usageOf(result),
     response: { modelId: engine.model.id },
@@ -101,60 +96,41 @@ function stream(engine: Engine, call: CallOptions): ReadableStream<StreamPart> {
 const TEXT = { id: '0' } as const
 
 async function* partsOf(engine: Engine, call: CallOptions): AsyncGenerator<StreamPart, void> {
-  const { options, warnings } = readOptions(call)
-  await using session = engine.createSession({ messages: call.prompt.map(readMessage) })
+  const { messages, options, warnings } = callRequest(call)
+  await using session = engine.createSession({ messages })
   yield { type: 'stream-start', warnings }
   yield { type: 'response-metadata', modelId: engine.model.id }
   const generation = session.regenerate(options)
-  yield { type: 'text-start', ...TEXT }
-  for await (const { text } of generation) yield { type: 'text-delta', ...TEXT, delta: text }
+  let isOpen = false
+  for await (const { text } of generation) {
+    if (!isOpen) yield { type: 'text-start', ...TEXT }
+    isOpen = true
+    yield { type: 'text-delta', ...TEXT, delta: text }
+  }
+  if (isOpen) yield { type: 'text-end', ...TEXT }
   const result = await generation.result
-  yield { type: 'text-end', ...TEXT }
+  for (const call of callsOf(result)) {
+    const { toolCallId: id, toolName, input } = call
+    yield { type: 'tool-input-start', id, toolName }
+    yield { type: 'tool-input-delta', id, delta: input }
+    yield { type: 'tool-input-end', id }
+    yield call
+  }
   yield { type: 'finish', usage: usageOf(result), finishReason: reasonOf(result) }
 }
 
-function readOptions(call: CallOptions): { options: GenerateOptions; warnings: Warning[] } {
-  const warnings: Warning[] = []
-  const options: GenerateOptions = {
-    maxTokens: call.maxOutputTokens,
-    temperature: call.temperature,
-    stop: call.stopSequences,
-    topP: call.topP,
-    topK: call.topK,
-    presencePenalty: call.presencePenalty,
-    frequencyPenalty: call.frequencyPenalty,
-    seed: call.seed,
-    schema: schemaOf(call.responseFormat),
-    signal: call.abortSignal,
-    ...call.providerOptions?.['halfbyte'],
-  }
-  for (const { name } of call.tools ?? []) warnings.push({ type: 'unsupported', feature: `tool ${name}` })
-  return { options, warnings }
-}
+const callsOf = ({ toolCalls = [] }: GenerationResult): ToolCallContent[] =>
+  toolCalls.map(({ id, name, arguments: given }) => ({
+    type: 'tool-call',
+    toolCallId: id,
+    toolName: name,
+    input: JSON.stringify(given),
+  }))
 
-function schemaOf(format: CallOptions['responseFormat']): object | undefined {
-  if (format?.type !== 'json') return undefined
-  return typeof format.schema === 'object' && format.schema !== null ? format.schema : { type: 'object' }
+function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): FinishReason {
+  if (finishReason === 'stop' && toolCalls.length > 0) return { unified: 'tool-calls', raw: finishReason }
+  return { unified: finishReason === 'cancelled' ? 'other' : finishReason, raw: finishReason }
 }
-
-function readMessage({ role, content }: PromptMessage): Message {
-  if (role !== 'system' && role !== 'user' && role !== 'assistant') {
-    throw new HalfbyteError('unsupported', `messages of the role "${role}" cannot be read; leave them out`)
-  }
-  return { role, content: typeof content === 'string' ? content : content.map(readPart).join('') }
-}
-
-function readPart(part: { readonly type: string; readonly text?: unknown }): string {
-  if (part.type === 'text' && typeof part.text === 'string') return part.text
-  // What a model thought before is not part of what it said.
-  if (part.type === 'reasoning') return ''
-  throw new HalfbyteError('unsupported', `parts of the type "${part.type}" cannot be read; send text only`)
-}
-
-const reasonOf = ({ finishReason }: GenerationResult): FinishReason => ({
-  unified: finishReason === 'cancelled' ? 'other' : finishReason,
-  raw: finishReason,
-})
 
 const usageOf = ({ usage: { promptTokens, cachedTokens, completionTokens } }: GenerationResult): Usage => ({
   inputTokens: {

@@ -1,8 +1,10 @@
 // OpenAI requests. In: the parameters of a chat completion. Out: our messages and options; what has no counterpart is named.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Message } from '../../engine/protocol.ts'
+import type { Message, Tool } from '../../engine/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
+import { callOf, roleOf, textOf, withToolNames } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam } from './openai-types.ts'
+import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 import type { OnWarning } from './warn.ts'
 
 export interface ChatRequest {
@@ -30,6 +32,8 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   seed: true,
   stop: true,
   response_format: true,
+  tools: true,
+  tool_choice: true,
   n: true,
 }
 
@@ -46,7 +50,7 @@ export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning):
   if (isStream && count > 1)
     throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
   return {
-    messages: params.messages.map(readMessage),
+    messages: withToolNames(params.messages.map(readMessage)),
     options: options(params),
     count,
     isStream,
@@ -65,36 +69,45 @@ function options(params: ChatCompletionParams): GenerateOptions {
     presencePenalty: params.presence_penalty ?? undefined,
     logitBias: params.logit_bias ?? undefined,
     seed: params.seed ?? undefined,
-    schema: schemaOf(params.response_format),
+    ...formOptions({
+      tools: (params.tools ?? []).map(readTool),
+      choice: readChoice(params.tool_choice),
+      schema: schemaOf(params.response_format),
+    }),
     stop: typeof stop === 'string' ? [stop] : (stop ?? undefined),
   }
 }
 
 function schemaOf(format: ChatCompletionParams['response_format']): object | undefined {
-  if (format?.type === 'json_object') return { type: 'object' }
-  return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
+  if (format?.type === 'json_object') return ANY_OBJECT
+  return format?.type === 'json_schema' ? (format.json_schema.schema ?? ANY_OBJECT) : undefined
 }
 
-function readMessage({ role, content }: ChatMessageParam, index: number): Message {
-  const known = role === 'developer' ? 'system' : role
-  if (known !== 'system' && known !== 'user' && known !== 'assistant') {
-    throw refused(
-      `message ${index} has the role "${role}" but only system, developer, user and assistant are read`,
-    )
+function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
+  if (!('function' in tool)) throw refused(`a tool has the type "${tool.type}" but only functions are called`)
+  const { name, description, parameters } = tool.function
+  return { name, description, parameters }
+}
+
+function readChoice(choice: ChatCompletionParams['tool_choice'] = 'auto'): ToolChoice {
+  if (typeof choice === 'string') return choice
+  if ('function' in choice) return { tool: choice.function.name }
+  throw refused(`tool_choice has the type "${choice.type}" but only a function can be chosen`)
+}
+
+function readMessage(message: ChatMessageParam, index: number): Message {
+  const { tool_calls, tool_call_id } = message
+  return {
+    role: roleOf(message.role, index),
+    content: textOf(message.content, index),
+    ...(tool_calls !== undefined && { toolCalls: tool_calls.map(readCall) }),
+    ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
   }
-  return { role: known, content: typeof content === 'string' ? content : joined(content ?? [], index) }
 }
 
-function joined(
-  parts: Exclude<ChatMessageParam['content'], string | null | undefined>,
-  index: number,
-): string {
-  return parts
-    .map((part) => {
-      if ('text' in part) return part.text
-      throw refused(`message ${index} has a part of type "${part.type}" but the model reads text only`)
-    })
-    .join('')
+function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {
+  if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
+  throw refused(`call ${call.id} has the type "${call.type}" but only functions are called`)
 }
 
 const refused = (sentence: string): HalfbyteError => new HalfbyteError('unsupported', sentence)

@@ -5,11 +5,45 @@ interface TextPart {
   readonly text: string
 }
 
+interface FunctionCall {
+  name: string
+  /** JSON. */
+  arguments: string
+}
+
+/** A call that a reply asks for. */
+export interface ChatToolCall {
+  id: string
+  type: 'function'
+  function: FunctionCall
+}
+
 /** `developer` is what newer clients call `system`. */
 export interface ChatMessageParam {
   readonly role: string
   readonly content?: string | readonly (TextPart | { readonly type: string })[] | null
+  /** Of an assistant: the calls it asked for. */
+  readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[]
+  /** Of a tool: which call it answers. */
+  readonly tool_call_id?: string
 }
+
+export interface ChatTool {
+  readonly type: 'function'
+  readonly function: {
+    readonly name: string
+    readonly description?: string
+    readonly parameters?: object
+    readonly strict?: boolean | null
+  }
+}
+
+/** `required` and a function by its name hold the reply to a call. */
+export type ChatToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | { readonly type: 'function'; readonly function: { readonly name: string } }
 
 export type ResponseFormat =
   | { readonly type: 'text' }
@@ -41,11 +75,13 @@ export interface ChatCompletionParams {
   readonly stop?: string | readonly string[] | null
   /** `json_object` and `json_schema` hold the reply to it. */
   readonly response_format?: ResponseFormat | null
+  readonly tools?: readonly (ChatTool | { readonly type: string })[]
+  readonly tool_choice?: ChatToolChoice | { readonly type: string }
   /** Replies to make, one after the other. Default 1; more cannot be streamed. */
   readonly n?: number | null
 }
 
-export type ChatFinishReason = 'stop' | 'length'
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls'
 
 export interface CompletionUsage {
   prompt_tokens: number
@@ -63,7 +99,7 @@ export interface ChatCompletion {
   model: string
   choices: {
     index: number
-    message: { role: 'assistant'; content: string; refusal: null }
+    message: { role: 'assistant'; content: string | null; refusal: null; tool_calls?: ChatToolCall[] }
     finish_reason: ChatFinishReason
     logprobs: null
   }[]
@@ -77,7 +113,8 @@ export interface ChatCompletionChunk {
   model: string
   choices: {
     index: number
-    delta: { role?: 'assistant'; content?: string }
+    /** Calls come whole, in one chunk behind the text. */
+    delta: { role?: 'assistant'; content?: string; tool_calls?: (ChatToolCall & { index: number })[] }
     finish_reason: ChatFinishReason | null
   }[]
   /** On the last chunk, when `stream_options.include_usage` asked for it. */

@@ -124,6 +124,84 @@ test('a response format becomes the schema that holds the reply', () => {
   expect(schemaOf({ type: 'text' })).toBeUndefined()
 })
 
+const add = {
+  type: 'function' as const,
+  function: {
+    name: 'add',
+    description: 'Adds.',
+    parameters: { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] },
+  },
+}
+const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+const called = { id: 'call00001', type: 'function', function: { name: 'add', arguments: '{"a":1}' } } as const
+
+test('calls come back as JSON, and what tools answer goes on from there', async () => {
+  const { chat } = await client()
+  const asked = { messages: said(CALL), temperature: 0, tools: [add] }
+  const first: Completions = await chat.completions.create(asked)
+  const [choice] = first.choices
+  expect(choice).toMatchObject({
+    message: { content: 'You said ', tool_calls: [called] },
+    finish_reason: 'tool_calls',
+  })
+  const answer = { role: 'tool' as const, tool_call_id: choice!.message.tool_calls![0]!.id, content: '2' }
+  const messages: OpenAI.Chat.Completions.ChatCompletionMessageParam[] = [
+    ...asked.messages,
+    choice!.message,
+    answer,
+  ]
+  const second = await chat.completions.create({ ...asked, messages })
+  expect(second.choices[0]).toMatchObject({ message: { content: 'You said 2' }, finish_reason: 'stop' })
+  expect(second.choices[0]!.message.tool_calls).toBeUndefined()
+  expect(warnings).toEqual([])
+})
+
+test('a stream has its calls behind its text', async () => {
+  const { chat } = await client()
+  const stream = await chat.completions.create({
+    ...{ messages: said(CALL), temperature: 0, tools: [add], stream: true },
+  })
+  const choices: ChatCompletionChunk['choices'] = []
+  for await (const chunk of stream) choices.push(...chunk.choices)
+  expect(choices.map(({ delta }) => delta.content ?? '').join('')).toBe('You said ')
+  expect(choices.flatMap(({ delta }) => delta.tool_calls ?? [])).toEqual([{ index: 0, ...called }])
+  expect(choices.at(-1)).toMatchObject({ delta: {}, finish_reason: 'tool_calls' })
+})
+
+test.each(['required' as const, { type: 'function' as const, function: { name: 'add' } }])(
+  'a call that must be made is made: %j',
+  async (tool_choice) => {
+    const { chat } = await client()
+    const { choices } = await chat.completions.create({
+      ...{ messages: said('hi'), temperature: 0, tools: [add], tool_choice },
+    })
+    expect(choices[0]).toMatchObject({
+      message: { content: null, tool_calls: [called] },
+      finish_reason: 'tool_calls',
+    })
+  },
+)
+
+test('tools that must not be called are not told of', async () => {
+  const { chat } = await client()
+  const { choices } = await chat.completions.create({
+    ...{ messages: said(CALL), temperature: 0, tools: [add], tool_choice: 'none' as const },
+  })
+  expect(choices[0]!.message).toMatchObject({ content: `You said ${CALL}` })
+})
+
+test('the name of a tool that answers is found by its call', () => {
+  const messages = [
+    ...said('hi'),
+    { role: 'assistant', content: null, tool_calls: [called] },
+    { role: 'tool', content: [{ type: 'text', text: '2' }], tool_call_id: 'call00001' },
+  ]
+  expect(chatRequest({ messages }, () => undefined).messages.slice(1)).toEqual([
+    { role: 'assistant', content: '', toolCalls: [{ id: 'call00001', name: 'add', arguments: { a: 1 } }] },
+    { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' },
+  ])
+})
+
 test('what has no counterpart is named once, and null is nothing', async () => {
   const { chat } = await client()
   const params = { messages: said('hi'), temperature: 0, user: 'me', store: null, service_tier: 'auto' }
@@ -136,6 +214,24 @@ test('what has no counterpart is named once, and null is nothing', async () => {
 
 test.each([
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
+  ['a tool that is no function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
+  [
+    'a choice of no tool',
+    { messages: said('hi'), tool_choice: 'required' as const },
+    /some tool must be called/,
+  ],
+  [
+    'a call without an object of arguments',
+    {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'a', type: 'function' as const, function: { name: 'add', arguments: '[1' } }],
+        },
+      ],
+    },
+    /"add" has arguments that are no object/,
+  ],
   ['an unknown role', { messages: [{ role: 'narrator', content: 'once' }] }, /"narrator"/],
   ['no replies', { messages: said('hi'), n: 0 }, /n is 0/],
   ['nothing to answer', { messages: [{ role: 'assistant', content: 'hi' }] }, /nothing to answer/],

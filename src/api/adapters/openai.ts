@@ -7,6 +7,7 @@ import type {
   ChatCompletionChunk,
   ChatCompletionParams,
   ChatFinishReason,
+  ChatToolCall,
   CompletionUsage,
 } from './openai-types.ts'
 import { type OnWarning, warnOnce } from './warn.ts'
@@ -68,10 +69,10 @@ async function completion(
   }
   return {
     ...heading(engine, 'chat.completion'),
-    choices: results.map(({ text, finishReason }, index) => ({
+    choices: results.map((result, index) => ({
       index,
-      message: { role: 'assistant', content: text, refusal: null },
-      finish_reason: reasonOf(finishReason),
+      message: messageOf(result),
+      finish_reason: reasonOf(result),
       logprobs: null,
     })),
     usage: usageOf(results),
@@ -93,7 +94,9 @@ async function* chunks(
   yield chunk({ role: 'assistant', content: '' })
   for await (const { text } of generation) yield chunk({ content: text })
   const result = await generation.result
-  yield chunk({}, reasonOf(result.finishReason))
+  const calls = callsOf(result)
+  if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
+  yield chunk({}, reasonOf(result))
   if (includeUsage) yield { ...head, choices: [], usage: usageOf([result]) }
 }
 
@@ -104,8 +107,28 @@ const heading = <T extends string>(engine: Engine, object: T) => ({
   model: engine.model.id,
 })
 
-const reasonOf = (reason: GenerationResult['finishReason']): ChatFinishReason =>
-  reason === 'length' ? 'length' : 'stop'
+const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
+  toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(given) },
+  }))
+
+function messageOf(result: GenerationResult): ChatCompletion['choices'][0]['message'] {
+  const calls = callsOf(result)
+  if (calls.length === 0) return { role: 'assistant', content: result.text, refusal: null }
+  return {
+    role: 'assistant',
+    content: result.text === '' ? null : result.text,
+    refusal: null,
+    tool_calls: calls,
+  }
+}
+
+function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): ChatFinishReason {
+  if (finishReason === 'length') return 'length'
+  return toolCalls.length > 0 ? 'tool_calls' : 'stop'
+}
 
 function usageOf(results: readonly GenerationResult[]): CompletionUsage {
   const sum = (of: (result: GenerationResult) => number) =>

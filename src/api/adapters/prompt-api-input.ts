@@ -1,6 +1,7 @@
 // Prompt API input. In: prompts and options as the browsers' own API takes them. Out: our messages and sampling, or NotSupportedError.
 import type { Message } from '../../engine/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
+import { formOptions } from './reply-form.ts'
 
 /** Our own message, under the API's word for it. */
 export type PromptMessage = Message
@@ -21,7 +22,25 @@ export interface DownloadMonitor extends EventTarget {
   report(share: number): void
 }
 
+/** Run by the session itself when the model calls it, several at once. */
+export interface PromptTool {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: object
+  /** Called with an object of arguments; nothing says that they fit `inputSchema`. */
+  readonly execute: (...args: never[]) => Promise<string>
+}
+
+export interface PromptOptions {
+  readonly signal?: AbortSignal
+  /** A JSON Schema or a regular expression: the whole reply is what it allows. The model is not told of it. */
+  readonly responseConstraint?: object
+  /** Nothing is ever added to the input. */
+  readonly omitResponseConstraintInput?: boolean
+}
+
 export interface CreateOptions {
+  readonly tools?: readonly PromptTool[]
   readonly initialPrompts?: Prompt
   readonly samplingMode?: SamplingMode
   readonly temperature?: number
@@ -40,17 +59,49 @@ const TEMPERATURES: Readonly<Record<SamplingMode, number>> = {
   'most-creative': 1.3,
 }
 
+const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
+
 /** Throws TypeError when mode and numbers are given both, NotSupportedError when more than text is expected. */
 export function samplingOf(options: CreateOptions): GenerateOptions {
   const { samplingMode, temperature, topK } = options
   for (const { type } of [...(options.expectedInputs ?? []), ...(options.expectedOutputs ?? [])]) {
-    if (type !== 'text') throw unsupported(`"${type}" cannot be read or written; the model knows text only`)
+    if (!KINDS.has(type)) throw unsupported(`"${type}" cannot be read or written; the model knows text only`)
   }
   if (samplingMode === undefined) return { temperature, topK }
   if (temperature !== undefined || topK !== undefined) {
     throw new TypeError('samplingMode cannot be given beside temperature or topK; leave one of them out')
   }
   return { temperature: TEMPERATURES[samplingMode] }
+}
+
+/** Throws TypeError for tools that cannot be run or told apart. */
+export function toolsOf({ tools = [] }: CreateOptions): readonly PromptTool[] {
+  for (const { name, execute } of tools) {
+    if (typeof execute === 'function') continue
+    throw new TypeError(`the tool "${name}" has no function execute; give it one`)
+  }
+  if (new Set(tools.map(({ name }) => name)).size === tools.length) return tools
+  throw new TypeError(`the ${tools.length} tools need a name each, no two alike`)
+}
+
+/** What of our options a prompt asks for. Throws TypeError for a constraint that is neither a schema nor an expression. */
+export function constraintOf(
+  { responseConstraint }: PromptOptions,
+  tools: readonly PromptTool[],
+): Pick<GenerateOptions, 'schema' | 'pattern' | 'tools'> {
+  const told = tools.map(({ name, description, inputSchema }) => ({
+    ...{ name, description, parameters: inputSchema },
+  }))
+  const free = { tools: told, choice: 'auto' } as const
+  if (responseConstraint === undefined) return formOptions({ ...free, schema: undefined })
+  if (typeof responseConstraint !== 'object' || responseConstraint === null) {
+    throw new TypeError('responseConstraint must be a JSON Schema or a regular expression')
+  }
+  if (!(responseConstraint instanceof RegExp)) return formOptions({ ...free, schema: responseConstraint })
+  const { source, flags } = responseConstraint
+  if (/[^dguy]/.test(flags)) throw unsupported(`the flags "${flags}" of an expression change what it matches`)
+  // An expression leaves no room for calls.
+  return { pattern: source }
 }
 
 export function readPrompt(input: Prompt): PromptMessage[] {
@@ -69,4 +120,4 @@ function readPart({ type, value }: { readonly type: string; readonly value?: unk
   throw unsupported(`content of the type "${type}" cannot be read; the model knows text only`)
 }
 
-const unsupported = (sentence: string): DOMException => new DOMException(sentence, 'NotSupportedError')
+export const unsupported = (sentence: string): DOMException => new DOMException(sentence, 'NotSupportedError')

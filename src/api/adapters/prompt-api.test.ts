@@ -6,7 +6,8 @@ import type { LoadProgress } from '../../engine/protocol.ts'
 import { createService } from '../../engine/service.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { Engine } from '../engine.ts'
-import { type LocalLanguageModel, promptApi } from './prompt-api.ts'
+import { type CreateOptions, type LocalLanguageModel, type PromptOptions, promptApi } from './prompt-api.ts'
+import { MOST_ROUNDS } from './prompt-api-tools.ts'
 
 const engines: Engine[] = []
 
@@ -29,6 +30,8 @@ test('the types are those of the browsers, less what they deprecate', () => {
     'measureInputUsage' | 'inputUsage' | 'inputQuota' | 'onquotaoverflow' | 'topK' | 'temperature' | 'clone'
   >
   expectTypeOf<LocalLanguageModel>().toExtend<Current>()
+  expectTypeOf<Omit<LanguageModelCreateOptions, 'monitor'>>().toExtend<CreateOptions>()
+  expectTypeOf<LanguageModelPromptOptions>().toExtend<PromptOptions>()
 })
 
 test('availability follows the load, and a monitor sees shares of one', async () => {
@@ -134,4 +137,84 @@ test('what a text model cannot do is refused as the browsers refuse it', async (
   await expect(session.prompt([{ role: 'assistant', content: 'I', prefix: true }])).rejects.toMatchObject({
     name: 'NotSupportedError',
   })
+})
+
+const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+const add = (execute: (given: { a: number }) => Promise<string>) => ({
+  ...{ name: 'add', description: 'Adds.', execute },
+  inputSchema: { type: 'object', properties: { a: { type: 'integer' } } },
+})
+
+test('tools are run, several at once, and the reply goes on from what they answer', async () => {
+  let running = 0
+  let most = 0
+  const execute = async ({ a }: { a: number }) => {
+    most = Math.max(most, ++running)
+    await Promise.resolve()
+    running--
+    return `sum ${a + 1}`
+  }
+  const session = await promptApi(() => openToy()).create({
+    ...{ ...greedy, tools: [add(execute)], expectedInputs: [{ type: 'tool-response' }] },
+  })
+  expect(await session.prompt(CALL + CALL)).toBe('You said You said sum 2')
+  expect(most).toBe(2)
+  let streamed = ''
+  for await (const piece of session.promptStreaming(CALL)) streamed += piece
+  expect(streamed).toBe('You said You said sum 2')
+})
+
+test('a tool that fails or never answers leaves the conversation as it was', async () => {
+  const failure = new Error('no')
+  const answers = [() => Promise.reject(failure), () => new Promise<string>(() => undefined)]
+  const session = await promptApi(() => openToy()).create({
+    ...greedy,
+    tools: [add(() => answers.shift()!())],
+  })
+  const bare = await session.clone()
+  await expect(session.prompt(CALL)).rejects.toBe(failure)
+  const stop = new AbortController()
+  const stuck = session.prompt(CALL, { signal: stop.signal })
+  const next = session.prompt('hi')
+  const reason = new Error('enough')
+  await expect.poll(() => answers.length).toBe(0)
+  stop.abort(reason)
+  await expect(stuck).rejects.toBe(reason)
+  expect(await next).toBe('You said hi')
+  await bare.prompt('hi')
+  expect(session.contextUsage).toBe(bare.contextUsage)
+})
+
+test('a model that calls for ever is ended', async () => {
+  let calls = 0
+  const execute = async () => {
+    calls++
+    return CALL
+  }
+  const session = await promptApi(() => openToy()).create({ ...greedy, tools: [add(execute)] })
+  await expect(session.prompt(CALL)).rejects.toMatchObject({ name: 'OperationError' })
+  expect(calls).toBe(MOST_ROUNDS)
+})
+
+test('a reply is held to a schema or an expression, and is none when it was cut off', async () => {
+  const session = await promptApi(() => openToy()).create(greedy)
+  const schema = { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] }
+  expect(JSON.parse(await session.prompt('x', { responseConstraint: schema }))).toEqual({ a: 1 })
+  expect(await session.prompt('abc', { responseConstraint: /You said [a-z]{2}/ })).toBe('You said ab')
+  const refused = { responseConstraint: { type: 'array', uniqueItems: true } }
+  await expect(session.prompt('x', refused)).rejects.toMatchObject({ name: 'NotSupportedError' })
+  await expect(session.prompt('x', { responseConstraint: /x/i })).rejects.toMatchObject({
+    name: 'NotSupportedError',
+  })
+  const short = await promptApi(() => openToy(64)).create(greedy)
+  await expect(short.prompt('x', { responseConstraint: /[a-zA-Z ]{200}/ })).rejects.toMatchObject({
+    name: 'SyntaxError',
+  })
+})
+
+test('tools that cannot be run are refused', async () => {
+  const model = promptApi(() => openToy())
+  const bare = { name: 'add', description: '', inputSchema: {} }
+  await expect(model.create({ tools: [bare as never] })).rejects.toThrow(/no function execute/)
+  await expect(model.create({ tools: [add(async () => ''), add(async () => '')] })).rejects.toThrow(TypeError)
 })

@@ -2,15 +2,22 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { LoadProgress } from '../../engine/protocol.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions, Session } from '../types.ts'
+import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
+import { loadOnce } from './load-once.ts'
 import {
   type CreateOptions,
+  constraintOf,
   type DownloadMonitor,
   type Prompt,
   type PromptMessage,
+  type PromptOptions,
+  type PromptTool,
   readPrompt,
   samplingOf,
+  toolsOf,
+  unsupported,
 } from './prompt-api-input.ts'
+import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api-tools.ts'
 
 export type * from './prompt-api-input.ts'
 
@@ -22,10 +29,6 @@ export type LoadEngine = (hooks: {
 
 export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'available'
 
-export interface PromptOptions {
-  readonly signal?: AbortSignal
-}
-
 /** `LanguageModel` of the Prompt API, over our own engine. */
 export interface LanguageModelClass {
   /** `available` once an engine is loaded. `unavailable` where the page cannot run one. */
@@ -36,42 +39,37 @@ export interface LanguageModelClass {
 
 export function promptApi(load: LoadEngine): LanguageModelClass {
   let state: Availability = typeof WebAssembly === 'object' ? 'downloadable' : 'unavailable'
-  let engine: Promise<Engine> | undefined
   const monitors = new Set<DownloadMonitor>()
-  const start = (signal: AbortSignal | undefined): Promise<Engine> => {
+  const start = loadOnce(async (signal: AbortSignal | undefined): Promise<Engine> => {
     state = 'downloading'
-    const loading = load({
-      signal,
-      onProgress: (progress) => {
-        if (progress.phase !== 'download' || progress.total === 0) return
-        for (const monitor of monitors) monitor.report(progress.loaded / progress.total)
-      },
-    })
-    loading.then(
-      () => {
-        state = 'available'
-      },
-      () => {
-        state = 'downloadable'
-        engine = undefined
-      },
-    )
-    return loading
-  }
+    try {
+      const engine = await load({
+        signal,
+        onProgress: (progress) => {
+          if (progress.phase !== 'download' || progress.total === 0) return
+          for (const monitor of monitors) monitor.report(progress.loaded / progress.total)
+        },
+      })
+      state = 'available'
+      return engine
+    } catch (error) {
+      state = 'downloadable'
+      throw error
+    }
+  })
   return {
     availability: async () => state,
     async create(options = {}) {
       options.signal?.throwIfAborted()
       const sampling = samplingOf(options)
-      const initial = readPrompt(options.initialPrompts ?? [])
+      const setup = { initial: readPrompt(options.initialPrompts ?? []), sampling, tools: toolsOf(options) }
       const monitor = new MonitorTarget()
       options.monitor?.(monitor)
       monitors.add(monitor)
       try {
-        engine ??= start(options.signal)
-        const loaded = await engine
+        const engine = await start(options.signal)
         monitor.report(1)
-        return new LocalLanguageModel(loaded, initial, sampling)
+        return new LocalLanguageModel(engine, setup)
       } finally {
         monitors.delete(monitor)
       }
@@ -94,25 +92,31 @@ class MonitorTarget extends EventTarget implements DownloadMonitor {
   }
 }
 
+/** What a session was created with, and its clones have too. */
+interface SessionSetup {
+  readonly initial: readonly PromptMessage[]
+  readonly sampling: GenerateOptions
+  readonly tools: readonly PromptTool[]
+}
+
 /** One conversation. When it outgrows the context its oldest exchanges go; what it was created with stays. */
 export class LocalLanguageModel extends EventTarget {
   oncontextoverflow: ((event: Event) => unknown) | null = null
   readonly #engine: Engine
-  readonly #initial: readonly PromptMessage[]
-  readonly #sampling: GenerateOptions
+  readonly #setup: SessionSetup
   readonly #ended = new AbortController()
   #session: Session
+  /** Resolves when every prompt so far has ended, what its tools answered included. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   constructor(
     engine: Engine,
-    initial: readonly PromptMessage[],
-    sampling: GenerateOptions,
-    session: Session = engine.createSession({ messages: initial }),
+    setup: SessionSetup,
+    session: Session = engine.createSession({ messages: setup.initial }),
   ) {
     super()
     this.#engine = engine
-    this.#initial = initial
-    this.#sampling = sampling
+    this.#setup = setup
     this.#session = session
   }
 
@@ -126,6 +130,10 @@ export class LocalLanguageModel extends EventTarget {
     return this.#engine.model.contextLength
   }
 
+  /**
+   * The whole reply, behind what the tools answered. Rejects with `NotSupportedError` for a constraint that cannot be honoured,
+   * `SyntaxError` for a reply that was cut off before it met one, and what a tool rejects with.
+   */
   async prompt(input: Prompt, options: PromptOptions = {}): Promise<string> {
     let text = ''
     for await (const piece of this.#pieces(input, options)) text += piece
@@ -150,7 +158,8 @@ export class LocalLanguageModel extends EventTarget {
   /** Adds messages without answering; they are read with the next prompt. */
   async append(input: Prompt, { signal }: PromptOptions = {}): Promise<undefined> {
     this.#check(signal)
-    this.#session.setMessages([...this.#session.messages, ...readPrompt(input)])
+    const added = readPrompt(input)
+    await this.#inTurn(signal, () => this.#session.setMessages([...this.#session.messages, ...added]))
   }
 
   /** Tokens of `input`, the template around it included. */
@@ -161,7 +170,8 @@ export class LocalLanguageModel extends EventTarget {
 
   async clone({ signal }: PromptOptions = {}): Promise<LocalLanguageModel> {
     this.#check(signal)
-    return new LocalLanguageModel(this.#engine, this.#initial, this.#sampling, await this.#session.fork())
+    const session = await this.#inTurn(signal, () => this.#session.fork())
+    return new LocalLanguageModel(this.#engine, this.#setup, session)
   }
 
   /** Ends what runs with an `AbortError` and frees the state. */
@@ -173,28 +183,102 @@ export class LocalLanguageModel extends EventTarget {
   async *#pieces(input: Prompt, options: PromptOptions): AsyncGenerator<string, void> {
     this.#check(options.signal)
     const said = readPrompt(input)
-    const signals = [this.#ended.signal, ...(options.signal === undefined ? [] : [options.signal])]
-    const signal = AbortSignal.any(signals)
+    const form = constraintOf(options, this.#setup.tools)
+    const turn = this.#takeTurn()
+    const signal = this.#until(options.signal)
+    try {
+      await unlessAborted(turn.before, signal)
+      const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, signal })
+      if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
+      throw new DOMException(
+        'the reply was cut off before it was what responseConstraint asks for',
+        'SyntaxError',
+      )
+    } catch (error) {
+      if (isHalfbyteError(error) && error.code === 'unsupported') throw unsupported(error.message)
+      throw error
+    } finally {
+      turn.end()
+    }
+  }
+
+  /** Streams replies, running what they call, up to one that calls nothing; says how that ended. */
+  async *#conversation(
+    prompt: readonly PromptMessage[],
+    options: GenerateOptions & { readonly signal: AbortSignal },
+  ): AsyncGenerator<string, GenerationResult['finishReason']> {
+    const before = this.#session.messages
+    let said = prompt
+    try {
+      for (let round = 0; ; round++) {
+        const { finishReason, toolCalls = [] } = yield* this.#answer(said, options)
+        if (toolCalls.length === 0) return finishReason
+        if (round === MOST_ROUNDS) {
+          throw new DOMException(`tools were called ${MOST_ROUNDS} times without an answer`, 'OperationError')
+        }
+        said = await runCalls(toolCalls, this.#setup.tools, options.signal)
+      }
+    } catch (error) {
+      // Calls that nobody answered would stand in the way of what is said next.
+      this.#session.setMessages(before)
+      throw error
+    }
+  }
+
+  /** Streams one reply. Makes room for it when the context has none. */
+  async *#answer(
+    said: readonly PromptMessage[],
+    options: GenerateOptions,
+  ): AsyncGenerator<string, GenerationResult> {
     for (;;) {
       try {
-        for await (const { text } of this.#session.send(said, { ...this.#sampling, signal })) yield text
-        return
+        const generation = this.#session.send(said, options)
+        for await (const { text } of generation) yield text
+        return await generation.result
       } catch (error) {
         // Too long prompts are found before the first piece.
         if (!isHalfbyteError(error) || error.code !== 'context-overflow') throw error
-        if (!this.#forgetOldest()) {
-          throw new DOMException(`${error.message}`, 'QuotaExceededError')
-        }
+        if (!this.#forgetOldest(said)) throw new DOMException(`${error.message}`, 'QuotaExceededError')
       }
     }
   }
 
+  /** What is done when every prompt so far has ended. */
+  async #inTurn<Result>(
+    signal: AbortSignal | undefined,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    const turn = this.#takeTurn()
+    try {
+      await unlessAborted(turn.before, this.#until(signal))
+      return await work()
+    } finally {
+      turn.end()
+    }
+  }
+
+  #takeTurn(): { readonly before: Promise<unknown>; readonly end: () => void } {
+    const before = this.#turn
+    let end = (): void => undefined
+    const own = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    this.#turn = Promise.all([before, own])
+    return { before, end }
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#ended.signal : AbortSignal.any([this.#ended.signal, signal])
+  }
+
   /** Drops the oldest question and its answers. False when nothing may be dropped any more. */
-  #forgetOldest(): boolean {
-    const kept = this.#session.messages.slice(0, this.#initial.length)
-    const rest = this.#session.messages.slice(this.#initial.length)
+  #forgetOldest(said: readonly PromptMessage[]): boolean {
+    const kept = this.#session.messages.slice(0, this.#setup.initial.length)
+    const rest = this.#session.messages.slice(this.#setup.initial.length)
     if (rest.length === 0) return false
     const next = rest.findIndex(({ role }, index) => index > 0 && role === 'user')
+    // What tools answer belongs to the question that is there.
+    if (next < 0 && said[0]?.role === 'tool') return false
     this.#session.setMessages([...kept, ...(next < 0 ? [] : rest.slice(next))])
     const event = new Event('contextoverflow')
     this.dispatchEvent(event)

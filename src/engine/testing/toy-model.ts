@@ -31,7 +31,7 @@ export interface ToyModel extends LoadedModel {
 
 /**
  * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>` it says
- * "You said X" and ends, where X is the last user message; without one it counts up from the last byte for ever.
+ * "You said X" and ends, where X is the last message of the user or a tool; without one it counts up from the last byte for ever.
  */
 export function toyModel(options: { contextLength?: number; fingerprint?: string } = {}): ToyModel {
   const { contextLength = 4096 } = options
@@ -190,11 +190,12 @@ function wordOf({ u32 }: Arena, table: number, position: number): number {
 }
 
 const USER = bytes.encode('<user>')
+const TOOL = bytes.encode('<tool>')
 const ASSISTANT = bytes.encode('<assistant>')
 
 function nextId(ids: readonly number[]): number {
   const start = lastIndexAfter(ids, ASSISTANT)
-  const said = lastIndexAfter(ids, USER)
+  const said = Math.max(lastIndexAfter(ids, USER), lastIndexAfter(ids, TOOL))
   if (start < 0 || said < 0) return (ids.at(-1)! + 1) % 256
   const answer = [OPENING, ...ids.slice(said, ids.indexOf(END, said)), END]
   return answer[ids.length - start] ?? END

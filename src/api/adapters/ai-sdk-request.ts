@@ -1,0 +1,104 @@
+// AI SDK requests. In: a call as the SDK makes it. Out: our messages and options, and warnings of what has no counterpart.
+import type { Message, Tool } from '../../engine/protocol.ts'
+import type { GenerateOptions } from '../types.ts'
+import type {
+  CallOptions,
+  FunctionTool,
+  PromptMessage,
+  ToolCallPart,
+  ToolOutput,
+  ToolResultPart,
+  Warning,
+} from './ai-sdk-types.ts'
+import { callOf, roleOf, textOf, textPart, withToolNames } from './chat-messages.ts'
+import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
+
+export interface CallRequest {
+  readonly messages: readonly Message[]
+  readonly options: GenerateOptions
+  readonly warnings: Warning[]
+}
+
+/** Throws `unsupported` for messages that cannot be put before the model. */
+export function callRequest(call: CallOptions): CallRequest {
+  const warnings: Warning[] = []
+  const tools: Tool[] = []
+  for (const tool of call.tools ?? []) {
+    if (tool.type === 'function') tools.push(readTool(tool))
+    else warnings.push({ type: 'unsupported', feature: `tool ${tool.name}` })
+  }
+  const options: GenerateOptions = {
+    maxTokens: call.maxOutputTokens,
+    temperature: call.temperature,
+    stop: call.stopSequences,
+    topP: call.topP,
+    topK: call.topK,
+    presencePenalty: call.presencePenalty,
+    frequencyPenalty: call.frequencyPenalty,
+    seed: call.seed,
+    ...formOptions({ tools, choice: choiceOf(call.toolChoice), schema: schemaOf(call.responseFormat) }),
+    signal: call.abortSignal,
+    ...call.providerOptions?.['halfbyte'],
+  }
+  return { messages: withToolNames(call.prompt.flatMap(readMessage)), options, warnings }
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+function schemaOf(format: CallOptions['responseFormat']): object | undefined {
+  if (format?.type !== 'json') return undefined
+  return isObject(format.schema) ? format.schema : ANY_OBJECT
+}
+
+function readTool({ name, description, inputSchema }: FunctionTool): Tool {
+  return { name, description, parameters: isObject(inputSchema) ? inputSchema : undefined }
+}
+
+function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolChoice {
+  return choice.type === 'tool' ? { tool: choice.toolName } : choice.type
+}
+
+/** A message of answers becomes one of each. */
+function readMessage({ role, content }: PromptMessage, index: number): readonly Message[] {
+  const known = roleOf(role, index)
+  if (typeof content === 'string') return [{ role: known, content }]
+  const answers = content.filter(isResult)
+  if (known === 'tool' && answers.length === content.length) {
+    return answers.map(({ toolCallId, toolName, output }) => {
+      return { role: 'tool', content: answerOf(output, index), toolCallId, name: toolName }
+    })
+  }
+  const calls = known === 'assistant' ? content.filter(isCall) : []
+  const toolCalls = calls.map(({ toolCallId, toolName, input }) => callOf(toolCallId, toolName, input))
+  return [
+    {
+      role: known,
+      content: textOf(content, index, (part) => readPart(part, known)),
+      ...(toolCalls.length > 0 && { toolCalls }),
+    },
+  ]
+}
+
+const isResult = (part: { readonly type: string }): part is ToolResultPart => part.type === 'tool-result'
+const isCall = (part: { readonly type: string }): part is ToolCallPart => part.type === 'tool-call'
+
+function readPart(part: { readonly type: string }, role: string): string | undefined {
+  // What a model thought before is not part of what it said; its calls stand beside it.
+  const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
+  return role === 'assistant' && isSilent ? '' : textPart(part)
+}
+
+function answerOf(output: ToolOutput, index: number): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value
+    case 'json':
+    case 'error-json':
+      return JSON.stringify(output.value)
+    case 'execution-denied':
+      return output.reason ?? 'The call was denied.'
+    case 'content':
+      return textOf(output.value, index)
+  }
+}

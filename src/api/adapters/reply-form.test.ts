@@ -1,0 +1,50 @@
+// Reply forms. In: tools, choices and formats. Out: schemas whose meaning is that of their parts, asked of a validator.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect, test } from 'vitest'
+import { formOptions } from './reply-form.ts'
+
+const TREE = {
+  $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' }, $ref: { const: '#' } } } },
+  type: 'object',
+  properties: { root: { $ref: '#/$defs/node' } },
+  required: ['root'],
+  additionalProperties: false,
+}
+const tools = [{ name: 'plant', parameters: TREE }, { name: 'stop' }]
+const deep = { root: { next: { next: {}, $ref: '#' } } }
+const broken = { root: { next: { next: 1 } } }
+
+const validator = (schema: unknown) => new Ajv2020({ strict: false }).compile(schema as object)
+
+test('nothing is asked for where nothing was given', () => {
+  expect(formOptions({ tools: [], choice: 'auto', schema: undefined })).toEqual({})
+  expect(formOptions({ tools, choice: 'none', schema: TREE })).toEqual({ schema: TREE })
+  expect(formOptions({ tools, choice: 'auto', schema: undefined })).toEqual({ tools })
+})
+
+test('a call that must be made is one of a tool there is, whose schema means what it meant alone', () => {
+  const isValid = validator(formOptions({ tools, choice: 'required', schema: TREE }).schema)
+  expect(isValid({ name: 'plant', arguments: deep })).toBe(true)
+  expect(isValid({ name: 'plant', arguments: broken })).toBe(false)
+  expect(isValid({ name: 'stop', arguments: {} })).toBe(true)
+  expect(isValid({ name: 'stop' })).toBe(false)
+  expect(isValid({ name: 'other', arguments: {} })).toBe(false)
+  expect(isValid(deep)).toBe(false)
+})
+
+test('one tool can be chosen, and only one that is there', () => {
+  const { schema } = formOptions({ tools, choice: { tool: 'stop' }, schema: undefined })
+  expect(validator(schema)({ name: 'plant', arguments: deep })).toBe(false)
+  expect(validator(schema)({ name: 'stop', arguments: {} })).toBe(true)
+  expect(() => formOptions({ tools, choice: { tool: 'other' }, schema: undefined })).toThrow(
+    expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('"other"') }),
+  )
+})
+
+test('a reply that must be JSON is that or a call', () => {
+  const isValid = validator(formOptions({ tools, choice: 'auto', schema: TREE }).schema)
+  expect(isValid(deep)).toBe(true)
+  expect(isValid(broken)).toBe(false)
+  expect(isValid({ name: 'plant', arguments: deep })).toBe(true)
+  expect(isValid({ name: 'plant', arguments: broken })).toBe(false)
+})

@@ -1,0 +1,74 @@
+// The form of a reply. In: tools, which of them may or must be called, a JSON format. Out: our options for them.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Tool } from '../../engine/protocol.ts'
+import type { GenerateOptions } from '../types.ts'
+
+/** `required`: some tool must be called. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+export interface ReplyForm {
+  readonly tools: readonly Tool[]
+  readonly choice: ToolChoice
+  /** A schema of the reply where it is no call. */
+  readonly schema: object | undefined
+}
+
+/** What a format of JSON without a schema asks for. */
+export const ANY_OBJECT: object = { type: 'object' }
+
+/**
+ * A call that must be made is one JSON value, `{"name": .., "arguments": ..}`, whatever the model's own way to write
+ * calls is, and so is one where the reply must be JSON otherwise. Throws `unsupported` for a tool that is not there.
+ */
+export function formOptions({ tools, choice, schema }: ReplyForm): Pick<GenerateOptions, 'tools' | 'schema'> {
+  if (choice === 'none' || (tools.length === 0 && choice === 'auto')) return { tools: undefined, schema }
+  if (choice === 'auto') {
+    if (schema === undefined) return { tools, schema }
+    return { tools, schema: { anyOf: [moved(schema, '#/anyOf/0'), callSchema(tools, '#/anyOf/1')] } }
+  }
+  const callable = choice === 'required' ? tools : tools.filter(({ name }) => name === choice.tool)
+  if (callable.length > 0) return { tools, schema: callSchema(callable, '#') }
+  const wanted = choice === 'required' ? 'some tool' : `the tool "${choice.tool}"`
+  throw new HalfbyteError(
+    'unsupported',
+    `${wanted} must be called, but ${tools.length} tools are given and none is it; add it or let the model choose`,
+    { tools: tools.map(({ name }) => name) },
+  )
+}
+
+function callSchema(tools: readonly Tool[], at: string): object {
+  return {
+    anyOf: tools.map(({ name, parameters = ANY_OBJECT }, index) => ({
+      type: 'object',
+      properties: {
+        name: { const: name },
+        arguments: moved(parameters, `${at}/anyOf/${index}/properties/arguments`),
+      },
+      required: ['name', 'arguments'],
+      additionalProperties: false,
+    })),
+  }
+}
+
+/** Hold values, not schemas. */
+const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'example', 'examples'])
+/** Hold schemas under names that are no keywords. */
+const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+/** What nests deeper is refused where it is compiled. */
+const MOST_DEPTH = 256
+
+/** The same schema as a part of another, at `pointer`: what refers to its own parts refers to them there. */
+function moved<Value>(value: Value, pointer: string, isNamed = false, depth = 0): Value {
+  if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
+  if (Array.isArray(value)) return value.map((item) => moved(item, pointer, false, depth + 1)) as Value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      if (!isNamed && VALUES.has(key)) return [key, item]
+      const isOwn = !isNamed && key === '$ref' && typeof item === 'string' && /^#(?:\/|$)/.test(item)
+      return [
+        key,
+        isOwn ? `${pointer}${item.slice(1)}` : moved(item, pointer, !isNamed && NAMED.has(key), depth + 1),
+      ]
+    }),
+  ) as Value
+}
