@@ -67,6 +67,7 @@ export const readCode = (text) =>
 
 const ARM64 = {
   dot: /^sdot /,
+  pairDot: /(?!)/,
   wideDot: /^smull2 /,
   multiply: /^fmul v\d+\.4s/,
   load: /^(ldr|ldur) q\d+, \[x/,
@@ -79,6 +80,7 @@ const ARM64 = {
 }
 const X64 = {
   dot: /^vpdpbusd /,
+  pairDot: /^vpmaddubsw /,
   wideDot: /^vpmaddwd /,
   multiply: /^vmulps /,
   load: /^v(movdqu|movups|movdqa|movaps|lddqu) xmm\d+,\[r(?!bp|sp)/,
@@ -100,9 +102,12 @@ export const countLoop = (loop, arch) => {
   const registers = new Set(
     own.flatMap(({ text }) => [...text.matchAll(kinds.register)].map((match) => match[1])),
   )
+  // Sums of pairs are made whole by wide dots with ones.
+  const pairDots = count(kinds.pairDot)
   return {
     instructions: own.length,
-    dots: count(kinds.dot) + count(kinds.wideDot),
+    dots: pairDots || count(kinds.dot) + count(kinds.wideDot),
+    pairDots,
     multiplies: count(kinds.multiply),
     loads: count(kinds.load),
     splats: count(kinds.splat),

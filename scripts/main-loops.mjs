@@ -9,28 +9,41 @@ const BLOCKS = {
   linear_w8a8_product: { kernel: 'linear w8', bytes: 272 },
 }
 const STREAMS = 4
-const SCORES = /^score_(floats|codes)_([1-4])$/
+/** Keys and values have a function of their own for each way of storing them and number of queries. */
+const ATTENTION = /^(?:score_floats|score_codes|gather_f32|gather_codes|gather_fp8)_([1-4])$/
+const ATTENTION_KERNELS = {
+  score_floats: 'attention K',
+  score_codes: 'attention K, int8',
+  gather_f32: 'attention V',
+  gather_codes: 'attention V, int8',
+  gather_fp8: 'attention V, fp8',
+}
+/** The relaxed build's other form of the dots, for x64 without AVX-VNNI. */
+const PAIRS = '__pairs'
 
 /** Of nested loops with dots only the innermost: a loop inside it that widens activations has none. */
-const dotLoops = ({ name, loops }, arch, build) => {
+const dotLoops = (name, loops, arch, build) => {
   const counted = loops.map((loop) => ({ loop, counts: countLoop(loop, arch) }))
   const found = counted.filter(
     ({ loop, counts }) => counts.dots > 0 && !loop.inner.some((inner) => countLoop(inner, arch).dots > 0),
   )
-  // Dots of one token: four panels of 8 vectors, each split in low and high nibbles, or bytes.
   const { kernel, bytes } = BLOCKS[name]
-  const perToken = STREAMS * 8 * (kernel === 'linear w8' ? 4 : build === 'relaxed' ? 2 : 4)
-  return found.map(({ counts }) => ({
-    // Activations are splats; where the weights are, they were laid out once for many rows.
-    kernel: counts.splats > 0 ? kernel : `${kernel}, laid out`,
-    tokens: counts.dots / perToken,
-    bytes: STREAMS * bytes,
-    ...counts,
-  }))
+  // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further where a dot takes less.
+  const perPanel = (kernel === 'linear w8' ? 4 : build === 'relaxed' ? 2 : 4) * 8
+  return found.map(({ counts }) => {
+    // What was laid out needs no unpacking; those loops go panel by panel.
+    const panels = counts.logic * 10 < counts.dots ? 1 : STREAMS
+    return {
+      kernel: panels === 1 ? `${kernel}, laid out` : kernel,
+      tokens: counts.dots / (panels * perPanel),
+      bytes: panels * bytes,
+      ...counts,
+    }
+  })
 }
 
 /** V8 may unroll these loops; what tells them apart is how many weight vectors meet how many activations. */
-const floatLoops = ({ name, loops }, arch) => {
+const floatLoops = (name, loops, arch) => {
   const perPanel = name === 'tile_f32' ? 2 : 1
   return loops
     .filter((loop) => loop.inner.length === 0)
@@ -43,38 +56,37 @@ const floatLoops = ({ name, loops }, arch) => {
     })
 }
 
-/** Keys: one loop in the loop over positions. Values: a loop over four positions and one over the rest, side by side. */
-const attentionLoops = ({ loops }, arch) => {
-  const rows = []
-  for (const loop of loops) {
-    if (loop.inner.length > 0 || loop.parent === undefined) continue
-    const counts = countLoop(loop, arch)
-    const vectors = counts.splats > 0 ? counts.multiplies / counts.splats : 0
-    const queries = counts.loads > 0 ? counts.multiplies / counts.loads : 0
-    const isWhole = counts.splats === 4 * queries && vectors === (queries === 1 ? 4 : 2)
-    if (!isWhole) continue
-    const kernel = loop.parent.inner.length === 1 ? 'attention K' : 'attention V'
-    const isKnown = rows.some((row) => row.kernel === kernel && row.tokens === queries)
-    if (!isKnown) rows.push({ kernel, tokens: queries, bytes: counts.loads * 16, ...counts })
-  }
-  return rows
+/** The loop with most products: the others are for odd dims and the last positions. */
+const attentionLoop = (name, loops, arch) => {
+  const [, queries] = ATTENTION.exec(name)
+  const [counts] = loops
+    .filter((loop) => loop.inner.length === 0)
+    .map((loop) => countLoop(loop, arch))
+    .sort((a, b) => b.dots + b.multiplies - (a.dots + a.multiplies))
+  const kernel = ATTENTION_KERNELS[name.replace(/_\d$/, '')]
+  return { kernel, tokens: Number(queries), bytes: counts.loads * 16, ...counts }
 }
 
-/** Keys have a function of their own for each number of queries; the loop that reads most is the main one. */
-const scoreLoops = ({ name, loops }, arch) => {
-  const [, stored, queries] = SCORES.exec(name)
-  const [counts] = loops.map((loop) => countLoop(loop, arch)).sort((a, b) => b.loads - a.loads)
-  const kernel = stored === 'floats' ? 'attention K' : 'attention K, int8'
-  return [{ kernel, tokens: Number(queries), bytes: counts.loads * 16, ...counts }]
+/**
+ * The functions of the form of the dots that a machine takes: quads, unless this is x64 code in which one of them is made of
+ * pairs. What has one form is in both.
+ */
+const takenFunctions = (functions, arch) => {
+  const quads = functions.find(({ name }) => name === 'linear_w4a8_product')
+  const takesPairs = quads?.loops.some((loop) => countLoop(loop, arch).pairDots > 0) ?? false
+  const names = new Set(functions.map(({ name }) => name))
+  return functions.filter(({ name }) =>
+    name.endsWith(PAIRS) ? takesPairs : !(takesPairs && names.has(name + PAIRS)),
+  )
 }
 
 /** The rows of the table. `tokens` is the number of tokens, or of queries, that share what is read. */
 export const mainLoops = (functions, arch, build) =>
-  functions
+  takenFunctions(functions, arch)
     .flatMap((each) => {
-      if (BLOCKS[each.name] !== undefined) return dotLoops(each, arch, build)
-      if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(each.name)) return floatLoops(each, arch)
-      if (SCORES.test(each.name)) return scoreLoops(each, arch)
-      return each.name === 'tile_attention' ? attentionLoops(each, arch) : []
+      const name = each.name.replace(PAIRS, '')
+      if (BLOCKS[name] !== undefined) return dotLoops(name, each.loops, arch, build)
+      if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(name)) return floatLoops(name, each.loops, arch)
+      return ATTENTION.test(name) ? [attentionLoop(name, each.loops, arch)] : []
     })
     .sort((a, b) => a.kernel.localeCompare(b.kernel) || a.tokens - b.tokens)

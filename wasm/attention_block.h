@@ -18,11 +18,11 @@ static struct range seen_groups(const struct tile *tile) {
 }
 
 typedef void visit_groups(struct tile *tile, uint32_t first, uint32_t from, uint32_t to);
-static visit_groups *const score_f32[] = {score_floats_1, score_floats_2, score_floats_3, score_floats_4};
-static visit_groups *const gather_f32[] = {gather_f32_1, gather_f32_2, gather_f32_3, gather_f32_4};
-static visit_groups *const gather_fp8[] = {gather_fp8_1, gather_fp8_2, gather_fp8_3, gather_fp8_4};
-static visit_groups *const score_int8[] = {score_codes_1, score_codes_2, score_codes_3, score_codes_4};
-static visit_groups *const gather_int8[] = {gather_codes_1, gather_codes_2, gather_codes_3, gather_codes_4};
+/* By the number of queries. */
+#define ONE_TO_FOUR(name) {DOTS(name##_1), DOTS(name##_2), DOTS(name##_3), DOTS(name##_4)}
+static visit_groups *const score_f32[] = ONE_TO_FOUR(score_floats), *const gather_f32[] = ONE_TO_FOUR(gather_f32);
+static visit_groups *const score_int8[] = ONE_TO_FOUR(score_codes), *const gather_int8[] = ONE_TO_FOUR(gather_codes);
+static visit_groups *const gather_fp8[] = ONE_TO_FOUR(gather_fp8);
 
 /* tile->s = dots of all queries with the positions that some query of the tile sees. */
 static void score_block(struct tile *tile, struct range groups) {
@@ -174,11 +174,11 @@ static void gather_ragged(struct tile *tile, uint32_t first, uint32_t n) {
     }
     if (from >= to) from = to = BLOCK_POSITIONS;
     for (uint32_t i = first; i < first + n; i++) {
-        gather_f32_1(tile, i, tile->queries[i].low, min_u32(from, tile->queries[i].high));
+        DOTS(gather_f32_1)(tile, i, tile->queries[i].low, min_u32(from, tile->queries[i].high));
     }
     gather_f32[n - 1](tile, first, from, to);
     for (uint32_t i = first; i < first + n; i++) {
-        gather_f32_1(tile, i, max_u32(to, tile->queries[i].low), tile->queries[i].high);
+        DOTS(gather_f32_1)(tile, i, max_u32(to, tile->queries[i].low), tile->queries[i].high);
     }
 }
 

@@ -159,10 +159,10 @@ INLINE void gather_codes(struct tile *tile, uint32_t first, const int n, uint32_
     }
 }
 #define CODES(n, groups) \
-    static void score_codes_##n(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
+    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
         score_codes(tile, first, n, groups, from, to); \
     } \
-    static void gather_codes_##n(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
+    static void DOTS(gather_codes_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
         uint32_t d4 = 0; \
         for (; d4 + groups <= tile->dim / 4; d4 += groups) gather_codes(tile, first, n, d4, groups, from, to); \
         for (; d4 < tile->dim / 4; d4++) gather_codes(tile, first, n, d4, 1, from, to); \

@@ -37,7 +37,7 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
     }
 }
 #define SCORE_FLOATS(n, groups) \
-    static void score_floats_##n(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
+    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
         for (uint32_t g = from / groups * groups; g < to; g += groups) dot_floats(tile, first, n, g, groups); \
     }
 SCORE_FLOATS(1, 4)
@@ -100,7 +100,7 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     }
 }
 #define GATHER_FLOATS(name, n, vectors, fp8) \
-    static void gather_##name##_##n(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
+    static void DOTS(gather_##name##_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
         uint32_t d4 = 0; \
         if (from >= to) return; \
         for (; d4 + vectors <= tile->dim / 4; d4 += vectors) gather_floats(tile, first, n, d4, vectors, from, to, fp8); \
