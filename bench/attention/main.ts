@@ -11,12 +11,12 @@ import { openModel } from '../../src/formats/model-file.ts'
 import { StepBuffer } from '../../src/generate/step-buffer.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { planTotals } from '../../src/graph/print.ts'
-import { BLOCK_POSITIONS } from '../../src/graph/state-layout.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { SharedPool } from '../../src/runtime/shared.ts'
 import { writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { StateCache } from '../../src/state/state-cache.ts'
+import { fillState } from '../fill-state.ts'
 import { modelFile } from '../model-file.ts'
 import { QWEN_05B } from '../shapes.ts'
 import { spread } from '../spread.ts'
@@ -107,23 +107,13 @@ async function measure(kvCache: KvFormat): Promise<void> {
     for (let row = 0; row < rows; row++) step.addToken(100 + row, row === rows - 1)
     step.finish()
   }
-  /** Numbers near 0.01, which are codes too: memory that was never written is one page of zeros to the machine. */
-  function fill(state: SequenceState, positions: number): void {
-    const blocks = Math.ceil(positions / BLOCK_POSITIONS)
-    for (const [group, bytes] of blockBytes.entries()) {
-      for (let block = 0; block < blocks; block++) {
-        const address = arena.u32[state.table(group) / 4 + block] ?? 0
-        arena.u8.fill(0x3c, address, address + bytes)
-      }
-    }
-  }
   /** Ops of the layers one by one, in the step's order, so that caches hold what they hold in a real step. */
   function report(phase: string, position: number, rows: number): void {
     const state = new SequenceState(cache)
     state.reserve(position)
     state.advance(position)
     state.reserve(rows)
-    fill(state, position + rows)
+    fillState(arena, state, blockBytes, position + rows)
     lay(state, rows)
     const samples = { layer: [] as number[], attention: [] as number[], step: [] as number[] }
     for (let sample = -1; sample < flags.samples; sample++) {

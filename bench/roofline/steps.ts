@@ -16,6 +16,7 @@ import { SinglePool } from '../../src/runtime/single.ts'
 import { type WrittenPlan, writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { StateCache } from '../../src/state/state-cache.ts'
+import { fillState } from '../fill-state.ts'
 import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'
 
@@ -103,7 +104,12 @@ export async function measureSteps(
       const part = (done: number) =>
         onProgress(LOAD_SHARE + ((1 - LOAD_SHARE) * (index + done)) / runs.length)
       const costs = planCosts(plan, shape)
-      const times = timeStep({ pool, written, step, cache, now: () => host.now() }, shape, options, part)
+      const times = timeStep(
+        { pool, written, step, cache, blockBytes, now: () => host.now() },
+        shape,
+        options,
+        part,
+      )
       const ops = plan.ops.map(({ name, label }, op) => ({
         name,
         label,
@@ -128,16 +134,18 @@ interface Bench {
   readonly written: WrittenPlan
   readonly step: StepBuffer
   readonly cache: StateCache
+  readonly blockBytes: readonly number[]
   now(): number
 }
 
 function timeStep(
-  { pool, written, step, cache, now }: Bench,
+  { pool, written, step, cache, blockBytes, now }: Bench,
   shape: StepShape,
   { samples, leastMs }: Sampling,
   onProgress: (done: number) => void,
 ): { step: number[]; ops: number[][] } {
   const { records, count } = written
+  const { arena } = cache
   const state = new SequenceState(cache)
   const ops = Array.from({ length: count }, () => [] as number[])
   const steps: number[] = []
@@ -145,6 +153,7 @@ function timeStep(
     state.reserve(shape.position)
     state.advance(shape.position)
     state.reserve(shape.tokens)
+    fillState(arena, state, blockBytes, shape.position + shape.tokens)
     step.begin()
     step.addSequence(state)
     for (let row = 0; row < shape.tokens; row++) step.addToken(FIRST_TOKEN + row, row === shape.tokens - 1)

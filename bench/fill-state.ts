@@ -1,0 +1,27 @@
+// Filling. In: a sequence's state. Out: its blocks written, as a conversation would have left them.
+import { BLOCK_POSITIONS } from '../src/graph/state-layout.ts'
+import type { Arena } from '../src/runtime/arena.ts'
+import type { SequenceState } from '../src/state/sequence-state.ts'
+
+/** 0x3c3c3c3c is 0.01 as f32, and 60 as a code; no row of a measurement sees the difference, only the memory does. */
+const BYTE = 0x3c
+
+/**
+ * Writes the first `positions` positions of all groups of keys and values, whole blocks. Memory that was never written is one page of zeros to
+ * the machine: reading it measures a cache. `blockBytes`: of each group.
+ */
+export function fillState(
+  arena: Arena,
+  state: SequenceState,
+  blockBytes: readonly number[],
+  positions: number,
+): void {
+  for (const group of state.tables.keys()) {
+    const bytes = blockBytes[group] ?? 0
+    for (let block = 0; block < Math.ceil(positions / BLOCK_POSITIONS); block++) {
+      const address = arena.u32[state.table(group) / 4 + block] ?? 0
+      // A window has left this block behind.
+      if (address !== 0) arena.u8.fill(BYTE, address, address + bytes)
+    }
+  }
+}
