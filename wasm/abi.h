@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 4, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 5, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -81,8 +81,8 @@ enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* y[m] = scale * table[ids[m]] */
-struct op_embed { uint32_t code, rows, table, encoding, vocab, n, y, y_stride; float scale; };
+/* y[m] = scale * table[ids[m]]. The table holds the rows [first, first + vocab) of `whole`; an id outside them makes zeros. */
+struct op_embed { uint32_t code, rows, table, encoding, vocab, n, y, y_stride; float scale; uint32_t first, whole; };
 
 /* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted.
  * ROWS_LOGITS: input row is logit_rows[r], output row is r. */
@@ -104,12 +104,14 @@ struct op_rope_kv {
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted.
  * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32; steps of up to SPLIT_ROWS rows then share out the
- * positions of a row too. 0: they do not. The result is the same. */
+ * positions of a row too. 0: they do not. The result is the same.
+ * ratio: query heads of one kv head; of the first kv head, the first `absent` query heads are not here, of the last one
+ * perhaps the last ones. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale;
-    uint32_t parts;
+    uint32_t parts, ratio, absent;
 };
 
 /* y = silu(gate) * up, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan overwrites it. */

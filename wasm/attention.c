@@ -2,7 +2,7 @@
  *            Out: f32 rows and/or a8 rows.                                                                            exact
  *
  *   query   one head of one row; it sees positions [from, to): to = positions[m] + 1, from = max(0, to - window) or 0
- *   head h of `heads` reads kv head h / (heads / kv_heads); head_dim % 4 == 0, at most 256
+ *   head h of `heads` reads kv head (h + absent) / ratio; head_dim % 4 == 0, at most 256
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
  *   Scores are in units of log 2. For each query alone, so that neither the chunk nor the neighbours change a bit:
@@ -45,11 +45,15 @@ static void put_query(const struct op_attention *op, const struct query *query, 
     }
 }
 
-/* Query heads of one kv head, the tiles they make, and the heads of a tile. */
-static uint32_t head_ratio(const struct op_attention *op) { return op->heads / op->kv_heads; }
-static uint32_t head_tiles(const struct op_attention *op) { return (head_ratio(op) + HEAD_TILE - 1) / HEAD_TILE; }
+/* The tiles that the query heads of one kv head make, and the heads of a tile. */
+static uint32_t head_tiles(const struct op_attention *op) { return (op->ratio + HEAD_TILE - 1) / HEAD_TILE; }
 static uint32_t heads_per_tile(const struct op_attention *op) {
-    return (head_ratio(op) + head_tiles(op) - 1) / head_tiles(op);
+    return (op->ratio + head_tiles(op) - 1) / head_tiles(op);
+}
+/* Those of [from, to), counted as if no head of the first kv head were absent, that are here. */
+static struct range heads_here(const struct op_attention *op, uint32_t from, uint32_t to) {
+    const uint32_t first = max_u32(from, op->absent) - op->absent, end = max_u32(to, op->absent) - op->absent;
+    return (struct range){first, min_u32(end, op->heads)};
 }
 /* A power of two up to 16: a run never crosses a block, so that all of its rows have segments of one length. */
 static uint32_t rows_per_tile(const struct op_attention *op) {
@@ -168,7 +172,7 @@ static void lay_tile(struct tile *tile, const struct op_attention *op, const str
 
 static void tile_attention(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_attention *op = (const struct op_attention *)o;
-    const uint32_t ratio = head_ratio(op), groups = op->kv_heads * head_tiles(op), rows = rows_per_tile(op);
+    const uint32_t groups = op->kv_heads * head_tiles(op), rows = rows_per_tile(op);
     const int split = is_split(op, step);
     const struct sequence *seq = AT(const struct sequence *, step->seqs);
     uint32_t left = t / groups, r = 0;
@@ -180,10 +184,12 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
         if (left < count) break;
         left -= count;
     }
-    const uint32_t kv = t % groups / head_tiles(op), h0 = kv * ratio + t % head_tiles(op) * heads_per_tile(op);
+    const uint32_t kv = t % groups / head_tiles(op), h0 = kv * op->ratio + t % head_tiles(op) * heads_per_tile(op);
+    const struct range heads = heads_here(op, h0, min_u32(h0 + heads_per_tile(op), (kv + 1) * op->ratio));
+    if (heads.from >= heads.to) return;
 
     struct tile tile;
-    lay_tile(&tile, op, seq, run, h0, min_u32(h0 + heads_per_tile(op), (kv + 1) * ratio));
+    lay_tile(&tile, op, seq, run, heads.from, heads.to);
     const uint32_t s0 = run.segment0 + (split ? left : 0), s1 = split ? s0 + 1 : run.segment0 + run.segments;
     for (uint32_t s = s0; s < s1; s++) {
         const uint32_t from = max_u32(s * run.length, tile.queries[0].from), to = min_u32((s + 1) * run.length, run.last + 1);
@@ -222,13 +228,14 @@ static uint32_t merge_tiles(const struct op *o, const struct step *step) {
 
 static void tile_merge(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_attention *op = (const struct op_attention *)o;
-    const uint32_t m = t / op->kv_heads, ratio = head_ratio(op), h0 = t % op->kv_heads * ratio, rows = rows_per_tile(op);
+    const uint32_t m = t / op->kv_heads, kv = t % op->kv_heads, rows = rows_per_tile(op);
     const struct sequence *seq = AT(const struct sequence *, step->seqs) + AT(const uint32_t *, step->sequence_of)[m];
     const uint32_t position = AT(const uint32_t *, step->positions)[m];
     const struct run run = run_of(op, seq, rows, position / rows - seq->position / rows);
     if (run.segments == 1) return;
     const uint32_t first = first_seen(op, position + 1) / run.length, last = position / run.length;
-    for (uint32_t h = h0; h < h0 + ratio; h++) {
+    const struct range heads = heads_here(op, kv * op->ratio, (kv + 1) * op->ratio);
+    for (uint32_t h = heads.from; h < heads.to; h++) {
         struct query query = {.m = m, .head = h};
         v128_t all[MAX_HEAD_DIM / 4];
         for (uint32_t s = first; s <= last; s++) {

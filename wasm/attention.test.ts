@@ -31,6 +31,16 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 6 }]],
     ],
     ['no rotation', { heads: 2, kvHeads: 1, dim: 16, ropeDims: 0 }, [[{ position: 0, rows: 3 }]]],
+    [
+      'a shard of shared heads',
+      { heads: 6, kvHeads: 2, dim: 32, quantized: true, ratio: 7, absent: 4 },
+      [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]],
+    ],
+    [
+      'a shard that ends in the middle of shared heads',
+      { heads: 16, kvHeads: 2, dim: 16, ratio: 10 },
+      [[{ position: 0, rows: 9 }], [{ position: 9, rows: 3 }]],
+    ],
     ['a window', { ...QWEN, window: 40 }, [[{ position: 0, rows: 130 }], [{ position: 130, rows: 2 }]]],
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
     [

@@ -89,7 +89,7 @@ void attention__ref(const struct op_attention *op, const struct step *step, uint
     const uint32_t to = AT(const uint32_t *, step->positions)[m] + 1, from = first_seen(op, to), dim = op->head_dim;
     const uint32_t length = segment_length(to - 1);
     for (uint32_t h = 0; h < op->heads; h++) {
-        const uint32_t kv = h / (op->heads / op->kv_heads);
+        const uint32_t kv = (h + op->absent) / op->ratio;
         const float *q = AT(const float *, op->q + m * op->q_stride) + h * dim;
         struct state all;
         for (uint32_t s = from / length; s * length < to; s++) {

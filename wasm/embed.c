@@ -1,7 +1,7 @@
 /* embed: y[m] = scale * table[ids[m]]. In: token ids, a matrix [vocab, n] in any encoding. Out: f32 rows.             exact
  *
  *   table  panels of 8 rows as in abi.h; token id is row id % 8 of panel id / 8
- *   ids    at or past vocab read the last row: nothing outside the table is ever read
+ *   ids    at or past `whole` are its last row: nothing outside the table is ever read
  *   y      scale * W; lanes past n are zero
  *
  *   tile   one row. A gather of a kilobyte per token: plain scalar code, and so its own definition. */
@@ -29,15 +29,19 @@ INLINE float element(const uint8_t *panel, uint32_t encoding, uint32_t row, uint
 }
 
 INLINE void row(const struct op_embed *op, const struct step *step, uint32_t m, uint32_t encoding) {
-    const uint32_t id = min_u32(AT(const uint32_t *, step->ids)[m], op->vocab - 1);
+    const uint32_t id = min_u32(AT(const uint32_t *, step->ids)[m], op->whole - 1) - op->first;
     const uint32_t groups = round_up(op->n, GROUP) / GROUP;
+    float *y = AT(float *, op->y + m * op->y_stride);
+    if (id >= op->vocab) { /* also when id is less than `first`: the difference wraps */
+        for (uint32_t k = 0; k < groups * GROUP; k++) y[k] = 0;
+        return;
+    }
     const uint32_t panel_bytes = encoding == ENC_F32      ? op->n * PANEL * 4
                                  : encoding <= ENC_BF16    ? op->n * PANEL * 2
                                  : encoding == ENC_W8_G32  ? groups * 272
                                  : encoding == ENC_W4_G32 ? groups * 144
                                                            : groups * 160;
     const uint8_t *panel = AT(const uint8_t *, op->table) + id / PANEL * panel_bytes;
-    float *y = AT(float *, op->y + m * op->y_stride);
     for (uint32_t k = 0; k < op->n; k++) y[k] = op->scale * element(panel, encoding, id % PANEL, k);
     for (uint32_t k = op->n; k < groups * GROUP; k++) y[k] = 0;
 }

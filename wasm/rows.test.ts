@@ -35,7 +35,7 @@ describe('embed', () => {
       const y = machine.rows(ids.length, n)
       machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
       machine.op('embed', {
-        ...{ table, encoding: ENCODING_CODE[encoding], vocab, n },
+        ...{ table, encoding: ENCODING_CODE[encoding], vocab, n, first: 0, whole: vocab },
         ...{ y: y.at, y_stride: y.stride, scale },
       })
       machine.run()
@@ -48,6 +48,27 @@ describe('embed', () => {
         expect(machine.floats({ ...y, width: 96 }, row).subarray(80)).toEqual(new Float32Array(16))
       }
     }
+  })
+
+  test('makes zeros for ids whose rows are elsewhere', () => {
+    const [vocab, n] = [32, 40]
+    const machine = plainMachine('simd128')
+    const table = machine.matrix('f32', vocab, n, fillMatrix('f32', 11))
+    const ids = [63, 64, 95, 96, 4294967295]
+    const y = machine.rows(ids.length, n)
+    machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
+    const cut = { vocab, first: 64, whole: 200 }
+    machine.op('embed', { table, encoding: 0, n, ...cut, y: y.at, y_stride: y.stride, scale: 1 })
+    machine.run()
+    const weights = packedMatrix(
+      'f32',
+      machine.u8.slice(table, table + matrixBytes('f32', vocab, n)),
+      vocab,
+      n,
+    )
+    const rows = ids.map((_, row) => machine.floats(y, row))
+    const zeros = new Float32Array(n)
+    expect(rows).toEqual([zeros, weights.slice(0, n), weights.slice(31 * n, 32 * n), zeros, zeros])
   })
 })
 

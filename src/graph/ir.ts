@@ -21,11 +21,20 @@ export interface WeightRef {
   readonly parts: readonly WeightPart[]
   readonly k: number
   readonly kind: 'matrix' | 'vector'
+  /** The columns that are held, `k` of them; absent: all. */
+  readonly columns?: Cut | undefined
 }
 export interface WeightPart {
   /** Canonical name, e.g. `layers.0.attn_q.weight`. */
   readonly name: string
   readonly n: number
+  /** The rows that are held, `n` of them; absent: all. */
+  readonly rows?: Cut | undefined
+}
+/** A run of rows or columns that begins at `first`, of `whole` that are stored. */
+export interface Cut {
+  readonly first: number
+  readonly whole: number
 }
 
 /** How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head; `fp8`: e4m3 with a scale. */
@@ -109,6 +118,27 @@ export type Node =
       readonly quantized: Value
     }
   | { readonly op: 'add'; readonly left: Value; readonly right: Value; readonly output: Value }
+  /**
+   * Sums what all shards made of `input`, in the order of the shards, onto the residual, which is overwritten: the same
+   * bits on every shard. Without a residual the input is overwritten, and all shards but one have made zeros.
+   */
+  | {
+      readonly op: 'exchange'
+      readonly input: Value
+      readonly residual?: Value | undefined
+      readonly shard: number
+      readonly shards: number
+      readonly output: Value
+    }
+  /** Puts the columns that each shard made side by side, on the first shard; the others only give theirs. */
+  | {
+      readonly op: 'collect'
+      readonly input: Value
+      readonly shard: number
+      /** Columns of each shard. */
+      readonly widths: readonly number[]
+      readonly output: Value
+    }
   /** Keeps the rows whose logits are wanted. Costs nothing in the plan: the norm behind it gathers. */
   | { readonly op: 'takeRows'; readonly input: Value; readonly output: Value }
 
@@ -120,6 +150,10 @@ export interface AttentionShape {
   readonly kvHeads: number
   readonly headDim: number
   readonly window: number
+  /** Query heads of one KV head; default: they are shared out evenly. */
+  readonly ratio?: number | undefined
+  /** Query heads of the first KV head that are not here. Default 0. */
+  readonly absent?: number | undefined
 }
 export interface RopeUse {
   /** Index of the step's table of cosines and sines. */
@@ -135,29 +169,4 @@ export interface Graph {
   /** What the logits are made of: the hidden states behind the last norm. */
   readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
-}
-
-/** The same graph with every value that is read replaced. */
-export function mapInputs(graph: Graph, replace: (value: Value) => Value): Graph {
-  const nodes = graph.nodes.map((node): Node => {
-    switch (node.op) {
-      case 'embed':
-        return node
-      case 'swiglu':
-        return { ...node, gate: replace(node.gate), up: replace(node.up) }
-      case 'add':
-        return { ...node, left: replace(node.left), right: replace(node.right) }
-      case 'ropeKv':
-        return { ...node, q: replace(node.q), k: replace(node.k), v: replace(node.v) }
-      case 'linear':
-        return {
-          ...node,
-          input: replace(node.input),
-          ...(node.residual && { residual: replace(node.residual) }),
-        }
-      default:
-        return { ...node, input: replace(node.input) }
-    }
-  })
-  return { ...graph, nodes, output: replace(graph.output), hidden: replace(graph.hidden) }
 }

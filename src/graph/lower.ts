@@ -14,7 +14,7 @@ import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef 
 import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
 import { inputsOf } from './nodes.ts'
 import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
-import type { Plan, PlanOp, PlanPointer, PlanRows, WeightSlot } from './plan.ts'
+import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows, WeightSlot } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'
 import { layerOffsets } from './state-layout.ts'
@@ -59,6 +59,8 @@ export function lower(
   const slots = new Slots(encodingOf, stripBytesOf)
   const gathered = new Set<number>()
   const ops: PlanOp[] = []
+  const exchanges: PlanExchange[] = []
+  let hiddenOps = 0
   for (const node of graph.nodes) {
     if (node.op === 'slice') continue
     if (node.op === 'takeRows') {
@@ -66,17 +68,16 @@ export function lower(
       continue
     }
     checkGather(node, gathered)
-    const [name, fields] = record(node)
     const output = node.output ?? ('quantized' in node ? node.quantized : undefined)
     const shape = output?.shape ?? ['tokens', 0]
     const label = `${output?.label.replace(/\.a8$/, '')} ${show(shape)}`
     const rows = shape[0] === 'logitRows' ? ROWS.logits : ROWS.tokens
-    ops.push({ code: OP_CODE[name], name, label, fields: { rows, ...fields } })
+    if (node.op === 'exchange' || node.op === 'collect') exchanges.push(exchange(node))
+    const records = node.op === 'exchange' ? sums(node) : node.op === 'collect' ? [] : [record(node)]
+    for (const [name, fields] of records)
+      ops.push({ code: OP_CODE[name], name, label, fields: { rows, ...fields } })
+    if (output?.id === graph.hidden.id) hiddenOps = ops.length
   }
-  const hiddenIndex = graph.nodes.findIndex(({ output }) => output?.id === graph.hidden.id)
-  const free = graph.nodes
-    .slice(0, hiddenIndex)
-    .filter(({ op }) => op === 'slice' || op === 'takeRows').length
   return {
     ops,
     slots: slots.all,
@@ -85,7 +86,8 @@ export function lower(
     tokens: capacity.tokens,
     logitRows: capacity.logitRows,
     logits: planRows(graph.output),
-    hidden: { ...planRows(graph.hidden), ops: hiddenIndex + 1 - free },
+    exchanges,
+    hidden: { ...planRows(graph.hidden), ops: hiddenOps },
   }
 
   function placeOf(value: Value) {
@@ -111,7 +113,34 @@ export function lower(
     const formats = { k_format: KV_FORMAT[group.format.k], v_format: KV_FORMAT[group.format.v] }
     return { group: index, k_offset: k, v_offset: v, ...formats }
   }
-  function record(node: Exclude<Node, NodeOf<'slice' | 'takeRows'>>): [OpName, Fields] {
+  function exchange(node: NodeOf<'exchange' | 'collect'>): PlanExchange {
+    const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
+    const common = { op: ops.length, rows, own: planRows(node.input) } as const
+    if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
+    return { ...common, kind: 'sum', places: placesOf(node) }
+  }
+  /** Where the rows of each shard lie; those of the others lie in the node's room, in their order. */
+  function placesOf(node: NodeOf<'exchange'>): number[] {
+    const { offset, stride } = placeOf(node.input)
+    const bytes = (node.input.shape[0] === 'logitRows' ? capacity.logitRows : capacity.tokens) * stride
+    const room = memory.rooms.get(node) ?? 0
+    return Array.from({ length: node.shards }, (_, shard) => {
+      if (shard === node.shard) return offset
+      return room + (shard < node.shard ? shard : shard - 1) * bytes
+    })
+  }
+  /** One addition after the other, in the order of the shards. */
+  function sums(node: NodeOf<'exchange'>): [OpName, Fields][] {
+    const { stride } = placeOf(node.input)
+    const n = node.output.shape[1]
+    return placesOf(node).flatMap((arena, shard): [OpName, Fields][] => {
+      if (node.residual === undefined && shard === node.shard) return []
+      return [['add', { x: { arena }, x_stride: stride, ...rowsAt('y', node.output), n }]]
+    })
+  }
+  function record(
+    node: Exclude<Node, NodeOf<'slice' | 'takeRows' | 'exchange' | 'collect'>>,
+  ): [OpName, Fields] {
     switch (node.op) {
       case 'embed': {
         const { slot, encoding } = slots.of(node.table)
@@ -122,7 +151,9 @@ export function lower(
             `no embedding is read from ${encoding}; convert ${name} densely`,
           )
         }
-        const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab: rowsOf(node.table) }
+        const vocab = rowsOf(node.table)
+        const { first, whole } = node.table.parts[0]?.rows ?? { first: 0, whole: vocab }
+        const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab, first, whole }
         return ['embed', { ...table, n: node.table.k, ...rowsAt('y', node.output), scale: node.scale }]
       }
       case 'rmsnorm': {
@@ -167,9 +198,9 @@ export function lower(
         return ['rope_kv', { ...values, ...size, ...rope, ...state(node.attention) }]
       }
       case 'attention': {
-        const { heads, kvHeads, headDim, window } = node.attention
+        const { heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = node.attention
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('a8', node.quantized) }
-        const size = { heads, kv_heads: kvHeads, head_dim: headDim, window, scale: node.scale }
+        const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent, window, scale: node.scale }
         const parts = { parts: { arena: memory.rooms.get(node) ?? 0 } }
         return [
           'attention',

@@ -76,6 +76,9 @@ function assign(graph: Graph, capacity: Capacity) {
   const lastReads = lastReadsOf(graph)
   const merged = new Map<number, NodeOf<'linear'>>()
   const needs = new Map<Node, Region>()
+  const collected = new Map(
+    graph.nodes.flatMap((node) => (node.op === 'collect' ? [[node.input.id, node.output.shape[1]]] : [])),
+  )
   for (const [index, node] of graph.nodes.entries()) {
     if (node.op === 'linear') merged.set(node.output.id, node)
     for (const output of outputsOf(node)) {
@@ -84,6 +87,7 @@ function assign(graph: Graph, capacity: Capacity) {
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) keep(value, index)
     if (node.op === 'attention') needs.set(node, room(partsBytes(node.attention), index))
+    if (node.op === 'exchange') needs.set(node, room(receivedBytes(node, capacity), index))
   }
   for (const value of [graph.output, graph.hidden]) keep(value, graph.nodes.length)
   return { regions, homes, needs }
@@ -103,7 +107,8 @@ function assign(graph: Graph, capacity: Capacity) {
     return region
   }
   function fresh(node: Node, output: Value, index: number): Region {
-    const stride = strideOf(node, output)
+    // What others add to a row lies behind what is made here.
+    const stride = Math.max(strideOf(node, output), floatStride(collected.get(output.id) ?? 0))
     const region = { bytes: rowCount(output.shape[0], capacity) * stride, stride, from: index, to: index }
     regions.push(region)
     return region
@@ -120,7 +125,10 @@ function assign(graph: Graph, capacity: Capacity) {
   function sharedHome(node: Node, index: number): Home | undefined {
     switch (node.op) {
       case 'takeRows':
+      case 'collect':
         return homeOf(node.input)
+      case 'exchange':
+        return overwritten(node.residual ?? node.input, index, 'added to')
       case 'slice': {
         const { region, column } = homeOf(node.input)
         return { region, column: column + partColumn(node, merged.get(node.input.id)) * 4 }
@@ -148,6 +156,10 @@ function assign(graph: Graph, capacity: Capacity) {
 /** Where attention leaves the parts of a row that several threads have worked on: see wasm/abi.h. */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
   SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4
+
+/** Where the rows of the other shards arrive. */
+const receivedBytes = ({ input, shards }: NodeOf<'exchange'>, capacity: Capacity): number =>
+  (shards - 1) * rowCount(input.shape[0], capacity) * floatStride(input.shape[1])
 
 /** Index of the last node that reads each value; past the end for what the graph yields. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {

@@ -7,6 +7,7 @@ export function inputsOf(node: Node): readonly Value[] {
     case 'embed':
       return []
     case 'linear':
+    case 'exchange':
       return node.residual === undefined ? [node.input] : [node.input, node.residual]
     case 'ropeKv':
       return [node.q, node.k, node.v]
@@ -30,7 +31,8 @@ export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
   switch (node.op) {
     case 'embed':
       return node
-    case 'linear': {
+    case 'linear':
+    case 'exchange': {
       const residual = node.residual && replace(node.residual)
       return { ...node, input: replace(node.input), residual }
     }

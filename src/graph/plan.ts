@@ -38,11 +38,32 @@ export interface Plan {
   readonly tokens: number
   /** Most rows whose logits a step may want. */
   readonly logitRows: number
+  /** Where records need what other shards have made, in order. None where one pool runs the whole model. */
+  readonly exchanges: readonly PlanExchange[]
   /** Where the logits lie. */
   readonly logits: PlanRows
   /** Where the hidden states behind the last norm lie once the first `ops` records have run. */
   readonly hidden: PlanRows & { readonly ops: number }
 }
+
+/** Before record `op` runs, rows go to other shards and come from them. */
+export type PlanExchange = {
+  readonly op: number
+  readonly rows: 'tokens' | 'logitRows'
+  /** What this shard has made: f32 rows. */
+  readonly own: PlanRows
+} & (
+  | {
+      readonly kind: 'sum'
+      /** Per shard, byte offset in the arena of its rows, with the stride of `own`; of this shard, its own. */
+      readonly places: readonly number[]
+    }
+  | {
+      readonly kind: 'columns'
+      /** Per shard, columns that it has made; on the first shard they go behind those of the shards before. */
+      readonly widths: readonly number[]
+    }
+)
 
 /** Rows of f32 in the arena, one for each row whose logits are wanted: [logitRows][stride / 4]. Bytes, but for `width`. */
 export interface PlanRows {

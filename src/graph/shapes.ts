@@ -57,6 +57,15 @@ export function inferShape(spec: NodeSpec): Shape {
     case 'add':
       expectSame(spec.left, spec.right)
       return spec.left.shape
+    case 'exchange':
+      if (spec.residual !== undefined) expectSame(spec.input, spec.residual)
+      return spec.input.shape
+    case 'collect': {
+      const [rows] = spec.input.shape
+      const own = spec.widths[spec.shard] ?? 0
+      expectWidth(spec.input, own, `the columns of shard ${spec.shard}`)
+      return [rows, spec.shard === 0 ? spec.widths.reduce((sum, width) => sum + width, 0) : own]
+    }
     case 'takeRows':
       if (spec.input.shape[0] !== 'tokens') throw broken(spec.input, 'has no token rows to take')
       return ['logitRows', spec.input.shape[1]]

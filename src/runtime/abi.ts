@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 4,
+  ABI_VERSION: 5,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -27,7 +27,7 @@ const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride'] 
 
 /** Names of the words that follow `code` and `rows` in each op's record. */
 export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
-  embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale'],
+  embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole'],
   rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
   quantize: ['x', 'x_stride', 'n', 'q', 'q_stride'],
   linear_f32: LINEAR,
@@ -42,7 +42,18 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   ],
   attention: [
     ...['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'],
-    ...['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'parts'],
+    ...[
+      'group',
+      'k_offset',
+      'v_offset',
+      'k_format',
+      'v_format',
+      'window',
+      'scale',
+      'parts',
+      'ratio',
+      'absent',
+    ],
   ],
   swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride'],
   add: ['x', 'x_stride', 'y', 'y_stride', 'n'],

@@ -53,6 +53,7 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     ops,
     slots: [],
     stateGroups: [],
+    exchanges: [],
     arenaBytes: 2 * TOKENS * stride,
     tokens: TOKENS,
     logitRows: 1,

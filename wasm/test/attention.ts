@@ -13,6 +13,9 @@ export interface Shape {
   readonly window?: number
   readonly quantized?: boolean
   readonly format?: KvFormat
+  /** Query heads of one KV head, and those of the first one that are not here. */
+  readonly ratio?: number
+  readonly absent?: number
   /** Leave out the room for parts, so that no step shares out positions. */
   readonly unsplit?: boolean
 }
@@ -99,6 +102,7 @@ export function layStep(
   })
   machine.op('attention', {
     ...common,
+    ...{ ratio: shape.ratio ?? heads / kvHeads, absent: shape.absent ?? 0 },
     ...offsets,
     ...{ q: q.at, q_stride: q.stride, y: y.at, y_stride: y.stride },
     ...{ a8: quantized ? a8.at : 0, a8_stride: a8.stride, window, scale: dim ** -0.5 },

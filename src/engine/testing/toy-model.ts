@@ -49,6 +49,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     ops: [],
     slots: [],
     stateGroups: [],
+    exchanges: [],
     arenaBytes: 4 * VOCAB * 4,
     tokens: 64,
     logitRows: 4,

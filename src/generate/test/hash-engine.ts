@@ -41,6 +41,7 @@ export function engineOf(sizes: Sizes = {}) {
     ops: [],
     slots: [],
     stateGroups: [],
+    exchanges: [],
     arenaBytes: logitRows * 256,
     tokens,
     logitRows,

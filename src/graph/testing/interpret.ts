@@ -15,6 +15,8 @@ export interface Machine {
   readonly frequencies: readonly Float64Array[]
   /** Keys and values by layer, one row per position; grows with each step. */
   readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
+  /** What the shards make together at their `index`th meeting, of which `own` is one's part. */
+  readonly meet?: (index: number, own: Rows) => Rows
 }
 
 export interface InterpretedStep {
@@ -28,7 +30,15 @@ export interface InterpretedStep {
 /** One row of the graph's output per wanted row. */
 export function interpret(graph: Graph, machine: Machine, step: InterpretedStep): Rows {
   const values = new Map<number, Rows>()
+  let meetings = 0
   for (const node of graph.nodes) {
+    if (node.op === 'exchange' || node.op === 'collect') {
+      const own = rowsAt(values, node.input)
+      const met = machine.meet?.(meetings++, own) ?? own
+      const residual = node.op === 'exchange' && node.residual ? rowsAt(values, node.residual) : undefined
+      values.set(node.output.id, residual === undefined ? met : addRows(residual, met))
+      continue
+    }
     const rows = compute(node, machine, step, values)
     if (node.output !== undefined) values.set(node.output.id, rows)
     if ('quantized' in node && node.quantized) values.set(node.quantized.id, rows.map(throughA8))
@@ -42,8 +52,11 @@ function rowsAt(values: ReadonlyMap<number, Rows>, value: Value): Rows {
   return rows
 }
 
+const addRows = (left: Rows, right: Rows): Rows =>
+  left.map((row, index) => row.map((x, i) => x + right[index]![i]!))
+
 function compute(
-  node: Node,
+  node: Exclude<Node, NodeOf<'exchange' | 'collect'>>,
   machine: Machine,
   step: InterpretedStep,
   values: ReadonlyMap<number, Rows>,
@@ -52,7 +65,9 @@ function compute(
   switch (node.op) {
     case 'embed': {
       const table = matrixOf(node.table, machine)
-      return step.ids.map((id) => table[id]!.map((weight) => weight * node.scale))
+      const first = node.table.parts[0]?.rows?.first ?? 0
+      const zeros = new Float64Array(node.table.k)
+      return step.ids.map((id) => (table[id - first] ?? zeros).map((weight) => weight * node.scale))
     }
     case 'rmsnorm': {
       const weight = vectorOf(node.weight, machine)
@@ -81,10 +96,8 @@ function compute(
       const up = read(node.up)
       return read(node.gate).map((gates, row) => gates.map((x, i) => gated(x, up[row]![i]!)))
     }
-    case 'add': {
-      const right = read(node.right)
-      return read(node.left).map((row, index) => row.map((x, i) => x + right[index]![i]!))
-    }
+    case 'add':
+      return addRows(read(node.left), read(node.right))
     case 'takeRows': {
       const input = read(node.input)
       return step.wanted.map((row) => input[row]!)
@@ -160,13 +173,13 @@ function attend(
   q: Float64Array,
   position: number,
 ): Float64Array {
-  const { layer, heads, kvHeads, headDim, window } = node.attention
+  const { layer, heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = node.attention
   const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
   const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
   const y = new Float64Array(heads * headDim)
   for (let head = 0; head < heads; head++) {
     const at = head * headDim
-    const kv = Math.floor(head / (heads / kvHeads)) * headDim
+    const kv = Math.floor((head + absent) / ratio) * headDim
     const weights = k.slice(from, position + 1).map((key) => {
       let dot = 0
       for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
@@ -196,10 +209,17 @@ function throughA8(row: Float64Array): Float64Array {
 }
 
 /** The rows of all parts. */
-function matrixOf({ parts, k }: WeightRef, machine: Machine): Float64Array[] {
-  return parts.flatMap(({ name, n }) => {
-    const values = machine.weightOf(name, n, k)
-    return Array.from({ length: n }, (_, row) => values.subarray(row * k, (row + 1) * k))
+function matrixOf(
+  { parts, k, columns = { first: 0, whole: k } }: WeightRef,
+  machine: Machine,
+): Float64Array[] {
+  return parts.flatMap(({ name, n, rows = { first: 0, whole: n } }) => {
+    const { first, whole } = columns
+    const values = machine.weightOf(name, rows.whole, whole)
+    return Array.from({ length: n }, (_, index) => {
+      const at = (rows.first + index) * whole + first
+      return values.subarray(at, at + k)
+    })
   })
 }
 
