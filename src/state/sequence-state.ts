@@ -267,8 +267,8 @@ export class SequenceState implements PathSource {
     this.trim(0)
     this.#released = true
     this.#cache.giveTables(this.tables[0]?.address)
-    if (this.#path === undefined) return
-    this.#cache.sharing.delete(this.#path)
+    if (this.#path !== undefined) this.#cache.sharing.delete(this.#path)
+    // What this one was the last to share with the tree is only kept from now on.
     this.#cache.shrink()
   }
 

@@ -121,7 +121,10 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   const trailer = await source.read(source.size - TRAILER_BYTES, TRAILER_BYTES)
   const version = viewOf(preface).getUint32(8, true)
   const decode = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
-  if (decode(preface.subarray(0, 8)) !== MAGIC || version !== VERSION) throw notSnapshot(source)
+  const reserved = viewOf(preface).getUint32(12, true)
+  if (decode(preface.subarray(0, 8)) !== MAGIC || version !== VERSION || reserved !== 0) {
+    throw notSnapshot(source)
+  }
   const bytes = viewOf(trailer).getUint32(64, true)
   const start = source.size - TRAILER_BYTES - bytes
   if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MOST_INDEX_BYTES) {

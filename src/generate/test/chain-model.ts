@@ -129,3 +129,17 @@ export function faults(
   }
   return found
 }
+
+/** Words behind the stored positions of the last blocks that are not zero. */
+export function leftovers(cache: StateCache, state: SequenceState): string[] {
+  const found: string[] = []
+  const end = Math.ceil(state.length / ABI.BLOCK_POSITIONS) * ABI.BLOCK_POSITIONS
+  for (const group of cache.windows.keys()) {
+    for (let at = state.length; at < end; at++) {
+      const word = wordAt(cache, state.table(group), at)
+      if (cache.arena.u32[word] !== 0 || cache.arena.u32[word + 1] !== 0)
+        found.push(`group ${group} at ${at}`)
+    }
+  }
+  return found
+}
