@@ -19,8 +19,9 @@ import type {
   SavedSession,
 } from './protocol.ts'
 import { promptText, reply } from './reply.ts'
+import { savedConversation } from './saved.ts'
 import { Outlet } from './stream.ts'
-import { type SavedTranscript, Transcript } from './transcript.ts'
+import { Transcript } from './transcript.ts'
 
 /** A service without a model; `loadModel` is what its `load` does. */
 export function createService(loadModel: ModelLoader): EngineService {
@@ -152,13 +153,18 @@ class Service implements EngineService {
     const source = blobSource('the saved session', file)
     const fingerprint = await model.fingerprint()
     const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true })
-    const { transcript, ...saved } = extra as SavedSession & { transcript: SavedTranscript }
-    this.#conversations.set(session, {
-      sequence,
-      transcript: Transcript.from(transcript),
-      turn: Promise.resolve(),
-    })
-    return saved
+    try {
+      const { transcript, ...saved } = savedConversation(extra, source.name)
+      this.#conversations.set(session, {
+        sequence,
+        transcript: Transcript.from(transcript),
+        turn: Promise.resolve(),
+      })
+      return saved
+    } catch (error) {
+      sequence.release()
+      throw error
+    }
   }
 
   async close(session: number): Promise<void> {

@@ -1,9 +1,10 @@
 // Sequence. In: token ids. Out: one conversation's tokens and how many of them the state cache already holds.
 import type { ByteSource } from '../base/bytes.ts'
+import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { overflow } from '../state/overflow.ts'
 import { SequenceState } from '../state/sequence-state.ts'
-import { readSnapshot, writeSnapshot } from '../state/snapshot.ts'
+import { notSnapshot, readSnapshot, writeSnapshot } from '../state/snapshot.ts'
 import type { StateCache } from '../state/state-cache.ts'
 import type { Prefix } from '../state/token-tree.ts'
 import { cutLength, type Fit, fitTokens } from './overflow.ts'
@@ -168,14 +169,15 @@ export class Sequence {
   ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }> {
     const sequence = new Sequence(cache, options)
     try {
-      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint)
+      const shares = sequence.#shares
+      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint, { shares })
       sequence.#state.release()
       sequence.#state = state
       sequence.#tokens = tokens
-      const saved = extra as { keep?: number; dropped: number[]; extra: unknown }
-      sequence.#keep = saved.keep
-      sequence.#dropped = saved.dropped
-      return { sequence, extra: saved.extra }
+      if (!isRest(extra, cache.contextLength)) throw notSnapshot(source)
+      sequence.#keep = extra.keep
+      sequence.#dropped = extra.dropped
+      return { sequence, extra: extra.extra }
     } catch (error) {
       sequence.release()
       throw error
@@ -255,6 +257,19 @@ export class Sequence {
     this.#tokens.length = Math.min(this.#tokens.length, from)
     for (let index = this.#tokens.length; index < ids.length; index++) this.#tokens.push(ids[index]!)
   }
+}
+
+/** What a file says of a sequence besides its tokens and state. */
+interface Rest {
+  readonly keep?: number
+  readonly dropped: number[]
+  readonly extra: unknown
+}
+
+function isRest(value: unknown, contextLength: number): value is Rest {
+  if (typeof value !== 'object' || value === null) return false
+  const { keep, dropped } = value as Partial<Rest>
+  return areCounts(dropped) && (keep === undefined || (isCount(keep) && keep < contextLength))
 }
 
 function commonLength(left: ArrayLike<number>, right: ArrayLike<number>, most: number): number {

@@ -4,6 +4,7 @@
 //
 // The index has the SHA-256 of every block, so that no byte is believed that was not checked; numbers are little-endian.
 import type { ByteSource } from '../base/bytes.ts'
+import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
 import { ABI } from '../runtime/abi.ts'
@@ -74,7 +75,7 @@ export async function* writeSnapshot(
 }
 
 /**
- * The state that a file holds, with `tokens` as its own. Throws `format` for what is no snapshot or of another version,
+ * The state that a file holds. `shares`: other sequences may begin with it, as long as `tokens` are what it stands for. Throws `format` for what is no snapshot or of another version,
  * `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow` and `out-of-memory`; nothing is left
  * behind then.
  */
@@ -82,6 +83,7 @@ export async function readSnapshot(
   cache: StateCache,
   source: ByteSource,
   fingerprint: string,
+  { shares }: { readonly shares: boolean },
 ): Promise<{ readonly state: SequenceState; readonly tokens: number[]; readonly extra: unknown }> {
   const { index, start } = await readIndex(source)
   if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
@@ -91,7 +93,7 @@ export async function readSnapshot(
     )
   }
   const tokens = [...index.tokens]
-  const state = new SequenceState(cache, tokens)
+  const state = new SequenceState(cache, shares ? tokens : undefined)
   try {
     state.claim(index.length, index.from)
     const wanted = [...parts(cache, state, index.length)]
@@ -132,7 +134,7 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   }
   const json = await source.read(start, bytes)
   if ((await sha256(json)) !== decode(trailer.subarray(0, 64))) throw damaged(source)
-  const index = JSON.parse(new TextDecoder().decode(json)) as Index
+  const index = parsed(json)
   if (!isIndex(index)) throw notSnapshot(source)
   return { index, start }
 }
@@ -155,17 +157,29 @@ function* parts(
   }
 }
 
-function isIndex(index: Index): boolean {
-  const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-  const areCounts = (list: unknown): boolean => Array.isArray(list) && list.every(isCount)
+/** Undefined for what is no JSON. */
+function parsed(json: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(json))
+  } catch {
+    return undefined
+  }
+}
+
+/** The hash says that the index is as it was written, not that whoever wrote it was this engine. */
+function isIndex(value: unknown): value is Index {
+  if (typeof value !== 'object' || value === null) return false
+  const { fingerprint, tokens, moved, length, blockBytes, from, hashes } = value as Partial<Index>
   return (
-    isCount(index.length) &&
-    areCounts(index.tokens) &&
-    areCounts(index.blockBytes) &&
-    areCounts(index.from) &&
-    index.from.every((from) => from <= index.length) &&
-    Array.isArray(index.hashes) &&
-    index.tokens.length >= index.length
+    typeof fingerprint === 'string' &&
+    isCount(length) &&
+    areCounts(tokens) &&
+    tokens.length >= length &&
+    areCounts(blockBytes) &&
+    areCounts(from) &&
+    from.every((position) => position <= length) &&
+    (moved === undefined || isCount(moved)) &&
+    Array.isArray(hashes)
   )
 }
 
@@ -174,7 +188,7 @@ const isSame = (blockBytes: readonly number[], { pools }: StateCache): boolean =
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-const notSnapshot = ({ name }: ByteSource): HalfbyteError =>
+export const notSnapshot = ({ name }: ByteSource): HalfbyteError =>
   new HalfbyteError(
     'format',
     `${name} is no saved session of version ${VERSION}; save it again with this release`,

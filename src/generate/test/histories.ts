@@ -231,7 +231,12 @@ export class World {
       twin.words.map((list) => list.slice(0, Math.min(stored, sequence.cached - ran))),
       ids.slice(sequence.cached - ran),
     )
-    if (MARKS.includes(sequence.cached)) this.#marks.push(ids)
+    if (drafts.length === 0) this.#pass(ids)
+  }
+
+  /** A step has ended behind `ids`. */
+  #pass(ids: readonly number[]): void {
+    if (MARKS.includes(ids.length)) this.#marks.push([...ids])
   }
 
   async #save({ sequence, ...twin }: Twin, pieces: number): Promise<void> {
@@ -323,6 +328,8 @@ export class World {
     if (isFree) expect(kept).toBe(start + accepted)
     else if (this.#isGenerous) expect(kept).toBe(start)
     this.#stored.push(this.#tokens(twin).slice(0, kept))
+    // Where drafts were undone, nothing is remembered.
+    if (accepted === drafts.length) this.#pass(this.#tokens(twin).slice(0, kept))
     this.#run(twin)
   }
 }

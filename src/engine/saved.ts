@@ -1,0 +1,73 @@
+// Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
+import { areCounts, isCount } from '../base/counts.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { Message, SavedSession, ToolCall } from './protocol.ts'
+import type { SavedTranscript } from './transcript.ts'
+
+const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
+
+export interface SavedConversation extends SavedSession {
+  readonly transcript: SavedTranscript
+}
+
+/** `value` as what `save` put there. Throws `format`, naming the file, for anything else. */
+export function savedConversation(value: unknown, name: string): SavedConversation {
+  if (isConversation(value)) return value
+  throw new HalfbyteError(
+    'format',
+    `${name} holds a state but no conversation; save the session again with this release`,
+  )
+}
+
+function isConversation(value: unknown): value is SavedConversation {
+  if (!isRecord(value)) return false
+  const { system, messages, contextUsed, overflow, keep, transcript } = value
+  return (
+    isTextOrAbsent(system) &&
+    Array.isArray(messages) &&
+    messages.every(isMessage) &&
+    isCount(contextUsed) &&
+    (overflow === undefined || overflow === 'error' || overflow === 'shift') &&
+    (keep === undefined || isCount(keep)) &&
+    isTranscript(transcript)
+  )
+}
+
+function isMessage(value: unknown): value is Message {
+  if (!isRecord(value)) return false
+  const { role, content, toolCalls, toolCallId, name } = value
+  return (
+    ROLES.includes(role as string) &&
+    typeof content === 'string' &&
+    (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
+    isTextOrAbsent(toolCallId) &&
+    isTextOrAbsent(name)
+  )
+}
+
+const isToolCall = (value: unknown): value is ToolCall =>
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['name'] === 'string' &&
+  isRecord(value['arguments'])
+
+function isTranscript(value: unknown): value is SavedTranscript {
+  if (!isRecord(value)) return false
+  const { text, ids, cuts } = value
+  if (typeof text !== 'string' || !areCounts(ids) || !Array.isArray(cuts)) return false
+  const isInside = (cut: unknown): boolean =>
+    isRecord(cut) &&
+    isCount(cut['chars']) &&
+    isCount(cut['tokens']) &&
+    cut['chars'] <= text.length &&
+    cut['tokens'] <= ids.length
+  const rises = (key: string): boolean =>
+    cuts.every((cut, index) => index === 0 || cut[key] >= cuts[index - 1][key])
+  return cuts.every(isInside) && rises('chars') && rises('tokens')
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isTextOrAbsent = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === 'string'
