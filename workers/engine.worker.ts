@@ -2,6 +2,13 @@
 import { serveConnection } from '../src/engine/connection.ts'
 import { browserHost } from '../src/engine/host.ts'
 import { loadModel } from '../src/engine/model.ts'
+import { peekRequestedFiles } from '../src/engine/open-files.ts'
+import { probeModel } from '../src/engine/probe.ts'
 import { createService } from '../src/engine/service.ts'
 
-serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
+serveConnection(
+  createService(
+    (request, hooks) => loadModel(request, hooks, browserHost(request.assets)),
+    (request, hooks) => probeModel(request, hooks, browserHost(request.assets), peekRequestedFiles),
+  ),
+)

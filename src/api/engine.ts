@@ -2,7 +2,15 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { EngineClient } from '../engine/client.ts'
 import { type Connection, startEngineWorker } from '../engine/connection.ts'
-import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
+import type {
+  EngineInfo,
+  LoadRequest,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  ProbeReport,
+  Prompt,
+} from '../engine/protocol.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { EXACT_KV } from '../graph/ir.ts'
@@ -18,6 +26,7 @@ import type {
   Generation,
   LoadOptions,
   ModelSource,
+  ProbeOptions,
   Session,
   SessionOptions,
   Support,
@@ -65,7 +74,36 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The same over a service that runs elsewhere: in this thread, for the command line and tests.
+   * Says whether a model would fit here, before its weights are downloaded: reads headers only, those of an address by
+   * ranges where its server has them, asks for memory and gives it back, and runs kernels for a fifth of a second. What a
+   * load that was killed needed (`interruptedLoads`) is not counted as granted again. Rejects as `load` does.
+   */
+  static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
+    options.signal?.throwIfAborted()
+    return Engine.ask(startEngineWorker(options.assets?.worker), source, options)
+  }
+
+  /**
+   * The same over a service that runs elsewhere.
+   * @internal
+   */
+  static async ask(
+    connection: Connection,
+    source: ModelSource,
+    options: ProbeOptions = {},
+  ): Promise<ProbeReport> {
+    const client = new EngineClient(connection)
+    try {
+      return await client.callAbortable(options.signal, (service, port) =>
+        service.probe({ ...loadRequest(source, options), limitBytes: options.limitBytes }, port),
+      )
+    } finally {
+      connection.close()
+    }
+  }
+
+  /**
+   * The same as `load` over a service that runs elsewhere: in this thread, for the command line and tests.
    * @internal
    */
   static async open(connection: Connection, source: ModelSource, options: LoadOptions = {}): Promise<Engine> {

@@ -49,6 +49,12 @@ export interface LoadOptions {
   readonly assets?: Assets | undefined
 }
 
+/** As for the load that is asked about. */
+export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
+  /** Memory that is not to be exceeded, in bytes, whatever would be granted. Default: none. */
+  readonly limitBytes?: number | undefined
+}
+
 export interface Assets {
   /** Script of the engine worker. */
   readonly worker?: string | URL | undefined

@@ -257,6 +257,9 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     expect(out).toMatch(/^state .* for 128$/m)
     expect(out).toMatch(/^embed\.weight {2}\[\d+, 64\] {2}F32 -> f32 {2}\d/m)
     expect((await halfbyte('inspect', model, '--plan', '--weights', 'w4')).out).toContain('linear_w4a8_g32')
+    const fit = (await halfbyte('inspect', model, '--fit', '--context', '128')).out
+    expect(fit).toMatch(/^fits +yes\nneeded +[\d.]+ MB with a context of 128\ngranted /)
+    expect(fit).toMatch(/^decode +about \d\S* tokens\/s$/m)
   })
 
   test('tokenize reads a file or stdin', async () => {

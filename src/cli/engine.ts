@@ -1,9 +1,12 @@
 // Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
 import { Engine } from '../api/engine.ts'
 import { localConnection } from '../engine/connection.ts'
+import type { ModelLoader } from '../engine/loaded-model.ts'
 import { type FileOpener, loadModel } from '../engine/model.ts'
+import { probeModel } from '../engine/probe.ts'
+import type { ProbeReport } from '../engine/protocol.ts'
 import { createService } from '../engine/service.ts'
-import { openModelFiles } from './files.ts'
+import { openModelFiles, peekModelFiles } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
@@ -14,6 +17,22 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
     signal,
     onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
   })
+
+/** Says whether `<model>` would fit here, without loading it. */
+export function probeEngine(
+  model: string,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context'>,
+  signal: AbortSignal,
+): Promise<ProbeReport> {
+  const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
+  const service = createService(noModel, (request, hooks) =>
+    probeModel(request, hooks, nodeHost(), ({ source }, { signal }) =>
+      peekModelFiles(String(source), signal),
+    ),
+  )
+  const { weights, kv: kvCache, context: contextLength } = flags
+  return Engine.ask(localConnection(service), model, { weights, kvCache, contextLength, signal })
+}
 
 /** Loads `<model>`; an aborted signal rejects with its reason. */
 export function openEngine(

@@ -8,6 +8,7 @@ import type { OpenFiles } from '../engine/model.ts'
 import { filesOf } from '../store/address.ts'
 import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
+import { type Peeked, peekAddress } from '../store/peek.ts'
 import { systemCode, systemError } from './failure.ts'
 
 /** From src/cli and from the built package. */
@@ -20,13 +21,26 @@ export interface FileOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
 }
 
+/** What `<model>` names on the net, and what opens the hub; undefined for what lies on this machine. */
+function addressOf(model: string): { readonly url: string; readonly hub: Hub } | undefined {
+  const address = parseHubAddress(model)
+  if (address === undefined && !/^https?:\/\//i.test(model)) return undefined
+  const hub: Hub = { baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] }
+  return { url: address === undefined ? model : hubUrl(address, hub), hub }
+}
+
+/** Opens `<model>` to read its headers. Throws what `openModelFiles` throws. */
+export async function peekModelFiles(model: string, signal?: AbortSignal): Promise<Peeked> {
+  const found = addressOf(model)
+  if (found !== undefined) return peekAddress(found.url, { signal, hub: found.hub, cache: 'none' })
+  return { ...(await openModelFiles(model, { signal })), downloadBytes: 0 }
+}
+
 /** Opens `<model>`. Throws `format` when there is no such file, `network` when a URL cannot be fetched. */
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
-  const address = parseHubAddress(model)
-  if (address !== undefined || /^https?:\/\//i.test(model)) {
-    const hub: Hub = { baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] }
-    const url = address === undefined ? model : hubUrl(address, hub)
-    const sources = await openAddress(url, { ...options, hub, cache: 'none' })
+  const found = addressOf(model)
+  if (found !== undefined) {
+    const sources = await openAddress(found.url, { ...options, hub: found.hub, cache: 'none' })
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []

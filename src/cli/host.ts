@@ -1,6 +1,6 @@
 // Node host. In: the folder of the engine's modules. Out: worker threads, clock and module files for the core.
 import { readFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
@@ -15,6 +15,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
   return {
     globals: globalThis,
     cores: availableParallelism(),
+    deviceBytes: totalmem(),
     now: () => performance.now(),
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
     startWorker: startNodeWorker,

@@ -1,14 +1,17 @@
 // halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
 import { Command } from 'commander'
 import { memoryNeed, type PreparedModel, weightOf } from '../engine/prepare.ts'
+import type { ProbeReport, Smaller } from '../engine/protocol.ts'
 import { planTotals, printPlan } from '../graph/print.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
+import { probeEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
 import { type EngineFlags, kvOption, MODEL, weightsOption, withContextOption } from './options.ts'
 
 interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv'> {
   readonly plan?: true
+  readonly fit?: true
 }
 
 export function inspectCommand(): Command {
@@ -18,11 +21,14 @@ export function inspectCommand(): Command {
     .addOption(weightsOption())
     .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')
+    .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
     .action(async (model: string, flags: InspectFlags) => {
-      const page = await interruptible((signal) =>
-        withPrepared(model, flags, signal, async (prepared) =>
-          flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
-        ),
+      const page = await interruptible(async (signal) =>
+        flags.fit === true
+          ? describeFit(await probeEngine(model, flags, signal))
+          : withPrepared(model, flags, signal, async (prepared) =>
+              flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
+            ),
       )
       process.stdout.write(page.endsWith('\n') ? page : `${page}\n`)
     })
@@ -47,11 +53,36 @@ function describe(prepared: PreparedModel): string {
     ['read per token', bytesText(decodeBytes)],
     ['activations', bytesText(arenaBytes)],
     ['state', `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`],
-    ['memory', `${bytesText(memoryNeed(prepared).needBytes + state)} with a full context`],
+    ['memory', `${bytesText(memoryNeed(prepared).fullBytes)} with a full context`],
   ]
+  return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
+}
+
+function describeFit(report: ProbeReport): string {
+  const { fits, suggestion, prefillTokensPerSecond, decodeTokensPerSecond } = report
+  const rows: [string, string][] = [
+    ['fits', fits ? 'yes' : 'no'],
+    ['needed', `${bytesText(report.neededBytes)} with a context of ${report.contextLength}`],
+    ['granted', bytesText(report.grantedBytes)],
+    ['to download', bytesText(report.downloadBytes)],
+    ['prefill', `about ${prefillTokensPerSecond.toPrecision(2)} tokens/s`],
+    ['decode', `about ${decodeTokensPerSecond.toPrecision(2)} tokens/s`],
+  ]
+  if (!fits) rows.push(['would fit', suggestion === undefined ? 'a smaller model' : flagsOf(suggestion)])
+  return aligned(rows).join('\n')
+}
+
+/** As they are typed. */
+const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
+  [
+    ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
+    ...(kvCache === undefined ? [] : [`--kv ${kvCache.k},${kvCache.v}`]),
+    ...(weights === undefined ? [] : [`--weights ${weights}`]),
+  ].join(' ')
+
+function aligned(rows: readonly [string, string][]): string[] {
   const width = Math.max(...rows.map(([label]) => label.length))
-  const lines = rows.map(([label, value]) => `${label.padEnd(width)}  ${value}`)
-  return [...lines, '', ...tensorLines(prepared)].join('\n')
+  return rows.map(([label, value]) => `${label.padEnd(width)}  ${value}`)
 }
 
 /** One line per slot: how it is stored in the file and in memory. */

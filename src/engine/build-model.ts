@@ -13,7 +13,7 @@ import type { WeightHooks } from './load-weights.ts'
 import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { placeModel } from './place-model.ts'
-import { type MemoryNeed, memoryNeed, type PreparedModel } from './prepare.ts'
+import { memoryNeed, type PreparedModel } from './prepare.ts'
 import type { ModelInfo } from './protocol.ts'
 
 export interface BuildOptions {
@@ -45,7 +45,7 @@ export async function buildModel(
   hooks.onProgress({ phase: 'compile' })
   const runtime = await openRuntime({
     ...options,
-    ...sumOf([prepared, ...(draft === undefined ? [] : [draft])].map(memoryNeed)),
+    ...memoryNeed(prepared, ...(draft === undefined ? [] : [draft])),
   })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
@@ -119,9 +119,4 @@ const modelInfo = ({ file, config, parameters, contextLength }: PreparedModel): 
   architecture: config.family,
   parameters,
   contextLength,
-})
-
-const sumOf = (needs: readonly MemoryNeed[]): MemoryNeed => ({
-  needBytes: needs.reduce((sum, { needBytes }) => sum + needBytes, 0),
-  wantBytes: needs.reduce((sum, { wantBytes }) => sum + wantBytes, 0),
 })

@@ -25,11 +25,18 @@ export function browserHost(assets: HostAssets = {}): Host {
   return {
     globals: globalThis,
     cores: Math.max(1, navigator.hardwareConcurrency ?? 1),
+    deviceBytes: deviceBytes(),
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
     startWorker: () => startComputeWorker(assets.compute && new URL(assets.compute, import.meta.url)),
   }
+}
+
+/** The nearest power of two in GiB, which no page may know above 8; only Chromium tells. */
+function deviceBytes(): number | undefined {
+  const { deviceMemory } = navigator as { readonly deviceMemory?: number }
+  return deviceMemory === undefined || deviceMemory >= 8 ? undefined : deviceMemory * 2 ** 30
 }
 
 function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): URL {

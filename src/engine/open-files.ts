@@ -1,7 +1,9 @@
 // Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
 import { blobSource } from '../base/bytes.ts'
 import { openAddress } from '../store/open.ts'
+import { peekAddress } from '../store/peek.ts'
 import type { FileOpener } from './model.ts'
+import type { FilePeeker } from './probe.ts'
 
 /** For a page or its worker. Addresses are downloaded, kept on the device when the request says so, and read from there. */
 export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {
@@ -16,3 +18,13 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
       : source.map((file) => blobSource(file.name, file))
   return { sources, async close() {} }
 }
+
+/** The same for headers: nothing is stored, and of an address only what is read is fetched. */
+export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub }, { signal }) =>
+  typeof source === 'string'
+    ? peekAddress(source, { signal, cache, hub })
+    : {
+        sources: source.map((file) => blobSource(file.name, file)),
+        downloadBytes: 0,
+        async close() {},
+      }

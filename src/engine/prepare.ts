@@ -101,19 +101,27 @@ function countParameters(weights: Weights): number {
   )
 }
 
-/** Linear memory in bytes: without it nothing runs; with it a whole conversation fits. */
+/** Linear memory in bytes: without it nothing runs; with it a whole conversation fits; with it a second one does. */
 export interface MemoryNeed {
   readonly needBytes: number
+  readonly fullBytes: number
   readonly wantBytes: number
 }
 
 /** Step descriptors, block tables, stacks, padding: small beside everything else. */
 const OVERHEAD_BYTES = 8 << 20
 
-export function memoryNeed({ plan, contextLength }: PreparedModel): MemoryNeed {
-  const { weightBytes, arenaBytes, blockBytes } = planTotals(plan)
-  const base = weightBytes + arenaBytes + OVERHEAD_BYTES
-  const blocks = Math.ceil(contextLength / BLOCK_POSITIONS)
-  const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
-  return { needBytes: base + block, wantBytes: base + 2 * blocks * block }
+/** Of models that share a memory. */
+export function memoryNeed(...models: readonly PreparedModel[]): MemoryNeed {
+  const sum = { needBytes: 0, fullBytes: 0, wantBytes: 0 }
+  for (const { plan, contextLength } of models) {
+    const { weightBytes, arenaBytes, blockBytes } = planTotals(plan)
+    const base = weightBytes + arenaBytes + OVERHEAD_BYTES
+    const block = blockBytes.reduce((all, bytes) => all + bytes, 0)
+    const context = Math.ceil(contextLength / BLOCK_POSITIONS) * block
+    sum.needBytes += base + block
+    sum.fullBytes += base + context
+    sum.wantBytes += base + 2 * context
+  }
+  return sum
 }

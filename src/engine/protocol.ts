@@ -1,8 +1,8 @@
 // Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
 //
 //   page                                                worker
-//   EngineService, through Comlink                      load, count, fork, save, restore, close, memory, dispose
-//   LoadCommand     --- one port per load, score, embed ->  abort
+//   EngineService, through Comlink                      load, probe, count, fork, save, restore, close, memory, dispose
+//   LoadCommand     --- one port per load, probe ... ---->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
@@ -120,6 +120,37 @@ export interface LoadRequest {
   readonly hub?: Hub | undefined
   /** Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers' script. */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
+}
+
+/** A load that is asked about and not made. */
+export interface ProbeRequest extends LoadRequest {
+  /** Memory that is not to be exceeded, in bytes, whatever would be granted. */
+  readonly limitBytes?: number | undefined
+}
+
+/** Load options that make a model smaller; spread them over those it was asked about with. */
+export interface Smaller {
+  readonly contextLength?: number
+  readonly kvCache?: KvFormat
+  readonly weights?: 'w4'
+}
+
+/** What is known of a model before its weights are downloaded. */
+export interface ProbeReport {
+  /** Whether weights, activations and the state of a whole context have room. */
+  readonly fits: boolean
+  readonly neededBytes: number
+  /** Most that this page may have, as far as asking for it tells; less than a load needed that was killed here. */
+  readonly grantedBytes: number
+  /** Tokens of the context that this is about. */
+  readonly contextLength: number
+  /** Bytes of weights that are not on this device yet. */
+  readonly downloadBytes: number
+  /** Estimates: from kernels run for a fifth of a second, and what the model's plan costs 512 tokens into a conversation. */
+  readonly prefillTokensPerSecond: number
+  readonly decodeTokensPerSecond: number
+  /** What would fit instead: a smaller context, then int8 keys and values, then 4-bit weights, then these together. */
+  readonly suggestion: Smaller | undefined
 }
 
 /** To the worker, on the port of a load, a scoring or an embedding. */
@@ -294,6 +325,8 @@ export type WireFailure =
 export interface EngineService {
   /** Once per service. Reports to `port`. Throws typed errors; after one, load may be tried again. */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
+  /** What a load would need and get. `abort` aborts it. */
+  probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
   /** Starts at once, or when the session's turn comes. Everything about it, errors included, goes to `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number

@@ -4,7 +4,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
-import type { LoadedModel, ModelLoader } from './loaded-model.ts'
+import type { LoadedModel, LoaderHooks, ModelLoader } from './loaded-model.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -15,6 +15,8 @@ import type {
   LoadRequest,
   MemoryUse,
   Outcome,
+  ProbeReport,
+  ProbeRequest,
   Prompt,
   SavedSession,
 } from './protocol.ts'
@@ -23,9 +25,16 @@ import { savedConversation } from './saved.ts'
 import { Outlet } from './stream.ts'
 import { Transcript } from './transcript.ts'
 
+/** What a service's `probe` does. */
+export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
+
 /** A service without a model; `loadModel` is what its `load` does. */
-export function createService(loadModel: ModelLoader): EngineService {
-  return new Service(loadModel)
+export function createService(loadModel: ModelLoader, probeModel: ModelProber = cannotProbe): EngineService {
+  return new Service(loadModel, probeModel)
+}
+
+const cannotProbe: ModelProber = async () => {
+  throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
 /** What the service keeps of a session between turns. */
@@ -38,13 +47,15 @@ interface Conversation {
 
 class Service implements EngineService {
   readonly #loadModel: ModelLoader
+  readonly #probeModel: ModelProber
   #model: LoadedModel | undefined
   readonly #conversations = new Map<number, Conversation>()
   /** Streams that have not ended, and their work. */
   readonly #running = new Map<Outlet, Promise<void>>()
 
-  constructor(loadModel: ModelLoader) {
+  constructor(loadModel: ModelLoader, probeModel: ModelProber) {
     this.#loadModel = loadModel
+    this.#probeModel = probeModel
   }
 
   async load(request: LoadRequest, port: MessagePort): Promise<EngineInfo> {
@@ -58,6 +69,10 @@ class Service implements EngineService {
       port.postMessage({ type: 'progress', progress } satisfies LoadReport)
     this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress }))
     return this.#model.info
+  }
+
+  probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport> {
+    return abortable(port, (signal) => this.#probeModel(request, { signal }))
   }
 
   generate(request: GenerateRequest, port: MessagePort): void {

@@ -16,6 +16,8 @@ export interface Host {
   readonly globals: FeatureGlobals
   /** Logical cores; a hint, at least 1. */
   readonly cores: number
+  /** Memory of the whole device in bytes, where it is known to be all there is. */
+  readonly deviceBytes?: number | undefined
   /** Milliseconds from an arbitrary start, never going back. */
   now(): number
   /** Fetches and compiles one of the engine's modules. Throws `network` when it cannot be had. */

@@ -29,6 +29,37 @@ export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = ne
   return fail(needBytes)
 }
 
+/** How finely `grantedBytes` looks: 16 MiB. */
+const GRANT_STEP = 256
+/** First guesses, each half of the one before. */
+const GRANT_HALVINGS = 6
+
+/**
+ * The most bytes that a memory of this kind is granted here, found by asking for 4 GiB, then for less and less; nothing is
+ * kept. `deviceBytes`: what the whole device has, where that is known: more is granted by some systems, and never there.
+ */
+export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
+  const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
+  const isGranted = (count: number): boolean =>
+    attempt(
+      kind === 'plain' ? { initial: count } : { initial: 1, maximum: Math.max(1, count), shared: true },
+    ) !== undefined
+  if (isGranted(most)) return most * PAGE_BYTES
+  let refused = most
+  let granted = Math.floor(most / 2)
+  for (let halving = 0; !isGranted(granted); halving++) {
+    if (halving === GRANT_HALVINGS) return 0
+    refused = granted
+    granted = Math.floor(granted / 2)
+  }
+  while (refused - granted > GRANT_STEP) {
+    const middle = Math.floor((refused + granted) / 2)
+    if (isGranted(middle)) granted = middle
+    else refused = middle
+  }
+  return granted * PAGE_BYTES
+}
+
 /** `out-of-memory` with both numbers. */
 export function refused(neededBytes: number, grantedBytes: number, purpose = 'the model'): HalfbyteError {
   return new HalfbyteError(

@@ -33,7 +33,7 @@ export interface Runtime {
 }
 
 /** The module's data and stacks, the plan and the step: what comes on top of a model's own bytes. */
-const ENGINE_BYTES = 4 * 1024 * 1024
+export const ENGINE_BYTES = 4 * 1024 * 1024
 /** More threads than this have not been measured to help. */
 const MOST_AUTO_THREADS = 4
 

@@ -22,16 +22,26 @@ export interface OpenOptions extends RetryOptions {
   readonly stallMs?: number | undefined
 }
 
-const WEIGHTS = /\.(gguf|hbm|safetensors)$/
+/** Files that are read in parts. */
+export const WEIGHTS = /\.(gguf|hbm|safetensors)$/
 
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const tally = new Tally(options.onProgress)
+  return openEach(address, options, (file) => openFile(file, store, tally, options))
+}
+
+/** Opens the files that `address` stands for with `openOne`, in order; shards are found in their index. */
+export async function openEach(
+  address: string,
+  options: Pick<OpenOptions, 'hub' | 'signal'>,
+  openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
+): Promise<ByteSource[]> {
   const sources: ByteSource[] = []
   const open = async (files: readonly RemoteFile[]) => {
     for (const file of files) {
-      const source = await openFile(file, store, tally, options)
+      const source = await openOne(file)
       if (source !== undefined) sources.push(source)
     }
   }
@@ -54,7 +64,7 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
 async function onlyFile(
   folder: string,
   error: unknown,
-  { hub, signal }: OpenOptions,
+  { hub, signal }: Pick<OpenOptions, 'hub' | 'signal'>,
 ): Promise<string | undefined> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
@@ -92,11 +102,11 @@ async function openFile(
 
 type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly headers: Readonly<Record<string, string>>
-  readonly onProgress: (loaded: number, total: number) => void
+  readonly onProgress?: (loaded: number, total: number) => void
 }
 
 /** What is not stored need not be in memory as a whole either, where the server answers ranges. */
-async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
+export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : undefined
   if (found !== undefined && !(found instanceof Response)) return found
   let ready = found
@@ -110,7 +120,7 @@ async function openUnstored(url: string, options: UnstoredOptions): Promise<Byte
     for await (const bytes of pieces(url, response, options)) {
       parts.push(new Uint8Array(bytes))
       loaded += bytes.byteLength
-      options.onProgress(loaded, total)
+      options.onProgress?.(loaded, total)
     }
     // The browser may move a Blob to disk.
     return blobSource(fileName(url), new Blob(parts))

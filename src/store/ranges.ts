@@ -15,6 +15,8 @@ const ATTEMPTS = 3
 export interface RangeOptions extends RequestOptions {
   /** Bytes fetched so far, each counted once, and the file's size. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
+  /** Bytes that are fetched at a time; default 4 MB. */
+  readonly blockBytes?: number | undefined
 }
 
 /**
@@ -25,7 +27,8 @@ export async function openRanges(
   url: string,
   options: RangeOptions = {},
 ): Promise<ByteSource | Response | undefined> {
-  const response = await tryRequest(url, BLOCK_BYTES, options)
+  const { blockBytes = BLOCK_BYTES } = options
+  const response = await tryRequest(url, blockBytes, options)
   if (response === undefined || response.status === 200) return response
   const part = partOf(response)
   if (part?.start !== 0) {
@@ -35,7 +38,7 @@ export async function openRanges(
   const { size } = part.version
   const file = new RangeFile(url, part.version, options)
   // What does not arrive now is asked for again when it is read.
-  await file.accept(response, 0, Math.min(BLOCK_BYTES, size)).catch(() => options.signal?.throwIfAborted())
+  await file.accept(response, 0, Math.min(blockBytes, size)).catch(() => options.signal?.throwIfAborted())
   return {
     name: fileName(url),
     size,
@@ -50,6 +53,7 @@ class RangeFile {
   readonly #url: string
   readonly #version: Version
   readonly #options: RangeOptions
+  readonly #blockBytes: number
   /** By number; the one used last comes last. */
   readonly #blocks = new Map<number, Uint8Array>()
   readonly #seen = new Set<number>()
@@ -59,20 +63,22 @@ class RangeFile {
     this.#url = url
     this.#version = version
     this.#options = options
+    this.#blockBytes = options.blockBytes ?? BLOCK_BYTES
   }
 
   async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const blockBytes = this.#blockBytes
     const bytes = new Uint8Array(length)
-    const last = Math.ceil((offset + length) / BLOCK_BYTES) - 1
-    for (let index = Math.floor(offset / BLOCK_BYTES); index <= last; index++) {
+    const last = Math.ceil((offset + length) / blockBytes) - 1
+    for (let index = Math.floor(offset / blockBytes); index <= last; index++) {
       signal?.throwIfAborted()
       const kept = this.#blocks.get(index)
       if (kept !== undefined) this.#keep(index, kept)
       const block = kept ?? (await this.#fetchRun(index, last, signal))
-      const from = Math.max(0, offset - index * BLOCK_BYTES)
+      const from = Math.max(0, offset - index * blockBytes)
       bytes.set(
-        block.subarray(from, offset + length - index * BLOCK_BYTES),
-        index * BLOCK_BYTES + from - offset,
+        block.subarray(from, offset + length - index * blockBytes),
+        index * blockBytes + from - offset,
       )
     }
     return bytes
@@ -93,18 +99,18 @@ class RangeFile {
         { loaded: run.byteLength, total: end - start },
       )
     }
-    for (let at = 0; at < run.byteLength; at += BLOCK_BYTES) {
-      this.#keep((start + at) / BLOCK_BYTES, run.slice(at, at + BLOCK_BYTES))
+    for (let at = 0; at < run.byteLength; at += this.#blockBytes) {
+      this.#keep((start + at) / this.#blockBytes, run.slice(at, at + this.#blockBytes))
     }
-    return run.subarray(0, BLOCK_BYTES)
+    return run.subarray(0, this.#blockBytes)
   }
 
   /** Fetches block `index` and those missing after it, up to `last` and no more than are kept, in one request. */
   async #fetchRun(index: number, last: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     let next = index + 1
     while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++
-    const start = index * BLOCK_BYTES
-    const end = Math.min(next * BLOCK_BYTES, this.#version.size)
+    const start = index * this.#blockBytes
+    const end = Math.min(next * this.#blockBytes, this.#version.size)
     for (let attempt = 1; ; attempt++) {
       try {
         const response = await request(

@@ -1,0 +1,59 @@
+// Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than themselves.
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { peekAddress } from './peek.ts'
+import { type FileServer, serveFiles } from './test/file-server.ts'
+
+const MIB = 1 << 20
+const LARGE = Uint8Array.from({ length: 38 * MIB }, (_, index) => (index * 31 + (index >> 8)) & 255)
+let server: FileServer
+
+beforeEach(async () => {
+  server = await serveFiles({ 'large.gguf': LARGE, 'index/config.json': new Uint8Array(10) })
+})
+afterEach(() => server.close())
+
+const peek = (path: string) => peekAddress(server.address + path, { cache: 'none' })
+
+test('of a server with ranges half a megabyte is asked for, and what is read beyond', async () => {
+  const { sources, downloadBytes, close } = await peek('large.gguf')
+  expect(downloadBytes).toBe(LARGE.byteLength)
+  expect(await sources[0]?.read(100, MIB)).toEqual(LARGE.slice(100, MIB + 100))
+  expect(server.requests).toEqual(['GET /large.gguf bytes=0-524287', 'GET /large.gguf bytes=524288-1572863'])
+  await close()
+})
+
+test('a server without ranges is read from the start, and no further than what is asked for', async () => {
+  server.behaviour = { ranges: false }
+  const { sources, downloadBytes, close } = await peek('large.gguf')
+  expect(downloadBytes).toBe(LARGE.byteLength)
+  expect(await sources[0]?.read(MIB, 1000)).toEqual(LARGE.slice(MIB, MIB + 1000))
+  expect(await sources[0]?.read(7, 1000)).toEqual(LARGE.slice(7, 1007))
+  await close()
+  expect(server.requests).toHaveLength(1)
+})
+
+test('a body that ends before its header does is a typed error', async () => {
+  server.behaviour = { ranges: false, cutAfter: 1000 }
+  const { sources, close } = await peek('large.gguf')
+  await expect(sources[0]?.read(0, 2000)).rejects.toMatchObject({ code: 'network' })
+  await close()
+})
+
+test('a server that says no size is refused, one that has no such file too', async () => {
+  server.behaviour = { ranges: false, length: false }
+  await expect(peek('large.gguf')).rejects.toMatchObject({ code: 'unsupported' })
+  server.behaviour = {}
+  await expect(peek('nothing.gguf')).rejects.toMatchObject({ code: 'network' })
+})
+
+test('of a folder neither vocabulary nor templates are asked for', async () => {
+  server.files.set('index/model.safetensors', LARGE)
+  const { sources, close } = await peek('index/')
+  expect(sources.map(({ name }) => name)).toEqual(['config.json', 'model.safetensors'])
+  expect(server.requests.map((line) => line.split(' ')[1])).toEqual([
+    '/index/config.json',
+    '/index/model.safetensors.index.json',
+    '/index/model.safetensors',
+  ])
+  await close()
+})
