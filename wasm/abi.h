@@ -22,6 +22,8 @@
  *   W = scale * code            w8_g32, codes -127..127
  * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32: sparse.h
  *
+ * Slab of a sequence: the f32 state of its recurrent layers, each at state_offset; zero at the beginning.
+ *
  * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address; per kv head, one after the
  * other, in the layer's kv_format:
  *   K f32    f32 [64/4][head_dim][4]
@@ -65,7 +67,10 @@ enum op_code {
     OP_SHIFT_KV = 16,
     OP_LINEAR_SPARSE = 17,
     OP_LINEAR_SWIGLU_SPARSE = 18,
-    OP_COUNT = 19
+    OP_CONV1D = 19,
+    OP_SCAN = 20,
+    OP_SSD = 21,
+    OP_COUNT = 22
 };
 
 enum encoding {
@@ -84,9 +89,9 @@ struct op { uint32_t code, rows; };
 /* y[m] = scale * table[ids[m]]. The table holds the rows [first, first + vocab) of `whole`; an id outside them makes zeros. */
 struct op_embed { uint32_t code, rows, table, encoding, vocab, n, y, y_stride; float scale; uint32_t first, whole; };
 
-/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted.
- * ROWS_LOGITS: input row is logit_rows[r], output row is r. */
-struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; };
+/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts` above 1
+ * the row is that many parts of whole groups of 32, each normalised by its own mean. ROWS_LOGITS: input row is logit_rows[r], output row is r. */
+struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; uint32_t parts; };
 
 struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride; };
 
@@ -132,6 +137,23 @@ struct op_shift_kv {
 /* op_linear and op_linear_swiglu of the sparse encodings. */
 struct op_linear_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate, encoding; };
 struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, encoding; };
+
+/* y[m] = silu(bias + sum_j w[j] x[m - taps + 1 + j]) per channel, as f32 rows (y) and perhaps a8 rows (q; 0: not wanted); taps 2
+ * to 4, bias 0: none. The inputs before a step's first row lie in the sequence's slab, tables[group], at state_offset. Channels
+ * are a multiple of 32 here and below. Layouts: conv1d.c. */
+struct op_conv1d { uint32_t code, rows, x, x_stride, w, bias, channels, taps, group, state_offset, y, y_stride, q, q_stride; };
+
+/* The selective scan of Mamba, as f32 rows (y) and/or a8 rows (q); 0 means not wanted. Formulas and layouts: scan.c. */
+struct op_scan {
+    uint32_t code, rows, u, u_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
+    uint32_t decay, skip, channels, states, group, state_offset, y, y_stride, q, q_stride;
+};
+
+/* The state space layer of Mamba-2. head_dim is a multiple of 4, at most 256, states a multiple of 4. Formulas and layouts: ssd.c. */
+struct op_ssd {
+    uint32_t code, rows, x, x_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
+    uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
+};
 
 /* y[m] += x[m] */
 struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; };

@@ -12,7 +12,7 @@ struct kernel {
 };
 
 extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, swiglu, add_rows,
-    shift_kv;
+    shift_kv, conv1d, scan, ssd;
 /* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. */
 #define DOT_KERNELS(form)                                                                                              \
     form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
@@ -22,6 +22,11 @@ extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, lin
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {
     return op->rows == ROWS_LOGITS ? step->logit_count : step->tokens;
+}
+
+/* Sequence s of this step. */
+static inline const struct sequence *sequence_at(const struct step *step, uint32_t s) {
+    return (const struct sequence *)(uintptr_t)step->seqs + s;
 }
 
 /* Columns of one tile of the elementwise ops: whole activation groups. */

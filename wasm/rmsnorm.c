@@ -6,6 +6,8 @@
  *           v = [4 partial sums], then sum4 over lanes
  *   r       1 / sqrt(sum / n + eps);  y = (x * r) * weight
  *
+ *   parts   each has its own sum, of n / parts values: the norm of state space layers with several groups
+ *
  *   tile    one row */
 #include "kernel.h"
 #include "quantize.h"
@@ -17,41 +19,49 @@ static const float *input_row(const struct op_rmsnorm *op, const struct step *st
 
 void rmsnorm__ref(const struct op_rmsnorm *op, const struct step *step, uint32_t m) {
     const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
-    const uint32_t n32 = round_up(op->n, GROUP);
-    float part[16] = {0}, lanes[4];
-    for (uint32_t i = 0; i < n32; i++) part[i % 16] += x[i] * x[i];
-    for (int l = 0; l < 4; l++) lanes[l] = (part[l] + part[4 + l]) + (part[8 + l] + part[12 + l]);
-    const float r = 1.0f / __builtin_sqrtf(sum4__ref(lanes) / (float)op->n + op->eps);
-    for (uint32_t g = 0; g < n32 / GROUP; g++) {
-        float v[GROUP];
-        for (int i = 0; i < GROUP; i++) v[i] = (x[g * GROUP + i] * r) * weight[g * GROUP + i];
-        if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + g * GROUP, v, sizeof v);
-        if (op->q) quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, v);
+    const uint32_t n = op->parts > 1 ? op->n / op->parts : op->n, n32 = round_up(n, GROUP);
+    for (uint32_t first = 0; first < op->n; first += n32) {
+        float part[16] = {0}, lanes[4];
+        for (uint32_t i = 0; i < n32; i++) part[i % 16] += x[first + i] * x[first + i];
+        for (int l = 0; l < 4; l++) lanes[l] = (part[l] + part[4 + l]) + (part[8 + l] + part[12 + l]);
+        const float r = 1.0f / __builtin_sqrtf(sum4__ref(lanes) / (float)n + op->eps);
+        for (uint32_t g = first / GROUP; g < (first + n32) / GROUP; g++) {
+            float v[GROUP];
+            for (int i = 0; i < GROUP; i++) v[i] = (x[g * GROUP + i] * r) * weight[g * GROUP + i];
+            if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + g * GROUP, v, sizeof v);
+            if (op->q) quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, v);
+        }
     }
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
 
-static void tile(const struct op *o, const struct step *step, uint32_t m) {
-    const struct op_rmsnorm *op = (const struct op_rmsnorm *)o;
-    const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
-    const uint32_t n32 = round_up(op->n, GROUP);
+/* Values first .. first + n32 of a row, whose mean is over n. */
+INLINE void normalize(const struct op_rmsnorm *op, const float *x, uint32_t m, uint32_t first, uint32_t n) {
+    const float *weight = AT(const float *, op->weight);
+    const uint32_t end = first + round_up(n, GROUP);
     v128_t part[4];
     UNROLLED for (int i = 0; i < 4; i++) part[i] = splat(0);
-    for (uint32_t i = 0; i < n32; i += 16) {
+    for (uint32_t i = first; i < end; i += 16) {
         UNROLLED for (int j = 0; j < 4; j++) {
             const v128_t v = load(x + i + 4 * j);
             part[j] = add(part[j], mul(v, v));
         }
     }
     const float sum = sum4(add(add(part[0], part[1]), add(part[2], part[3])));
-    const v128_t r = splat(1.0f / __builtin_sqrtf(sum / (float)op->n + op->eps));
-    for (uint32_t i = 0; i < n32; i += GROUP) {
+    const v128_t r = splat(1.0f / __builtin_sqrtf(sum / (float)n + op->eps));
+    for (uint32_t i = first; i < end; i += GROUP) {
         v128_t v[8];
         UNROLLED for (int j = 0; j < 8; j++) v[j] = mul(mul(load(x + i + 4 * j), r), load(weight + i + 4 * j));
         if (op->y) store_group(AT(float *, op->y + m * op->y_stride) + i, v);
         if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->n, i / GROUP, v);
     }
+}
+
+static void tile(const struct op *o, const struct step *step, uint32_t m) {
+    const struct op_rmsnorm *op = (const struct op_rmsnorm *)o;
+    const uint32_t parts = max_u32(op->parts, 1), n = op->n / parts;
+    for (uint32_t p = 0; p < parts; p++) normalize(op, input_row(op, step, m), m, p * n, n);
 }
 
 const struct kernel rmsnorm = {tiles, tile};

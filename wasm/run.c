@@ -21,7 +21,7 @@ extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
         &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &form(linear_w8a8_g32),                   \
             &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
             &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
-            &form(linear_sparse), &form(linear_swiglu_sparse),                                                         \
+            &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd,                                       \
     }
 static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
 

@@ -5,11 +5,13 @@
 #define HALFBYTE_SWIGLU_H
 #include "simd.h"
 
-INLINE float gated__ref(float gate, float up) { return (gate / (1.0f + exp__ref(-gate))) * up; }
-INLINE v128_t gated(v128_t gate, v128_t up, const struct exp_constants *c) {
+INLINE float silu__ref(float x) { return x / (1.0f + exp__ref(-x)); }
+INLINE v128_t silu(v128_t x, const struct exp_constants *c) {
     /* The last coefficient of the exponential is 1. */
-    return mul(wasm_f32x4_div(gate, add(c->p[6], exp4(wasm_f32x4_neg(gate), c))), up);
+    return wasm_f32x4_div(x, add(c->p[6], exp4(wasm_f32x4_neg(x), c)));
 }
+INLINE float gated__ref(float gate, float up) { return silu__ref(gate) * up; }
+INLINE v128_t gated(v128_t gate, v128_t up, const struct exp_constants *c) { return mul(silu(gate, c), up); }
 
 /* One group of 32. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c) {

@@ -21,6 +21,9 @@ export const OP_CODE = {
   shift_kv: 16,
   linear_sparse: 17,
   linear_swiglu_sparse: 18,
+  conv1d: 19,
+  scan: 20,
+  ssd: 21,
 } as const
 
 export type OpName = keyof typeof OP_CODE

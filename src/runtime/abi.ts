@@ -28,7 +28,7 @@ const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride'] 
 /** Names of the words that follow `code` and `rows` in each op's record. */
 export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole'],
-  rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
+  rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps', 'parts'],
   quantize: ['x', 'x_stride', 'n', 'q', 'q_stride'],
   linear_f32: LINEAR,
   linear_f16: LINEAR,
@@ -62,6 +62,19 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   linear_swiglu_w4ma8_g32: LINEAR_SWIGLU,
   linear_sparse: [...LINEAR, 'encoding'],
   linear_swiglu_sparse: [...LINEAR_SWIGLU, 'encoding'],
+  conv1d: [
+    ...['x', 'x_stride', 'w', 'bias', 'channels', 'taps', 'group', 'state_offset'],
+    ...['y', 'y_stride', 'q', 'q_stride'],
+  ],
+  scan: [
+    ...['u', 'u_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'],
+    ...['decay', 'skip', 'channels', 'states', 'group', 'state_offset', 'y', 'y_stride', 'q', 'q_stride'],
+  ],
+  ssd: [
+    ...['x', 'x_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'],
+    ...['decay', 'skip', 'dt_bias', 'heads', 'head_dim', 'groups', 'states', 'group', 'state_offset'],
+    ...['y', 'y_stride'],
+  ],
   shift_kv: [
     ...['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'],
     ...['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'],

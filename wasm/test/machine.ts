@@ -15,6 +15,7 @@ export interface TestExports extends EngineExports {
   /** 0: quads, 1: pairs. */
   choose_dots(form: number): void
   exponential(y: number, scalar: number, x: number, n: number): void
+  step_size(y: number, scalar: number, x: number, n: number): void
   power_of_two(y: number, scalar: number, x: number, n: number): void
 }
 

@@ -3,6 +3,7 @@
 #include "exp2.h"
 #include "kernel.h"
 #include "simd.h"
+#include "softplus.h"
 
 void rmsnorm__ref(const struct op_rmsnorm *, const struct step *, uint32_t);
 void quantize__ref(const struct op_quantize *, uint32_t);
@@ -16,6 +17,9 @@ void linear_sparse__ref(const struct op_linear_sparse *, uint32_t);
 void rope_kv__ref(const struct op_rope_kv *, const struct step *, uint32_t);
 void attention__ref(const struct op_attention *, const struct step *, uint32_t);
 void shift_kv__ref(const struct op_shift_kv *);
+void conv1d__ref(const struct op_conv1d *, const struct step *, uint32_t);
+void scan__ref(const struct op_scan *, const struct step *, uint32_t);
+void ssd__ref(const struct op_ssd *, const struct step *, uint32_t);
 void swiglu__ref(const struct op_swiglu *, uint32_t);
 void add__ref(const struct op_add *, uint32_t);
 
@@ -35,10 +39,23 @@ static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
     swiglu__ref(&swiglu, m);
 }
 
+/* Ops that go through each sequence on its own. 0: this is none. */
+static int sequences__ref(const void *op, const struct step *step) {
+    const uint32_t code = ((const struct op *)op)->code;
+    if (code != OP_CONV1D && code != OP_SCAN && code != OP_SSD) return 0;
+    for (uint32_t s = 0; s < step->sequences; s++) {
+        if (code == OP_CONV1D) conv1d__ref(op, step, s);
+        else if (code == OP_SCAN) scan__ref(op, step, s);
+        else ssd__ref(op, step, s);
+    }
+    return 1;
+}
+
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) {
     const struct op *o = op;
     if (o->code == OP_SHIFT_KV) return shift_kv__ref(op); /* works on no rows */
+    if (sequences__ref(op, step)) return;
     for (uint32_t m = 0; m < row_count(o, step); m++) {
         switch (o->code) {
         case OP_RMSNORM: rmsnorm__ref(op, step, m); break;
@@ -74,6 +91,16 @@ void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     for (uint32_t i = 0; i < n; i += 4) {
         store(y + i, exp4(load(x + i), &c));
         for (uint32_t j = i; j < i + 4; j++) scalar[j] = exp__ref(x[j]);
+    }
+}
+
+/* y[i] = softplus(x[i]), by vectors and by scalars: n is a multiple of 4. */
+__attribute__((export_name("step_size")))
+void step_size(float *y, float *scalar, const float *x, uint32_t n) {
+    const struct exp_constants c = exp_constants();
+    for (uint32_t i = 0; i < n; i += 4) {
+        store(y + i, softplus(load(x + i), &c));
+        for (uint32_t j = i; j < i + 4; j++) scalar[j] = softplus__ref(x[j]);
     }
 }
 
