@@ -1,7 +1,14 @@
 // GGUF configuration. In: a header's keys and tensors. Out: the hyperparameters it states, not yet validated.
 import type { MetaValue } from '../formats/tensors.ts'
-import { FAMILIES, type ModelConfig, type RopeScaling } from './config.ts'
+import { FAMILIES, type Family, type ModelConfig, type RopeScaling } from './config.ts'
 import { Fields } from './fields.ts'
+import {
+  ggufAttentionLayers,
+  ggufMultipliers,
+  ggufSsm,
+  isPurelyRecurrent,
+  NO_ATTENTION,
+} from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 
 export interface GgufFacts {
@@ -24,31 +31,42 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   if (family === undefined) throw unknownArchitecture(name, architecture)
   const fields = new Fields(name, (key) => metadata.get(`${family}.${key}`))
   const contextLength = fields.number('context_length')
-  const hiddenSize = fields.number('embedding_length')
-  const heads = fields.number('attention.head_count')
-  const headDim = fields.number('attention.key_length', hiddenSize / heads)
-  refuseVariants(fields, headDim, contextLength)
   const tokens = all.list('tokenizer.ggml.tokens').length
   return {
     family,
     name,
-    hiddenSize,
+    hiddenSize: fields.number('embedding_length'),
     layers: fields.number('block_count'),
-    heads,
-    kvHeads: fields.number('attention.head_count_kv', heads),
-    headDim,
-    intermediateSize: fields.number('feed_forward_length'),
+    ...(isPurelyRecurrent(family) ? NO_ATTENTION : attention(fields, family, contextLength, facts)),
+    ...(family !== 'llama' && family !== 'qwen2' && { ssm: ggufSsm(fields, family) }),
     vocabSize: tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows),
     normEpsilon: fields.number('attention.layer_norm_rms_epsilon'),
-    rope: {
-      theta: fields.number('rope.freq_base', 10_000),
-      dims: fields.number('rope.dimension_count', headDim),
-      // llama.cpp's converter reorders the rows of Q and K of `llama`, and only of `llama`.
-      pairing: family === 'llama' ? 'interleaved' : 'halves',
-      scaling: ropeScaling(fields, facts.ropeFactors),
-    },
     contextLength,
     tiedEmbeddings: !facts.hasOutput,
+  }
+}
+
+/** Heads, the MLP beside them, and how positions are told apart. */
+function attention(fields: Fields, family: Family, contextLength: number, facts: GgufFacts) {
+  const heads = fields.number('attention.head_count')
+  const headDim = fields.number('attention.key_length', fields.number('embedding_length') / heads)
+  refuseVariants(fields, headDim, contextLength)
+  const isHybrid = family === 'granitehybrid'
+  const isTurned = !isHybrid || fields.fact('rope.scaling.finetuned', true)
+  const hybrid = isHybrid ? ggufAttentionLayers(fields) : undefined
+  return {
+    heads,
+    kvHeads: hybrid?.kvHeads ?? fields.number('attention.head_count_kv', heads),
+    headDim,
+    intermediateSize: fields.number('feed_forward_length'),
+    ...(hybrid && { attentionLayers: hybrid.layers, multipliers: ggufMultipliers(fields, headDim) }),
+    rope: {
+      theta: fields.number('rope.freq_base', 10_000),
+      dims: isTurned ? fields.number('rope.dimension_count', headDim) : 0,
+      // llama.cpp's converter reorders the rows of Q and K of `llama` and what it derives from it.
+      pairing: family === 'qwen2' ? ('halves' as const) : ('interleaved' as const),
+      scaling: isTurned ? ropeScaling(fields, facts.ropeFactors) : undefined,
+    },
   }
 }
 

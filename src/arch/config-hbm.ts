@@ -1,6 +1,7 @@
 // Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
 import { FAMILIES, type ModelConfig, type RopeScaling } from './config.ts'
 import type { Fields } from './fields.ts'
+import { hbmMultipliers, hbmSsm } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 
 /** Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of RoPE. */
@@ -31,6 +32,9 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
       scaling: ropeScaling(rope.record('scaling')),
     },
     contextLength: fields.number('contextLength'),
+    ssm: hbmSsm(fields.record('ssm')),
+    multipliers: hbmMultipliers(fields.record('multipliers')),
+    ...(fields.has('attentionLayers') && { attentionLayers: fields.list('attentionLayers').map(Number) }),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
   }
 }

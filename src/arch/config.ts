@@ -26,8 +26,33 @@ export interface RopeConfig {
 }
 
 /** Model families that are built, each by the file of its name. */
-export const FAMILIES = ['llama', 'qwen2'] as const
+export const FAMILIES = ['llama', 'qwen2', 'mamba', 'mamba2', 'granitehybrid'] as const
 export type Family = (typeof FAMILIES)[number]
+
+/** The recurrent layers of Mamba, Mamba-2 and hybrids. Counts. */
+export interface SsmConfig {
+  /** Channels inside a layer. */
+  readonly innerSize: number
+  /** Numbers of state per channel. */
+  readonly stateSize: number
+  /** Inputs that a channel's convolution sees. */
+  readonly convKernel: number
+  readonly convBias: boolean
+  /** Of Mamba: inputs of the projection that makes step sizes; 0 in Mamba-2, which has one step size per head. */
+  readonly timeStepRank: number
+  /** Of Mamba-2; 0 in Mamba. */
+  readonly heads: number
+  /** Of Mamba-2: heads share B and C in this many groups, each with its part of the norm; 0 in Mamba. */
+  readonly groups: number
+}
+
+/** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */
+export interface Multipliers {
+  readonly embedding: number
+  readonly residual: number
+  readonly attention: number
+  readonly logits: number
+}
 
 /** What a family file needs to build its graph. Counts, not bytes. */
 export interface ModelConfig {
@@ -35,6 +60,7 @@ export interface ModelConfig {
   readonly name: string
   readonly hiddenSize: number
   readonly layers: number
+  /** Heads, their width and the MLP's: 0 in families without attention, without an MLP. */
   readonly heads: number
   readonly kvHeads: number
   readonly headDim: number
@@ -44,6 +70,11 @@ export interface ModelConfig {
   readonly rope: RopeConfig
   /** Tokens the model was trained for. */
   readonly contextLength: number
+  /** Families with recurrent layers have it, others do not. */
+  readonly ssm?: SsmConfig | undefined
+  /** Of a hybrid: the layers with attention; absent when all are of one kind. */
+  readonly attentionLayers?: readonly number[] | undefined
+  readonly multipliers?: Multipliers | undefined
   /** True when the logits matrix is the embedding table. */
   readonly tiedEmbeddings: boolean
 }

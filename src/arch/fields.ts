@@ -27,6 +27,13 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
+  /** A number, or a text such as "auto". */
+  either(key: string): number | string {
+    const value = this.#find(key)
+    if (typeof value === 'number' || typeof value === 'string') return value
+    throw this.#wrong(key, 'a number or a text', value)
+  }
+
   text(key: string, fallback?: string): string {
     const value = this.#find(key) ?? fallback
     if (typeof value === 'string') return value

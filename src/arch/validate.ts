@@ -1,6 +1,6 @@
 // Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an `architecture` error with the numbers.
 import { HalfbyteError } from '../base/errors.ts'
-import type { ModelConfig, RopeConfig } from './config.ts'
+import type { ModelConfig, RopeConfig, SsmConfig } from './config.ts'
 
 /** Above these no model of these families has ever been: a header that says more is lying. */
 const MOST = {
@@ -14,15 +14,20 @@ const MOST = {
   contextLength: 1 << 26,
 } as const
 
+/** Models of recurrent layers alone have no heads and no MLP. */
+const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
+
 /** Checks every number. `file` is for the sentence. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
   const { heads, kvHeads, headDim, rope, normEpsilon } = config
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     const value = config[key]
+    if (value === 0 && NONE_WHERE_RECURRENT.has(key) && config.heads === 0 && config.ssm !== undefined) continue
     if (Number.isSafeInteger(value) && value >= 1 && value <= MOST[key]) continue
     throw wrong(file, `${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
   }
-  if (heads % kvHeads !== 0) {
+  if (config.ssm !== undefined) checkSsm(file, config.ssm)
+  if (heads > 0 && heads % kvHeads !== 0) {
     throw wrong(file, `${heads} heads cannot be shared out evenly to ${kvHeads} key and value heads`)
   }
   if (headDim % 4 !== 0)
@@ -30,7 +35,8 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   if (!(normEpsilon >= 0 && normEpsilon < 1)) {
     throw wrong(file, `the norms' epsilon is ${normEpsilon} but must be from 0 to 1`)
   }
-  checkRope(file, rope, headDim)
+  // Without positions nothing is turned.
+  if (config.ssm === undefined || rope.dims !== 0) checkRope(file, rope, headDim)
   const scaling = rope.scaling && Object.freeze(rope.scaling)
   return Object.freeze({ ...config, rope: Object.freeze({ ...rope, scaling }) })
 }
@@ -57,6 +63,29 @@ function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: 
   if (!(high > low && high < Number.POSITIVE_INFINITY)) {
     throw wrong(file, `RoPE's high frequency factor is ${high} but must be above the low one, ${low}`)
   }
+}
+
+/** What the kernels of wasm/conv1d.c, scan.c and ssd.c can do. */
+function checkSsm(file: string, ssm: SsmConfig): void {
+  const { innerSize, stateSize, convKernel, timeStepRank, heads, groups } = ssm
+  const check = (what: string, value: number, multiple: number, most: number) => {
+    if (Number.isSafeInteger(value) && value >= multiple && value <= most && value % multiple === 0) return
+    throw wrong(file, `${what} is ${value} but must be a multiple of ${multiple} from ${multiple} to ${most}`)
+  }
+  check('the inner size of recurrent layers', innerSize, 32, 1 << 20)
+  check('the state size of recurrent layers', stateSize, heads > 0 ? 4 : 1, 1 << 12)
+  if (!(convKernel >= 2 && convKernel <= 4 && Number.isSafeInteger(convKernel))) {
+    throw wrong(file, `a convolution sees ${convKernel} inputs but the kernels take 2 to 4`)
+  }
+  if (heads === 0) return check('the rank of step sizes', timeStepRank, 1, 1 << 14)
+  check('the number of recurrent heads', heads, 1, 1 << 12)
+  check('the number of groups of recurrent heads', groups, 1, heads)
+  check('the width of all groups of B and C', groups * stateSize * 2, 32, 1 << 20)
+  if (heads % groups !== 0 || innerSize % heads !== 0) {
+    throw wrong(file, `${innerSize} channels cannot be shared out evenly to ${heads} heads in ${groups} groups`)
+  }
+  check('the width of a recurrent head', innerSize / heads, 4, 256)
+  check('the part of the norm of a group of heads', innerSize / groups, 32, 1 << 20)
 }
 
 function checkPositive(file: string, what: string, value: number): void {

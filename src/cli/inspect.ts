@@ -37,22 +37,24 @@ export function inspectCommand(): Command {
 
 function describe(prepared: PreparedModel): string {
   const { file, config, plan, parameters, contextLength } = prepared
-  const { weightBytes, arenaBytes, blockBytes, decodeBytes } = planTotals(plan)
+  const { weightBytes, arenaBytes, blockBytes, slabBytes, decodeBytes } = planTotals(plan)
   const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
   const state = Math.ceil(contextLength / BLOCK_POSITIONS) * block
+  const blocks = `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`
+  const parts = [block > 0 ? blocks : '', slabBytes > 0 ? `${bytesText(slabBytes)} however long it is` : '']
   const rows: [string, string][] = [
     ['name', file.name],
     ['format', file.format],
     ['architecture', config.family],
     ['parameters', parameters.toLocaleString('en')],
-    ['layers', `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize} inside`],
-    ['heads', `${config.heads} of ${config.headDim}, ${config.kvHeads} for keys and values`],
+    ['layers', `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize || config.ssm?.innerSize} inside`],
+    ...headRows(prepared),
     ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
     ['trained context', `${config.contextLength} tokens`],
     ['weights', bytesText(weightBytes)],
     ['read per token', bytesText(decodeBytes)],
     ['activations', bytesText(arenaBytes)],
-    ['state', `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`],
+    ['state', parts.filter((part) => part !== '').join(', and ')],
     ['memory', `${bytesText(memoryNeed(prepared).fullBytes)} with a full context`],
   ]
   return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
@@ -83,6 +85,20 @@ const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
 function aligned(rows: readonly [string, string][]): string[] {
   const width = Math.max(...rows.map(([label]) => label.length))
   return rows.map(([label, value]) => `${label.padEnd(width)}  ${value}`)
+}
+
+function headRows({ config }: PreparedModel): [string, string][] {
+  const { heads, headDim, kvHeads, ssm, attentionLayers } = config
+  const where = attentionLayers === undefined ? '' : ` in layers ${attentionLayers.join(', ')}`
+  const rows: [string, string][] = []
+  if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
+  if (ssm === undefined) return rows
+  const shared = ssm.heads > 0 ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+  rows.push([
+    'recurrence',
+    `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,
+  ])
+  return rows
 }
 
 /** One line per slot: how it is stored in the file and in memory. */

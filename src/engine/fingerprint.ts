@@ -14,10 +14,10 @@ const SAMPLE_BYTES = 4096
 export async function modelFingerprint(
   arena: Arena,
   config: ModelConfig,
-  { slots, stateGroups }: Plan,
+  { slots, stateGroups, slabBytes }: Plan,
   addresses: readonly Ptr[],
 ): Promise<string> {
-  const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups }))
+  const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups, slabBytes }))
   const pieces = [form]
   for (const [index, { bytes }] of slots.entries()) {
     const length = Math.min(bytes, SAMPLE_BYTES)

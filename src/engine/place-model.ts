@@ -40,13 +40,14 @@ export async function placeModel(
   const slots = await loadWeights(arena, prepared, hooks)
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
-  const ropes = [inverseFrequencies(config.rope)]
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
+  const ropes = config.rope.dims > 0 ? [inverseFrequencies(config.rope)] : []
+  const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
   const { blockBytes } = planTotals(plan)
   const windows = plan.stateGroups.map(({ window }) => window)
   let shift: KvShift | undefined
   const cache = new StateCache({
-    ...{ arena, blockBytes, windows, contextLength },
+    ...{ arena, blockBytes, windows, slabBytes, contextLength },
     move: (group, from, to, count) => {
       const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
       shift?.move(place(from), place(to), count, group)

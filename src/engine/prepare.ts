@@ -66,7 +66,9 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     logitRows: logitRowsOf(config.vocabSize),
   })
   const most = options.beyondTraining === true ? Number.POSITIVE_INFINITY : config.contextLength
-  const contextLength = Math.min(options.contextLength ?? DEFAULT_CONTEXT, most)
+  // Without blocks of keys and values a longer context takes no more memory.
+  const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
+  const contextLength = Math.min(options.contextLength ?? usual, most)
   return { file, config, plan, contextLength, weights, parameters: countParameters(weights) }
 }
 
@@ -108,6 +110,8 @@ export interface MemoryNeed {
   readonly wantBytes: number
 }
 
+/** Slabs of a conversation that is forked and edited: its own, and checkpoints to come back to. */
+const SLABS = 16
 /** Step descriptors, block tables, stacks, padding: small beside everything else. */
 const OVERHEAD_BYTES = 8 << 20
 
@@ -115,13 +119,13 @@ const OVERHEAD_BYTES = 8 << 20
 export function memoryNeed(...models: readonly PreparedModel[]): MemoryNeed {
   const sum = { needBytes: 0, fullBytes: 0, wantBytes: 0 }
   for (const { plan, contextLength } of models) {
-    const { weightBytes, arenaBytes, blockBytes } = planTotals(plan)
-    const base = weightBytes + arenaBytes + OVERHEAD_BYTES
+    const { weightBytes, arenaBytes, blockBytes, slabBytes } = planTotals(plan)
+    const base = weightBytes + arenaBytes + OVERHEAD_BYTES + slabBytes
     const block = blockBytes.reduce((all, bytes) => all + bytes, 0)
     const context = Math.ceil(contextLength / BLOCK_POSITIONS) * block
     sum.needBytes += base + block
     sum.fullBytes += base + context
-    sum.wantBytes += base + 2 * context
+    sum.wantBytes += base + 2 * context + SLABS * slabBytes
   }
   return sum
 }

@@ -4,7 +4,7 @@ import { halfTable } from '../base/half.ts'
 import { codedGroup, GROUP_READERS, HAS_MINIMUM } from './coded-group.ts'
 import { BLOCKS, elementCount } from './dtypes.ts'
 import { malformed, shown } from './malformed.ts'
-import type { CodedDType, DType, TensorInfo } from './tensors.ts'
+import type { CodedDType, DType, TensorInfo, ValueChange } from './tensors.ts'
 
 /** Stored bytes seen as what the inner loops index: no views are made per row. */
 export interface StoredRows {
@@ -145,5 +145,11 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   const bytes = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
   const out = new Float32Array(length)
   dequantize(storedRows(tensor.dtype, bytes), 0, length, out, 0)
+  if (tensor.change !== undefined) changeValues(out, tensor.change)
   return out
+}
+
+/** Replaces each value, in f64 and rounded once. */
+export function changeValues(values: Float32Array, { scale, exp = false }: ValueChange): void {
+  for (let i = 0; i < values.length; i++) values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!)
 }

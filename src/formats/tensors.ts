@@ -42,6 +42,14 @@ export interface TensorInfo {
   readonly byteLength: number
   /** Present when the bytes already lie as wasm/abi.h says (matrices in panels, vectors padded to 32). */
   readonly packed?: PackedEncoding | undefined
+  /** What each value becomes once it is read as f32; only tensors that are kept as f32 have it. */
+  readonly change?: ValueChange | undefined
+}
+
+/** `scale * value`, or `scale * e^value`. */
+export interface ValueChange {
+  readonly scale: number
+  readonly exp?: boolean
 }
 
 export type TensorIndex = ReadonlyMap<string, TensorInfo>

@@ -91,6 +91,14 @@ class Reader {
 const NORM_OPS = 4
 const ROTATE_OPS = 6
 const GATE_OPS = 6
+/**
+ * A gate without its product, as above. Of one state and row: in a scan 18 for the exponential and its argument, 3 to go on
+ * and 2 to leave; in SSD those 5 alone. Once per channel, a step size: an exponential and a logarithm.
+ */
+const SILU_OPS = 5
+const SCAN_OPS = 23
+const SSD_OPS = 5
+const SOFTPLUS_OPS = 32
 
 function linear(read: Reader): Cost {
   const [n, k] = [read.number('n'), read.number('k')]
@@ -185,6 +193,38 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
   },
   shift_kv() {
     return { activationBytes: 0, ops: 0 }
+  },
+  conv1d(read) {
+    const [n, taps] = [read.number('channels'), read.number('taps')]
+    return {
+      weightBytes: (read.slot('w')?.bytes ?? 0) + (read.slot('bias')?.bytes ?? 0),
+      stateBytes: 2 * n * (taps - 1) * 4,
+      activationBytes: read.floats('x', n) + read.floats('y', n) + read.bytes('q'),
+      ops: (2 * taps + SILU_OPS) * n * read.rows,
+    }
+  },
+  scan(read) {
+    const [n, states] = [read.number('channels'), read.number('states')]
+    const inputs = read.floats('u', n) + read.floats('dt', n) + read.floats('z', n)
+    const between = read.floats('b', states) + read.floats('c', states)
+    return {
+      weightBytes: (read.slot('decay')?.bytes ?? 0) + (read.slot('skip')?.bytes ?? 0),
+      stateBytes: 2 * n * states * 4,
+      activationBytes: inputs + between + read.floats('y', n) + read.bytes('q'),
+      ops: (SCAN_OPS * states + SILU_OPS + SOFTPLUS_OPS) * n * read.rows,
+    }
+  },
+  ssd(read) {
+    const [heads, states] = [read.number('heads'), read.number('states')]
+    const n = heads * read.number('head_dim')
+    const inputs = read.floats('x', n) + read.floats('z', n) + read.floats('dt', heads)
+    const between = read.floats('b', 2 * read.number('groups') * states)
+    return {
+      weightBytes: 3 * heads * 4,
+      stateBytes: 2 * n * states * 4,
+      activationBytes: inputs + between + read.floats('y', n),
+      ops: (SSD_OPS * states + SILU_OPS) * n * read.rows,
+    }
   },
   swiglu(read) {
     const n = read.number('n')

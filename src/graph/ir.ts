@@ -68,6 +68,8 @@ export type Node =
       readonly input: Value
       readonly weight: WeightRef
       readonly epsilon: number
+      /** Equal parts of a row, each normalised on its own; default: one. */
+      readonly parts?: number
     } & Quantizable)
   /** f32 rows to a8 rows, where the producer cannot make them. */
   | { readonly op: 'quantize'; readonly input: Value; readonly output: Value }
@@ -117,6 +119,26 @@ export type Node =
       readonly output?: undefined
       readonly quantized: Value
     }
+  /** `silu` of a causal convolution of each channel with its own `taps` weights; inputs of earlier steps are state. */
+  | ({
+      readonly op: 'conv1d'
+      readonly input: Value
+      /** Matrix of [channels, taps]. */
+      readonly weight: WeightRef
+      readonly bias?: WeightRef | undefined
+    } & Quantizable)
+  /** The selective scan of Mamba, gated by z; `decay` is a matrix of [channels, states]: A log2(e). */
+  | ({ readonly op: 'scan'; readonly decay: WeightRef; readonly skip: WeightRef } & ScanInputs & Quantizable)
+  /** The state space layer of Mamba-2, gated by z. */
+  | ({
+      readonly op: 'ssd'
+      readonly decay: WeightRef
+      readonly skip: WeightRef
+      readonly dtBias: WeightRef
+      readonly heads: number
+      readonly groups: number
+      readonly output: Value
+    } & ScanInputs)
   | { readonly op: 'add'; readonly left: Value; readonly right: Value; readonly output: Value }
   /**
    * Sums what all shards made of `input`, in the order of the shards, onto the residual, which is overwritten: the same
@@ -144,6 +166,15 @@ export type Node =
 
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
 
+/** What the recurrences read: inputs, step sizes before softplus, gates, and how each row enters and leaves the state. */
+export interface ScanInputs {
+  readonly x: Value
+  readonly dt: Value
+  readonly z: Value
+  readonly b: Value
+  readonly c: Value
+}
+
 export interface AttentionShape {
   readonly layer: number
   readonly heads: number
@@ -170,3 +201,12 @@ export interface Graph {
   readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
 }
+
+/** The inputs of a recurrence, replaced. */
+export const mapScan = ({ x, dt, z, b, c }: ScanInputs, replace: (value: Value) => Value): ScanInputs => ({
+  x: replace(x),
+  dt: replace(dt),
+  z: replace(z),
+  b: replace(b),
+  c: replace(c),
+})

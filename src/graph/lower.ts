@@ -17,7 +17,7 @@ import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
 import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows, WeightSlot } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'
-import { layerOffsets } from './state-layout.ts'
+import { layerOffsets, slabLayout } from './state-layout.ts'
 
 const LINEAR: Readonly<Record<Encoding, OpName>> = {
   f32: 'linear_f32',
@@ -50,10 +50,12 @@ export function lower(
   capacity: Capacity,
   stripBytesOf?: StripBytesOf,
 ): Plan {
-  if (graph.stateGroups.length > MAX_STATE_GROUPS) {
+  const slab = slabLayout(graph)
+  const kinds = graph.stateGroups.length + (slab.bytes > 0 ? 1 : 0)
+  if (kinds > MAX_STATE_GROUPS) {
     throw new HalfbyteError(
       'architecture',
-      `the model has ${graph.stateGroups.length} kinds of attention layers but the engine holds ${MAX_STATE_GROUPS}`,
+      `the model has ${kinds} kinds of layers with state but the engine holds ${MAX_STATE_GROUPS}`,
     )
   }
   const slots = new Slots(encodingOf, stripBytesOf)
@@ -82,6 +84,7 @@ export function lower(
     ops,
     slots: slots.all,
     stateGroups: graph.stateGroups,
+    slabBytes: slab.bytes,
     arenaBytes: memory.bytes,
     tokens: capacity.tokens,
     logitRows: capacity.logitRows,
@@ -138,6 +141,13 @@ export function lower(
       return [['add', { x: { arena }, x_stride: stride, ...rowsAt('y', node.output), n }]]
     })
   }
+  function slotOf(weight: WeightRef | undefined): number | PlanPointer {
+    return weight === undefined ? 0 : { slot: slots.of(weight).slot }
+  }
+  /** The table of slabs comes behind those of blocks. */
+  function slabFields(node: Node): Fields {
+    return { group: graph.stateGroups.length, state_offset: slab.offsets.get(node) ?? 0 }
+  }
   function record(
     node: Exclude<Node, NodeOf<'slice' | 'takeRows' | 'exchange' | 'collect'>>,
   ): [OpName, Fields] {
@@ -159,7 +169,8 @@ export function lower(
       case 'rmsnorm': {
         const weight = { weight: { slot: slots.of(node.weight).slot }, n: node.input.shape[1] }
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        return ['rmsnorm', { ...rowsAt('x', node.input), ...weight, ...outputs, eps: node.epsilon }]
+        const parts = node.parts ?? 1
+        return ['rmsnorm', { ...rowsAt('x', node.input), ...weight, ...outputs, eps: node.epsilon, parts }]
       }
       case 'quantize': {
         const n = node.input.shape[1]
@@ -167,7 +178,7 @@ export function lower(
       }
       case 'linear': {
         const { slot, encoding } = slots.of(node.weight)
-        const bias = node.bias === undefined ? 0 : { slot: slots.of(node.bias).slot }
+        const bias = slotOf(node.bias)
         const size = { n: columnsOf(node.weight), k: node.weight.k }
         const x = rowsAt('x', node.input)
         const y = rowsAt('y', node.output)
@@ -179,7 +190,7 @@ export function lower(
       }
       case 'linearSwiglu': {
         const { slot, encoding } = slots.of(node.weight)
-        const bias = node.bias === undefined ? 0 : { slot: slots.of(node.bias).slot }
+        const bias = slotOf(node.bias)
         const size = { n: node.quantized.shape[1], k: node.weight.k }
         const rows = { ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) }
         const fields = { w: { slot }, bias, ...size, ...rows }
@@ -212,6 +223,28 @@ export function lower(
         const inputs = { ...rowsAt('gate', node.gate), ...rowsAt('up', node.up) }
         return ['swiglu', { ...inputs, n: node.gate.shape[1], ...outputs }]
       }
+      case 'conv1d': {
+        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
+        const weights = { w: slotOf(node.weight), bias: slotOf(node.bias) }
+        const size = { channels: wholeGroups(node.input), taps: node.weight.k }
+        return ['conv1d', { ...rowsAt('x', node.input), ...weights, ...size, ...slabFields(node), ...outputs }]
+      }
+      case 'scan': {
+        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
+        const rows = { ...rowsAt('u', node.x), ...rowsAt('dt', node.dt), ...rowsAt('z', node.z) }
+        const size = { channels: wholeGroups(node.x), states: node.decay.k }
+        const weights = { decay: slotOf(node.decay), skip: slotOf(node.skip) }
+        const between = { ...rowsAt('b', node.b), ...rowsAt('c', node.c) }
+        return ['scan', { ...rows, ...between, ...weights, ...size, ...slabFields(node), ...outputs }]
+      }
+      case 'ssd': {
+        const { heads, groups } = node
+        const rows = { ...rowsAt('x', node.x), ...rowsAt('dt', node.dt), ...rowsAt('z', node.z) }
+        const between = { ...rowsAt('b', node.b), ...rowsAt('c', node.c), ...rowsAt('y', node.output) }
+        const weights = { decay: slotOf(node.decay), skip: slotOf(node.skip), dt_bias: slotOf(node.dtBias) }
+        const size = { heads, head_dim: node.x.shape[1] / heads, groups, states: node.b.shape[1] / groups }
+        return ['ssd', { ...rows, ...between, ...weights, ...size, ...slabFields(node) }]
+      }
       case 'add': {
         const inPlace = placeOf(node.output).offset === placeOf(node.left).offset
         const other = inPlace ? node.right : node.left
@@ -221,6 +254,12 @@ export function lower(
         throw new HalfbyteError('internal', `no kernel for ${JSON.stringify(node satisfies never)}`)
     }
   }
+}
+
+/** Channels of a recurrent op, which works on whole groups. */
+function wholeGroups({ label, shape: [, width] }: Value): number {
+  if (width % ROW_PADDING === 0) return width
+  throw new HalfbyteError('internal', `${label} has ${width} channels where a multiple of ${ROW_PADDING} is due`)
 }
 
 /** Only a norm gathers rows, and a norm of wanted rows always gathers. */

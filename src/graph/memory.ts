@@ -182,16 +182,17 @@ function strideOf(node: Node, output: Value): number {
   return node.weight.parts.reduce((sum, { n }) => sum + floatStride(n), 0)
 }
 
-/** The column at which a part of a merged linear lies: parts begin at multiples of 32. */
+/** The column at which a slice lies: in a merged linear it is of one part, which begins at a multiple of 32. */
 function partColumn(slice: NodeOf<'slice'>, linear: NodeOf<'linear'> | undefined): number {
+  if (linear === undefined) return slice.start
   let start = 0
   let column = 0
-  for (const { n } of linear?.weight.parts ?? []) {
-    if (start === slice.start && n === slice.width) return column
+  for (const { n } of linear.weight.parts) {
+    if (start <= slice.start && slice.start + slice.width <= start + n) return column + slice.start - start
     start += n
     column += roundUp(n, ROW_PADDING)
   }
-  throw new HalfbyteError('internal', `${slice.output.label} is not one part of a merged linear`)
+  throw new HalfbyteError('internal', `${slice.output.label} is not of one part of a merged linear`)
 }
 
 /**

@@ -1,5 +1,5 @@
 // Nodes. In: a node or a graph. Out: what a node reads and makes, who uses a value, a graph with values replaced.
-import type { Graph, Node, Value } from './ir.ts'
+import { type Graph, mapScan, type Node, type Value } from './ir.ts'
 
 /** Values a node reads, in the order of its fields. */
 export function inputsOf(node: Node): readonly Value[] {
@@ -15,6 +15,9 @@ export function inputsOf(node: Node): readonly Value[] {
       return [node.gate, node.up]
     case 'add':
       return [node.left, node.right]
+    case 'scan':
+    case 'ssd':
+      return [node.x, node.dt, node.z, node.b, node.c]
     default:
       return [node.input]
   }
@@ -42,6 +45,9 @@ export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
       return { ...node, gate: replace(node.gate), up: replace(node.up) }
     case 'add':
       return { ...node, left: replace(node.left), right: replace(node.right) }
+    case 'scan':
+    case 'ssd':
+      return { ...node, ...mapScan(node, replace) }
     default:
       return { ...node, input: replace(node.input) }
   }

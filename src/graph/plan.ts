@@ -32,6 +32,8 @@ export interface Plan {
   readonly ops: readonly PlanOp[]
   readonly slots: readonly WeightSlot[]
   readonly stateGroups: readonly StateGroup[]
+  /** Bytes of a sequence's slab, the state of its recurrent layers, whose table comes behind those of the groups; 0: none. */
+  readonly slabBytes: number
   /** Bytes of the activation arena: its peak over the step at full capacity. */
   readonly arenaBytes: number
   /** Most rows a step may have. */

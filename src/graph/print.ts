@@ -10,6 +10,8 @@ export interface PlanTotals {
   readonly arenaBytes: number
   /** One block of 64 positions, per state group. */
   readonly blockBytes: readonly number[]
+  /** Of one sequence's slab. */
+  readonly slabBytes: number
   /** Weights read to decode one token: all matrices, one row of an embedding table that is not tied. */
   readonly decodeBytes: number
 }
@@ -19,6 +21,7 @@ export function planTotals(plan: Plan): PlanTotals {
     weightBytes: plan.slots.reduce((sum, { bytes }) => sum + bytes, 0),
     arenaBytes: plan.arenaBytes,
     blockBytes: plan.stateGroups.map(blockBytes),
+    slabBytes: plan.slabBytes,
     decodeBytes: plan.ops.reduce((sum, op) => sum + decodeBytes(plan, op), 0),
   }
 }
@@ -36,9 +39,16 @@ export function printPlan(plan: Plan): string {
     arenaOf(op, WRITES[op.name as OpName]),
     encodingOf(plan, op),
     slotsOf(op).length === 0 ? '' : bytesText(weightBytes(plan, op)),
-    typeof op.fields['group'] === 'number' ? `group ${op.fields['group']} at ${op.fields['k_offset']}` : '',
+    stateOf(op),
   ])
   return [...table([HEADINGS, ...rows]), '', ...totalLines(plan), ''].join('\n')
+}
+
+function stateOf({ fields }: PlanOp): string {
+  if (typeof fields['group'] !== 'number') return ''
+  return 'state_offset' in fields
+    ? `slab at ${fields['state_offset']}`
+    : `group ${fields['group']} at ${fields['k_offset']}`
 }
 
 /** Fields that an op reads rows from and writes rows to; in-place ones are in both. */
@@ -51,6 +61,9 @@ const READS: Readonly<Record<OpName, readonly string[]>> = forOps({
   rope_kv: ['q', 'k', 'v'],
   attention: ['q'],
   swiglu: ['gate', 'up'],
+  conv1d: ['x'],
+  scan: ['u', 'dt', 'z', 'b', 'c'],
+  ssd: ['x', 'dt', 'z', 'b', 'c'],
   add: ['x', 'y'],
   shift_kv: [],
 })
@@ -63,6 +76,9 @@ const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   rope_kv: ['q'],
   attention: ['y', 'a8', 'parts'],
   swiglu: ['y', 'q'],
+  conv1d: ['y', 'q'],
+  scan: ['y', 'q'],
+  ssd: ['y'],
   add: ['y'],
   shift_kv: [],
 })
@@ -112,6 +128,9 @@ function totalLines(plan: Plan): string[] {
     `weights         ${bytesText(totals.weightBytes)} in ${plan.slots.length} slots`,
     `arena peak      ${bytesText(totals.arenaBytes)} for ${plan.tokens} tokens, ${plan.logitRows} rows of logits`,
     ...state,
+    ...(totals.slabBytes > 0
+      ? [`slab            ${bytesText(totals.slabBytes)} per sequence, however long it is`]
+      : []),
     `decode reads    ${bytesText(totals.decodeBytes)} of weights, ${bytesText(perBlock)} of state per ${BLOCK_POSITIONS} positions`,
   ]
 }

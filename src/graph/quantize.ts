@@ -27,13 +27,15 @@ export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph
     const a8 = output && quantized.get(output.id)
     if (output === undefined || a8 === undefined) return [node]
     if (!makesA8(node)) return [node, { op: 'quantize', input: output, output: a8 }]
-    return [{ ...node, output: readAsF32.has(output.id) ? output : undefined, quantized: a8 }]
+    const isKept = node.op === 'conv1d' || readAsF32.has(output.id)
+    return [{ ...node, output: isKept ? output : undefined, quantized: a8 }]
   })
   return { ...graph, nodes }
 }
 
 /** Kernels that can end in a8 rows; attention only when a group never spans two heads. */
-function makesA8(node: Node): node is NodeOf<'rmsnorm' | 'swiglu' | 'attention'> {
+function makesA8(node: Node): node is NodeOf<(typeof MAKERS)[number] | 'attention'> {
   if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
-  return node.op === 'rmsnorm' || node.op === 'swiglu'
+  return MAKERS.some((op) => op === node.op)
 }
+const MAKERS = ['rmsnorm', 'swiglu', 'conv1d', 'scan'] as const

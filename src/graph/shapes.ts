@@ -1,5 +1,6 @@
 // Shapes. In: a node, or a graph. Out: the shape a node's output has; a graph that is known to be consistent.
 import { HalfbyteError } from '../base/errors.ts'
+import { GROUP_SIZE } from '../weights/encoding.ts'
 import type { Graph, Node, Shape, Value, WeightRef } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
 
@@ -20,6 +21,8 @@ export function inferShape(spec: NodeSpec): Shape {
       expectKind(spec.table, 'matrix')
       return ['tokens', spec.table.k]
     case 'rmsnorm':
+      if (spec.input.shape[1] % ((spec.parts ?? 1) * (spec.parts === undefined ? 1 : GROUP_SIZE)) !== 0)
+        throw broken(spec.input, `is normalised in ${spec.parts} parts that are not whole groups`)
       expectWidth(spec.input, rowsOf(spec.weight), `the norm weight ${nameOf(spec.weight)}`)
       expectKind(spec.weight, 'vector')
       return spec.input.shape
@@ -54,6 +57,15 @@ export function inferShape(spec: NodeSpec): Shape {
     case 'swiglu':
       expectSame(spec.gate, spec.up)
       return spec.gate.shape
+    case 'conv1d':
+      expectKind(spec.weight, 'matrix')
+      expectWidth(spec.input, rowsOf(spec.weight), `the channels of ${nameOf(spec.weight)}`)
+      if (spec.bias !== undefined) expectWidth(spec.input, rowsOf(spec.bias), nameOf(spec.bias))
+      return spec.input.shape
+    case 'scan':
+      return scanShape(spec)
+    case 'ssd':
+      return ssdShape(spec)
     case 'add':
       expectSame(spec.left, spec.right)
       return spec.left.shape
@@ -122,6 +134,28 @@ function linearShape(spec: Extract<NodeSpec, { op: 'linear' }>): Shape {
     throw broken(residual, `is added to a product of ${show(shape)}`)
   }
   return shape
+}
+
+function scanShape(spec: Extract<NodeSpec, { op: 'scan' }>): Shape {
+  const { x, dt, z, b, c, decay, skip } = spec
+  expectSame(x, dt)
+  expectSame(x, z)
+  expectSame(b, c)
+  expectWidth(x, rowsOf(decay), `the channels of ${nameOf(decay)}`)
+  expectWidth(x, rowsOf(skip), `the channels of ${nameOf(skip)}`)
+  expectWidth(b, decay.k, `the states of ${nameOf(decay)}`)
+  return x.shape
+}
+
+function ssdShape(spec: Extract<NodeSpec, { op: 'ssd' }>): Shape {
+  const { x, dt, z, b, c, heads, groups } = spec
+  expectSame(x, z)
+  expectSame(b, c)
+  for (const weight of [spec.decay, spec.skip, spec.dtBias])
+    expectWidth(dt, rowsOf(weight), `the heads of ${nameOf(weight)}`)
+  if (dt.shape[1] !== heads || x.shape[1] % heads !== 0) throw broken(x, `is cut into ${heads} heads`)
+  if (heads % groups !== 0 || b.shape[1] % groups !== 0) throw broken(b, `is cut into ${groups} groups`)
+  return x.shape
 }
 
 export const show = ([rows, width]: Shape): string => `[${rows}, ${width}]`

@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 5,
+  ABI_VERSION: 6,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,

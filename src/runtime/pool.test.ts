@@ -54,6 +54,7 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     slots: [],
     stateGroups: [],
     exchanges: [],
+    slabBytes: 0,
     arenaBytes: 2 * TOKENS * stride,
     tokens: TOKENS,
     logitRows: 1,

@@ -1,9 +1,9 @@
 // Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a time.
 import { HalfbyteError } from '../base/errors.ts'
-import { readVector } from '../formats/dequantize.ts'
+import { changeValues, readVector } from '../formats/dequantize.ts'
 import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
 import { malformed, shown } from '../formats/malformed.ts'
-import type { PackedEncoding, SparseEncoding, TensorInfo } from '../formats/tensors.ts'
+import type { PackedEncoding, SparseEncoding, TensorInfo, ValueChange } from '../formats/tensors.ts'
 import {
   type Encoding,
   isSparse,
@@ -228,8 +228,10 @@ function writeSlab(
     return
   }
   try {
-    if (packed === undefined) packRows({ dtype, encoding, k, rows, source, target })
-    else {
+    if (packed === undefined) {
+      packRows({ dtype, encoding, k, rows, source, target })
+      if (tensor.change !== undefined) changeTarget(target, tensor.change)
+    } else {
       const values = unpackPanels(packed, source, k)
       packRows({ dtype: 'F32', encoding, k, rows, source: new Uint8Array(values.buffer), target })
     }
@@ -240,6 +242,11 @@ function writeSlab(
     }
     throw error
   }
+}
+
+/** Padding rows change too; nobody reads them. */
+function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: ValueChange): void {
+  changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
 }
 
 /** Rows of a slab: whole groups of 32 rows, or a panel where even those are too long. */

@@ -50,6 +50,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     slots: [],
     stateGroups: [],
     exchanges: [],
+    slabBytes: 0,
     arenaBytes: 4 * VOCAB * 4,
     tokens: 64,
     logitRows: 4,

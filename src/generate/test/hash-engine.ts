@@ -42,6 +42,7 @@ export function engineOf(sizes: Sizes = {}) {
     slots: [],
     stateGroups: [],
     exchanges: [],
+    slabBytes: 0,
     arenaBytes: logitRows * 256,
     tokens,
     logitRows,

@@ -1,8 +1,9 @@
 // The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node, by definition.
 import { HalfbyteError } from '../../base/errors.ts'
 import { GROUP_SIZE, isQuantized } from '../../weights/encoding.ts'
-import type { Graph, Node, NodeOf, Value, WeightRef } from '../ir.ts'
+import type { Graph, Node, NodeOf, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { EncodingOf } from '../split.ts'
+import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
 
 /** Rows of a value; those of a view are windows into its base's, so that overwriting shows. */
 type Rows = Float64Array[]
@@ -17,6 +18,8 @@ export interface Machine {
   readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
   /** What the shards make together at their `index`th meeting, of which `own` is one's part. */
   readonly meet?: (index: number, own: Rows) => Rows
+  /** What recurrent nodes keep, by label. */
+  readonly kept: Map<string, Kept>
 }
 
 export interface InterpretedStep {
@@ -72,8 +75,12 @@ function compute(
     case 'rmsnorm': {
       const weight = vectorOf(node.weight, machine)
       return read(node.input).map((row) => {
-        const squares = row.reduce((sum, x) => sum + x * x, 0) / row.length
-        return row.map((x, i) => (x * weight[i]!) / Math.sqrt(squares + node.epsilon))
+        const size = row.length / (node.parts ?? 1)
+        const roots = Array.from({ length: node.parts ?? 1 }, (_, part) => {
+          const own = row.subarray(part * size, (part + 1) * size)
+          return Math.sqrt(own.reduce((sum, x) => sum + x * x, 0) / size + node.epsilon)
+        })
+        return row.map((x, i) => (x * weight[i]!) / roots[Math.floor(i / size)]!)
       })
     }
     case 'quantize':
@@ -98,6 +105,24 @@ function compute(
     }
     case 'add':
       return addRows(read(node.left), read(node.right))
+    case 'conv1d': {
+      const bias = node.bias && vectorOf(node.bias, machine)
+      return [...convolve(read(node.input), matrixOf(node.weight, machine), bias, keptBy(node, machine))]
+    }
+    case 'scan': {
+      const [decay, skip] = [matrixOf(node.decay, machine), vectorOf(node.skip, machine)]
+      return [...selectiveScan(scanRows(node, read), decay, skip, keptBy(node, machine))]
+    }
+    case 'ssd': {
+      const { decay, skip, dtBias } = node
+      const [d, s, t] = [decay, skip, dtBias].map((each) => vectorOf(each, machine)) as [
+        Float64Array,
+        Float64Array,
+        Float64Array,
+      ]
+      const weights = { decay: d, skip: s, dtBias: t }
+      return [...stateSpace(node, scanRows(node, read), weights, keptBy(node, machine))]
+    }
     case 'takeRows': {
       const input = read(node.input)
       return step.wanted.map((row) => input[row]!)
@@ -105,6 +130,23 @@ function compute(
     default:
       throw new HalfbyteError('internal', `no meaning for ${JSON.stringify(node satisfies never)}`)
   }
+}
+
+const scanRows = ({ x, dt, z, b, c }: ScanInputs, read: (value: Value) => Rows) => ({
+  x: read(x),
+  dt: read(dt),
+  z: read(z),
+  b: read(b),
+  c: read(c),
+})
+
+/** Passes keep the labels. */
+function keptBy(node: Node, { kept }: Machine): Kept {
+  const value = node.output ?? ('quantized' in node ? node.quantized : undefined)
+  const label = value?.label.replace(/\.a8$/, '') ?? ''
+  const own = kept.get(label) ?? { rows: [] }
+  kept.set(label, own)
+  return own
 }
 
 const gated = (gate: number, up: number): number => (gate / (1 + Math.exp(-gate))) * up

@@ -37,6 +37,7 @@ export function weightValues(name: string, n: number, k: number, encoding: Encod
     return (index % k) % 32 === 0 ? least : code
   }
   // Norm weights near 1.
+  if (/decay/.test(name)) return Float64Array.from({ length: n * k }, () => -0.1 - random())
   if (/norm/.test(name)) return Float64Array.from({ length: n }, () => 0.75 + random() / 2)
   return Float64Array.from({ length: n * k }, (_, index) => draw(index) * scale)
 }
@@ -48,7 +49,7 @@ export function machineOf(encodingOf: EncodingOf, frequencies: readonly Float64A
     known.set(name, values)
     return values
   }
-  return { weightOf, encodingOf, frequencies, state: new Map() }
+  return { weightOf, encodingOf, frequencies, state: new Map(), kept: new Map() }
 }
 
 export const frequenciesOf = (dims: number): Float64Array =>

@@ -1,0 +1,116 @@
+// Recurrent ops. In: shapes and values. Out: conv1d, scan and ssd laid in a machine with their weights and slabs.
+import { type Machine, type Rows, randomFrom } from './machine.ts'
+
+/** Rows of each sequence in one step. */
+export type Part = readonly number[]
+type Value = (row: number, lane: number) => number
+
+/** Padded lanes of slabs and panels. */
+export const roundTo = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
+
+/** [channels/8][k][8] of value(channel, k); channels past the last are zero. */
+export function panels(machine: Machine, channels: number, k: number, value: Value, padded = channels): number {
+  const at = machine.allocate(roundTo(padded, 32) * k * 4)
+  for (let c = 0; c < roundTo(padded, 32); c++) {
+    for (let j = 0; j < k; j++) {
+      machine.f32[at / 4 + Math.floor(c / 8) * k * 8 + j * 8 + (c % 8)] = c < channels ? value(c, j) : 0
+    }
+  }
+  return at
+}
+
+/** A slab of `words` zeros or given values. */
+export function slab(machine: Machine, words: number, value: (index: number) => number = () => 0): number {
+  const at = machine.allocate(words * 4)
+  for (let index = 0; index < words; index++) machine.f32[at / 4 + index] = value(index)
+  return at
+}
+
+/** A step whose sequences have one slab each: `tables[0]` is its address. */
+export function setStep(machine: Machine, part: Part, slabs: readonly number[], position = 0): void {
+  machine.setStep({ sequences: part.map((rows) => ({ position, rows })) })
+  const sequences = machine.u32[machine.step / 4 + 6]! / 4
+  for (const [index, at] of slabs.entries()) machine.u32[sequences + index * 7 + 3] = at
+}
+
+/** Inputs [row][lane] of random numbers, the same for the same row counted from `first`, whatever the chunk. */
+export function drawn(seed: number, width: number, size = 1, first = 0): Value {
+  const cache = new Map<number, Float32Array>()
+  return (row, lane) => {
+    const key = first + row
+    const random = cache.get(key) ?? rowOf(seed * 1000 + key, width, size)
+    cache.set(key, random)
+    return random[lane] ?? 0
+  }
+}
+
+function rowOf(seed: number, width: number, size: number): Float32Array {
+  const random = randomFrom(seed)
+  return Float32Array.from({ length: width }, () => (random() * 2 - 1) * size)
+}
+
+const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
+
+export interface Conv {
+  readonly channels: number
+  readonly taps: number
+  readonly bias?: boolean
+}
+
+/** Adds conv1d over `count` rows; the slab's floats from `state_offset` on are its window. */
+export function conv1d(machine: Machine, { channels, taps, bias = true }: Conv, count: number, first = 0) {
+  const x = machine.rows(count, channels, drawn(1, channels, 2, first))
+  const w = panels(machine, channels, taps, drawn(2, taps, 1))
+  const b = machine.rows(1, channels, drawn(3, channels))
+  const y = machine.rows(count, channels)
+  const q = machine.a8Rows(count, channels)
+  machine.op('conv1d', {
+    ...{ ...place('x', x), w, bias: bias ? b.at : 0, channels, taps, group: 0, state_offset: 64 },
+    ...{ ...place('y', y), ...place('q', q) },
+  })
+  return { x, y, q }
+}
+
+export interface Scan {
+  readonly channels: number
+  readonly states: number
+}
+
+export function scan(machine: Machine, { channels, states }: Scan, count: number, first = 0) {
+  const rows = (seed: number, width: number, size: number) =>
+    machine.rows(count, width, drawn(seed, width, size, first))
+  const [u, dt, z] = [rows(4, channels, 1), rows(5, channels, 6), rows(6, channels, 4)]
+  const [b, c] = [rows(7, states, 1), rows(8, states, 1)]
+  const decay = panels(machine, channels, states, (channel, n) => -(n + 1) * (0.3 + (channel % 7) / 4))
+  const skip = machine.rows(1, channels, drawn(9, channels))
+  const y = machine.rows(count, channels)
+  const q = machine.a8Rows(count, channels)
+  machine.op('scan', {
+    ...{ ...place('u', u), ...place('dt', dt), ...place('z', z), ...place('b', b), ...place('c', c) },
+    ...{ decay, skip: skip.at, channels, states, group: 0, state_offset: 64 },
+    ...{ ...place('y', y), ...place('q', q) },
+  })
+  return { y, q }
+}
+
+export interface Ssd {
+  readonly heads: number
+  readonly dim: number
+  readonly groups: number
+  readonly states: number
+}
+
+export function ssd(machine: Machine, { heads, dim, groups, states }: Ssd, count: number, first = 0) {
+  const rows = (seed: number, width: number, size: number) =>
+    machine.rows(count, width, drawn(seed, width, size, first))
+  const [x, z, dt] = [rows(10, heads * dim, 1), rows(11, heads * dim, 4), rows(12, heads, 6)]
+  const [b, c] = [rows(13, groups * states, 1), rows(14, groups * states, 1)]
+  const vector = (seed: number, value?: Value) => machine.rows(1, heads, value ?? drawn(seed, heads)).at
+  const y = machine.rows(count, heads * dim)
+  machine.op('ssd', {
+    ...{ ...place('x', x), ...place('dt', dt), ...place('z', z), ...place('b', b), ...place('c', c) },
+    ...{ decay: vector(0, (_, head) => -0.2 - head), skip: vector(15), dt_bias: vector(16) },
+    ...{ heads, head_dim: dim, groups, states, group: 0, state_offset: 64, ...place('y', y) },
+  })
+  return { y }
+}
