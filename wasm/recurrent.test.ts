@@ -10,7 +10,10 @@ const slabs = (machine: Machine, part: Part, words: number): number[] =>
 const sum = (part: Part): number => part.reduce((all, rows) => all + rows, 0)
 
 /** Floats of state of each op below, padding channels included. */
-type Op = { readonly words: number; readonly lay: (machine: Machine, count: number, first?: number) => { y: Rows } }
+type Op = {
+  readonly words: number
+  readonly lay: (machine: Machine, count: number, first?: number) => { y: Rows }
+}
 const CONVS: Op[] = [
   { words: 96 * 3, lay: (m, count, first) => conv1d(m, { channels: 96, taps: 4 }, count, first) },
   { words: 160 * 2, lay: (m, count, first) => conv1d(m, { channels: 160, taps: 3 }, count, first) },
@@ -26,8 +29,14 @@ const SSDS: Op[] = [
     words: 6 * 64 * 128,
     lay: (m, count, first) => ssd(m, { heads: 6, dim: 64, groups: 2, states: 128 }, count, first),
   },
-  { words: 2 * 16 * 4, lay: (m, count, first) => ssd(m, { heads: 2, dim: 16, groups: 1, states: 4 }, count, first) },
-  { words: 256 * 8, lay: (m, count, first) => ssd(m, { heads: 1, dim: 256, groups: 1, states: 8 }, count, first) },
+  {
+    words: 2 * 16 * 4,
+    lay: (m, count, first) => ssd(m, { heads: 2, dim: 16, groups: 1, states: 4 }, count, first),
+  },
+  {
+    words: 256 * 8,
+    lay: (m, count, first) => ssd(m, { heads: 1, dim: 256, groups: 1, states: 8 }, count, first),
+  },
 ]
 
 describe.each([
@@ -36,14 +45,17 @@ describe.each([
   ['ssd', SSDS],
 ] as const)('%s', (_, ops) => {
   const cases = ops.flatMap((op) => [[1], [9], [2, 1, 5], [1, 1, 1, 1]].map((part) => ({ ...op, part })))
-  test.each(cases)('is its definition to the bit: $words words of state, rows $part', ({ words, lay, part }) => {
-    const { difference } = compare((machine) => {
-      const states = slabs(machine, part, words)
-      setStep(machine, part, states)
-      lay(machine, sum(part))
-    })
-    expect(difference).toBeUndefined()
-  })
+  test.each(cases)(
+    'is its definition to the bit: $words words of state, rows $part',
+    ({ words, lay, part }) => {
+      const { difference } = compare((machine) => {
+        const states = slabs(machine, part, words)
+        setStep(machine, part, states)
+        lay(machine, sum(part))
+      })
+      expect(difference).toBeUndefined()
+    },
+  )
 
   /** Outputs of 11 rows cut as `part` says, and the state behind them. */
   const run = ({ words, lay }: Op, part: Part, build: Build) => {
@@ -66,7 +78,11 @@ describe.each([
     const right = run(op, [11], 'relaxed')
     expect(right.state.subarray(0, 16).every((value) => value === 7)).toBe(true)
     for (const build of BUILDS) {
-      for (const part of [[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], [4, 7], [5, 1, 3, 2]]) {
+      for (const part of [
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+        [4, 7],
+        [5, 1, 3, 2],
+      ]) {
         expect(run(op, part, build)).toEqual(right)
       }
     }
@@ -85,7 +101,11 @@ test('a sequence that has no rows in a step keeps its state', () => {
 
 describe('softplus', () => {
   const evaluate = (machine: Machine, inputs: Float32Array) => {
-    const [x, y, scalar] = [0, 0, 0].map(() => machine.allocate(inputs.byteLength)) as [number, number, number]
+    const [x, y, scalar] = [0, 0, 0].map(() => machine.allocate(inputs.byteLength)) as [
+      number,
+      number,
+      number,
+    ]
     machine.f32.set(inputs, x / 4)
     machine.exports.step_size(y, scalar, x, inputs.length)
     const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)

@@ -1,7 +1,7 @@
 // Hugging Face configuration. In: config.json. Out: the hyperparameters it states, not yet validated.
 import type { Family, ModelConfig, RopeScaling } from './config.ts'
-import type { Fields } from './fields.ts'
 import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
+import type { Fields } from './fields.ts'
 import {
   hfAttentionLayers,
   hfGraniteSsm,
@@ -91,7 +91,9 @@ function refuseVariants(fields: Fields, family: Family, contextLength: number): 
   }
   const experts = fields.number('num_local_experts', 0)
   if (experts > 0) throw refuse(`${experts} experts`, 'one dense MLP per layer')
-  for (const bias of family === 'llama' || family === 'granitehybrid' ? ['attention_bias', 'mlp_bias'] : ['mlp_bias']) {
+  for (const bias of family === 'llama' || family === 'granitehybrid'
+    ? ['attention_bias', 'mlp_bias']
+    : ['mlp_bias']) {
     if (fields.fact(bias, false)) throw refuse(`the biases of ${bias}`, 'none')
   }
   const window = fields.number('sliding_window', 0)

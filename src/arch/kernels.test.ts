@@ -52,8 +52,11 @@ async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Mac
   for (const slot of plan.slots) slots.push(await load(arena, slot, machine))
   const written = writePlan(arena, plan, slots)
   arena.u8.fill(0xff, written.activations, written.activations + plan.arenaBytes)
-  const step = new StepBuffer(arena, CAPACITY, plan.stateGroups.length, [inverseFrequencies(model.rope)])
-  const cache = new StateCache({ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 128 })
+  const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
+  const groups = plan.stateGroups.length + slabBytes.length
+  const step = new StepBuffer(arena, CAPACITY, groups, [inverseFrequencies(model.rope)])
+  const blocks = plan.stateGroups.map(blockBytes)
+  const cache = new StateCache({ arena, blockBytes: blocks, slabBytes, contextLength: 128 })
   const state = new SequenceState(cache)
   const pool = new SinglePool(engine, arena)
   return ({ ids, wanted }: InterpretedStep): number[][] => {
@@ -124,6 +127,17 @@ const mixed: EncodingOf = (name) => {
   return /mlp_down/.test(name) ? 'f32' : only('w4_g32')(name)
 }
 
+const NONE = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 }
+const MAMBA2 = {
+  innerSize: 96,
+  stateSize: 16,
+  convKernel: 4,
+  convBias: true,
+  timeStepRank: 0,
+  heads: 6,
+  groups: 3,
+}
+
 const MODELS: readonly (readonly [string, ModelConfig])[] = [
   ['llama', config({})],
   [
@@ -143,6 +157,26 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
     }),
   ],
   ['qwen2, tied', config({ family: 'qwen2', tiedEmbeddings: true })],
+  [
+    'mamba',
+    config({
+      family: 'mamba',
+      ...NONE,
+      ssm: { ...MAMBA2, stateSize: 7, timeStepRank: 5, heads: 0, groups: 0 },
+    }),
+  ],
+  ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],
+  [
+    'granitehybrid',
+    config({
+      family: 'granitehybrid',
+      layers: 3,
+      ssm: { ...MAMBA2, convBias: false, convKernel: 3, groups: 1 },
+      attentionLayers: [1],
+      multipliers: { embedding: 3, residual: 0.5, attention: 0.2, logits: 1 },
+      rope: { theta: 1000, dims: 0, pairing: 'halves' },
+    }),
+  ],
 ]
 
 describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', () => {

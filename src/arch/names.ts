@@ -1,6 +1,6 @@
 // Names. In: an opened model and its hyperparameters. Out: its tensors by canonical name, each with the shape the graph expects.
 import { HalfbyteError } from '../base/errors.ts'
-import { rowBytes } from '../formats/dtypes.ts'
+import { elementCount, rowBytes } from '../formats/dtypes.ts'
 import { shown } from '../formats/malformed.ts'
 import type { ModelFile, ModelFormat } from '../formats/model-file.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
@@ -41,7 +41,14 @@ const TENSORS: readonly TensorRow[] = [
     'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight',
     table,
   ),
-  row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden, undefined, logitScale),
+  row(
+    'norm.weight',
+    'output_norm.weight',
+    'model.norm.weight|backbone.norm_f.weight',
+    hidden,
+    undefined,
+    logitScale,
+  ),
   row('output.weight', 'output.weight', 'lm_head.weight', table, ({ tiedEmbeddings }) => !tiedEmbeddings),
   row(
     'layers.N.attn_norm.weight',
@@ -132,7 +139,8 @@ export function embeddingTable(model: Pick<ModelFile, 'name' | 'format' | 'tenso
  * which step sizes come, whose errors add up in exponents; what only recurrent kernels read is f32.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
-  if (name === 'embed.weight' || name === 'output.weight' || /ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
+  if (name === 'embed.weight' || name === 'output.weight' || /ssm_(select_\w+|dt)\.weight$/.test(name))
+    return 'table'
   return /norm\.weight$|\.bias$|ssm_(decay|skip|conv\.weight)$/.test(name) ? 'vector' : 'matrix'
 }
 
@@ -179,8 +187,9 @@ function storedPart(
   const span = model.format === 'hbm' ? undefined : row.rowsOf?.(config, model.format)
   const change = row.change?.(model.format, config)
   if (span === undefined) {
-    checkShape(model.name, tensor, shape)
-    return change === undefined && tensor.shape.length === shape.length ? tensor : { ...tensor, shape, change }
+    const stored = row.isFlat === true ? { ...tensor, shape: [elementCount(tensor.shape) ?? 0] } : tensor
+    checkShape(model.name, stored, shape)
+    return change === undefined && shape.length === 1 ? stored : { ...stored, shape, change }
   }
   const [start, all] = span
   const [n = 0, k = 1] = shape
@@ -191,7 +200,8 @@ function storedPart(
 
 function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
   // Some writers keep a vector as a matrix of one row, and torch the one input channel of a convolution.
-  const found = shape.length === tensor.shape.length ? tensor.shape : tensor.shape.filter((size) => size !== 1)
+  const found =
+    shape.length === tensor.shape.length ? tensor.shape : tensor.shape.filter((size) => size !== 1)
   if (found.length === shape.length && found.every((size, index) => size === shape[index])) return
   throw new HalfbyteError(
     'architecture',

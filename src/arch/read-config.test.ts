@@ -168,7 +168,9 @@ describe('unknown architectures', () => {
   ])('of %s are named beside the supported ones', async (_, file) => {
     const failure = await failureOf(() => readConfig(file))
     expect(failure.code).toBe('architecture')
-    expect(failure.message).toMatch(/(gemma2|Gemma2ForCausalLM|constructor).* llama, qwen2 /)
+    expect(failure.message).toMatch(
+      /(gemma2|Gemma2ForCausalLM|constructor).* llama, qwen2, mamba, mamba2, granitehybrid /,
+    )
   })
 })
 

@@ -110,7 +110,9 @@ export const recurrentTensors: readonly TensorRow[] = [
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perChannel, isMamba),
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perHead, isMamba2),
   // GGUF keeps a row for each group.
-  row('layers.N.ssm_gate_norm.weight', 'blk.N.ssm_norm.weight', mixer('norm.weight'), perChannel, isMamba2),
+  row('layers.N.ssm_gate_norm.weight', 'blk.N.ssm_norm.weight', mixer('norm.weight'), perChannel, isMamba2, {
+    isFlat: true,
+  }),
   row(
     'layers.N.ssm_output.weight',
     'blk.N.ssm_out.weight',

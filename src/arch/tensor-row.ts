@@ -18,6 +18,8 @@ export interface TensorRow {
   readonly isIn?: ((config: ModelConfig, layer: number) => boolean) | undefined
   /** Where the file keeps more in one tensor: the first row that is meant, and how many there are. Packs keep each on its own. */
   readonly rowsOf?: RowsOf | undefined
+  /** True for a vector that files may keep as rows. */
+  readonly isFlat?: boolean | undefined
   /** What the file's values become when they are read; packs keep the result. */
   readonly change?: ((format: ModelFormat, config: ModelConfig) => ValueChange | undefined) | undefined
 }
@@ -25,7 +27,7 @@ export interface TensorRow {
 type RowsOf = (config: ModelConfig, format: ModelFormat) => readonly [first: number, all: number] | undefined
 
 /** The rest of a row, for those that are not simply one tensor. */
-export type RowExtra = Pick<TensorRow, 'rowsOf' | 'change'>
+export type RowExtra = Pick<TensorRow, 'rowsOf' | 'change' | 'isFlat'>
 
 export function row(
   name: string,

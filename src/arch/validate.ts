@@ -22,7 +22,8 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   const { heads, kvHeads, headDim, rope, normEpsilon } = config
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     const value = config[key]
-    if (value === 0 && NONE_WHERE_RECURRENT.has(key) && config.heads === 0 && config.ssm !== undefined) continue
+    if (value === 0 && NONE_WHERE_RECURRENT.has(key) && config.heads === 0 && config.ssm !== undefined)
+      continue
     if (Number.isSafeInteger(value) && value >= 1 && value <= MOST[key]) continue
     throw wrong(file, `${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
   }
@@ -77,12 +78,18 @@ function checkSsm(file: string, ssm: SsmConfig): void {
   if (!(convKernel >= 2 && convKernel <= 4 && Number.isSafeInteger(convKernel))) {
     throw wrong(file, `a convolution sees ${convKernel} inputs but the kernels take 2 to 4`)
   }
-  if (heads === 0) return check('the rank of step sizes', timeStepRank, 1, 1 << 14)
+  if (heads === 0) {
+    check('the rank of step sizes', timeStepRank, 1, 1 << 14)
+    return
+  }
   check('the number of recurrent heads', heads, 1, 1 << 12)
   check('the number of groups of recurrent heads', groups, 1, heads)
   check('the width of all groups of B and C', groups * stateSize * 2, 32, 1 << 20)
   if (heads % groups !== 0 || innerSize % heads !== 0) {
-    throw wrong(file, `${innerSize} channels cannot be shared out evenly to ${heads} heads in ${groups} groups`)
+    throw wrong(
+      file,
+      `${innerSize} channels cannot be shared out evenly to ${heads} heads in ${groups} groups`,
+    )
   }
   check('the width of a recurrent head', innerSize / heads, 4, 256)
   check('the part of the norm of a group of heads', innerSize / groups, 32, 1 << 20)

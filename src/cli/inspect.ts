@@ -47,7 +47,10 @@ function describe(prepared: PreparedModel): string {
     ['format', file.format],
     ['architecture', config.family],
     ['parameters', parameters.toLocaleString('en')],
-    ['layers', `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize || config.ssm?.innerSize} inside`],
+    [
+      'layers',
+      `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize || config.ssm?.innerSize} inside`,
+    ],
     ...headRows(prepared),
     ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
     ['trained context', `${config.contextLength} tokens`],
@@ -93,7 +96,8 @@ function headRows({ config }: PreparedModel): [string, string][] {
   const rows: [string, string][] = []
   if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
   if (ssm === undefined) return rows
-  const shared = ssm.heads > 0 ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+  const shared =
+    ssm.heads > 0 ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
   rows.push([
     'recurrence',
     `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,

@@ -36,7 +36,13 @@ export interface GraphBuilder {
   /** Columns of a value, by name and width, in order. */
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
   /** Rotates q and k, writes k and v to the layer's state, and attends with q over it; `scale` by default 1 / sqrt(headDim). */
-  attend(label: string, qkv: readonly Value[], attention: AttentionShape, rope: RopeUse, scale?: number): Value
+  attend(
+    label: string,
+    qkv: readonly Value[],
+    attention: AttentionShape,
+    rope: RopeUse,
+    scale?: number,
+  ): Value
   conv1d(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
   scan(label: string, inputs: ScanInputs, weights: { decay: WeightRef; skip: WeightRef }): Value
   ssd(
@@ -70,7 +76,13 @@ export function graphBuilder(): GraphBuilder {
   return {
     embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale }),
     rmsnorm: (label, input, weight, epsilon, parts) =>
-      push(label, { op: 'rmsnorm', input, weight, epsilon, ...(parts !== undefined && parts > 1 && { parts }) }),
+      push(label, {
+        op: 'rmsnorm',
+        input,
+        weight,
+        epsilon,
+        ...(parts !== undefined && parts > 1 && { parts }),
+      }),
     linear: (label, input, weight, bias) => push(label, { op: 'linear', input, weight, bias }),
     parts: (value, weight) =>
       slices(

@@ -227,7 +227,10 @@ export function lower(
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
         const weights = { w: slotOf(node.weight), bias: slotOf(node.bias) }
         const size = { channels: wholeGroups(node.input), taps: node.weight.k }
-        return ['conv1d', { ...rowsAt('x', node.input), ...weights, ...size, ...slabFields(node), ...outputs }]
+        return [
+          'conv1d',
+          { ...rowsAt('x', node.input), ...weights, ...size, ...slabFields(node), ...outputs },
+        ]
       }
       case 'scan': {
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
@@ -259,7 +262,10 @@ export function lower(
 /** Channels of a recurrent op, which works on whole groups. */
 function wholeGroups({ label, shape: [, width] }: Value): number {
   if (width % ROW_PADDING === 0) return width
-  throw new HalfbyteError('internal', `${label} has ${width} channels where a multiple of ${ROW_PADDING} is due`)
+  throw new HalfbyteError(
+    'internal',
+    `${label} has ${width} channels where a multiple of ${ROW_PADDING} is due`,
+  )
 }
 
 /** Only a norm gathers rows, and a norm of wanted rows always gathers. */

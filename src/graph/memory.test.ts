@@ -187,6 +187,8 @@ describe('planMemory', () => {
   test('refuses a slice that is no part of a merged product', () => {
     const graph = randomGraph([2])
     const nodes = graph.nodes.map((node) => (node.op === 'slice' ? { ...node, start: node.start + 1 } : node))
-    expect(() => planMemory({ ...graph, nodes }, CAPACITY)).toThrow(/is not one part of a merged linear/)
+    expect(() => planMemory({ ...graph, nodes }, CAPACITY)).toThrow(
+      /is not inside one part of a merged linear/,
+    )
   })
 })

@@ -192,7 +192,7 @@ function partColumn(slice: NodeOf<'slice'>, linear: NodeOf<'linear'> | undefined
     start += n
     column += roundUp(n, ROW_PADDING)
   }
-  throw new HalfbyteError('internal', `${slice.output.label} is not of one part of a merged linear`)
+  throw new HalfbyteError('internal', `${slice.output.label} is not inside one part of a merged linear`)
 }
 
 /**

@@ -9,7 +9,13 @@ type Value = (row: number, lane: number) => number
 export const roundTo = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
 
 /** [channels/8][k][8] of value(channel, k); channels past the last are zero. */
-export function panels(machine: Machine, channels: number, k: number, value: Value, padded = channels): number {
+export function panels(
+  machine: Machine,
+  channels: number,
+  k: number,
+  value: Value,
+  padded = channels,
+): number {
   const at = machine.allocate(roundTo(padded, 32) * k * 4)
   for (let c = 0; c < roundTo(padded, 32); c++) {
     for (let j = 0; j < k; j++) {

@@ -17,9 +17,9 @@ export function convolve(input: Rows, weight: Rows, bias: Float64Array | undefin
   const zero = new Float64Array(weight.length)
   return input.map((row) => {
     kept.rows.push(row.slice())
-    const window = Array.from({ length: taps }, (_, j) => kept.rows.at(j - taps) ?? zero)
+    const recent = Array.from({ length: taps }, (_, j) => kept.rows.at(j - taps) ?? zero)
     return row.map((_, c) =>
-      silu(window.reduce((sum, each, j) => sum + weight[c]![j]! * each[c]!, bias?.[c] ?? 0)),
+      silu(recent.reduce((sum, each, j) => sum + weight[c]![j]! * each[c]!, bias?.[c] ?? 0)),
     )
   })
 }
