@@ -3,6 +3,11 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ModelFile } from './endless-model.ts'
 
+/** A file of which there is only the beginning; the connection stays open behind it. */
+export interface HollowFile extends ModelFile {
+  readonly size: number
+}
+
 export interface ModelServer {
   /** Ends with a slash. */
   readonly address: string
@@ -14,8 +19,9 @@ export interface ModelServer {
 }
 
 const SLICE_MS = 50
+const SLAB_BYTES = 4 << 20
 
-export async function serveModels(files: readonly ModelFile[]): Promise<ModelServer> {
+export async function serveModels(files: readonly (ModelFile | HollowFile)[]): Promise<ModelServer> {
   const requests: string[] = []
   const server = createServer((request, response) => {
     const path = request.url ?? '/'
@@ -26,8 +32,11 @@ export async function serveModels(files: readonly ModelFile[]): Promise<ModelSer
       response.writeHead(404).end()
       return
     }
-    response.writeHead(200, { 'Content-Length': file.buffer.byteLength })
-    void send(response, file.buffer, self)
+    const size = 'size' in file ? file.size : file.buffer.byteLength
+    response.writeHead(200, { 'Content-Length': size })
+    // Headers are read by slabs, which reach a little behind them.
+    if (size > file.buffer.byteLength) response.write(Buffer.concat([file.buffer, Buffer.alloc(SLAB_BYTES)]))
+    else void send(response, file.buffer, self)
   })
   const self: ModelServer = {
     address: '',

@@ -1,5 +1,6 @@
 // Public names. In: nothing. Out: everything that users of the package may import, and nothing else.
 export { Engine } from './api/engine.ts'
+export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './api/interrupted.ts'
 export { keepStored, makeRoom, type StoredFile, storedBytes, storedFiles, unstore } from './api/stored.ts'
 export type {
   Assets,
@@ -14,6 +15,7 @@ export type {
   Support,
 } from './api/types.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
+export type { ProbeReport, Smaller } from './engine/probe-protocol.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/processors.ts'
 export type {
   DownloadProgress,
@@ -22,8 +24,6 @@ export type {
   MemoryUse,
   Message,
   ModelInfo,
-  ProbeReport,
-  Smaller,
   SpeculationKind,
   TextChunk,
   Timings,

@@ -5,6 +5,7 @@ import {
   type GenerationResult,
   isHalfbyteError,
   makeRoom,
+  type Smaller,
 } from '../../src/index.ts'
 import {
   type Conversation,
@@ -16,7 +17,7 @@ import {
 } from './conversations.ts'
 import { ModelSlot, sentence } from './model-slot.ts'
 import type { ModelChoice } from './models.ts'
-import { clearLoading, startChoice } from './remember.ts'
+import { startChoice } from './remember.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from './settings.ts'
 import { Speaker } from './speaker.ts'
 
@@ -59,8 +60,8 @@ export class Chat extends EventTarget {
 
   /** Brings back the newest conversation and the last model. */
   async start(): Promise<void> {
-    const { choice, crashed } = startChoice()
-    if (crashed) this.model.hesitate(choice)
+    const { choice, crashed } = await startChoice()
+    if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)
     await this.#store.open()
     const newest = this.conversations[0]
@@ -68,14 +69,14 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Loads a model in place of the present one. */
-  async load(choice: ModelChoice): Promise<void> {
+  /** Loads a model in place of the present one. `unasked`: also one that does not seem to fit. */
+  async load(choice: ModelChoice, unasked = false): Promise<void> {
     this.stop()
     this.problem = undefined
     this.figures = undefined
     this.memoryBytes = undefined
     this.#speaker = undefined
-    await this.model.load(choice, this.settings)
+    await this.model.load(choice, this.settings, unasked)
     const { engine } = this.model
     if (engine === undefined) return
     this.#speaker = new Speaker(engine)
@@ -83,7 +84,18 @@ export class Chat extends EventTarget {
   }
 
   async reload(): Promise<void> {
-    await this.load(this.model.choice)
+    await this.load(this.model.choice, true)
+  }
+
+  /** Loads the model that did not fit as it would. */
+  async loadSmaller({ contextLength, kvCache, weights }: Smaller): Promise<void> {
+    this.configure({
+      ...this.settings,
+      ...(contextLength !== undefined && { contextLength }),
+      ...(kvCache !== undefined && { memory: 'int8' as const }),
+      ...(weights !== undefined && { weights }),
+    })
+    await this.reload()
   }
 
   /** Removes stored models, the least recently used first, until `bytes` are free, and loads again. */
@@ -140,7 +152,6 @@ export class Chat extends EventTarget {
 
   /** The page is closed, as pages are. */
   leave(): void {
-    clearLoading()
     this.save()
   }
 

@@ -1,17 +1,24 @@
 // The model slot. In: which model to load and how. Out: its engine, how far loading is, and why it failed.
-import { Engine, type HalfbyteError, isHalfbyteError, type LoadProgress } from '../../src/index.ts'
+import {
+  Engine,
+  type HalfbyteError,
+  isHalfbyteError,
+  type LoadProgress,
+  type ProbeReport,
+  type Smaller,
+  storedBytes,
+} from '../../src/index.ts'
 import { choiceName, choiceSource, type ModelChoice } from './models.ts'
-import { clearLoading, markLoading, rememberChoice } from './remember.ts'
+import { rememberChoice } from './remember.ts'
 import type { EngineSettings } from './settings.ts'
+import { bytes } from './units.ts'
 
 /** How far the slot is. */
 export type Phase =
-  /** `why`: a sentence for the person, when there is more to say than that there is no model. */
-  | { readonly name: 'empty'; readonly why?: string }
-  | {
-      readonly name: 'loading'
-      readonly progress: LoadProgress | undefined
-    }
+  /** `why`: a sentence for the person, when there is more to say than that there is no model. `smaller`: what would fit. */
+  | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
+  /** `checking`: whether it fits, before a download. */
+  | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
   | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
   /** `lacks`: bytes of storage that were missing, when that was it. */
   | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
@@ -32,7 +39,7 @@ export class ModelSlot {
   }
 
   /** Loads a model in place of the present one. Never rejects: what went wrong is the phase. */
-  async load(choice: ModelChoice, settings: EngineSettings): Promise<void> {
+  async load(choice: ModelChoice, settings: EngineSettings, unasked: boolean): Promise<void> {
     const before = this.engine
     this.#loading?.abort()
     const loading = new AbortController()
@@ -40,15 +47,14 @@ export class ModelSlot {
     this.choice = choice
     const { threads, contextLength, weights, memory } = settings
     this.#enter({ name: 'loading', progress: undefined })
-    markLoading(choice)
     try {
       await before?.dispose()
+      if (!unasked && !(await this.#fits(choice, settings, loading.signal))) return
+      if (loading.signal.aborted) return
+      this.#enter({ name: 'loading', progress: undefined })
       const engine = await Engine.load(choiceSource(choice), {
         signal: loading.signal,
-        contextLength,
-        weights,
-        kvCache: { k: memory === 'f32' ? 'f32' : 'int8', v: memory },
-        ...(threads !== undefined && { threads }),
+        ...loadOptions(settings),
         // It came with the page, whose cache keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress: (progress) => {
@@ -68,24 +74,48 @@ export class ModelSlot {
         const lacks = isFull ? { lacks: Number(error.detail['size']) } : {}
         this.#enter({ name: 'failed', message: sentence(error), ...lacks })
       }
-    } finally {
-      if (this.#loading === loading) clearLoading()
     }
   }
 
   cancel(): void {
     this.#loading?.abort()
-    clearLoading()
     this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
   }
 
   /** Waits for a word of the person: loading `choice` may be what closed the page the last time. */
-  hesitate(choice: ModelChoice): void {
+  async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
     this.choice = choice
-    this.#enter({
-      name: 'empty',
-      why: `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`,
-    })
+    const why = `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`
+    const phase: Phase = { name: 'empty', why }
+    this.#enter(phase)
+    const smaller = await this.#probe(choice, settings).then(
+      ({ suggestion }) => suggestion,
+      () => undefined,
+    )
+    if (this.phase === phase && smaller !== undefined) this.#enter({ ...phase, smaller })
+  }
+
+  /** False when the model would not fit: the phase then says so. What is on this device, and what cannot be asked, is loaded. */
+  async #fits(choice: ModelChoice, settings: EngineSettings, signal: AbortSignal): Promise<boolean> {
+    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return true
+    if (signal.aborted) return true
+    this.#enter({ name: 'loading', progress: undefined, checking: true })
+    try {
+      const { fits, neededBytes, grantedBytes, suggestion } = await this.#probe(choice, settings, signal)
+      if (fits || signal.aborted) return true
+      this.#enter({
+        name: 'empty',
+        why: `${choiceName(choice)} needs ${bytes(neededBytes)} of memory, but this device grants ${bytes(grantedBytes)}.`,
+        smaller: suggestion,
+      })
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  #probe(choice: ModelChoice, settings: EngineSettings, signal?: AbortSignal): Promise<ProbeReport> {
+    return Engine.probe(choiceSource(choice), { ...loadOptions(settings), signal })
   }
 
   /** Takes note of an engine that can answer no more. */
@@ -97,6 +127,15 @@ export class ModelSlot {
   #enter(phase: Phase): void {
     this.phase = phase
     this.#changed()
+  }
+}
+
+function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
+  return {
+    contextLength,
+    weights,
+    kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },
+    ...(threads !== undefined && { threads }),
   }
 }
 

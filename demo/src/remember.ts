@@ -1,33 +1,26 @@
 // Remembering. In: models that were loaded. Out: the addresses of the last ones, and which to load when the page opens.
-import type { ModelChoice } from './models.ts'
+import { interruptedLoads } from '../../src/index.ts'
+import { choiceSource, EMBEDDED, type ModelChoice } from './models.ts'
 
 const RECENT = 'halfbyte-models'
 const LAST = 'halfbyte-last-model'
-const LOADING = 'halfbyte-loading'
 const MOST_RECENT = 6
 
-/** What to load when the page opens. `crashed`: the page ended while it loaded that. */
+/** What to load when the page opens. */
 export interface Start {
   readonly choice: ModelChoice
+  /** The page was killed while it loaded that. */
   readonly crashed: boolean
 }
 
-export function startChoice(): Start {
-  const crashed = read(LOADING)
-  if (crashed !== undefined) return { choice: { kind: 'address', address: crashed }, crashed: true }
+export async function startChoice(): Promise<Start> {
+  const killed = (await interruptedLoads()).findLast(({ source }) => source !== undefined && isKept(source))
+  if (killed?.source !== undefined && killed.source !== choiceSource(EMBEDDED)) {
+    return { choice: { kind: 'address', address: killed.source }, crashed: true }
+  }
   const last = read(LAST)
-  const choice: ModelChoice = last === undefined ? { kind: 'embedded' } : { kind: 'address', address: last }
+  const choice: ModelChoice = last === undefined ? EMBEDDED : { kind: 'address', address: last }
   return { choice, crashed: false }
-}
-
-/** Takes note that a load begins that could exhaust the device. */
-export function markLoading(choice: ModelChoice): void {
-  write(LOADING, choice.kind === 'address' && isKept(choice.address) ? choice.address : undefined)
-}
-
-/** The load has ended, or the page is closed as pages are. */
-export function clearLoading(): void {
-  write(LOADING, undefined)
 }
 
 /** Puts a model first among the recent ones, and at the next start. Files cannot be opened again by themselves. */

@@ -1,6 +1,6 @@
 // Status. In: the chat's state. Out: the notice above the composer, the figures below it, and what a screen reader says.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { LoadProgress } from '../../src/index.ts'
+import type { LoadProgress, Smaller } from '../../src/index.ts'
 import type { Chat } from './chat.ts'
 import type { Phase } from './model-slot.ts'
 import { choiceName, EMBEDDED } from './models.ts'
@@ -22,7 +22,9 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'empty':
       return html`<div class="notice">
         <p role="status">${phase.why ?? 'No model is loaded.'}</p>
-        <div class="row">${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}</div>
+        <div class="row">
+          ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}
+        </div>
       </div>`
     case 'ready':
       if (chat.problem !== undefined) {
@@ -50,13 +52,28 @@ function roomButton(chat: Chat, lacks: number | undefined): TemplateResult | typ
   </button>`
 }
 
+function smallerButton(chat: Chat, smaller: Smaller | undefined): TemplateResult | typeof nothing {
+  if (smaller === undefined) return nothing
+  return html`<button class="primary" @click=${() => void chat.loadSmaller(smaller)}>Load with ${waysOf(smaller)}</button>`
+}
+
+/** e.g. `a context of 1024 tokens and 4-bit weights` */
+function waysOf({ contextLength, kvCache, weights }: Smaller): string {
+  const ways = [
+    ...(contextLength === undefined ? [] : [`a context of ${contextLength} tokens`]),
+    ...(kvCache === undefined ? [] : ['8-bit conversation memory']),
+    ...(weights === undefined ? [] : ['4-bit weights']),
+  ]
+  return [ways.slice(0, -1).join(', '), ...ways.slice(-1)].filter(Boolean).join(' and ')
+}
+
 function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
   if (chat.model.choice.kind === 'embedded') return nothing
   return html`<button class="outline" @click=${() => void chat.load(EMBEDDED)}>Use the embedded model</button>`
 }
 
 function loading(chat: Chat, phase: Loading): TemplateResult {
-  const { label, more, value, max } = describe(phase.progress)
+  const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
   return html`<div class="notice">
     <div class="slim">
       <p><b>${label}</b> <span class="figures">${more}</span></p>
@@ -78,6 +95,8 @@ interface Bar {
   /** 0: nobody knows how long it takes. */
   readonly max: number
 }
+
+const CHECKING: Bar = { label: 'Checking whether it fits', more: '', value: 0, max: 0 }
 
 function describe(progress: LoadProgress | undefined): Bar {
   switch (progress?.phase) {

@@ -2,15 +2,8 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { EngineClient } from '../engine/client.ts'
 import { type Connection, startEngineWorker } from '../engine/connection.ts'
-import type {
-  EngineInfo,
-  LoadRequest,
-  MemoryUse,
-  Message,
-  ModelInfo,
-  ProbeReport,
-  Prompt,
-} from '../engine/protocol.ts'
+import type { ProbeReport } from '../engine/probe-protocol.ts'
+import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { EXACT_KV } from '../graph/ir.ts'
@@ -18,6 +11,7 @@ import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
+import { deadlyBytes, noted } from './interrupted.ts'
 import { plainMessage } from './messages.ts'
 import { ChatSession } from './session.ts'
 import { absolute, resolveSource } from './source.ts'
@@ -70,7 +64,9 @@ export class Engine implements AsyncDisposable {
    */
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
     options.signal?.throwIfAborted()
-    return Engine.open(startEngineWorker(options.assets?.worker), source, options)
+    return noted(source, options, ({ onNeed }) =>
+      Engine.open(startEngineWorker(options.assets?.worker), source, options, onNeed),
+    )
   }
 
   /**
@@ -80,7 +76,8 @@ export class Engine implements AsyncDisposable {
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
     options.signal?.throwIfAborted()
-    return Engine.ask(startEngineWorker(options.assets?.worker), source, options)
+    const { assets, limitBytes = await deadlyBytes() } = options
+    return Engine.ask(startEngineWorker(assets?.worker), source, { ...options, limitBytes })
   }
 
   /**
@@ -106,10 +103,15 @@ export class Engine implements AsyncDisposable {
    * The same as `load` over a service that runs elsewhere: in this thread, for the command line and tests.
    * @internal
    */
-  static async open(connection: Connection, source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+  static async open(
+    connection: Connection,
+    source: ModelSource,
+    options: LoadOptions = {},
+    onNeed?: (neededBytes: number) => void,
+  ): Promise<Engine> {
     const client = new EngineClient(connection)
     try {
-      return new Engine(client, await client.load(loadRequest(source, options), options))
+      return new Engine(client, await client.load(loadRequest(source, options), { ...options, onNeed }))
     } catch (error) {
       connection.close()
       throw error

@@ -51,7 +51,7 @@ export interface LoadOptions {
 
 /** As for the load that is asked about. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
-  /** Memory that is not to be exceeded, in bytes, whatever would be granted. Default: none. */
+  /** Memory that is not to be exceeded, in bytes, whatever would be granted. Default: nine tenths of what a killed load needed. */
   readonly limitBytes?: number | undefined
 }
 

@@ -1,7 +1,7 @@
 // halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
 import { Command } from 'commander'
 import { memoryNeed, type PreparedModel, weightOf } from '../engine/prepare.ts'
-import type { ProbeReport, Smaller } from '../engine/protocol.ts'
+import type { ProbeReport, Smaller } from '../engine/probe-protocol.ts'
 import { planTotals, printPlan } from '../graph/print.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { probeEngine } from './engine.ts'

@@ -6,7 +6,7 @@ import { Scheduler } from '../generate/scheduler.ts'
 import { Sequence } from '../generate/sequence.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
-import { openPool, openRuntime } from '../runtime/open.ts'
+import { ENGINE_BYTES, openPool, openRuntime } from '../runtime/open.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
 import { checkSameVocabulary, draftSource } from './draft.ts'
 import type { WeightHooks } from './load-weights.ts'
@@ -43,10 +43,9 @@ export async function buildModel(
     checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
   }
   hooks.onProgress({ phase: 'compile' })
-  const runtime = await openRuntime({
-    ...options,
-    ...memoryNeed(prepared, ...(draft === undefined ? [] : [draft])),
-  })
+  const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]))
+  hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
+  const runtime = await openRuntime({ ...options, ...need })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
   const weights = plan.slots.length

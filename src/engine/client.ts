@@ -20,6 +20,8 @@ const DISPOSE_MS = 2000
 export interface LoadHooks {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined
+  /** Memory that the model takes with a full context, in bytes, before any is taken. */
+  readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
 /**
@@ -53,11 +55,13 @@ export class EngineClient {
   }
 
   /** Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
-  async load(request: LoadRequest, { signal, onProgress }: LoadHooks = {}): Promise<EngineInfo> {
+  async load(request: LoadRequest, { signal, onProgress, onNeed }: LoadHooks = {}): Promise<EngineInfo> {
     const unwatch = this.#connection.watch()
     const listen = (port: MessagePort) => {
       port.onmessage = ({ data }: MessageEvent<LoadReport>) => {
-        if (signal?.aborted !== true) onProgress?.(data.progress)
+        if (signal?.aborted === true) return
+        if (data.type === 'need') onNeed?.(data.neededBytes)
+        else onProgress?.(data.progress)
       }
     }
     return this.callAbortable(signal, (service, port) => service.load(request, port), listen).finally(unwatch)

@@ -13,6 +13,8 @@ export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<
 export interface LoaderHooks {
   readonly signal: AbortSignal
   readonly onProgress: (progress: LoadProgress) => void
+  /** Memory that the model takes with a full context, in bytes, before any is taken. */
+  readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
 /** A model that is ready to generate. */

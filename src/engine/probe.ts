@@ -10,7 +10,8 @@ import { ENGINE_BYTES } from '../runtime/open.ts'
 import { gaugeSpeeds } from './gauge.ts'
 import type { LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, type PreparedModel, prepareModel } from './prepare.ts'
-import type { LoadRequest, ProbeReport, ProbeRequest, Smaller } from './protocol.ts'
+import type { ProbeReport, ProbeRequest, Smaller } from './probe-protocol.ts'
+import type { LoadRequest } from './protocol.ts'
 
 /** A model's files, of which only headers are read. */
 export interface PeekedFiles {

@@ -17,6 +17,7 @@ import type { Priority } from '../generate/work.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub } from '../store/hub.ts'
+import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
 
 /** One turn of a conversation. */
 export interface Message {
@@ -122,41 +123,13 @@ export interface LoadRequest {
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
 }
 
-/** A load that is asked about and not made. */
-export interface ProbeRequest extends LoadRequest {
-  /** Memory that is not to be exceeded, in bytes, whatever would be granted. */
-  readonly limitBytes?: number | undefined
-}
-
-/** Load options that make a model smaller; spread them over those it was asked about with. */
-export interface Smaller {
-  readonly contextLength?: number
-  readonly kvCache?: KvFormat
-  readonly weights?: 'w4'
-}
-
-/** What is known of a model before its weights are downloaded. */
-export interface ProbeReport {
-  /** Whether weights, activations and the state of a whole context have room. */
-  readonly fits: boolean
-  readonly neededBytes: number
-  /** Most that this page may have, as far as asking for it tells; less than a load needed that was killed here. */
-  readonly grantedBytes: number
-  /** Tokens of the context that this is about. */
-  readonly contextLength: number
-  /** Bytes of weights that are not on this device yet. */
-  readonly downloadBytes: number
-  /** Estimates: from kernels run for a fifth of a second, and what the model's plan costs 512 tokens into a conversation. */
-  readonly prefillTokensPerSecond: number
-  readonly decodeTokensPerSecond: number
-  /** What would fit instead: a smaller context, then int8 keys and values, then 4-bit weights, then these together. */
-  readonly suggestion: Smaller | undefined
-}
-
 /** To the worker, on the port of a load, a scoring or an embedding. */
 export type LoadCommand = { readonly type: 'abort' }
 /** From the worker, on a load's port. */
-export type LoadReport = { readonly type: 'progress'; readonly progress: LoadProgress }
+export type LoadReport =
+  | { readonly type: 'progress'; readonly progress: LoadProgress }
+  /** Once, before memory is taken: what the model needs with a full context. */
+  | { readonly type: 'need'; readonly neededBytes: number }
 
 /** What to continue: a conversation through the model's template, or bare text. */
 export type Prompt =

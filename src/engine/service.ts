@@ -5,6 +5,7 @@ import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './loaded-model.ts'
+import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -15,8 +16,6 @@ import type {
   LoadRequest,
   MemoryUse,
   Outcome,
-  ProbeReport,
-  ProbeRequest,
   Prompt,
   SavedSession,
 } from './protocol.ts'
@@ -67,7 +66,9 @@ class Service implements EngineService {
     }
     const onProgress = (progress: LoadProgress) =>
       port.postMessage({ type: 'progress', progress } satisfies LoadReport)
-    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress }))
+    const onNeed = (neededBytes: number) =>
+      port.postMessage({ type: 'need', neededBytes } satisfies LoadReport)
+    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress, onNeed }))
     return this.#model.info
   }
 

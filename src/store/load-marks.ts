@@ -1,0 +1,103 @@
+// Load marks. In: loads that begin and end. Out: on the next visit, those whose page did not live to see the end.
+//
+// A page that takes more memory than there is cannot catch its end: it is gone. So a load is written down in localStorage,
+// which is written at once, and erased when it ends, well or not, and when the page is left as pages are. Its Web Lock tells
+// a load that another tab is still busy with from one that nobody will end.
+
+/** What is written down, with the key under which. */
+export interface LoadMark<T> {
+  readonly key: string
+  readonly note: T
+}
+
+export interface OpenMark<T> {
+  /** Writes more about the load. */
+  update(note: T): void
+  /** Erases it. */
+  end(): void
+}
+
+const PREFIX = 'halfbyte-load-'
+/** More than these have nothing to tell. */
+const MOST_MARKS = 8
+
+/** Writes down that a load begins. Where storage is refused nothing is. */
+export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
+  const key = PREFIX + crypto.randomUUID()
+  const release = await holdLock(key)
+  let isOpen = true
+  const write = (value: T | undefined): void => {
+    if (isOpen) store(key, value)
+  }
+  // A page that goes into the back-forward cache, or is closed, has not been killed.
+  const leave = () => write(undefined)
+  globalThis.addEventListener?.('pagehide', leave)
+  write(note)
+  return {
+    update: write,
+    end() {
+      write(undefined)
+      isOpen = false
+      globalThis.removeEventListener?.('pagehide', leave)
+      release()
+    },
+  }
+}
+
+/** Marks of loads that nobody is busy with any more. */
+export async function deadMarks<T>(): Promise<LoadMark<T>[]> {
+  const found: LoadMark<T>[] = []
+  const held = await heldLocks()
+  for (const key of keys()) {
+    if (held.has(key)) continue
+    try {
+      found.push({ key, note: JSON.parse(globalThis.localStorage.getItem(key) ?? '') as T })
+    } catch {
+      eraseMark(key)
+    }
+  }
+  const extra = found.splice(0, found.length - MOST_MARKS)
+  for (const { key } of extra) eraseMark(key)
+  return found
+}
+
+export function eraseMark(key: string): void {
+  store(key, undefined)
+}
+
+function keys(): string[] {
+  try {
+    return Object.keys(globalThis.localStorage ?? {}).filter((key) => key.startsWith(PREFIX))
+  } catch {
+    return []
+  }
+}
+
+function store(key: string, value: unknown): void {
+  try {
+    if (value === undefined) globalThis.localStorage?.removeItem(key)
+    else globalThis.localStorage?.setItem(key, JSON.stringify(value))
+  } catch {
+    // A private window or a full disk may refuse: then the next visit knows nothing.
+  }
+}
+
+/** Holds a lock until what is returned is called. */
+function holdLock(name: string): Promise<() => void> {
+  return new Promise((resolve) => {
+    const none = () => resolve(() => undefined)
+    const held = () => new Promise<void>((release) => resolve(release))
+    const locks = globalThis.navigator?.locks
+    if (locks === undefined) none()
+    else locks.request(name, held).catch(none)
+  })
+}
+
+async function heldLocks(): Promise<Set<string>> {
+  try {
+    const { held = [] } = await globalThis.navigator.locks.query()
+    return new Set(held.map(({ name }) => name ?? ''))
+  } catch {
+    return new Set()
+  }
+}
