@@ -6,8 +6,8 @@ import type { BareStep } from './work.ts'
 export const GRADES = 5
 /** Before anything is known a draft is as likely right as wrong. */
 const FIRST_RATE = 0.5
-/** Least weight of a new outcome: about the last ten count. */
-const LEAST_WEIGHT = 0.1
+/** Least weight of a new outcome: about the last twenty count. */
+const LEAST_WEIGHT = 0.05
 /** A draft must promise this much more than none, or noise in the times decides. */
 const LEAST_GAIN = 0.02
 

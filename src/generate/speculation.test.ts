@@ -1,9 +1,7 @@
 // Speculation. In: drafters of any skill on a model of hashes and a fake clock. Out: the same text, in fewer steps.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DraftLength } from './draft-length.ts'
 import type { Drafter } from './speculation.ts'
-import { StepCost } from './step-cost.ts'
 import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from './test/hash-engine.ts'
 
 /** Rows cost little beside a step, as where weights are read from memory. */
@@ -230,64 +228,4 @@ test('where drafts find no room the text goes on without them', async () => {
   expect(await codeOf(run)).toBe('out-of-memory')
   // The block is full to its last position.
   expect(sequence.tokens.slice(20)).toEqual(text)
-})
-
-describe('the cost of steps', () => {
-  test('is learned, filled in between, and never falls with more rows', () => {
-    const cost = new StepCost()
-    expect(cost.ms(1)).toBe(0)
-    cost.observe(1, 10)
-    expect([cost.ms(1), cost.ms(2), cost.ms(11)]).toEqual([10, 11, 20])
-    cost.observe(5, 40)
-    expect(cost.ms(3)).toBeGreaterThan(cost.ms(2))
-    expect(cost.ms(5)).toBeLessThan(30)
-    for (let round = 0; round < 60; round++) {
-      cost.observe(1, 10)
-      cost.observe(5, 40)
-      cost.observe(9, 20)
-    }
-    expect(cost.ms(1)).toBeCloseTo(10, 0)
-    expect(cost.ms(9)).toBeCloseTo(20, 0)
-    expect(cost.ms(5)).toBe(cost.ms(9))
-    expect(cost.ms(128)).toBeGreaterThan(cost.ms(64))
-  })
-
-  test('one slow step does not spoil it, and what slows all steps is noticed of all', () => {
-    const cost = new StepCost()
-    for (let round = 0; round < 30; round++) for (const rows of [1, 2, 3, 4]) cost.observe(rows, 10 + rows)
-    cost.observe(2, 500)
-    expect(cost.ms(2)).toBeLessThan(15)
-    for (let round = 0; round < 60; round++) cost.observe(1, 22)
-    expect(cost.ms(4)).toBeGreaterThan(17.5)
-  })
-})
-
-describe('the length of drafts', () => {
-  const cost = new StepCost()
-  for (let rows = 1; rows <= 16; rows++) cost.observe(rows, 10 + rows)
-  const step = { rows: 1, tokens: 1 }
-  const free = { lanes: 1, msPerDraft: 0 }
-
-  test('grows with how often they are right', () => {
-    const lengths = [0, 0.5, 0.8, 1].map((rate) => {
-      const length = new DraftLength()
-      for (let index = 0; index < 300; index++) length.observe(2, (index * 0.618) % 1 < rate)
-      return length.choose(15, 2, step, free, cost)
-    })
-    expect(lengths[0]).toBe(0)
-    expect(lengths[1]).toBeGreaterThan(0)
-    expect(lengths[2]).toBeGreaterThan(lengths[1]!)
-    expect(lengths[3]).toBe(15)
-  })
-
-  test('shrinks with their price, the rows they share a step with, and the room', () => {
-    const length = new DraftLength()
-    const alone = length.choose(15, 0, step, free, cost)
-    expect(alone).toBeGreaterThan(1)
-    expect(length.choose(15, 0, step, { lanes: 1, msPerDraft: 3 }, cost)).toBeLessThan(alone)
-    expect(length.choose(15, 0, step, { lanes: 4, msPerDraft: 0 }, cost)).toBeLessThan(alone)
-    expect(length.choose(15, 0, { rows: 8, tokens: 8 }, free, cost)).toBeLessThan(alone)
-    expect(length.choose(1, 0, step, free, cost)).toBe(1)
-    expect(length.choose(15, 0, step, free, new StepCost())).toBe(0)
-  })
 })
