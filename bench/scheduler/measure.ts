@@ -6,6 +6,7 @@ import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import type { Sequence } from '../../src/generate/sequence.ts'
 import type { Drafter } from '../../src/generate/speculation.ts'
 import { type Spread, spread } from '../spread.ts'
+import { measureTexts } from './texts.ts'
 
 export interface Job {
   readonly type: 'measure'
@@ -13,13 +14,13 @@ export interface Job {
   readonly threads: number
   readonly parts: readonly Part[]
   readonly rounds: number
-  /** Tokens of each text. */
+  /** Tokens of each text; three times as many with drafts, four times of a model's own. */
   readonly tokens: number
   readonly sequences: readonly number[]
   /** How often a draft behind right ones is right. */
   readonly rates: readonly number[]
 }
-export const PARTS = ['sequences', 'drafts', 'background'] as const
+export const PARTS = ['sequences', 'drafts', 'texts', 'background'] as const
 export type Part = (typeof PARTS)[number]
 
 export type Report =
@@ -43,27 +44,32 @@ export interface Measured {
 const PROMPT = 64
 
 export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
-  const bench = new Bench(model, job)
+  const bench = new Bench(model)
   const figures: Figure[] = []
   // Fast code and page faults first.
   await bench.run([bench.sequence(0)], 8)
   if (job.parts.includes('sequences')) figures.push(...(await measureSequences(bench, job)))
   if (job.parts.includes('drafts')) figures.push(...(await measureDrafts(bench, job)))
+  if (job.parts.includes('texts')) figures.push(...(await measureTexts(bench, model, job)))
   if (job.parts.includes('background')) figures.push(...(await measureBackground(bench, job)))
   return { threads: model.info.threads, build: model.info.build, figures }
 }
 
-class Bench {
+export class Bench {
   readonly #model: BuiltModel
 
-  constructor(model: BuiltModel, _job: Job) {
+  constructor(model: BuiltModel) {
     this.#model = model
   }
 
   /** A prompt of random tokens; texts of different salts have nothing in common. */
   sequence(salt: number, length = PROMPT): Sequence {
     const sequence = this.#model.newSequence()
-    const ids = Array.from({ length }, (_, index) => Math.imul(salt * 9973 + index + 1, 0x9e3779b1) >>> 15)
+    const { vocabSize } = this.#model.tokenizer
+    const ids = Array.from(
+      { length },
+      (_, index) => (Math.imul(salt * 9973 + index + 1, 0x9e3779b1) >>> 15) % vocabSize,
+    )
     sequence.setTokens(ids)
     return sequence
   }

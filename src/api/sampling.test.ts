@@ -1,31 +1,14 @@
 // Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities, processors, bans as callers see them.
-import { afterEach, expect, test } from 'vitest'
-import { type Connection, localConnection } from '../engine/connection.ts'
-import { createService } from '../engine/service.ts'
-import { toyModel } from '../engine/testing/toy-model.ts'
+import { expect, test } from 'vitest'
 import { isHalfbyteError, type TextChunk } from '../index.ts'
-import { Engine } from './engine.ts'
-
-const GREEDY = { temperature: 0 } as const
-const opened: { engine: Engine; connection: Connection }[] = []
-
-async function open(): Promise<Engine> {
-  const connection = localConnection(createService(async () => toyModel()))
-  const engine = await Engine.open(connection, 'toy')
-  opened.push({ engine, connection })
-  return engine
-}
-
-afterEach(async () => {
-  for (const { engine } of opened.splice(0)) await engine.dispose()
-})
+import { GREEDY, openToy } from './testing/toy-engine.ts'
 
 /** The address of a module with this text. */
 const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
 const byteOf = (letter: string) => letter.charCodeAt(0)
 
 test('log-probabilities come with the chunks and once more with the result', async () => {
-  const engine = await open()
+  const engine = await openToy()
   const reply = engine.complete('ab', { ...GREEDY, maxTokens: 4, logprobs: 2 })
   const chunks: TextChunk[] = []
   for await (const chunk of reply) chunks.push(chunk)
@@ -46,7 +29,7 @@ test('log-probabilities come with the chunks and once more with the result', asy
 })
 
 test('log-probabilities of tokens that write nothing yet come with the chunk that they complete', async () => {
-  const engine = await open()
+  const engine = await openToy()
   const reply = engine.createSession().send('é', { ...GREEDY, logprobs: 0 })
   const sizes: number[] = []
   for await (const chunk of reply) {
@@ -60,13 +43,13 @@ test('log-probabilities of tokens that write nothing yet come with the chunk tha
 })
 
 test('without the option there are none', async () => {
-  const reply = (await open()).complete('ab', { ...GREEDY, maxTokens: 2 })
+  const reply = (await openToy()).complete('ab', { ...GREEDY, maxTokens: 2 })
   for await (const chunk of reply) expect(chunk).not.toHaveProperty('logprobs')
   expect((await reply.result).logprobs).toBeUndefined()
 })
 
 test('banned and forced tokens reach the sampler', async () => {
-  const engine = await open()
+  const engine = await openToy()
   const banned = await engine.complete('ab', { ...GREEDY, maxTokens: 1, bannedTokens: [byteOf('c')] }).result
   expect(banned.tokens).toEqual([0])
   const forced = [byteOf('x'), byteOf('m')]
@@ -75,7 +58,7 @@ test('banned and forced tokens reach the sampler', async () => {
 })
 
 test('a processor is a module: made once a reply, with what it may know, called for every token', async () => {
-  const engine = await open()
+  const engine = await openToy()
   const shout = moduleOf(`
     export default ({ vocab, tokenize, tokenText }) => {
       const [a, z] = tokenize('AZ')
@@ -116,7 +99,7 @@ test.each([
   ['is asynchronous', 'export default () => async () => {}', 'unsupported', /returned something/],
   ['makes NaN', 'export default () => (l) => { l[5] = NaN }', 'unsupported', /logit of id 5 NaN/],
 ])('a processor that %s is a typed error that names it', async (_, text, code, message) => {
-  const engine = await open()
+  const engine = await openToy()
   const { result } = engine.complete('ab', { ...GREEDY, processors: [moduleOf(text)] })
   const error = await result.catch((thrown: unknown) => thrown)
   expect(isHalfbyteError(error) && error).toMatchObject({ code, detail: { processor: moduleOf(text) } })

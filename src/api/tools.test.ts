@@ -1,29 +1,12 @@
 // Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a reply short.
-import { afterEach, describe, expect, test } from 'vitest'
-import { localConnection } from '../engine/connection.ts'
-import { createService } from '../engine/service.ts'
-import { toyModel } from '../engine/testing/toy-model.ts'
-import { Engine } from './engine.ts'
+import { describe, expect, test } from 'vitest'
+import { GREEDY, openToy } from './testing/toy-engine.ts'
 
-const GREEDY = { temperature: 0 } as const
 const tools = [{ name: 'add', parameters: { type: 'object', properties: { a: { type: 'integer' } } } }]
 const call = (name: string) => `<tool_call>{"name": "${name}", "arguments": {"a": 1}}</tool_call>`
-const opened: Engine[] = []
-
-async function open(): Promise<Engine> {
-  const toy = toyModel()
-  const engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
-  opened.push(engine)
-  return engine
-}
-
-afterEach(async () => {
-  for (const engine of opened.splice(0)) await engine.dispose()
-})
-
 describe('a reply with tools', () => {
   test('has its calls in the result and the conversation, and streams only its text', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const reply = session.send(`so: ${call('add')}`, { ...GREEDY, tools })
     let streamed = ''
     for await (const { text } of reply) streamed += text
@@ -35,7 +18,7 @@ describe('a reply with tools', () => {
   })
 
   test('goes on from what the tool answered, and counts its calls on', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     await session.send(call('add'), { ...GREEDY, tools }).result
     const answer = { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' } as const
     const next = await session.send([answer, { role: 'user', content: call('add') }], { ...GREEDY, tools })
@@ -45,7 +28,7 @@ describe('a reply with tools', () => {
   })
 
   test('keeps as text what calls no tool, and has no calls where no tools were given', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result
     expect(wrong).toMatchObject({ text: `You said ${call('rm')}`, toolCalls: [] })
     const plain = await session.send(call('add'), GREEDY).result
@@ -54,7 +37,7 @@ describe('a reply with tools', () => {
   })
 
   test('that is cut within a call ends as text', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const cut = await session.send(call('add'), { ...GREEDY, tools, maxTokens: 20 }).result
     expect(cut).toMatchObject({
       finishReason: 'length',
@@ -64,7 +47,7 @@ describe('a reply with tools', () => {
   })
 
   test('is refused for bare text, for tools without names and for two alike', async () => {
-    const engine = await open()
+    const engine = await openToy()
     await expect(engine.complete('x', { tools }).result).rejects.toMatchObject({ code: 'unsupported' })
     for (const wrong of [[{ name: '' }], [...tools, ...tools]]) {
       const { result } = engine.createSession().send('x', { tools: wrong })
@@ -75,7 +58,7 @@ describe('a reply with tools', () => {
 
 describe('a reply with a constraint', () => {
   test('is what it must be and ends there', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const one = await session.send('hi', { ...GREEDY, choices: ['You said no', 'Yo'] }).result
     expect(one).toMatchObject({ text: 'You said no', finishReason: 'stop' })
     const two = await session.send('abc', { ...GREEDY, pattern: 'You said [a-z]{2}' }).result
@@ -83,13 +66,13 @@ describe('a reply with a constraint', () => {
   })
 
   test('may end where the model ends, when that is complete', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const whole = await session.send('abc', { ...GREEDY, pattern: 'You said [a-z]{2,9}' }).result
     expect(whole).toMatchObject({ text: 'You said abc', finishReason: 'stop' })
   })
 
   test('that is cut is not called finished, even where it could end', async () => {
-    const session = (await open()).createSession()
+    const session = (await openToy()).createSession()
     const pattern = 'You said [a-z]+'
     expect(await session.send('abcdef', { ...GREEDY, pattern, maxTokens: 4 }).result).toMatchObject({
       text: 'You said abc',
@@ -102,7 +85,7 @@ describe('a reply with a constraint', () => {
   })
 
   test('is refused when two are given', async () => {
-    const { result } = (await open()).createSession().send('x', { choices: ['a'], pattern: 'a' })
+    const { result } = (await openToy()).createSession().send('x', { choices: ['a'], pattern: 'a' })
     await expect(result).rejects.toMatchObject({
       code: 'unsupported',
       detail: { given: ['pattern', 'choices'] },

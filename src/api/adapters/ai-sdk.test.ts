@@ -5,28 +5,10 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
-import { afterEach, expect, expectTypeOf, test } from 'vitest'
-import { localConnection } from '../../engine/connection.ts'
-import { createService } from '../../engine/service.ts'
+import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { Engine } from '../engine.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import { type CallOptions, createHalfbyte, type LanguageModel, type StreamPart } from './ai-sdk.ts'
-
-const engines: Engine[] = []
-const toys: ReturnType<typeof toyModel>[] = []
-
-async function openToy(): Promise<Engine> {
-  const toy = toyModel()
-  const engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
-  engines.push(engine)
-  toys.push(toy)
-  return engine
-}
-
-afterEach(async () => {
-  toys.length = 0
-  for (const engine of engines.splice(0)) await engine.dispose()
-})
 
 const model = async (): Promise<LanguageModelV4> =>
   createHalfbyte({ engine: await openToy() }).languageModel('tiny')
@@ -83,11 +65,14 @@ test('a stream has its parts in the order of the interface', async () => {
 })
 
 test('a stream that is cancelled ends the work and frees the state', async () => {
-  const { stream } = await (await model()).doStream(call('hello'))
+  const toy = toyModel()
+  const { stream } = await createHalfbyte({ engine: await openToy(toy) })
+    .languageModel()
+    .doStream(call('hello'))
   const reader = stream.getReader()
   while ((await reader.read()).value?.type !== 'text-delta');
   await reader.cancel()
-  await expect.poll(() => toys[0]?.liveBytes()).toBe(0)
+  await expect.poll(() => toy.liveBytes()).toBe(0)
 })
 
 test('an engine that failed to load is loaded anew by the next call', async () => {

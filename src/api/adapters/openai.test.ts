@@ -1,27 +1,19 @@
 // OpenAI's shape. In: calls as OpenAI's own client makes them, a toy model. Out: answers of OpenAI's own types.
 import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
-import { localConnection } from '../../engine/connection.ts'
-import { createService } from '../../engine/service.ts'
-import { type ToyModel, toyModel } from '../../engine/testing/toy-model.ts'
-import { Engine } from '../engine.ts'
+import { toyModel } from '../../engine/testing/toy-model.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import { type ChatCompletion, type ChatCompletionChunk, type ChatCompletionParams, openai } from './openai.ts'
 import { chatRequest } from './openai-request.ts'
 
 type Completions = OpenAI.Chat.Completions.ChatCompletion
-let engine: Engine | undefined
-let toy: ToyModel
 const warnings: string[] = []
 
-async function client() {
-  toy = toyModel()
-  engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
-  return openai(engine, { onWarning: (sentence) => warnings.push(sentence) })
-}
+const client = async (toy = toyModel()) =>
+  openai(await openToy(toy), { onWarning: (sentence) => warnings.push(sentence) })
 
-afterEach(async () => {
+afterEach(() => {
   warnings.length = 0
-  await engine?.dispose()
 })
 
 const said = (content: string) => [{ role: 'user' as const, content }]
@@ -91,7 +83,8 @@ test('a stream begins with the role, ends with the reason, and counts when asked
 })
 
 test('leaving the stream ends the work and frees the state', async () => {
-  const { chat } = await client()
+  const toy = toyModel()
+  const { chat } = await client(toy)
   const stream = await chat.completions.create({ messages: said('hello'), temperature: 0, stream: true })
   for await (const { choices } of stream) if (choices[0]?.delta.content) break
   await expect.poll(() => toy.liveBytes()).toBe(0)

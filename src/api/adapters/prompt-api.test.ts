@@ -1,26 +1,11 @@
 // Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
 /// <reference types="dom-chromium-ai" />
-import { afterEach, expect, expectTypeOf, test } from 'vitest'
-import { localConnection } from '../../engine/connection.ts'
+import { expect, expectTypeOf, test } from 'vitest'
 import type { LoadProgress } from '../../engine/protocol.ts'
-import { createService } from '../../engine/service.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { Engine } from '../engine.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import { type CreateOptions, type LocalLanguageModel, type PromptOptions, promptApi } from './prompt-api.ts'
 import { MOST_ROUNDS } from './prompt-api-tools.ts'
-
-const engines: Engine[] = []
-
-async function openToy(contextLength?: number): Promise<Engine> {
-  const toy = toyModel({ contextLength })
-  const engine = await Engine.open(localConnection(createService(async () => toy)), 'toy')
-  engines.push(engine)
-  return engine
-}
-
-afterEach(async () => {
-  for (const engine of engines.splice(0)) await engine.dispose()
-})
 
 const greedy = { samplingMode: 'most-predictable' } as const
 
@@ -93,7 +78,7 @@ test('what is appended is read with the next prompt', async () => {
 })
 
 test('a conversation that outgrows the context loses its oldest exchange, and says so', async () => {
-  const session = await promptApi(() => openToy(140)).create({
+  const session = await promptApi(() => openToy(toyModel({ contextLength: 140 }))).create({
     ...greedy,
     initialPrompts: [{ role: 'system', content: 'S' }],
   })
@@ -206,7 +191,7 @@ test('a reply is held to a schema or an expression, and is none when it was cut 
   await expect(session.prompt('x', { responseConstraint: /x/i })).rejects.toMatchObject({
     name: 'NotSupportedError',
   })
-  const short = await promptApi(() => openToy(64)).create(greedy)
+  const short = await promptApi(() => openToy(toyModel({ contextLength: 64 }))).create(greedy)
   await expect(short.prompt('x', { responseConstraint: /[a-zA-Z ]{200}/ })).rejects.toMatchObject({
     name: 'SyntaxError',
   })
