@@ -7,7 +7,7 @@ import { createService } from '../engine/service.ts'
 import { DEAD_POOL, NAN_LOGITS, toyModel } from '../engine/testing/toy-model.ts'
 import type { GenerationResult, LoadProgress, Message, Session, TextChunk } from '../index.ts'
 import { Engine } from './engine.ts'
-import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
+import { connectToy, errorOf, GREEDY, openToy } from './test/toy-engine.ts'
 
 describe('errors', () => {
   test('keep class, code and detail across the wire', async () => {

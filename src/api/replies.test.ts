@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { STREAM_CREDITS } from '../engine/stream.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { TextChunk } from '../index.ts'
-import { errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
+import { errorOf, GREEDY, openToy } from './test/toy-engine.ts'
 
 async function collect(chunks: AsyncIterable<TextChunk>): Promise<TextChunk[]> {
   const all: TextChunk[] = []

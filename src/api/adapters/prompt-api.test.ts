@@ -3,7 +3,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import type { LoadProgress } from '../../engine/protocol.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { openToy } from '../testing/toy-engine.ts'
+import { openToy } from '../test/toy-engine.ts'
 import { type CreateOptions, type LocalLanguageModel, type PromptOptions, promptApi } from './prompt-api.ts'
 import { MOST_ROUNDS } from './prompt-api-tools.ts'
 
