@@ -209,6 +209,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   const {
     threads = 'auto',
     contextLength,
+    stateBytes,
     weights = 'auto',
     kvCache,
     cache = 'opfs',
@@ -217,6 +218,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   } = options
   if (threads !== 'auto') checkCount('threads', threads)
   if (contextLength !== undefined) checkCount('contextLength', contextLength)
+  if (stateBytes !== undefined) checkCount('stateBytes', stateBytes)
   const base = globalThis.location?.href
   const place = (address: string | URL | undefined) =>
     address === undefined ? undefined : absolute(address, base)
@@ -226,6 +228,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     hub: options.hub,
     threads,
     contextLength,
+    stateBytes,
     weights,
     kvCache: { ...EXACT_KV, ...kvCache },
     cache,

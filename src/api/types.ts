@@ -32,6 +32,12 @@ export interface LoadOptions {
   readonly threads?: number | 'auto' | undefined
   /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */
   readonly contextLength?: number | undefined
+  /**
+   * Most bytes of the state of all conversations together, what is kept of ended ones included. When it is used up, what no
+   * conversation holds is given up first; then a reply fails with `out-of-memory`, alone, and what was there stays as it was.
+   * Default: what the memory grants.
+   */
+  readonly stateBytes?: number | undefined
   /** Precision of the weights. Default `auto`: the file's own. */
   readonly weights?: WeightPolicy | undefined
   /**
@@ -143,7 +149,7 @@ export interface Session extends AsyncDisposable {
   fork(): Promise<Session>
   /**
    * A file of the conversation and its state, for `Engine.restoreSession`: what was read need not be read again, after a
-   * reload of the page either. Waits for this session's turn.
+   * reload of the page either. Waits for this session's turn. Rejects with `out-of-memory` where not 64 tokens of state are free.
    */
   save(): Promise<Blob>
   /** Cancels what runs and frees the state. */

@@ -7,6 +7,7 @@ import type { LoaderHooks } from './loaded-model.ts'
 import { openRequestedFiles } from './open-files.ts'
 import { prepareModel } from './prepare.ts'
 import type { LoadRequest } from './protocol.ts'
+import { withStateBudget } from './state-budget.ts'
 
 /** A model's files, held open while its weights are read. */
 export interface OpenFiles {
@@ -38,9 +39,9 @@ export async function loadModel(
     return prepareModel(file, { ...request, contextLength, signal: hooks.signal })
   }
   try {
-    const prepared = await prepare(request.source)
-    const draft =
-      request.draft === undefined ? undefined : await prepare(request.draft, prepared.contextLength)
+    const main = await prepare(request.source)
+    const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+    const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     return await buildModel(prepared, { ...request, draft, host }, hooks)
   } finally {
     for (const files of opened) await files.close()

@@ -36,7 +36,7 @@ export async function placeModel(
   prepared: PreparedModel,
   hooks: WeightHooks,
 ): Promise<PlacedModel> {
-  const { plan, config, contextLength } = prepared
+  const { plan, config, contextLength, stateBytes: budgetBytes } = prepared
   const slots = await loadWeights(arena, prepared, hooks)
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
@@ -47,7 +47,7 @@ export async function placeModel(
   const windows = plan.stateGroups.map(({ window }) => window)
   let shift: KvShift | undefined
   const cache = new StateCache({
-    ...{ arena, blockBytes, windows, slabBytes, contextLength },
+    ...{ arena, blockBytes, windows, slabBytes, contextLength, budgetBytes },
     move: (group, from, to, count) => {
       const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
       shift?.move(place(from), place(to), count, group)

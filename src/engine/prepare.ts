@@ -35,6 +35,8 @@ export interface PreparedModel {
   readonly contextLength: number
   /** The stored tensor of each canonical weight that the plan reads. */
   readonly weights: Weights
+  /** Most bytes of the state of all its sequences; absent: what the memory grants. */
+  readonly stateBytes?: number | undefined
 }
 
 /** Tokens of a conversation when nobody says how many; memory grows towards it. */
@@ -118,14 +120,14 @@ const OVERHEAD_BYTES = 8 << 20
 /** Of models that share a memory. */
 export function memoryNeed(...models: readonly PreparedModel[]): MemoryNeed {
   const sum = { needBytes: 0, fullBytes: 0, wantBytes: 0 }
-  for (const { plan, contextLength } of models) {
+  for (const { plan, contextLength, stateBytes = Number.POSITIVE_INFINITY } of models) {
     const { weightBytes, arenaBytes, blockBytes, slabBytes } = planTotals(plan)
-    const base = weightBytes + arenaBytes + OVERHEAD_BYTES + slabBytes
+    const base = weightBytes + arenaBytes + OVERHEAD_BYTES
     const block = blockBytes.reduce((all, bytes) => all + bytes, 0)
     const context = Math.ceil(contextLength / BLOCK_POSITIONS) * block
-    sum.needBytes += base + block
-    sum.fullBytes += base + context
-    sum.wantBytes += base + 2 * context + SLABS * slabBytes
+    sum.needBytes += base + block + slabBytes
+    sum.fullBytes += base + Math.min(context + slabBytes, stateBytes)
+    sum.wantBytes += base + Math.min(2 * context + (SLABS + 1) * slabBytes, stateBytes)
   }
   return sum
 }

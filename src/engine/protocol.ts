@@ -114,6 +114,8 @@ export interface LoadRequest {
   readonly threads: number | 'auto'
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined
+  /** Most bytes of state. */
+  readonly stateBytes?: number | undefined
   readonly weights: WeightPolicy
   /** Default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined

@@ -2,7 +2,6 @@
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { ABI } from '../runtime/abi.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
-import { refused } from '../runtime/memory.ts'
 import { roundUp } from '../weights/encoding.ts'
 import { BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
@@ -167,7 +166,7 @@ export class StateCache {
   #tryGrow(missing: readonly number[]): HalfbyteError | undefined {
     const least = this.#bytesOf(missing)
     const left = this.#budgetBytes - this.capacityBytes
-    if (least > left) return refused(this.capacityBytes + least, this.#budgetBytes, 'the state cache')
+    if (least > left) return overBudget(this.capacityBytes + least, this.#budgetBytes)
     const round = this.#bytesOf(missing.map((blocks) => Math.min(blocks, 1)))
     const rounds = Math.floor(Math.min(Math.max(least, EXTENT_BYTES), left) / round)
     const generous = missing.map((blocks) => (blocks === 0 ? 0 : Math.max(blocks, rounds)))
@@ -196,3 +195,11 @@ export class StateCache {
     return this.pools.reduce((sum, pool, group) => sum + (blocks[group] ?? 0) * pool.blockBytes, 0)
   }
 }
+
+const overBudget = (neededBytes: number, grantedBytes: number): HalfbyteError =>
+  new HalfbyteError(
+    'out-of-memory',
+    `the state of the conversations needs ${neededBytes} bytes but may take ${grantedBytes}; ` +
+      'dispose of sessions that have ended, shorten the context or raise stateBytes',
+    { neededBytes, grantedBytes },
+  )
