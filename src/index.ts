@@ -1,7 +1,17 @@
 // Public names. In: nothing. Out: everything that users of the package may import, and nothing else.
 export { Engine } from './api/engine.ts'
 export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './api/interrupted.ts'
-export { keepStored, makeRoom, type StoredFile, storedBytes, storedFiles, unstore } from './api/stored.ts'
+export {
+  keepStored,
+  makeRoom,
+  type StoredFile,
+  type StoredSession,
+  storedBytes,
+  storedFiles,
+  storedSessions,
+  unstore,
+  unstoreSession,
+} from './api/stored.ts'
 export type {
   Assets,
   GenerateOptions,

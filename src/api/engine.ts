@@ -124,10 +124,11 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * A session that goes on where the saved one was, with its messages and its state. Throws `format` for what is no saved
-   * session, `unsupported` for one of another model, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`.
+   * A session that goes on where the saved one was, with its messages and its state: from the file that `save` gave, or
+   * from the name that `store` was given. Rejects with `format` for what is no saved session, `unsupported` for one of another
+   * model and for a name that is not stored, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`.
    */
-  restoreSession(file: Blob): Promise<Session> {
+  restoreSession(file: Blob | string): Promise<Session> {
     return ChatSession.restore(this.#client, () => ++this.#sessions, file)
   }
 

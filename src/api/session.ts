@@ -1,7 +1,8 @@
 // Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
 import { HalfbyteError } from '../base/errors.ts'
 import type { EngineClient } from '../engine/client.ts'
-import type { Message, Overflow } from '../engine/protocol.ts'
+import type { Message, Overflow, SavedSession } from '../engine/protocol.ts'
+import type { StoredSession } from '../store/sessions.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
@@ -94,17 +95,17 @@ export class ChatSession implements Session {
   }
 
   async save(): Promise<Blob> {
-    await this.#client.call(() => this.#turn)
-    this.#check()
-    const saved = {
-      ...{ system: this.#system, messages: this.#messages, contextUsed: this.#contextUsed },
-      ...this.#overflow,
-    }
+    const saved = await this.#settled()
     return this.#client.call((service) => service.save(this.#id, saved))
   }
 
-  /** A session from what `save` gave. */
-  static async restore(client: EngineClient, newId: () => number, file: Blob): Promise<Session> {
+  async store(name: string): Promise<StoredSession> {
+    const saved = await this.#settled()
+    return this.#client.call((service) => service.store(this.#id, name, saved))
+  }
+
+  /** A session from what `save` gave, or from a name that was given to `store`. */
+  static async restore(client: EngineClient, newId: () => number, file: Blob | string): Promise<Session> {
     const id = newId()
     const saved = await client.call((service) => service.restore(id, file))
     return new ChatSession(client, () => id, saved)
@@ -124,6 +125,14 @@ export class ChatSession implements Session {
 
   [asyncDispose](): Promise<void> {
     return this.dispose()
+  }
+
+  /** What is kept of the session besides its state, when everything asked so far is done. */
+  async #settled(): Promise<SavedSession> {
+    await this.#client.call(() => this.#turn)
+    this.#check()
+    const conversation = { system: this.#system, messages: this.#messages, contextUsed: this.#contextUsed }
+    return { ...conversation, ...this.#overflow }
   }
 
   /** Runs `change` on the messages when the turn comes, then lets the model go on from there. */

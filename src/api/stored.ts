@@ -1,9 +1,11 @@
-// Stored models. In: addresses. Out: how much of each is kept on this device, room for others, and leave to keep it.
+// What is stored. In: addresses of models, names of sessions. Out: how much of each is kept on this device, room for others, and leave to keep it.
 import { fileName, filesOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/opfs.ts'
+import { SessionStore, type StoredSession } from '../store/sessions.ts'
 import { resolveSource } from './source.ts'
 
 export type { StoredFile } from '../store/opfs.ts'
+export type { StoredSession } from '../store/sessions.ts'
 
 /** Every file that is kept on this device, the least recently used first; downloads that have not ended too. */
 export async function storedFiles(): Promise<StoredFile[]> {
@@ -41,6 +43,17 @@ export async function makeRoom(bytes: number): Promise<string[]> {
   }
   await remove(chosen)
   return chosen.map(({ url }) => url)
+}
+
+/** Every session that `Session.store` keeps on this device, the one that was saved longest ago first. */
+export async function storedSessions(): Promise<StoredSession[]> {
+  const sessions = (await (await SessionStore.open())?.list()) ?? []
+  return sessions.sort((left, right) => left.saved - right.saved)
+}
+
+/** Removes the stored session of that name; does nothing when there is none. Sessions that were restored from it go on. */
+export async function unstoreSession(name: string): Promise<void> {
+  await (await SessionStore.open())?.remove(name)
 }
 
 /**

@@ -12,6 +12,7 @@ import type {
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
+import type { StoredSession } from '../store/sessions.ts'
 
 /**
  * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the
@@ -152,6 +153,12 @@ export interface Session extends AsyncDisposable {
    * reload of the page either. Waits for this session's turn. Rejects with `out-of-memory` where not 64 tokens of state are free.
    */
   save(): Promise<Blob>
+  /**
+   * Keeps the same file on this device under a name, in place of what had that name before, which stays until the new one is
+   * whole: for `Engine.restoreSession(name)`. `storedSessions` lists them, `unstoreSession` removes one. Rejects with
+   * `storage-full`, `out-of-memory`, or `unsupported` where nothing can be stored.
+   */
+  store(name: string): Promise<StoredSession>
   /** Cancels what runs and frees the state. */
   dispose(): Promise<void>
 }

@@ -1,7 +1,7 @@
 // Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
 //
 //   page                                                worker
-//   EngineService, through Comlink                      load, probe, count, fork, save, restore, close, memory, dispose
+//   EngineService, through Comlink                      load, probe, count, fork, save, store, restore, close, memory, dispose
 //   LoadCommand     --- one port per load, probe ... ---->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
@@ -17,6 +17,7 @@ import type { Priority } from '../generate/work.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Hub } from '../store/hub.ts'
+import type { StoredSession } from '../store/sessions.ts'
 import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
 
 /** One turn of a conversation. */
@@ -317,8 +318,13 @@ export interface EngineService {
   fork(from: number, to: number): Promise<void>
   /** A file of a session's state with `extra`, which is plain JSON; waits for its turn. */
   save(session: number, extra: SavedSession): Promise<Blob>
-  /** Makes `session` what was saved. Throws `format`, `integrity`, `unsupported`, `context-overflow` or `out-of-memory`. */
-  restore(session: number, file: Blob): Promise<SavedSession>
+  /**
+   * Keeps the same on this device, in place of what had that name; waits for its turn. Throws `storage-full`, or `unsupported` where
+   * nothing can be stored.
+   */
+  store(session: number, name: string, extra: SavedSession): Promise<StoredSession>
+  /** Makes `session` what was saved, or stored under a name. Throws `format`, `integrity`, `unsupported`, `context-overflow` or `out-of-memory`. */
+  restore(session: number, file: Blob | string): Promise<SavedSession>
   /** Ends a session and frees its state; waits for its turn. */
   close(session: number): Promise<void>
   /** Cancels everything and frees the model. */

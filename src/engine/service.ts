@@ -4,6 +4,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
+import { noStorage, SessionStore, type StoredSession } from '../store/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './loaded-model.ts'
 import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
 import type {
@@ -164,7 +165,30 @@ class Service implements EngineService {
     })
   }
 
-  async restore(session: number, file: Blob): Promise<SavedSession> {
+  async store(session: number, name: string, extra: SavedSession): Promise<StoredSession> {
+    const model = this.#loaded()
+    const conversation = this.#conversation(model, session)
+    return inTurn(conversation, async () => {
+      const { sequence, transcript } = conversation
+      const store = await openStore()
+      const pieces = sequence.save(await model.fingerprint(), { ...extra, transcript })
+      return store.put(name, pieces, sequence.savedBytes)
+    })
+  }
+
+  async restore(session: number, file: Blob | string): Promise<SavedSession> {
+    if (typeof file !== 'string') return this.#restore(session, file)
+    const store = await openStore()
+    const saved = await store.read(file, (stored) => this.#restore(session, stored))
+    if (saved !== undefined) return saved
+    throw new HalfbyteError(
+      'unsupported',
+      `no session is stored here as ${JSON.stringify(file)}; storedSessions() names those that are`,
+      { name: file },
+    )
+  }
+
+  async #restore(session: number, file: Blob): Promise<SavedSession> {
     const model = this.#loaded()
     const source = blobSource('the saved session', file)
     const fingerprint = await model.fingerprint()
@@ -248,6 +272,12 @@ async function answer(
 ): Promise<{ outcome: Outcome; contextUsed: number }> {
   const outcome = await reply(model, sequence, transcript, request, outlet)
   return { outcome, contextUsed: sequence.tokens.length }
+}
+
+async function openStore(): Promise<SessionStore> {
+  const store = await SessionStore.open()
+  if (store === undefined) throw noStorage()
+  return store
 }
 
 /** Runs `work` with a signal that the other end of `port` can abort, and closes the port. */

@@ -4,7 +4,7 @@ import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { overflow } from '../state/overflow.ts'
 import { SequenceState } from '../state/sequence-state.ts'
-import { notSnapshot, readSnapshot, writeSnapshot } from '../state/snapshot.ts'
+import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../state/snapshot.ts'
 import type { StateCache } from '../state/state-cache.ts'
 import type { Prefix } from '../state/token-tree.ts'
 import { cutLength, type Fit, fitTokens } from './overflow.ts'
@@ -139,6 +139,11 @@ export class Sequence {
     copy.#state.release()
     copy.#state = this.#state.fork(this.#shares ? copy.#tokens : undefined)
     return copy
+  }
+
+  /** About the bytes that `save` writes. */
+  get savedBytes(): number {
+    return snapshotBytes(this.#cache, this.#state)
   }
 
   /**

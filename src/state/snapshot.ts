@@ -41,6 +41,10 @@ interface Index extends SnapshotHead {
 
 const text = new TextEncoder()
 
+/** Bytes of the state in such a file; what is said of it takes a little more. */
+export const snapshotBytes = (cache: StateCache, state: SequenceState): number =>
+  [...parts(cache, state)].reduce((sum, { bytes }) => sum + bytes, 0)
+
 /** The file in pieces, one block at a time. `state` must not change meanwhile: give a fork. */
 export async function* writeSnapshot(
   cache: StateCache,

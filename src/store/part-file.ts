@@ -5,7 +5,7 @@
 
 import type { Version } from './partial.ts'
 import { checkQuota, writeError } from './quota.ts'
-import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
+import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
 import { CHUNK_BYTES, type PartialFile } from './transfer.ts'
 
 /** The journal as JSON. */
@@ -82,17 +82,7 @@ export class PartFile implements StoredPart {
   }
 
   write(offset: number, bytes: Uint8Array): void {
-    this.#attempt(() => {
-      let written = 0
-      while (written < bytes.byteLength) {
-        // A disk that is full takes less than it was given.
-        const taken = this.#bytes.write(bytes.subarray(written), {
-          at: offset + written,
-        })
-        if (taken === 0) throw new DOMException('the disk takes no more', 'QuotaExceededError')
-        written += taken
-      }
-    })
+    this.#attempt(() => writeAll(this.#bytes, bytes, offset))
   }
 
   finish(index: number): void {

@@ -38,6 +38,17 @@ export async function openSyncFile(
   }
 }
 
+/** Writes all of `bytes`. Throws a DOMException `QuotaExceededError` when the disk is full. */
+export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
+  let written = 0
+  while (written < bytes.byteLength) {
+    // A disk that is full takes less than it was given.
+    const taken = file.write(bytes.subarray(written), { at: at + written })
+    if (taken === 0) throw new DOMException('the disk takes no more', 'QuotaExceededError')
+    written += taken
+  }
+}
+
 /** Replaces the contents by `value` as JSON. */
 export function writeJson(file: SyncFile, value: unknown): void {
   const text = new TextEncoder().encode(JSON.stringify(value))
