@@ -123,7 +123,10 @@ test('beyond the budget the error is typed, and what is stored stays readable an
   append(cache, state, count(0, 100))
   const error = errorOf(() => state.reserve(100))
   expect(error.code).toBe('out-of-memory')
-  expect(error.message).toContain('the state cache needs')
+  expect(error.message).toBe(
+    'the state of the conversations needs 3072 bytes but may take 1536; ' +
+      'dispose of sessions that have ended, shorten the context or raise stateBytes',
+  )
   append(cache, state, count(100, 28))
   expect(read(cache, state, 1)).toEqual(count(0, 128))
   expect(cache.capacityBytes).toBeLessThanOrEqual(2 * (256 + 512))
