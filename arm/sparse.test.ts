@@ -1,26 +1,20 @@
 // Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form, as in kernels.test.ts.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import type { SparseEncoding } from '../src/formats/tensors.ts'
-import { ENCODING_CODE, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
-import { dropWeights, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
+import type { PackedEncoding, SparseEncoding } from '../src/formats/tensors.ts'
+import { ENCODING_CODE, isSparse, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
+import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { compare, type Machine, randomFrom } from '../wasm/test/machine.ts'
 import { fillMatrix } from '../wasm/test/weights.ts'
 
-const ENCODINGS: readonly SparseEncoding[] = ['w4_g32_sb84', 'w8_g32_sb84', 'w4_g32_sv32', 'w8_g32_sv32']
+const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(isSparse)
 const [N, K] = [96, 160]
 
 function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, extreme: boolean): void {
   const { base, format } = sparseParts(encoding)
   const panels = new Uint8Array(matrixBytes(base, N, K))
   fillMatrix(base, 3, extreme)(panels)
-  const [height, width] = format === 'sb84' ? [8, 4] : [32, 1]
-  dropWeights(
-    base,
-    panels,
-    K,
-    (row, input) => (Math.floor(row / height) * 31 + Math.floor(input / width) * 17) % 5 < 2,
-  )
+  dropWeights(base, panels, K, keeper(format, 0.4, randomFrom(17)))
   const slot = sparseSlot(base, format, panels, K)
   const draw = randomFrom(11)
   const code = () => (extreme ? -128 : Math.floor(draw() * 256) - 128)

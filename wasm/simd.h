@@ -113,9 +113,11 @@ INLINE v128_t exp4(v128_t x, const struct exp_constants *c) {
 
 #if defined(__wasm_relaxed_simd__)
 #include "dot-relaxed.h"
+#include "gather-relaxed.h"
 #include "quad-relaxed.h"
 #else
 #include "dot-simd128.h"
+#include "gather-simd128.h"
 #include "quad-simd128.h"
 #endif
 #endif

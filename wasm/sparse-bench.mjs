@@ -10,7 +10,7 @@ import { OP_CODE } from '../src/graph/op-codes.ts'
 import { SYNC, SYNC_WORDS } from '../src/runtime/abi.ts'
 import { ENCODING_CODE, matrixBytes } from '../src/weights/encoding.ts'
 import { STRIP_FORMATS } from '../src/weights/sparse/formats.ts'
-import { dropWeights, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
+import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -33,7 +33,6 @@ const COLD_BYTES = 72 * MEGABYTE
 const BASE = 2 * MEGABYTE
 const STACK_BYTES = 65536
 
-const UNITS = { sb84: [8, 4], sv32: [32, 1] }
 let seed = 1
 const random = () => {
   seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -48,13 +47,6 @@ const densePanels = (base) => {
   for (let at = 0; at < bytes.length; at += block)
     for (let i = 0; i < 8; i++) bytes[at + 2 * i + 1] = 0x30 | (bytes[at + 2 * i + 1] & 0x83)
   return bytes
-}
-
-const keeper = (format, share) => {
-  const [height, width] = UNITS[format]
-  const columns = k / width
-  const kept = Uint8Array.from({ length: (n / height) * columns }, () => (random() < share ? 1 : 0))
-  return (row, input) => kept[Math.floor(row / height) * columns + Math.floor(input / width)] === 1
 }
 
 /** One build on one memory: activations, outputs, a step, threads that serve. */
@@ -192,7 +184,7 @@ for (const build of values.build.split(',')) {
       const curve = []
       for (const share of values.kept.split(',').map(Number)) {
         const panels = densePanels(base)
-        dropWeights(base, panels, k, keeper(format, share))
+        dropWeights(base, panels, k, keeper(format, share, random))
         const slot = sparseSlot(base, format, panels, k)
         const code = base === 'w4_g32' ? OP_CODE.linear_w4a8_g32 : OP_CODE.linear_w8a8_g32
         const dense = lay(machine, panels, 0, { code, encoding: 0 })

@@ -21,10 +21,13 @@ enum { STRIP = 32, STRIP_PANELS = STRIP / PANEL, ROW_TILE = 4 };
 /* y[t] = the strip's products with row m + t of x, t < rows, without bias; 1 <= rows <= ROW_TILE. */
 typedef void strip_product(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]);
 strip_product DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32), DOTS(sparse_w8_sv32);
+/* These have one form: theirs is the 16-bit half of the dot on every machine. */
+strip_product sparse_w4_sp24, sparse_w8_sp24;
 
 /* The scalar definition of a format: codes [32][32 G] less the zero code, scales [32][G] as f16 patterns. */
 typedef void strip_codes(const uint8_t *strip, uint32_t groups, int16_t *codes, uint16_t *scales);
 strip_codes DOTS(sparse_w4_sb84__ref), DOTS(sparse_w8_sb84__ref), DOTS(sparse_w4_sv32__ref), DOTS(sparse_w8_sv32__ref);
+strip_codes sparse_w4_sp24__ref, sparse_w8_sp24__ref;
 
 /* The scale of row i of a panel in its 16 bytes of scales. */
 INLINE uint16_t scale__ref(const uint8_t *scales, uint32_t i) { return ((const uint16_t *)scales)[i % 4 * 2 + i / 4]; }

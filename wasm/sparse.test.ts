@@ -1,13 +1,13 @@
 // Sparse kernels. In: every sparse encoding, masks of all kinds. Out: the definition's bits, and those of the dense kernel.
 import { describe, expect, test } from 'vitest'
-import type { SparseBase, SparseEncoding } from '../src/formats/tensors.ts'
+import type { PackedEncoding, SparseBase, SparseEncoding } from '../src/formats/tensors.ts'
 import { ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
-import { dropWeights, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
+import { ENCODING_CODE, isSparse, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
+import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 
-const ENCODINGS: readonly SparseEncoding[] = ['w4_g32_sb84', 'w8_g32_sb84', 'w4_g32_sv32', 'w8_g32_sv32']
+const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(isSparse)
 
 interface Case {
   readonly n: number
@@ -20,24 +20,11 @@ interface Case {
   readonly extreme?: boolean
 }
 
-/** Keeps units of the encoding's format: drawn once for each. */
-function keeper(encoding: SparseEncoding, share: number): (row: number, input: number) => boolean {
-  const [rows, inputs] = sparseParts(encoding).format === 'sb84' ? [8, 4] : [32, 1]
-  const known = new Map<string, boolean>()
-  const draw = randomFrom(17)
-  return (row, input) => {
-    const unit = `${Math.floor(row / rows)} ${Math.floor(input / inputs)}`
-    const keeps = known.get(unit) ?? draw() < share
-    known.set(unit, keeps)
-    return keeps
-  }
-}
-
 function densePanels(encoding: SparseEncoding, { n, k, kept, extreme }: Case): Uint8Array {
-  const { base } = sparseParts(encoding)
+  const { base, format } = sparseParts(encoding)
   const panels = new Uint8Array(matrixBytes(base, n, k))
   fillMatrix(base, 3, extreme)(panels)
-  dropWeights(base, panels, k, keeper(encoding, kept))
+  dropWeights(base, panels, k, keeper(format, kept, randomFrom(17)))
   return panels
 }
 

@@ -99,6 +99,21 @@ describe('lower', () => {
     }
   })
 
+  test('reads no embedding from a sparse matrix', () => {
+    const options = {
+      encodingOf: () => 'w8_g32_sv32' as const,
+      stripBytesOf: () => 1600,
+      tokens: 16,
+      logitRows: 4,
+    }
+    expect(() => compile(model(), options)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported',
+        message: 'no embedding is read from w8_g32_sv32; convert embed.weight densely',
+      }),
+    )
+  })
+
   test('sizes slots as the packer fills them, parts at multiples of 32', () => {
     const plan = planOf('w4_g32')
     for (const { ref, encoding, bytes, n } of plan.slots) {

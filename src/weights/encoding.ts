@@ -17,6 +17,8 @@ export const ENCODING_CODE: Readonly<Record<PackedEncoding, number>> = {
   w8_g32_sb84: 7,
   w4_g32_sv32: 8,
   w8_g32_sv32: 9,
+  w4_g32_sp24: 10,
+  w8_g32_sp24: 11,
 }
 
 /** Weights along K that share one scale. */
@@ -56,6 +58,8 @@ const SPARSE: Readonly<Record<SparseEncoding, { readonly base: SparseBase; reado
     w8_g32_sb84: { base: 'w8_g32', format: 'sb84' },
     w4_g32_sv32: { base: 'w4_g32', format: 'sv32' },
     w8_g32_sv32: { base: 'w8_g32', format: 'sv32' },
+    w4_g32_sp24: { base: 'w4_g32', format: 'sp24' },
+    w8_g32_sp24: { base: 'w8_g32', format: 'sp24' },
   }
 
 export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { concat } from '../../../conformance/support/gguf-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { SparseBase, SparseFormat, TensorInfo } from '../../formats/tensors.ts'
-import { isSparse, matrixBytes, sparseParts, sparseTableBytes } from '../encoding.ts'
+import { isSparse, matrixBytes, panelBytes, sparseParts, sparseTableBytes } from '../encoding.ts'
 import { packedChunks, streamMatrix } from '../stream.ts'
 import { chooseSparse } from './choose.ts'
 import { STRIP_FORMATS } from './formats.ts'
 import { packSparse, surveySparse } from './pack.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
-import { dropWeights } from './testing/matrices.ts'
+import { dropWeights, keeper, UNITS } from './testing/matrices.ts'
 
 const FORMATS = Object.keys(STRIP_FORMATS) as SparseFormat[]
 const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
@@ -18,29 +18,21 @@ const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
 const masks = fc.record({
   base: fc.constantFrom(...BASES),
   groups: fc.integer({ min: 1, max: 37 }),
-  unit: fc.constantFrom<[number, number]>([8, 4], [32, 1], [1, 1], [8, 32]),
+  format: fc.constantFrom(...FORMATS),
   share: fc.constantFrom(0, 0.02, 0.3, 0.5, 0.9, 1),
   seed: fc.integer(),
 })
 type Masks = typeof masks extends fc.Arbitrary<infer T> ? T : never
 
-/** Random codes and scales, zeros where a unit is dropped. */
-function stripOf({ base, groups, unit, share, seed }: Masks): DenseStrip {
+/** Random codes and scales, zeros where a unit of the format is dropped. */
+function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
   let state = seed
   const random = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return (state >>> 8) / 2 ** 24
   }
   const bytes = Uint8Array.from({ length: stripBytes(base, groups) }, () => Math.floor(random() * 256))
-  const [rows = 1, inputs = 1] = unit
-  const columns = Math.ceil((groups * 32) / inputs)
-  const kept = Array.from({ length: Math.ceil(32 / rows) * columns }, () => random() < share)
-  dropWeights(
-    base,
-    bytes,
-    groups * 32,
-    (row, input) => kept[Math.floor(row / rows) * columns + Math.floor(input / inputs)]!,
-  )
+  if (format !== 'sp24' || share < 1) dropWeights(base, bytes, groups * 32, keeper(format, share, random))
   return denseStrip(base, groups, bytes)
 }
 
@@ -51,6 +43,10 @@ describe.each(FORMATS)('%s', (name) => {
     fc.assert(
       fc.property(masks, (drawn) => {
         const strip = stripOf(drawn)
+        if (name === 'sp24' && !keepsTwoOfFour(strip)) {
+          expect(format.measure(strip).bytes).toBe(Number.POSITIVE_INFINITY)
+          return
+        }
         const encoded = format.encode(strip)
         expect(encoded.length).toBe(format.measure(strip).bytes)
         expect(encoded.length % 16).toBe(0)
@@ -66,18 +62,18 @@ describe.each(FORMATS)('%s', (name) => {
   test('never takes more than 6 % over dense, and less when half is dropped', () => {
     for (const base of BASES) {
       for (const groups of [1, 4, 28, 152]) {
-        const full = stripOf({ base, groups, unit: [1, 1], share: 1, seed: 5 })
+        const full = stripOf({ base, groups, format: name, share: name === 'sp24' ? 0.9 : 1, seed: 5 })
         const over = groups < 4 ? 1.12 : 1.06
         expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
-        const unit: [number, number] = name === 'sb84' ? [8, 4] : [32, 1]
-        const half = stripOf({ base, groups, unit, share: 0.5, seed: 5 })
-        if (groups >= 4) expect(format.measure(half).bytes).toBeLessThan(0.68 * stripBytes(base, groups))
+        const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
+        const most = name === 'sp24' ? 0.84 : 0.68
+        if (groups >= 4) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
       }
     }
   })
 
   test('refuses strips that are cut, longer, or changed where the kernels would follow', () => {
-    const strip = stripOf({ base: 'w4_g32', groups: 5, unit: [8, 4], share: 0.5, seed: 3 })
+    const strip = stripOf({ base: 'w4_g32', groups: 5, format: name, share: 0.5, seed: 3 })
     const encoded = format.encode(strip)
     expect(format.isWhole(encoded.slice(0, -16), 'w4_g32', 5)).toBe(false)
     expect(format.isWhole(concat([encoded, new Uint8Array(16)]), 'w4_g32', 5)).toBe(false)
@@ -96,13 +92,30 @@ describe.each(FORMATS)('%s', (name) => {
   })
 })
 
+function keepsTwoOfFour({ base, groups, words }: DenseStrip): boolean {
+  const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
+  const block = panelBytes(base, 32)
+  for (let at = 0; at < 4 * groups * block; at += 4) {
+    if (at % block < 16) continue
+    const quad = [...bytes.subarray(at, at + 4)]
+    const rows =
+      base === 'w8_g32'
+        ? [quad.map((byte) => byte - 128)]
+        : [0, 4].map((s) => quad.map((b) => ((b >> s) & 15) - 8))
+    if (rows.some((codes) => codes.filter((code) => code !== 0).length > 2)) return false
+  }
+  return true
+}
+
 const bytesOf = ({ words }: DenseStrip) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 
-/** Weights [n, k] as F32, zero in blocks of 8 x 4 or in columns of 32 rows. */
+/** Weights [n, k] as F32, zero where a unit of the format is dropped. */
 function tensorOf(name: string, n: number, k: number, format: SparseFormat, share: number): TensorInfo {
-  const [rows, inputs] = format === 'sb84' ? [8, 4] : [32, 1]
+  const [rows, inputs] = UNITS[format]
   const keeps = (row: number, i: number) =>
-    ((Math.floor(row / rows) * 7919 + Math.floor(i / inputs) * 104729) % 1000) / 1000 < share
+    format === 'sp24'
+      ? (row + i + (i >>> 2)) % 4 < Math.ceil(share * 4)
+      : ((Math.floor(row / rows) * 7919 + Math.floor(i / inputs) * 104729) % 1000) / 1000 < share
   const values = Float32Array.from({ length: n * k }, (_, at) =>
     keeps(Math.floor(at / k), at % k) ? Math.sin(at + 1) : 0,
   )
@@ -200,7 +213,9 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     await expect(load(bytes.slice(0, -16))).rejects.toMatchObject({ code: 'format' })
     await expect(load(change(0, 0))).rejects.toMatchObject({ code: 'format' })
     await expect(load(change(4, bytes[4]! ^ 8))).rejects.toMatchObject({ code: 'format' })
-    await expect(load(change(64, bytes[64]! ^ 0xff))).rejects.toMatchObject({ code: 'format' })
+    // The other formats begin with what the kernels go by.
+    if (format !== 'sp24')
+      await expect(load(change(64, bytes[64]! ^ 0xff))).rejects.toMatchObject({ code: 'format' })
   })
 })
 
@@ -212,6 +227,7 @@ describe('the choice', () => {
     formats: {
       sb84: { kept: share * 100, units: 100, bytes: 120 + 900 * share },
       sv32: { kept: share * 100, units: 100, bytes: 120 + 890 * share },
+      sp24: { kept: 100, units: 100, bytes: Number.POSITIVE_INFINITY },
     },
   })
 
@@ -227,6 +243,19 @@ describe('the choice', () => {
   test('is what was asked for wherever that is smaller', () => {
     expect(chooseSparse('w4_g32', census(0.5), 'sv32').encoding).toBe('w4_g32_sv32')
     expect(chooseSparse('w4_g32', census(1), 'sv32').encoding).toBe('w4_g32')
+  })
+
+  test('is 2 of 4 where nothing else is kept or dropped as one', async () => {
+    const tensor = tensorOf('pairs', 64, 128, 'sp24', 0.5)
+    for (const base of BASES) {
+      const { choice } = await surveySparse([tensor], base, 'auto')
+      expect(choice.encoding).toBe(`${base}_sp24`)
+    }
+    const { choice } = await surveySparse([tensorOf('full', 64, 128, 'sp24', 1)], 'w4_g32', 'sp24')
+    expect(choice).toEqual({
+      encoding: 'w4_g32',
+      why: 'not every output keeps at most 2 of 4 inputs; asked for, but dense is smaller',
+    })
   })
 
   test('says why with shares and bytes', () => {

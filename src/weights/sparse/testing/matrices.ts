@@ -5,6 +5,21 @@ import { STRIP_FORMATS } from '../formats.ts'
 import { stripTable } from '../matrix.ts'
 import { denseStrip, stripBytes } from '../panels.ts'
 
+/** What each format keeps or drops as one: outputs, inputs. */
+export const UNITS: Readonly<Record<SparseFormat, readonly [number, number]>> = {
+  sb84: [8, 4],
+  sv32: [32, 1],
+  sp24: [1, 1],
+}
+const PAIRS = [
+  [0, 1],
+  [0, 2],
+  [0, 3],
+  [1, 2],
+  [1, 3],
+  [2, 3],
+]
+
 /** Sets the codes of [row][input] to zero wherever `keeps` is false. */
 export function dropWeights(
   base: SparseBase,
@@ -26,6 +41,30 @@ export function dropWeights(
         panels[at] = isHigh ? (panels[at]! & 15) | 0x80 : (panels[at]! & 0xf0) | 8
       }
     }
+  }
+}
+
+/** Which weights to keep, as the format keeps or drops them: about `share` of its units; sp24: of two of four inputs. */
+export function keeper(
+  format: SparseFormat,
+  share: number,
+  random: () => number,
+): (row: number, input: number) => boolean {
+  const [rows, inputs] = UNITS[format]
+  const drawn = new Map<number, number>()
+  const draw = (row: number, unit: number) => {
+    const id = row * 65536 + unit
+    const value = drawn.get(id) ?? random()
+    drawn.set(id, value)
+    return value
+  }
+  const keeps = (row: number, input: number) =>
+    draw(Math.floor(row / rows), Math.floor(input / inputs)) < share
+  if (format !== 'sp24') return keeps
+  // Two of four at first, and of these `share`.
+  return (row, input) => {
+    const pair = PAIRS[Math.floor(draw(row, 32768 + (input >>> 2)) * PAIRS.length)]!
+    return pair.includes(input % 4) && keeps(row, input)
   }
 }
 

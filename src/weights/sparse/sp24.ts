@@ -1,0 +1,150 @@
+// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse_sp24.c draws it.
+import type { SparseBase } from '../../formats/tensors.ts'
+import type { StripFormat } from './format.ts'
+import { blockAt, countBits, type DenseStrip, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
+
+const QUADS = 8
+const SCALE_BYTES = 4 * SCALE_WORDS
+const POSITION_BYTES = 32
+const ROWS = 8
+
+const sumBytes = (base: SparseBase): number => (base === 'w4_g32' ? ROWS : 2 * ROWS)
+const panelBytes = (base: SparseBase): number => POSITION_BYTES + 4 * QUADS * (valueWords(base) / 2)
+const groupBytes = (base: SparseBase): number =>
+  STRIP_PANELS * (SCALE_BYTES + sumBytes(base) + panelBytes(base))
+
+/** By mask of four inputs that are not zero, two of them at most: these, then others. */
+const KEPT = Array.from({ length: 16 }, (_, mask) =>
+  [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
+)
+
+/** The four codes of a row that an integer dot takes at once, less the zero code. */
+function readQuad(strip: DenseStrip, block: number, row: number, j: number, to: Int8Array): void {
+  const { base, words } = strip
+  if (base === 'w8_g32') {
+    const word = words[block + SCALE_WORDS + 8 * j + row]! ^ 0x80808080
+    for (let b = 0; b < 4; b++) to[b] = word >>> (8 * b)
+  } else {
+    const word = words[block + SCALE_WORDS + 4 * j + (row % 4)]! >>> (row < 4 ? 0 : 4)
+    for (let b = 0; b < 4; b++) to[b] = ((word >>> (8 * b)) & 15) - 8
+  }
+}
+
+/** Bit i: code i is not zero. */
+function maskOf(quad: Int8Array): number {
+  let mask = 0
+  for (let i = 0; i < 4; i++) mask |= quad[i] === 0 ? 0 : 1 << i
+  return mask
+}
+
+/** Adds to the code of one weight. */
+function addCode(strip: DenseStrip, block: number, row: number, j: number, position: number, code: number) {
+  const { base, words } = strip
+  const isWide = base === 'w8_g32'
+  const at = block + SCALE_WORDS + (isWide ? 8 * j + row : 4 * j + (row % 4))
+  const shift = 8 * position + (!isWide && row >= 4 ? 4 : 0)
+  const mask = isWide ? 255 : 15
+  const sum = ((words[at]! >>> shift) + code) & mask
+  words[at] = (words[at]! & ~(mask << shift)) | (sum << shift)
+}
+
+/** Calls `each` with where the four parts of every panel of every group are in the encoded bytes, and its dense block. */
+function forPanels(
+  strip: DenseStrip,
+  each: (at: { scales: number; sums: number; positions: number; values: number }, block: number) => void,
+): void {
+  const { base, groups } = strip
+  for (let g = 0; g < groups; g++) {
+    for (let panel = 0; panel < STRIP_PANELS; panel++) {
+      const first = g * groupBytes(base)
+      const sums = first + STRIP_PANELS * SCALE_BYTES + panel * sumBytes(base)
+      const positions = first + STRIP_PANELS * (SCALE_BYTES + sumBytes(base)) + panel * panelBytes(base)
+      const at = { scales: first + panel * SCALE_BYTES, sums, positions, values: positions + POSITION_BYTES }
+      each(at, blockAt(strip, panel, g))
+    }
+  }
+}
+
+/** Kept weights; undefined when an output keeps more than 2 of 4 inputs. */
+function countKept(strip: DenseStrip): number | undefined {
+  const quad = new Int8Array(4)
+  let kept = 0
+  for (let block = 0; block < strip.words.length; block += SCALE_WORDS + QUADS * valueWords(strip.base)) {
+    for (let row = 0; row < ROWS; row++) {
+      for (let j = 0; j < QUADS; j++) {
+        readQuad(strip, block, row, j, quad)
+        const count = countBits(maskOf(quad))
+        if (count > 2) return
+        kept += count
+      }
+    }
+  }
+  return kept
+}
+
+export const sp24: StripFormat = {
+  unit: 'weights',
+
+  measure(strip) {
+    const kept = countKept(strip)
+    const units = STRIP_PANELS * ROWS * 4 * QUADS * strip.groups
+    if (kept === undefined) return { kept: units, units, bytes: Number.POSITIVE_INFINITY }
+    return { kept, units, bytes: strip.groups * groupBytes(strip.base) }
+  },
+
+  encode(strip) {
+    const { base, groups, words } = strip
+    const isWide = base === 'w8_g32'
+    const out = new Uint8Array(groups * groupBytes(base))
+    const view = new DataView(out.buffer)
+    const quad = new Int8Array(4)
+    forPanels(strip, (at, block) => {
+      for (let w = 0; w < SCALE_WORDS; w++) view.setInt32(at.scales + 4 * w, words[block + w]!, true)
+      for (let row = 0; row < ROWS; row++) {
+        let sum = 0
+        for (let j = 0; j < QUADS; j++) {
+          readQuad(strip, block, row, j, quad)
+          const kept = KEPT[maskOf(quad)]!
+          for (let v = 0; v < 2; v++) {
+            const position = kept[v]!
+            const code = quad[position]!
+            const to = 2 * row + v
+            sum += code
+            const positions = at.positions + 16 * (j >>> 2) + to
+            out[positions] = out[positions]! | (position << (2 * (j % 4)))
+            if (isWide) out[at.values + 16 * j + to] = code
+            else {
+              const values = at.values + 16 * (j >>> 1) + to
+              out[values] = out[values]! | ((code + 8) << (4 * (j % 2)))
+            }
+          }
+        }
+        if (isWide) view.setInt16(at.sums + 2 * row, 8 * sum, true)
+        else view.setInt8(at.sums + row, sum)
+      }
+    })
+    return out
+  },
+
+  decode(encoded, strip) {
+    const isWide = strip.base === 'w8_g32'
+    const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength)
+    forPanels(strip, (at, block) => {
+      for (let w = 0; w < SCALE_WORDS; w++) strip.words[block + w] = view.getInt32(at.scales + 4 * w, true)
+      for (let row = 0; row < ROWS; row++) {
+        for (let j = 0; j < QUADS; j++) {
+          for (let v = 0; v < 2; v++) {
+            const from = 2 * row + v
+            const position = (encoded[at.positions + 16 * (j >>> 2) + from]! >>> (2 * (j % 4))) & 3
+            const nibble = (encoded[at.values + 16 * (j >>> 1) + from]! >>> (4 * (j % 2))) & 15
+            const code = isWide ? view.getInt8(at.values + 16 * j + from) : nibble - 8
+            addCode(strip, block, row, j, position, code)
+          }
+        }
+      }
+    })
+  },
+
+  // Whatever the bytes are, the kernels read no others: there is nothing that they go by.
+  isWhole: (encoded, base, groups) => encoded.byteLength === groups * groupBytes(base),
+}
