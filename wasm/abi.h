@@ -39,13 +39,13 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 6, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 7, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
 
-/* What one row of an op stands for. */
-enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1 };
+/* What one row of an op stands for. ROWS_ROUTED + u: each row of the step u times, once for each expert it is routed to. */
+enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1, ROWS_ROUTED = 2 };
 
 enum op_code {
     OP_EMBED = 0,
@@ -70,7 +70,13 @@ enum op_code {
     OP_CONV1D = 19,
     OP_SCAN = 20,
     OP_SSD = 21,
-    OP_COUNT = 22
+    OP_LAYERNORM = 22,
+    OP_RESCALE = 23,
+    OP_ROUTE = 24,
+    OP_GATHER = 25,
+    OP_LINEAR_EXPERTS = 26,
+    OP_COMBINE = 27,
+    OP_COUNT = 28
 };
 
 enum encoding {
@@ -82,13 +88,21 @@ enum encoding {
 /* How keys or values are stored; fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
+/* What a gate goes through; gelu is the approximation by tanh. */
+enum activation { ACT_SILU = 0, ACT_GELU = 1 };
+
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* y[m] = scale * table[ids[m]]. The table holds the rows [first, first + vocab) of `whole`; an id outside them makes zeros. */
-struct op_embed { uint32_t code, rows, table, encoding, vocab, n, y, y_stride; float scale; uint32_t first, whole; };
+/* y[m] = scale * table[ids[m]], or of positions[m] when by_position is 1. The table holds the rows [first, first + vocab) of
+ * `whole`; an id outside them makes zeros. */
+struct op_embed {
+    uint32_t code, rows, table, encoding, vocab, n, y, y_stride;
+    float scale;
+    uint32_t first, whole, by_position;
+};
 
 /* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts` above 1
  * the row is that many parts of whole groups of 32, each normalised by its own mean. ROWS_LOGITS: input row is logit_rows[r], output row is r. */
@@ -101,13 +115,18 @@ struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride; };
 struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
 
 /* Rotates q in place, rotates k and writes it and v to the row's KV block. rope: index of the table in the step;
- * rope_dims of head_dim are rotated, by pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation. */
+ * rope_dims of head_dim are rotated, by pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
+ * q_norm, k_norm: weights of an rmsnorm that comes first (0: none), f32 [head_dim] for each head by itself, or with norm_rows 1
+ * f32 [heads * head_dim] and [kv_heads * head_dim] for all heads of a row together. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
+    uint32_t q_norm, k_norm, norm_rows;
+    float eps;
 };
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
+ * cap > 0: scores s become cap * tanh(s / cap) before the softmax.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted.
  * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32; steps of up to SPLIT_ROWS rows then share out the
  * positions of a row too. 0: they do not. The result is the same.
@@ -116,16 +135,17 @@ struct op_rope_kv {
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
-    float scale;
+    float scale, cap;
     uint32_t parts, ratio, absent;
 };
 
-/* y = silu(gate) * up, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan overwrites it. */
-struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride; };
+/* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan overwrites
+ * it. */
+struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride, activation; };
 
-/* q[m] = silu(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]: w holds the n
+/* q[m] = act(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]: w holds the n
  * rows of gate, padded to 32, then the n rows of up; so does bias (0: none). */
-struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride; };
+struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation; };
 
 /* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer: K is
  * rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine], V is copied. Positions are moved in ascending
@@ -137,7 +157,7 @@ struct op_shift_kv {
 
 /* op_linear and op_linear_swiglu of the sparse encodings. */
 struct op_linear_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate, encoding; };
-struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, encoding; };
+struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation, encoding; };
 
 /* y[m] = silu(bias + sum_j w[j] x[m - taps + 1 + j]) per channel, as f32 rows (y) and perhaps a8 rows (q; 0: not wanted); taps 2
  * to 4, bias 0: none. The inputs before a step's first row lie in the sequence's slab, tables[group], at state_offset. Channels
@@ -156,8 +176,32 @@ struct op_ssd {
     uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
 };
 
-/* y[m] += x[m] */
-struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; };
+/* y[m] += scale * x[m] */
+struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; float scale; };
+
+/* y[m] = (x[m] - mean(x[m])) / sqrt(variance(x[m]) + eps) * weight + bias (bias 0: none). Outputs and rows as in op_rmsnorm. */
+struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_stride, q, q_stride; float eps; };
+
+/* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
+struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
+
+/* Which experts each row goes to: the `used` of the greatest x[m][e], e < experts, by softmax(x[m]), divided by their sum when
+ * normalize is 1. route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
+ * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are in the order of experts,
+ * then of rows. rows: ROWS_TOKENS. */
+struct op_route { uint32_t code, rows, x, x_stride, experts, used, normalize, route; };
+
+/* y[place] = x[row at that place]; n values of f32. rows: ROWS_ROUTED + used, as in the next two. */
+struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
+
+/* op_linear of the places of each expert with that expert's weights: w holds one matrix for each, `expert_bytes` apart, in any
+ * dense encoding. No bias. */
+struct op_linear_experts {
+    uint32_t code, rows, w, n, k, x, x_stride, y, y_stride, encoding, expert_bytes, route, experts;
+};
+
+/* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
+struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
 struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };

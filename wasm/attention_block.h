@@ -4,6 +4,7 @@
 #define HALFBYTE_ATTENTION_BLOCK_H
 #include "attention_codes.h"
 #include "attention_float.h"
+#include "cap.h"
 
 /* Groups of 4 positions that some query of the tile sees. */
 struct range { uint32_t from, to; };
@@ -92,6 +93,17 @@ static v128_t mask_scores(v128_t *s, const struct query *query) {
     return greatest(most);
 }
 
+/* Soft caps; the greatest, in all lanes. A function of its own: few models have them. */
+static __attribute__((noinline)) v128_t cap_scores(v128_t *s, float cap) {
+    const struct exp_constants c = exp_constants();
+    v128_t most = splat(-__builtin_inff());
+    for (uint32_t g = 0; g < VECTORS; g++) {
+        s[g] = capped(s[g], cap, &c);
+        most = wasm_f32x4_pmax(most, s[g]);
+    }
+    return greatest(most);
+}
+
 /* Turns the scores of query i into weights, and moves its sums on by the block. Of a position that is not seen the weight
  * is 2^-126, which no sum feels: its words are 0, and f32 values are not gathered. */
 INLINE void soften(struct tile *tile, uint32_t i, v128_t most, const struct words *words, const int v_format) {
@@ -156,6 +168,7 @@ static void soften_block(struct tile *tile) {
         if (op->v_format != KV_F32) lay_words(&words, tile, query);
         v128_t most = op->k_format == KV_F32 ? scores_of_floats(s, op->scale * LOG2_E)
                                              : scores_of_codes(s, query, kv_scales(tile->k, tile->dim));
+        if (op->cap > 0) most = cap_scores(s, op->cap * LOG2_E);
         if (query->high - query->low != BLOCK_POSITIONS) most = mask_scores(s, query);
         switch (op->v_format) {
         case KV_F32: soften_f32(tile, i, most, &words); break;

@@ -1,6 +1,7 @@
 /* attention__ref: the definition of attention.c, one row at a time, in scalars. For tests only: the engine's modules leave it
  * out. */
 #include "attention.h"
+#include "cap.h"
 #include "quantize.h"
 
 struct state { float top, weights[4], offsets[4], y[MAX_HEAD_DIM]; };
@@ -41,6 +42,7 @@ static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, con
             const float affine = (float)exact * kv_scales(k, dim)[p] + kv_offsets(k, dim)[p] * (float)codes;
             x[p] = affine * (query_unit(largest) * (op->scale * LOG2_E));
         }
+        if (op->cap > 0) x[p] = capped__ref(x[p], op->cap * LOG2_E);
     }
 }
 

@@ -39,7 +39,7 @@ const LINK = [
 ]
 const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
 /** Kernels of integer dots: the relaxed build has them once more, see wasm/dot-relaxed.h. */
-const DOT_KERNELS = /^(linear_(w4|w8|swiglu|sparse)|sparse_(sb84|sv32)|attention)\.c$/
+const DOT_KERNELS = /^(linear_(w4|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/
 const PAIRS = ['-DDOT_PAIRS']
 const MEMORIES = {
   shared: { compile: ['-matomics', '-mbulk-memory'], link: ['--shared-memory', '--max-memory=4294967296'] },

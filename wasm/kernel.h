@@ -12,15 +12,16 @@ struct kernel {
 };
 
 extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, swiglu, add_rows,
-    shift_kv, conv1d, scan, ssd;
+    shift_kv, conv1d, scan, ssd, layernorm, rescale_rows, route_rows, route_sort, gather_rows, combine_rows;
 /* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. */
 #define DOT_KERNELS(form)                                                                                              \
     form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
         form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(attention), form(attention_merge), \
-        form(linear_sparse), form(linear_swiglu_sparse)
+        form(linear_sparse), form(linear_swiglu_sparse), form(linear_experts)
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {
+    if (op->rows >= ROWS_ROUTED) return step->tokens * (op->rows - ROWS_ROUTED);
     return op->rows == ROWS_LOGITS ? step->logit_count : step->tokens;
 }
 

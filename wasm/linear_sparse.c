@@ -1,5 +1,5 @@
 /* linear_sparse: y[m][n] = sum_k W[n][k] x[m][k] + bias[n], W in a sparse encoding.                                     exact
- * linear_swiglu_sparse: q[m] = silu(gate) * up as an a8 row, gate and up such products, as in linear_swiglu.c.           exact
+ * linear_swiglu_sparse: q[m] = act(gate) * up as an a8 row, gate and up such products, as in linear_swiglu.c.           exact
  *
  *   w     strips of 32 outputs: sparse.h, and one file for each format
  *   y     what the dense kernel of the same weights makes, to the bit
@@ -119,7 +119,7 @@ static void swiglu_tile(const struct op *o, const struct step *step, uint32_t t)
                 add_bias(a, op->bias, g);
                 add_bias(b, op->bias, cut.groups + g);
                 v128_t v[8];
-                gated_group(v, a, b, &c);
+                gated_group(v, a, b, &c, op->activation);
                 quantize_into(AT(int8_t *, op->q + (m + r) * op->q_stride), op->n, g, v);
             }
         }

@@ -1,4 +1,4 @@
-/* linear_swiglu: q[m] = silu(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].               exact
+/* linear_swiglu: q[m] = act(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].               exact
  *
  *   w     [gate: N32/8 panels | up: N32/8 panels]     N32: n padded to 32 by zero rows, whose gate and up are 0
  *   gate, up   what the linear of the same weights makes; then swiglu.h, then quantize.h
@@ -64,7 +64,7 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
             const float *gate = made[(a - first) * rows + m];
             for (uint32_t g = a; g < cut.groups; g += cut.half, gate += GROUP) {
                 v128_t v[8];
-                gated_group(v, gate, gate + 2 * GROUP, &c);
+                gated_group(v, gate, gate + 2 * GROUP, &c, op->activation);
                 quantize_into(AT(int8_t *, op->q + (m0 + m) * op->q_stride), op->n, g, v);
             }
         }

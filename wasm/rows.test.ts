@@ -226,7 +226,7 @@ describe('add', () => {
       const x = each.rows(m, n, () => random() - 0.5)
       y = each.rows(m, n, () => random() * 100)
       tokens(each, m)
-      each.op('add', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n })
+      each.op('add', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n, scale: 1 })
     })
     expect(difference).toBeUndefined()
     expect(machine.floats(y!, m - 1).every((value) => value > -0.5 && value < 100.5)).toBe(true)

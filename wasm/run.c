@@ -21,7 +21,8 @@ extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
         &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &form(linear_w8a8_g32),                   \
             &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
             &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
-            &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd,                                       \
+            &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
+            &route_rows, &gather_rows, &form(linear_experts), &combine_rows,                                           \
     }
 static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
 
@@ -31,7 +32,8 @@ void choose_dots(uint32_t form) { chosen_dots = form + 1; }
 
 /* Some ops have a second round, whose tiles read what the first ones wrote. */
 static const struct kernel *const second_rounds[2][OP_COUNT] = {
-    {[OP_ATTENTION] = &WITH_QUADS(attention_merge)}, {[OP_ATTENTION] = &WITH_PAIRS(attention_merge)}};
+    {[OP_ATTENTION] = &WITH_QUADS(attention_merge), [OP_ROUTE] = &route_sort},
+    {[OP_ATTENTION] = &WITH_PAIRS(attention_merge), [OP_ROUTE] = &route_sort}};
 
 /* All tiles of one round, and the barrier behind them. 1: poisoned. */
 static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,

@@ -1,4 +1,4 @@
-/* swiglu: y[m] = silu(gate[m]) * up[m]. In: f32 rows. Out: f32 rows and/or a8 rows; swiglu.h has the formula.       exact
+/* swiglu: y[m] = act(gate[m]) * up[m]. In: f32 rows. Out: f32 rows and/or a8 rows; swiglu.h has the formula.       exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "kernel.h"
@@ -10,7 +10,10 @@ void swiglu__ref(const struct op_swiglu *op, uint32_t m) {
     const float *up = AT(const float *, op->up + m * op->up_stride);
     for (uint32_t g = 0; g * GROUP < op->n; g++) {
         float v[GROUP];
-        for (int i = 0; i < GROUP; i++) v[i] = gated__ref(gate[g * GROUP + i], up[g * GROUP + i]);
+        for (int i = 0; i < GROUP; i++) {
+            const float y = activated__ref(gate[g * GROUP + i], op->activation);
+            v[i] = op->up ? y * up[g * GROUP + i] : y;
+        }
         if (op->y) __builtin_memcpy(AT(float *, op->y + m * op->y_stride) + g * GROUP, v, sizeof v);
         if (op->q) quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, v);
     }
@@ -29,7 +32,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const struct exp_constants c = exp_constants();
     for (uint32_t i = from; i < min_u32(from + COLUMN_CHUNK, op->n); i += GROUP) {
         v128_t v[8];
-        gated_group(v, gate + i, up + i, &c);
+        gated_group(v, gate + i, op->up ? up + i : 0, &c, op->activation);
         if (op->y) store_group(AT(float *, op->y + m * op->y_stride) + i, v);
         if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->n, i / GROUP, v);
     }

@@ -2,7 +2,7 @@
 
 import { cpus } from 'node:os'
 import { Command } from 'commander'
-import { inverseFrequencies } from '../../src/arch/rope.ts'
+import { ropeTables } from '../../src/arch/rope.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
 import { nodeHost } from '../../src/cli/host.ts'
 import { loadWeights } from '../../src/engine/load-weights.ts'
@@ -74,9 +74,12 @@ async function measure(kvCache: KvFormat): Promise<void> {
   const { plan } = prepared
   const written = writePlan(arena, plan, await loadWeights(arena, prepared))
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: 1 }
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, [
-    inverseFrequencies(prepared.config.rope),
-  ])
+  const step = new StepBuffer(
+    arena,
+    capacity,
+    plan.stateGroups.length,
+    ropeTables(prepared.config, contextLength),
+  )
   const { blockBytes } = planTotals(plan)
   const cache = new StateCache({ arena, blockBytes, contextLength })
   const layers = prepared.config.layers

@@ -1,5 +1,5 @@
 // Steps. In: a host, a model's files, what to run. Out: the cost of each op of a decode step and of a prefill chunk, and its time.
-import { inverseFrequencies } from '../../src/arch/rope.ts'
+import { ropeTables } from '../../src/arch/rope.ts'
 import type { ByteSource } from '../../src/base/bytes.ts'
 import { loadWeights } from '../../src/engine/load-weights.ts'
 import { memoryNeed, prepareModel } from '../../src/engine/prepare.ts'
@@ -80,7 +80,7 @@ export async function measureSteps(
   })
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: 1 }
-  const ropes = [inverseFrequencies(prepared.config.rope)]
+  const ropes = ropeTables(prepared.config, prepared.contextLength)
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
   const { blockBytes } = planTotals(plan)
   const cache = new StateCache({ arena, blockBytes, contextLength: prepared.contextLength })

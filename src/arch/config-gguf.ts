@@ -1,15 +1,18 @@
 // GGUF configuration. In: a header's keys and tensors. Out: the hyperparameters it states, not yet validated.
 import type { MetaValue } from '../formats/tensors.ts'
-import { FAMILIES, type Family, type ModelConfig, type RopeScaling } from './config.ts'
+import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+import { familyFile, findFamily } from './families.ts'
 import { Fields } from './fields.ts'
-import {
-  ggufAttentionLayers,
-  ggufMultipliers,
-  ggufSsm,
-  isPurelyRecurrent,
-  NO_ATTENTION,
-} from './recurrent-config.ts'
+import { recurrentGguf } from './recurrent-files.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { windowOf } from './sliding.ts'
+
+/** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */
+export interface RopeFactors {
+  readonly plain?: readonly number[] | undefined
+  readonly short?: readonly number[] | undefined
+  readonly long?: readonly number[] | undefined
+}
 
 export interface GgufFacts {
   readonly name: string
@@ -18,8 +21,7 @@ export interface GgufFacts {
   readonly embeddingRows: number
   /** Whether there is a logits matrix beside it. */
   readonly hasOutput: boolean
-  /** What `rope_freqs.weight` holds, when there is one. */
-  readonly ropeFactors: readonly number[] | undefined
+  readonly ropeFactors: RopeFactors
 }
 
 /** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
@@ -27,67 +29,98 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const { name, metadata } = facts
   const all = new Fields(name, (key) => metadata.get(key))
   const architecture = all.text('general.architecture')
-  const family = FAMILIES.find((known) => known === architecture)
+  const family = findFamily(({ gguf }) => gguf.architecture === architecture)
   if (family === undefined) throw unknownArchitecture(name, architecture)
-  const fields = new Fields(name, (key) => metadata.get(`${family}.${key}`))
+  const { traits, gguf } = familyFile(family)
+  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
   const contextLength = fields.number('context_length')
   const tokens = all.list('tokenizer.ggml.tokens').length
-  return {
+  const vocabSize = tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows)
+  const tiedEmbeddings = !facts.hasOutput
+  if (traits === undefined) {
+    const scaling = () => ropeScaling(fields, facts.ropeFactors, contextLength)
+    return {
+      family,
+      name,
+      contextLength,
+      vocabSize,
+      tiedEmbeddings,
+      ...recurrentGguf(fields, family, scaling),
+    }
+  }
+  const hiddenSize = fields.number('embedding_length')
+  const heads = fields.number('attention.head_count')
+  const headDim = fields.number('attention.key_length', hiddenSize / heads)
+  const layers = fields.number('block_count')
+  refuseVariants(fields, headDim, traits.mlp === 'experts')
+  const epsilon = traits.norm === 'rms' ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon'
+  const common: ModelConfig = {
     family,
     name,
-    hiddenSize: fields.number('embedding_length'),
-    layers: fields.number('block_count'),
-    ...(isPurelyRecurrent(family) ? NO_ATTENTION : attention(fields, family, contextLength, facts)),
-    ...(family !== 'llama' && family !== 'qwen2' && { ssm: ggufSsm(fields, family) }),
-    vocabSize: tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows),
-    normEpsilon: fields.number('attention.layer_norm_rms_epsilon'),
-    contextLength,
-    tiedEmbeddings: !facts.hasOutput,
-  }
-}
-
-/** Heads, the MLP beside them, and how positions are told apart. */
-function attention(fields: Fields, family: Family, contextLength: number, facts: GgufFacts) {
-  const heads = fields.number('attention.head_count')
-  const headDim = fields.number('attention.key_length', fields.number('embedding_length') / heads)
-  refuseVariants(fields, headDim, contextLength)
-  const isHybrid = family === 'granitehybrid'
-  const isTurned = !isHybrid || fields.fact('rope.scaling.finetuned', true)
-  const hybrid = isHybrid ? ggufAttentionLayers(fields) : undefined
-  return {
+    hiddenSize,
+    layers,
     heads,
-    kvHeads: hybrid?.kvHeads ?? fields.number('attention.head_count_kv', heads),
+    kvHeads: fields.number('attention.head_count_kv', heads),
     headDim,
-    intermediateSize: fields.number('feed_forward_length'),
-    ...(hybrid && { attentionLayers: hybrid.layers, multipliers: ggufMultipliers(fields, headDim) }),
+    intermediateSize: fields.number('feed_forward_length', traits.mlp === 'experts' ? 1 : undefined),
+    vocabSize,
+    normEpsilon: fields.number(`attention.${epsilon}`),
     rope: {
       theta: fields.number('rope.freq_base', 10_000),
-      dims: isTurned ? fields.number('rope.dimension_count', headDim) : 0,
-      // llama.cpp's converter reorders the rows of Q and K of `llama` and what it derives from it.
-      pairing: family === 'qwen2' ? ('halves' as const) : ('interleaved' as const),
-      scaling: isTurned ? ropeScaling(fields, facts.ropeFactors) : undefined,
+      dims: fields.number('rope.dimension_count', headDim),
+      pairing: gguf.pairing,
+      scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
     },
+    contextLength,
+    tiedEmbeddings,
+    window: window(fields, { layers, contextLength }, gguf.windowPeriod),
   }
+  return { ...common, ...gguf.config?.(fields, common) }
 }
 
-function refuseVariants(fields: Fields, headDim: number, contextLength: number): void {
+/** The pattern is how often a layer without a window comes, or a fact per layer. */
+function window(
+  fields: Fields,
+  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  period = 0,
+): WindowConfig | undefined {
+  const positions = fields.number('attention.sliding_window', 0)
+  const key = 'attention.sliding_window_pattern'
+  const pattern = fields.isList(key) ? fields.list(key).map(Boolean) : fields.number(key, period)
+  return windowOf(model, positions, pattern)
+}
+
+export function refuseVariants(fields: Fields, headDim: number, hasExperts: boolean): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const experts = fields.number('expert_count', 0)
-  if (experts > 0) throw refuse(`${experts} experts`, 'one dense MLP per layer')
+  if (experts > 0 && !hasExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
   const valueDim = fields.number('attention.value_length', headDim)
   if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
-  const window = fields.number('attention.sliding_window', 0)
-  if (window > 0 && window < contextLength) throw refuse(`a sliding window of ${window}`, 'full attention')
 }
 
-function ropeScaling(fields: Fields, factors: readonly number[] | undefined): RopeScaling | undefined {
+const TYPES: readonly string[] = ['linear', 'longrope', 'none']
+
+function ropeScaling(
+  fields: Fields,
+  { plain, short, long }: RopeFactors,
+  contextLength: number,
+): RopeScaling | undefined {
   const type = fields.text('rope.scaling.type', fields.has('rope.scale_linear') ? 'linear' : 'none')
-  if (type !== 'linear' && type !== 'none') {
-    throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear or llama3 scaling, or none')
+  if (!TYPES.includes(type)) {
+    throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3 or longrope scaling, or none')
+  }
+  if (short !== undefined && long !== undefined) {
+    return {
+      type: 'longrope',
+      shortFactors: short,
+      longFactors: long,
+      originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
+      magnitude: fields.number('rope.scaling.attn_factor', 1),
+    }
   }
   const factor =
-    type === 'none' ? 1 : fields.number('rope.scaling.factor', fields.number('rope.scale_linear', 1))
+    type === 'linear' ? fields.number('rope.scaling.factor', fields.number('rope.scale_linear', 1)) : 1
   // Both divide the frequencies, so together they are one list of divisors.
-  if (factors !== undefined) return { type: 'factors', factors: factors.map((each) => each * factor) }
+  if (plain !== undefined) return { type: 'factors', factors: plain.map((each) => each * factor) }
   return factor === 1 ? undefined : { type: 'linear', factor }
 }

@@ -1,5 +1,11 @@
 // Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
-import { FAMILIES, type ModelConfig, type RopeScaling } from './config.ts'
+import {
+  type ExpertsConfig,
+  FAMILIES,
+  type ModelConfig,
+  type RopeConfig,
+  type RopeScaling,
+} from './config.ts'
 import type { Fields } from './fields.ts'
 import { hbmMultipliers, hbmSsm } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
@@ -9,11 +15,9 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const named = fields.text('family')
   const family = FAMILIES.find((known) => known === named)
   if (family === undefined) throw unknownArchitecture(fields.file, named)
-  const rope = fields.record('rope') ?? fields
-  const pairing = rope.text('pairing')
-  if (pairing !== 'halves' && pairing !== 'interleaved') {
-    throw unbuiltVariant(fields.file, `RoPE pairs by "${pairing}"`, 'halves or interleaved ones')
-  }
+  const optional = (key: string) => (fields.has(key) ? fields.number(key) : undefined)
+  const sliding = fields.record('window')
+  const localRope = fields.record('localRope')
   return {
     family,
     name: fields.text('name', name),
@@ -25,17 +29,46 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     intermediateSize: fields.number('intermediateSize'),
     vocabSize: fields.number('vocabSize'),
     normEpsilon: fields.number('normEpsilon'),
-    rope: {
-      theta: rope.number('theta'),
-      dims: rope.number('dims'),
-      pairing,
-      scaling: ropeScaling(rope.record('scaling')),
-    },
+    rope: ropeConfig(fields.record('rope') ?? fields),
     contextLength: fields.number('contextLength'),
     ssm: hbmSsm(fields.record('ssm')),
     multipliers: hbmMultipliers(fields.record('multipliers')),
     ...(fields.has('attentionLayers') && { attentionLayers: fields.list('attentionLayers').map(Number) }),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
+    window: sliding && { positions: sliding.number('positions'), layers: sliding.list('layers').map(Number) },
+    localRope: localRope && ropeConfig(localRope),
+    unrotatedLayers: fields.has('unrotatedLayers') ? fields.list('unrotatedLayers').map(Number) : undefined,
+    experts: expertsConfig(fields.record('experts')),
+    parallelResidual: fields.has('parallelResidual') ? fields.fact('parallelResidual') : undefined,
+    embeddingScale: optional('embeddingScale'),
+    residualScale: optional('residualScale'),
+    logitScale: optional('logitScale'),
+    attentionScale: optional('attentionScale'),
+    attentionCap: optional('attentionCap'),
+    logitCap: optional('logitCap'),
+  }
+}
+
+function expertsConfig(fields: Fields | undefined): ExpertsConfig | undefined {
+  return (
+    fields && {
+      count: fields.number('count'),
+      used: fields.number('used'),
+      normalize: fields.fact('normalize'),
+    }
+  )
+}
+
+function ropeConfig(fields: Fields): RopeConfig {
+  const pairing = fields.text('pairing')
+  if (pairing !== 'halves' && pairing !== 'interleaved') {
+    throw unbuiltVariant(fields.file, `RoPE pairs by "${pairing}"`, 'halves or interleaved ones')
+  }
+  return {
+    theta: fields.number('theta'),
+    dims: fields.number('dims'),
+    pairing,
+    scaling: ropeScaling(fields.record('scaling')),
   }
 }
 
@@ -55,7 +88,15 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
       }
     case 'factors':
       return { type, factors: fields.list('factors').map(Number) }
+    case 'longrope':
+      return {
+        type,
+        shortFactors: fields.list('shortFactors').map(Number),
+        longFactors: fields.list('longFactors').map(Number),
+        originalContextLength: fields.number('originalContextLength'),
+        magnitude: fields.number('magnitude'),
+      }
     default:
-      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3 or factors')
+      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3, factors or longrope')
   }
 }

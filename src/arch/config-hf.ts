@@ -1,121 +1,148 @@
 // Hugging Face configuration. In: config.json. Out: the hyperparameters it states, not yet validated.
-import type { Family, ModelConfig, RopeScaling } from './config.ts'
+import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
+import { familyFile, findFamily } from './families.ts'
+import type { FamilyFile } from './family.ts'
 import type { Fields } from './fields.ts'
-import {
-  hfAttentionLayers,
-  hfGraniteSsm,
-  hfMultipliers,
-  hfSsm,
-  isPurelyRecurrent,
-  NO_ATTENTION,
-  RECURRENT_CONTEXT,
-} from './recurrent-config.ts'
+import { recurrentHf } from './recurrent-files.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
-
-const CLASSES: Readonly<Record<string, Family>> = {
-  LlamaForCausalLM: 'llama',
-  MistralForCausalLM: 'llama',
-  Qwen2ForCausalLM: 'qwen2',
-  MambaForCausalLM: 'mamba',
-  Mamba2ForCausalLM: 'mamba2',
-  GraniteMoeHybridForCausalLM: 'granitehybrid',
-}
+import { layersOf, windowOf } from './sliding.ts'
 
 /** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
-export function hfConfig(name: string, fields: Fields): ModelConfig {
-  if (isMambaSsm(fields)) return mambaSsmConfig(name, fields)
-  const [listed = fields.text('model_type')] = fields.list('architectures')
-  const family = Object.hasOwn(CLASSES, String(listed)) ? CLASSES[String(listed)] : undefined
-  if (family === undefined) throw unknownArchitecture(fields.file, String(listed))
-  if (isPurelyRecurrent(family)) return recurrentConfig(name, fields, family)
+export function hfConfig(name: string, stated: Fields): ModelConfig {
+  if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
+  const [listed = stated.text('model_type')] = stated.list('architectures')
+  const family = findFamily(({ hf }) => hf.classes.includes(String(listed)))
+  if (family === undefined) throw unknownArchitecture(stated.file, String(listed))
+  const file = familyFile(family)
+  const fields = stated.renamed(file.hf.keys ?? {})
+  if (file.traits === undefined) {
+    const scaling = () =>
+      ropeScaling(
+        ropeFields(fields) ?? fields.record('rope_scaling'),
+        fields,
+        fields.number('max_position_embeddings'),
+      )
+    return { family, name, ...recurrentHf(fields, family, scaling) }
+  }
   const contextLength = fields.number('max_position_embeddings')
-  refuseVariants(fields, family, contextLength)
+  refuseVariants(fields, file)
   const hiddenSize = fields.number('hidden_size')
   const heads = fields.number('num_attention_heads')
   const headDim = fields.number('head_dim', hiddenSize / heads)
-  const isHybrid = family === 'granitehybrid'
-  const isTurned = !isHybrid || fields.text('position_embedding_type', 'nope') === 'rope'
-  // Since version 5 of transformers one object holds all of RoPE.
-  const rope = fields.record('rope_parameters')
-  return {
+  const layers = fields.number('num_hidden_layers')
+  const rope = ropeFields(fields)
+  const common: ModelConfig = {
     family,
     name,
     hiddenSize,
-    layers: fields.number('num_hidden_layers'),
+    layers,
     heads,
     kvHeads: fields.number('num_key_value_heads', heads),
     headDim,
-    intermediateSize: fields.number(isHybrid ? 'shared_intermediate_size' : 'intermediate_size'),
-    ...(isHybrid && {
-      ssm: hfGraniteSsm(fields),
-      attentionLayers: hfAttentionLayers(fields),
-      multipliers: hfMultipliers(fields, headDim),
-    }),
+    intermediateSize: fields.number(
+      'intermediate_size',
+      file.traits.mlp === 'plain' ? 4 * hiddenSize : undefined,
+    ),
     vocabSize: fields.number('vocab_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
     rope: {
       theta: (rope ?? fields).number('rope_theta', 10_000),
-      dims: isTurned ? headDim * (rope ?? fields).number('partial_rotary_factor', 1) : 0,
+      dims:
+        headDim * (rope ?? fields).number('partial_rotary_factor', fields.number('partial_rotary_factor', 1)),
       pairing: 'halves',
-      scaling: isTurned ? ropeScaling(rope ?? fields.record('rope_scaling'), contextLength) : undefined,
+      scaling: ropeScaling(rope ?? fields.record('rope_scaling'), fields, contextLength),
     },
     contextLength,
-    tiedEmbeddings: fields.fact('tie_word_embeddings', false),
+    tiedEmbeddings: fields.fact('tie_word_embeddings', file.hf.tied ?? false),
+    window: window(fields, file, { layers, contextLength }),
   }
+  return { ...common, ...file.hf.config?.(fields, common) }
 }
 
-/** Mamba and Mamba-2: there are no positions. */
-function recurrentConfig(name: string, fields: Fields, family: Family): ModelConfig {
-  refuseVariants(fields, family, RECURRENT_CONTEXT)
-  return {
-    family,
-    name,
-    hiddenSize: fields.number('hidden_size'),
-    layers: fields.number('num_hidden_layers'),
-    ...NO_ATTENTION,
-    ssm: hfSsm(fields, family),
-    vocabSize: fields.number('vocab_size'),
-    normEpsilon: fields.number('layer_norm_epsilon', 1e-5),
-    contextLength: RECURRENT_CONTEXT,
-    tiedEmbeddings: fields.fact('tie_word_embeddings', family === 'mamba'),
-  }
+/** Since version 5 of transformers one object holds all of RoPE, or one for each kind of layer. */
+function ropeFields(fields: Fields): Fields | undefined {
+  const rope = fields.record('rope_parameters')
+  return rope?.record('full_attention') ?? rope
 }
 
-function refuseVariants(fields: Fields, family: Family, contextLength: number): void {
+function refuseVariants(fields: Fields, { hf, traits }: FamilyFile): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
-  const activation = fields.text('hidden_act', 'silu')
-  if (activation !== 'silu') throw refuse(`the activation "${activation}"`, 'silu')
+  const supported = hf.activations ?? ['silu']
+  const activation = fields.text('hidden_act', supported[0])
+  if (!supported.includes(activation)) throw refuse(`the activation "${activation}"`, supported.join(' or '))
   if (fields.has('quantization_config')) {
     throw refuse('weights that another tool quantised', 'weights in F32, F16 or BF16')
   }
-  const experts = fields.number('num_local_experts', 0)
-  if (experts > 0) throw refuse(`${experts} experts`, 'one dense MLP per layer')
-  for (const bias of family === 'llama' || family === 'granitehybrid'
-    ? ['attention_bias', 'mlp_bias']
-    : ['mlp_bias']) {
+  for (const bias of traits?.qkvBias === true ? ['mlp_bias'] : ['attention_bias', 'mlp_bias']) {
     if (fields.fact(bias, false)) throw refuse(`the biases of ${bias}`, 'none')
-  }
-  const window = fields.number('sliding_window', 0)
-  // Only Qwen2 states a window that it does not use.
-  const usesWindow = family === 'llama' || fields.fact('use_sliding_window', false)
-  if (usesWindow && window > 0 && window < contextLength) {
-    throw refuse(`a sliding window of ${window}`, 'full attention')
   }
 }
 
-function ropeScaling(fields: Fields | undefined, contextLength: number): RopeScaling | undefined {
-  const type = fields?.text('rope_type', fields.text('type', 'default')) ?? 'default'
-  if (fields === undefined || type === 'default') return undefined
-  if (type === 'linear') return { type, factor: fields.number('factor') }
-  if (type !== 'llama3') {
-    throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear or llama3 scaling, or none')
+function window(
+  fields: Fields,
+  { hf }: FamilyFile,
+  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+): WindowConfig | undefined {
+  const positions = fields.number('sliding_window', 0)
+  const kinds = fields.list('layer_types')
+  if (kinds.length > 0) {
+    return windowOf(
+      model,
+      positions,
+      kinds.map((kind) => kind === 'sliding_attention'),
+    )
   }
-  return {
-    type,
-    factor: fields.number('factor'),
-    lowFrequencyFactor: fields.number('low_freq_factor'),
-    highFrequencyFactor: fields.number('high_freq_factor'),
-    originalContextLength: fields.number('original_max_position_embeddings', contextLength),
+  if (hf.windowIsOptional !== true) {
+    return windowOf(model, positions, fields.number('sliding_window_pattern', hf.windowPeriod ?? 0))
+  }
+  if (!fields.fact('use_sliding_window', false)) return undefined
+  const first = fields.number('max_window_layers', 0)
+  const pattern = layersOf(model).map((layer) => layer >= first)
+  return windowOf(model, positions, pattern)
+}
+
+function ropeScaling(
+  rope: Fields | undefined,
+  fields: Fields,
+  contextLength: number,
+): RopeScaling | undefined {
+  const type = rope?.text('rope_type', rope.text('type', 'default')) ?? 'default'
+  if (rope === undefined || type === 'default') return undefined
+  const original = (fallback: number) =>
+    rope.number(
+      'original_max_position_embeddings',
+      fields.number('original_max_position_embeddings', fallback),
+    )
+  switch (type) {
+    case 'linear':
+      return { type, factor: rope.number('factor') }
+    case 'longrope':
+    case 'su': {
+      const originalContextLength = original(contextLength)
+      const growth = contextLength / originalContextLength
+      const magnitude = growth <= 1 ? 1 : Math.sqrt(1 + Math.log(growth) / Math.log(originalContextLength))
+      return {
+        type: 'longrope',
+        shortFactors: rope.list('short_factor').map(Number),
+        longFactors: rope.list('long_factor').map(Number),
+        originalContextLength,
+        magnitude: rope.number('attention_factor', magnitude),
+      }
+    }
+    case 'llama3':
+      return {
+        type,
+        factor: rope.number('factor'),
+        lowFrequencyFactor: rope.number('low_freq_factor'),
+        highFrequencyFactor: rope.number('high_freq_factor'),
+        originalContextLength: original(contextLength),
+      }
+    default:
+      throw unbuiltVariant(
+        fields.file,
+        `RoPE scaling "${type}"`,
+        'linear, llama3 or longrope scaling, or none',
+      )
   }
 }

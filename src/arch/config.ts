@@ -16,6 +16,14 @@ export type RopeScaling =
     }
   /** One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] */
   | { readonly type: 'factors'; readonly factors: readonly number[] }
+  | {
+      /** LongRoPE of Phi-3: other divisors for contexts past the original length; cosines and sines times `magnitude`. */
+      readonly type: 'longrope'
+      readonly shortFactors: readonly number[]
+      readonly longFactors: readonly number[]
+      readonly originalContextLength: number
+      readonly magnitude: number
+    }
 
 export interface RopeConfig {
   readonly theta: number
@@ -26,7 +34,10 @@ export interface RopeConfig {
 }
 
 /** Model families that are built, each by the file of its name. */
-export const FAMILIES = ['llama', 'qwen2', 'mamba', 'mamba2', 'granitehybrid'] as const
+export const FAMILIES = [
+  ...(['llama', 'qwen2', 'qwen3', 'qwen3moe', 'gemma2', 'gemma3', 'phi3', 'smollm3', 'granite'] as const),
+  ...(['olmo2', 'olmoe', 'gpt2', 'gpt_neox', 'mamba', 'mamba2', 'granitehybrid'] as const),
+] as const
 export type Family = (typeof FAMILIES)[number]
 
 /** The recurrent layers of Mamba, Mamba-2 and hybrids. Counts. */
@@ -54,6 +65,21 @@ export interface Multipliers {
   readonly logits: number
 }
 
+/** Layers that attend to the last positions only. */
+export interface WindowConfig {
+  readonly positions: number
+  readonly layers: readonly number[]
+}
+
+/** Feed-forward blocks of which each token goes through some; `intermediateSize` is that of one. */
+export interface ExpertsConfig {
+  readonly count: number
+  /** Of these each token goes through so many. */
+  readonly used: number
+  /** Divide the weights of the chosen by their sum. */
+  readonly normalize: boolean
+}
+
 /** What a family file needs to build its graph. Counts, not bytes. */
 export interface ModelConfig {
   readonly family: Family
@@ -77,4 +103,21 @@ export interface ModelConfig {
   readonly multipliers?: Multipliers | undefined
   /** True when the logits matrix is the embedding table. */
   readonly tiedEmbeddings: boolean
+  readonly window?: WindowConfig | undefined
+  /** How layers with a window rotate; default: as the others. */
+  readonly localRope?: RopeConfig | undefined
+  /** Layers that do not rotate. */
+  readonly unrotatedLayers?: readonly number[] | undefined
+  readonly experts?: ExpertsConfig | undefined
+  /** Attention and feed-forward block read the same rows, and both are added to them. */
+  readonly parallelResidual?: boolean | undefined
+  /** Factors, default 1: of embeddings, of what a block adds, of logits. */
+  readonly embeddingScale?: number | undefined
+  readonly residualScale?: number | undefined
+  readonly logitScale?: number | undefined
+  /** Factor of attention's scores; default 1 / sqrt(headDim). */
+  readonly attentionScale?: number | undefined
+  /** Soft caps of scores and of logits: cap * tanh(x / cap); default: none. */
+  readonly attentionCap?: number | undefined
+  readonly logitCap?: number | undefined
 }

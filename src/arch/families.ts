@@ -1,21 +1,47 @@
-// Families. In: hyperparameters. Out: the graph that the model's family builds from them.
+// Families. In: the name of a family. Out: its file; the graph that it builds.
 import type { Graph } from '../graph/ir.ts'
 import type { Family, ModelConfig } from './config.ts'
+import type { FamilyFile } from './family.ts'
+import { gemma2 } from './gemma2.ts'
+import { gemma3 } from './gemma3.ts'
+import { gptNeox } from './gpt-neox.ts'
+import { gpt2 } from './gpt2.ts'
+import { granite } from './granite.ts'
 import { granitehybrid } from './granitehybrid.ts'
 import { llama } from './llama.ts'
 import { mamba } from './mamba.ts'
 import { mamba2 } from './mamba2.ts'
+import { olmo2 } from './olmo2.ts'
+import { olmoe } from './olmoe.ts'
+import { phi3 } from './phi3.ts'
 import { qwen2 } from './qwen2.ts'
+import { qwen3 } from './qwen3.ts'
+import { qwen3moe } from './qwen3moe.ts'
+import { smollm3 } from './smollm3.ts'
 
-const BUILDERS: Readonly<Record<Family, (config: ModelConfig) => Graph>> = {
-  llama: (config) => llama(config),
-  qwen2,
-  mamba,
-  mamba2,
-  granitehybrid,
+/** A family of recurrent layers: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
+const recurrent = (build: FamilyFile['build'], architecture: string, hfClass: string): FamilyFile => ({
+  build,
+  gguf: { architecture, pairing: 'interleaved' },
+  hf: { classes: [hfClass] },
+})
+
+const FILES: Readonly<Record<Family, FamilyFile>> = {
+  ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2 },
+  gpt_neox: gptNeox,
+  mamba: recurrent(mamba, 'mamba', 'MambaForCausalLM'),
+  mamba2: recurrent(mamba2, 'mamba2', 'Mamba2ForCausalLM'),
+  granitehybrid: recurrent(granitehybrid, 'granitehybrid', 'GraniteMoeHybridForCausalLM'),
+}
+
+export const familyFile = (family: Family): FamilyFile => FILES[family]
+
+/** The family that `matches` says a file is of. */
+export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
+  return (Object.keys(FILES) as Family[]).find((family) => matches(FILES[family]))
 }
 
 /** One step of the model, before any pass. */
 export function buildGraph(config: ModelConfig): Graph {
-  return BUILDERS[config.family](config)
+  return FILES[config.family].build(config)
 }

@@ -17,6 +17,11 @@ export class Fields {
     return new Fields(file, (key) => (Object.hasOwn(record, key) ? record[key] : undefined))
   }
 
+  /** The same values under other keys: `keys[wanted]` is the file's. */
+  renamed(keys: Readonly<Record<string, string>>): Fields {
+    return new Fields(this.file, (key) => this.#find(keys[key] ?? key) ?? this.#find(key))
+  }
+
   has(key: string): boolean {
     return this.#find(key) !== undefined
   }
@@ -44,6 +49,10 @@ export class Fields {
     const value = this.#find(key) ?? fallback
     if (typeof value === 'boolean') return value
     throw this.#wrong(key, 'true or false', value)
+  }
+
+  isList(key: string): boolean {
+    return Array.isArray(this.#find(key))
   }
 
   /** Empty when the key is absent. */

@@ -2,7 +2,7 @@
 import { graphBuilder, matrix, vector } from '../graph/builder.ts'
 import type { Graph } from '../graph/ir.ts'
 import type { ModelConfig } from './config.ts'
-import { attentionLayer, gatedMlp } from './llama.ts'
+import { attention, decoderParts, feedForward } from './decoder.ts'
 import { mamba2Layer } from './mamba2.ts'
 
 /**
@@ -14,6 +14,7 @@ export function granitehybrid(config: ModelConfig): Graph {
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}
   const epsilon = config.normEpsilon / residual ** 2
   const b = graphBuilder()
+  const parts = decoderParts(b, config)
   const table = matrix(hiddenSize, { 'embed.weight': config.vocabSize })
   const normWeight = (name: string) => vector({ [`${name}.weight`]: hiddenSize })
   let x = b.embed('embed', table, embedding / residual)
@@ -23,12 +24,12 @@ export function granitehybrid(config: ModelConfig): Graph {
     const norm = `${at}.${attends ? 'attn' : 'ssm'}_norm`
     const input = b.rmsnorm(norm, x, normWeight(norm), epsilon)
     const made = attends
-      ? attentionLayer(b, config, layer, input)
+      ? attention(parts, layer, input)
       : // The norm behind the gate is inside the layer, where nothing is divided.
         mamba2Layer(b, config, layer, input)
     x = b.add(`${at}.${attends ? 'attn' : 'ssm'}_output`, x, made)
     const mlpInput = b.rmsnorm(`${at}.mlp_norm`, x, normWeight(`${at}.mlp_norm`), epsilon)
-    x = b.add(`${at}.mlp_down`, x, gatedMlp(b, config, layer, mlpInput))
+    x = b.add(`${at}.mlp_down`, x, feedForward(parts, at, mlpInput))
   }
   // The weight of this norm comes multiplied by what the logits are multiplied by.
   const wanted = b.rmsnorm('norm', b.takeRows('wanted', x), normWeight('norm'), epsilon)

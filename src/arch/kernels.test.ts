@@ -20,7 +20,7 @@ import { streamMatrix, streamVector } from '../weights/stream.ts'
 import type { ModelConfig } from './config.ts'
 import { buildGraph } from './families.ts'
 import { roleOf } from './names.ts'
-import { inverseFrequencies } from './rope.ts'
+import { ropeTables } from './rope.ts'
 
 const FILE = new URL('../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url)
 const CAPACITY = { tokens: 6, logitRows: 3, sequences: 1 }
@@ -54,7 +54,7 @@ async function engineOf(model: ModelConfig, encodingOf: EncodingOf, machine: Mac
   arena.u8.fill(0xff, written.activations, written.activations + plan.arenaBytes)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
   const groups = plan.stateGroups.length + slabBytes.length
-  const step = new StepBuffer(arena, CAPACITY, groups, [inverseFrequencies(model.rope)])
+  const step = new StepBuffer(arena, CAPACITY, groups, ropeTables(model, 128))
   const blocks = plan.stateGroups.map(blockBytes)
   const cache = new StateCache({ arena, blockBytes: blocks, slabBytes, contextLength: 128 })
   const state = new SequenceState(cache)
@@ -100,7 +100,10 @@ async function compare(
   model: ModelConfig,
   encodingOf: EncodingOf,
 ): Promise<{ error: number; largest: number }> {
-  const machine = machineOf(encodingOf, [inverseFrequencies(model.rope)])
+  const machine = machineOf(
+    encodingOf,
+    ropeTables(model, 128).map(({ frequencies }) => frequencies),
+  )
   const run = await engineOf(model, encodingOf, machine)
   let [error, largest] = [0, 0]
   for (const step of STEPS) {
@@ -177,6 +180,40 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
       rope: { theta: 1000, dims: 0, pairing: 'halves' },
     }),
   ],
+  ['qwen3', config({ family: 'qwen3' })],
+  [
+    'gemma2',
+    config({
+      family: 'gemma2',
+      window: { positions: 4, layers: [0] },
+      embeddingScale: 8,
+      attentionScale: 0.3,
+      attentionCap: 0.5,
+      logitCap: 0.4,
+    }),
+  ],
+  [
+    'gemma3',
+    config({
+      family: 'gemma3',
+      window: { positions: 4, layers: [1] },
+      localRope: { theta: 20, dims: 16, pairing: 'halves' },
+    }),
+  ],
+  ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
+  ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
+  ['olmo2', config({ family: 'olmo2', intermediateSize: 96 })],
+  ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
+  [
+    'gpt_neox',
+    config({
+      family: 'gpt_neox',
+      parallelResidual: true,
+      rope: { theta: 1000, dims: 4, pairing: 'halves' },
+    }),
+  ],
+  ['qwen3moe', config({ family: 'qwen3moe', experts: { count: 6, used: 2, normalize: true } })],
+  ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
 ]
 
 describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', () => {

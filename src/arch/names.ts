@@ -1,104 +1,27 @@
 // Names. In: an opened model and its hyperparameters. Out: its tensors by canonical name, each with the shape the graph expects.
 import { HalfbyteError } from '../base/errors.ts'
-import { elementCount, rowBytes } from '../formats/dtypes.ts'
+import { elementCount } from '../formats/dtypes.ts'
 import { shown } from '../formats/malformed.ts'
-import type { ModelFile, ModelFormat } from '../formats/model-file.ts'
+import type { ModelFile } from '../formats/model-file.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import type { ModelConfig } from './config.ts'
-import { recurrentTensors } from './recurrent-names.ts'
+import type { Family, ModelConfig } from './config.ts'
+import { familyFile } from './families.ts'
+import { pieceOf } from './pieces.ts'
 import { unbuiltVariant } from './refuse.ts'
-import { first, hidden, type RowExtra, row, type TensorRow } from './tensor-row.ts'
-
-const table = ({ vocabSize, hiddenSize }: ModelConfig) => [vocabSize, hiddenSize]
-const query = ({ heads, headDim, hiddenSize }: ModelConfig) => [heads * headDim, hiddenSize]
-const keyValue = ({ kvHeads, headDim, hiddenSize }: ModelConfig) => [kvHeads * headDim, hiddenSize]
-const widen = ({ intermediateSize, hiddenSize }: ModelConfig) => [intermediateSize, hiddenSize]
-const isQwen2 = ({ family }: ModelConfig) => family === 'qwen2'
-const attends = ({ heads, attentionLayers }: ModelConfig, layer: number) =>
-  heads > 0 && (attentionLayers?.includes(layer) ?? true)
-const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const isHybrid = ({ family }: ModelConfig) => family === 'granitehybrid'
-
-const HF = 'model.layers.N.self_attn'
-const MLP = 'model.layers.N.mlp'
-const SHARED = 'model.layers.N.shared_mlp'
-
-/** Granite's gate and up are one tensor in safetensors. */
-const half = (index: number): RowExtra => ({
-  rowsOf: ({ intermediateSize: n }, format) => (format === 'safetensors' ? [index * n, 2 * n] : undefined),
-})
-/** Granite divides its logits by a number: the norm in front of them does it. */
-const logitScale: RowExtra = {
-  change: (format, { multipliers }) =>
-    format === 'hbm' || multipliers === undefined ? undefined : { scale: multipliers.logits },
-}
-
-/** Every tensor of every family. */
-const TENSORS: readonly TensorRow[] = [
-  row(
-    'embed.weight',
-    'token_embd.weight',
-    'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight',
-    table,
-  ),
-  row(
-    'norm.weight',
-    'output_norm.weight',
-    'model.norm.weight|backbone.norm_f.weight',
-    hidden,
-    undefined,
-    logitScale,
-  ),
-  row('output.weight', 'output.weight', 'lm_head.weight', table, ({ tiedEmbeddings }) => !tiedEmbeddings),
-  row(
-    'layers.N.attn_norm.weight',
-    'blk.N.attn_norm.weight',
-    'model.layers.N.input_layernorm.weight',
-    hidden,
-    attends,
-  ),
-  row('layers.N.attn_q.weight', 'blk.N.attn_q.weight', `${HF}.q_proj.weight`, query, attends),
-  row('layers.N.attn_k.weight', 'blk.N.attn_k.weight', `${HF}.k_proj.weight`, keyValue, attends),
-  row('layers.N.attn_v.weight', 'blk.N.attn_v.weight', `${HF}.v_proj.weight`, keyValue, attends),
-  row('layers.N.attn_q.bias', 'blk.N.attn_q.bias', `${HF}.q_proj.bias`, first(query), isQwen2),
-  row('layers.N.attn_k.bias', 'blk.N.attn_k.bias', `${HF}.k_proj.bias`, first(keyValue), isQwen2),
-  row('layers.N.attn_v.bias', 'blk.N.attn_v.bias', `${HF}.v_proj.bias`, first(keyValue), isQwen2),
-  row(
-    'layers.N.attn_output.weight',
-    'blk.N.attn_output.weight',
-    `${HF}.o_proj.weight`,
-    (config) => query(config).reverse(),
-    attends,
-  ),
-  ...recurrentTensors,
-  row(
-    'layers.N.mlp_norm.weight',
-    'blk.N.ffn_norm.weight',
-    'model.layers.N.post_attention_layernorm.weight',
-    hidden,
-    hasMlp,
-  ),
-  ...(['gate', 'up'] as const).flatMap((part, index) => {
-    const [name, gguf] = [`layers.N.mlp_${part}.weight`, `blk.N.ffn_${part}.weight`]
-    return [
-      row(name, gguf, `${MLP}.${part}_proj.weight`, widen, (config) => hasMlp(config) && !isHybrid(config)),
-      row(name, gguf, `${SHARED}.input_linear.weight`, widen, isHybrid, half(index)),
-    ]
-  }),
-  row(
-    'layers.N.mlp_down.weight',
-    'blk.N.ffn_down.weight',
-    `${MLP}.down_proj.weight|${SHARED}.output_linear.weight`,
-    (config) => widen(config).reverse(),
-    hasMlp,
-  ),
-]
+import { expectedTensors } from './tensor-names.ts'
+import { EMBEDDING } from './tensor-row.ts'
 
 /** Divisors of RoPE's frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
+/** Those of LongRoPE. */
+export const LONG_FACTORS = 'rope_factors_long.weight'
+export const SHORT_FACTORS = 'rope_factors_short.weight'
 
 /** Tensors that files carry and no graph reads: values that are computed, and the second copy of a tied table. */
-const UNUSED = [ROPE_FACTORS, /rotary_emb\.inv_freq$/, 'lm_head.weight', 'output.weight'] as const
+const UNUSED = [
+  ...[ROPE_FACTORS, LONG_FACTORS, SHORT_FACTORS, 'lm_head.weight', 'output.weight'],
+  ...[/rotary_emb\.inv_freq$/, /\.(attn|attention)\.(masked_)?bias$/],
+] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */
 export type Weights = ReadonlyMap<string, TensorInfo>
@@ -113,9 +36,12 @@ export function resolveWeights(
 ): Weights {
   const weights = new Map<string, TensorInfo>()
   const used = new Set<string>()
-  for (const { name, fileName, row, shape } of expectedTensors(model.format, config)) {
-    const tensor = requireTensor(model, fileName)
-    weights.set(name, storedPart(model, tensor, shape, row, config))
+  for (const { name, shape, place } of expectedTensors(model.format, config)) {
+    const tensor = requireTensor(model, place.tensor)
+    const stored = place.isFlat === true ? flat(tensor) : tensor
+    const due = place.shape ?? shape
+    checkShape(model.name, stored, place.form === 'transposed' ? due.toReversed() : due)
+    weights.set(name, pieceOf(stored, place, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>
@@ -129,73 +55,41 @@ export function resolveWeights(
   )
 }
 
+const flat = (tensor: TensorInfo): TensorInfo => ({ ...tensor, shape: [elementCount(tensor.shape) ?? 0] })
+
 /** The embedding table, whose rows are the vocabulary. Throws `architecture` when there is none. */
-export function embeddingTable(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>): TensorInfo {
-  return requireTensor(model, fileNameOf(TENSORS[0] as TensorRow, model.format))
+export function embeddingTable(
+  model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
+  family: Family,
+): TensorInfo {
+  if (model.format !== 'safetensors') {
+    return requireTensor(model, model.format === 'gguf' ? 'token_embd.weight' : 'embed.weight')
+  }
+  const name = familyFile(family).hf.names?.['embed.weight']
+  return requireTensor(model, typeof name === 'string' ? name : EMBEDDING)
 }
 
 /**
- * What a weight is to `chooseEncoding`: the tables of tokens and logits are more than a matrix, and so are the small ones from
- * which step sizes come, whose errors add up in exponents; what only recurrent kernels read is f32.
+ * What a weight is to `chooseEncoding`: the tables of tokens, positions and logits are more than a matrix, and so are the small ones from
+ * which step sizes come, whose errors add up in exponents; what only recurrent kernels read is f32, and so are routers.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
-  if (name === 'embed.weight' || name === 'output.weight' || /ssm_(select_\w+|dt)\.weight$/.test(name))
-    return 'table'
-  return /norm\.weight$|\.bias$|ssm_(decay|skip|conv\.weight)$/.test(name) ? 'vector' : 'matrix'
+  if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
+  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip|conv\.weight)$/.test(name) ? 'vector' : 'matrix'
 }
-
-function* expectedTensors(format: ModelFormat, config: ModelConfig) {
-  for (const each of TENSORS) {
-    if (!each.name.includes('.N.') && each.isIn?.(config, -1) !== false) yield expected(each, -1)
-  }
-  for (let layer = 0; layer < config.layers; layer++) {
-    for (const each of TENSORS) {
-      if (each.name.includes('.N.') && each.isIn?.(config, layer) !== false) yield expected(each, layer)
-    }
-  }
-
-  function expected(row: TensorRow, layer: number) {
-    const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`)
-    return { name: fill(row.name), fileName: fill(fileNameOf(row, format)), row, shape: row.shape(config) }
-  }
-}
-
-const fileNameOf = (each: TensorRow, format: ModelFormat): string =>
-  format === 'hbm' ? each.name : each[format]
 
 function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fileName: string): TensorInfo {
-  const names = fileName.split('|')
+  // GPT-2's own files leave the name of the model out.
+  const names = fileName.split('|').flatMap((name) => [name, name.replace(/^transformer\./, '')])
   const found = names.find((name) => model.tensors.has(name))
   const tensor = found === undefined ? undefined : model.tensors.get(found)
   if (tensor !== undefined) return tensor
   throw new HalfbyteError(
     'architecture',
-    `${model.name}: the ${model.format} file has ${model.tensors.size} tensors but not ${names.join(' or ')}, which the model ` +
+    `${model.name}: the ${model.format} file has ${model.tensors.size} tensors but not ${fileName.replaceAll('|', ' or ')}, which the model ` +
       'needs; it is incomplete or of another architecture',
     { tensor: fileName, format: model.format },
   )
-}
-
-/** The rows of a stored tensor that are meant, with the change that their values need. */
-function storedPart(
-  model: Pick<ModelFile, 'name' | 'format'>,
-  tensor: TensorInfo,
-  shape: readonly number[],
-  row: TensorRow,
-  config: ModelConfig,
-): TensorInfo {
-  const span = model.format === 'hbm' ? undefined : row.rowsOf?.(config, model.format)
-  const change = row.change?.(model.format, config)
-  if (span === undefined) {
-    const stored = row.isFlat === true ? { ...tensor, shape: [elementCount(tensor.shape) ?? 0] } : tensor
-    checkShape(model.name, stored, shape)
-    return change === undefined && shape.length === 1 ? stored : { ...stored, shape, change }
-  }
-  const [start, all] = span
-  const [n = 0, k = 1] = shape
-  checkShape(model.name, tensor, [all, k])
-  const bytes = rowBytes(tensor.dtype, k)
-  return { ...tensor, shape, change, offset: tensor.offset + start * bytes, byteLength: n * bytes }
 }
 
 function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {

@@ -1,9 +1,11 @@
-// Qwen2. In: hyperparameters. Out: the graph of one step: Llama's, with biases on Q, K and V.
-import type { Graph } from '../graph/ir.ts'
-import type { ModelConfig } from './config.ts'
-import { llama } from './llama.ts'
+// Qwen2. In: nothing. Out: Qwen2 and Qwen2.5, dense: Llama with biases on Q, K and V.
+import { PLAIN } from './decoder.ts'
+import { family } from './family.ts'
 
-/** Qwen2 and Qwen2.5, dense. */
-export function qwen2(config: ModelConfig): Graph {
-  return llama(config, { qkvBias: true })
-}
+export const qwen2 = family(
+  { ...PLAIN, qkvBias: true },
+  {
+    gguf: { architecture: 'qwen2', pairing: 'halves' },
+    hf: { classes: ['Qwen2ForCausalLM'], windowIsOptional: true },
+  },
+)

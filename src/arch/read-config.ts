@@ -7,7 +7,7 @@ import { ggufConfig } from './config-gguf.ts'
 import { hbmConfig } from './config-hbm.ts'
 import { hfConfig } from './config-hf.ts'
 import { Fields } from './fields.ts'
-import { embeddingTable, ROPE_FACTORS } from './names.ts'
+import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, SHORT_FACTORS } from './names.ts'
 import { validConfig } from './validate.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function readConfig(
 ): Promise<ModelConfig> {
   const config = validConfig(model.name, await statedConfig(model, signal))
   const { vocabSize, hiddenSize } = config
-  const { shape } = embeddingTable(model)
+  const { shape } = embeddingTable(model, config.family)
   if (shape.length === 2 && shape[0] === vocabSize && shape[1] === hiddenSize) return config
   throw new HalfbyteError(
     'architecture',
@@ -40,14 +40,20 @@ async function statedConfig(
     const fields = all.record('config') ?? Fields.of(name, {})
     return format === 'hbm' ? hbmConfig(name, fields) : hfConfig(name, fields)
   }
-  const factors = tensors.get(ROPE_FACTORS)
-  const values = factors && (await readVector(factors, signal))
+  const factors = async (tensor: string) => {
+    const found = tensors.get(tensor)
+    return found && [...(await readVector(found, signal))]
+  }
   return ggufConfig({
     name,
     metadata,
     // Of another architecture the table may have another name; that is the error to report, not the missing table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),
-    ropeFactors: values && [...values],
+    ropeFactors: {
+      plain: await factors(ROPE_FACTORS),
+      short: await factors(SHORT_FACTORS),
+      long: await factors(LONG_FACTORS),
+    },
   })
 }

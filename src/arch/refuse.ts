@@ -8,7 +8,7 @@ export function unknownArchitecture(file: string, architecture: string): Halfbyt
   return new HalfbyteError(
     'architecture',
     `${file}: the architecture ${shown(architecture)} is not supported; choose a model of one that is: ` +
-      `${FAMILIES.join(', ')} (Mistral without a sliding window counts as llama)`,
+      `${FAMILIES.join(', ')} (Mistral counts as llama)`,
     { architecture, supported: FAMILIES },
   )
 }

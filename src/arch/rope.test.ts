@@ -49,13 +49,19 @@ describe('inverseFrequencies', () => {
 describe('fillRopeTable', () => {
   test('has cosine and sine of each pair of each row, and leaves the rest alone', () => {
     const target = new Float32Array(10).fill(7)
-    fillRopeTable(target, Uint32Array.of(0, 3, 9), 2, Float64Array.of(1, 0.5))
+    fillRopeTable(target, Uint32Array.of(0, 3, 9), 2, {
+      frequencies: Float64Array.of(1, 0.5),
+      magnitude: 1,
+    })
     const angles = [0, 0, 3, 1.5].flatMap((angle) => [Math.cos(angle), Math.sin(angle)])
     expect([...target]).toEqual([...Float32Array.from(angles), 7, 7])
   })
   test('is right to f32 far out in the context', () => {
     const target = new Float32Array(2)
-    fillRopeTable(target, Uint32Array.of(131_071), 1, Float64Array.of(1))
+    fillRopeTable(target, Uint32Array.of(131_071), 1, {
+      frequencies: Float64Array.of(1),
+      magnitude: 1,
+    })
     expect([...target]).toEqual([Math.fround(Math.cos(131_071)), Math.fround(Math.sin(131_071))])
   })
 })

@@ -1,14 +1,37 @@
 // RoPE. In: how a model rotates, positions. Out: inverse frequencies in f64; a step's table of cosines and sines.
-import type { RopeConfig, RopeScaling } from './config.ts'
+import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
+
+/** One way of rotating. */
+export interface RopeTable {
+  /** Radians per position of each pair. */
+  readonly frequencies: Float64Array
+  /** Factor of cosines and sines. */
+  readonly magnitude: number
+}
+
+/** The ways in which a model's layers rotate, in the order of the graph's tables, for contexts of up to `contextLength`. */
+export function ropeTables({ rope, localRope }: ModelConfig, contextLength: number): RopeTable[] {
+  const table = (config: RopeConfig): RopeTable => ({
+    frequencies: inverseFrequencies(config, contextLength),
+    magnitude: config.scaling?.type === 'longrope' ? config.scaling.magnitude : 1,
+  })
+  if (rope.dims === 0) return []
+  return localRope === undefined ? [table(rope)] : [table(rope), table(localRope)]
+}
 
 /** Radians per position of each rotated pair: theta^(-2i / dims), changed as `scaling` says. [dims/2] */
-export function inverseFrequencies({ theta, dims, scaling }: RopeConfig): Float64Array {
+export function inverseFrequencies({ theta, dims, scaling }: RopeConfig, contextLength = 0): Float64Array {
   return Float64Array.from({ length: dims / 2 }, (_, pair) =>
-    scaled(theta ** ((-2 * pair) / dims), pair, scaling),
+    scaled(theta ** ((-2 * pair) / dims), pair, scaling, contextLength),
   )
 }
 
-function scaled(frequency: number, pair: number, scaling: RopeScaling | undefined): number {
+function scaled(
+  frequency: number,
+  pair: number,
+  scaling: RopeScaling | undefined,
+  contextLength: number,
+): number {
   switch (scaling?.type) {
     case undefined:
       return frequency
@@ -16,6 +39,10 @@ function scaled(frequency: number, pair: number, scaling: RopeScaling | undefine
       return frequency / scaling.factor
     case 'factors':
       return frequency / (scaling.factors[pair] ?? 1)
+    case 'longrope': {
+      const isLong = contextLength > scaling.originalContextLength
+      return frequency / ((isLong ? scaling.longFactors : scaling.shortFactors)[pair] ?? 1)
+    }
     case 'llama3': {
       const { factor, lowFrequencyFactor, highFrequencyFactor, originalContextLength } = scaling
       const turns = (originalContextLength * frequency) / (2 * Math.PI)
@@ -34,15 +61,15 @@ export function fillRopeTable(
   target: Float32Array,
   positions: Uint32Array,
   rows: number,
-  frequencies: Float64Array,
+  { frequencies, magnitude }: RopeTable,
 ): void {
   let at = 0
   for (let row = 0; row < rows; row++) {
     const position = positions[row]!
     for (let pair = 0; pair < frequencies.length; pair++) {
       const angle = position * frequencies[pair]!
-      target[at++] = Math.cos(angle)
-      target[at++] = Math.sin(angle)
+      target[at++] = magnitude * Math.cos(angle)
+      target[at++] = magnitude * Math.sin(angle)
     }
   }
 }

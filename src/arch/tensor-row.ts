@@ -3,6 +3,9 @@ import type { ModelFormat } from '../formats/model-file.ts'
 import type { ValueChange } from '../formats/tensors.ts'
 import type { ModelConfig } from './config.ts'
 
+/** The embedding table of safetensors, where a family does not say otherwise. */
+export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
+
 export type TensorShape = TensorRow['shape']
 
 /** One kind of tensor under its three names; N is the layer. */

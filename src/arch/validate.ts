@@ -36,10 +36,48 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   if (!(normEpsilon >= 0 && normEpsilon < 1)) {
     throw wrong(file, `the norms' epsilon is ${normEpsilon} but must be from 0 to 1`)
   }
-  // Without positions nothing is turned.
-  if (config.ssm === undefined || rope.dims !== 0) checkRope(file, rope, headDim)
-  const scaling = rope.scaling && Object.freeze(rope.scaling)
-  return Object.freeze({ ...config, rope: Object.freeze({ ...rope, scaling }) })
+  checkTraits(file, config)
+  const frozen = (each: RopeConfig): RopeConfig => {
+    // Without positions nothing is turned.
+    if (config.ssm === undefined || each.dims !== 0) checkRope(file, each, headDim)
+    return Object.freeze({ ...each, scaling: each.scaling && Object.freeze(each.scaling) })
+  }
+  const localRope = config.localRope && frozen(config.localRope)
+  const [window, experts] = [config.window && Object.freeze(config.window), config.experts]
+  return Object.freeze({
+    ...config,
+    rope: frozen(rope),
+    ...(localRope && { localRope }),
+    ...(window && { window }),
+    ...(experts && { experts: Object.freeze(experts) }),
+  })
+}
+
+/** Most experts of a layer: the router's kernel looks through all of them for each row. */
+const MOST_EXPERTS = 1 << 10
+
+function checkTraits(file: string, config: ModelConfig): void {
+  const { window: local, experts, attentionCap = 0, logitCap = 0 } = config
+  if (local !== undefined && !(Number.isSafeInteger(local.positions) && local.positions >= 1)) {
+    throw wrong(file, `a window has ${local.positions} positions but must have 1 or more`)
+  }
+  if (experts !== undefined) {
+    const { count, used } = experts
+    const isWhole = Number.isSafeInteger(count) && Number.isSafeInteger(used)
+    if (!isWhole || used < 1 || used > count || count > MOST_EXPERTS) {
+      throw wrong(
+        file,
+        `${used} of ${count} experts are used but must be 1 to all of at most ${MOST_EXPERTS}`,
+      )
+    }
+  }
+  if (!(attentionCap >= 0 && logitCap >= 0)) {
+    throw wrong(file, `the soft caps are ${attentionCap} and ${logitCap} but cannot be below 0`)
+  }
+  for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
+    const value = config[key] ?? 1
+    if (!Number.isFinite(value)) throw wrong(file, `${key} is ${value} but must be a number`)
+  }
 }
 
 function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: number): void {
@@ -48,12 +86,14 @@ function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: 
   }
   checkPositive(file, "RoPE's base", theta)
   if (scaling === undefined) return
+  if (scaling.type === 'longrope') {
+    const { shortFactors, longFactors, magnitude } = scaling
+    for (const factors of [shortFactors, longFactors]) checkFactors(file, factors, dims)
+    checkPositive(file, "RoPE's magnitude", magnitude)
+    return
+  }
   if (scaling.type === 'factors') {
-    const { factors } = scaling
-    if (factors.length !== dims / 2) {
-      throw wrong(file, `RoPE has ${factors.length} factors for ${dims / 2} frequencies`)
-    }
-    for (const factor of factors) checkPositive(file, 'a factor of RoPE', factor)
+    checkFactors(file, scaling.factors, dims)
     return
   }
   checkPositive(file, "RoPE's factor", scaling.factor)
@@ -93,6 +133,13 @@ function checkSsm(file: string, ssm: SsmConfig): void {
   }
   check('the width of a recurrent head', innerSize / heads, 4, 256)
   check('the part of the norm of a group of heads', innerSize / groups, 32, 1 << 20)
+}
+
+function checkFactors(file: string, factors: readonly number[], dims: number): void {
+  if (factors.length !== dims / 2) {
+    throw wrong(file, `RoPE has ${factors.length} factors for ${dims / 2} frequencies`)
+  }
+  for (const factor of factors) checkPositive(file, 'a factor of RoPE', factor)
 }
 
 function checkPositive(file: string, what: string, value: number): void {

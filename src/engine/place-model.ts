@@ -1,5 +1,5 @@
 // Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
-import { inverseFrequencies } from '../arch/rope.ts'
+import { ropeTables } from '../arch/rope.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/print.ts'
@@ -40,7 +40,7 @@ export async function placeModel(
   const slots = await loadWeights(arena, prepared, hooks)
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
-  const ropes = config.rope.dims > 0 ? [inverseFrequencies(config.rope)] : []
+  const ropes = ropeTables(config, contextLength)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
   const { blockBytes } = planTotals(plan)
@@ -55,7 +55,7 @@ export async function placeModel(
   })
   const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
   const connect = (pool: Pool): void => {
-    shift = new KvShift({ pool, arena, plan, ropes })
+    shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
   }
   const fingerprint = (): Promise<string> => modelFingerprint(arena, config, plan, slots)
   return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }

@@ -150,6 +150,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
 }
 
 /** Replaces each value, in f64 and rounded once. */
-export function changeValues(values: Float32Array, { scale, exp = false }: ValueChange): void {
-  for (let i = 0; i < values.length; i++) values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!)
+export function changeValues(values: Float32Array, { scale, exp = false, offset = 0 }: ValueChange): void {
+  for (let i = 0; i < values.length; i++)
+    values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!) + offset
 }

@@ -46,10 +46,12 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
 }
 
-/** `scale * value`, or `scale * e^value`. */
+/** `scale * value + offset`, or `scale * e^value + offset`. */
 export interface ValueChange {
   readonly scale: number
   readonly exp?: boolean
+  /** Default 0. */
+  readonly offset?: number
 }
 
 export type TensorIndex = ReadonlyMap<string, TensorInfo>

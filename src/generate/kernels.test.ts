@@ -112,7 +112,9 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   for (const [index, slot] of plan.slots.entries()) fillSlot(arena, slots[index]!, slot)
   const written = writePlan(arena, plan, slots)
   const rope = inverseFrequencies({ theta: 10_000, dims: HEAD_DIM, pairing: 'halves' })
-  const step = new StepBuffer(arena, { tokens, logitRows: 8, sequences: 8 }, plan.stateGroups.length, [rope])
+  const step = new StepBuffer(arena, { tokens, logitRows: 8, sequences: 8 }, plan.stateGroups.length, [
+    { frequencies: rope, magnitude: 1 },
+  ])
   let shift: KvShift | undefined
   const cache = new StateCache({
     ...{ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 },

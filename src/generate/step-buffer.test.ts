@@ -12,7 +12,8 @@ const CAPACITY = { tokens: 8, logitRows: 3, sequences: 2 }
 function setUp() {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
   const frequencies = [Float64Array.of(1, 0.1), Float64Array.of(0.5)]
-  const step = new StepBuffer(arena, CAPACITY, 2, frequencies)
+  const ropes = frequencies.map((each) => ({ frequencies: each, magnitude: 1 }))
+  const step = new StepBuffer(arena, CAPACITY, 2, ropes)
   const cache = new StateCache({ arena, blockBytes: [256, 256], contextLength: 100 })
   const first = new SequenceState(cache)
   first.reserve(70)

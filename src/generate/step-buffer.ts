@@ -1,5 +1,5 @@
 // Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/abi.h, in linear memory.
-import { fillRopeTable } from '../arch/rope.ts'
+import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../runtime/abi.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
@@ -16,7 +16,7 @@ export interface StepCapacity {
 
 /** One RoPE variant's table [tokens][pairs][2] of cosines and sines. */
 interface RopeRegion {
-  readonly frequencies: Float64Array
+  readonly table: RopeTable
   readonly address: Ptr
   view: Float32Array
 }
@@ -41,10 +41,10 @@ export class StepBuffer {
   #positionsView: Uint32Array = new Uint32Array(0)
 
   /**
-   * `groups`: state groups of the plan. `ropes`: inverse frequencies of each way in which the model rotates.
+   * `groups`: state groups of the plan. `ropes`: each way in which the model rotates.
    * Throws `out-of-memory`.
    */
-  constructor(arena: Arena, capacity: StepCapacity, groups: number, ropes: readonly Float64Array[]) {
+  constructor(arena: Arena, capacity: StepCapacity, groups: number, ropes: readonly RopeTable[]) {
     if (ropes.length > ABI.MAX_ROPES) {
       throw new HalfbyteError(
         'architecture',
@@ -61,9 +61,9 @@ export class StepBuffer {
     this.#positions = words(capacity.tokens)
     this.#sequences = words(capacity.sequences * SEQUENCE_WORDS)
     this.#logitRows = words(capacity.logitRows)
-    this.#ropes = ropes.map((frequencies) => ({
-      frequencies,
-      address: words(capacity.tokens * frequencies.length * 2),
+    this.#ropes = ropes.map((table) => ({
+      table,
+      address: words(capacity.tokens * table.frequencies.length * 2),
       view: new Float32Array(0),
     }))
   }
@@ -139,8 +139,8 @@ export class StepBuffer {
     const { buffer } = this.#arena.memory
     if (this.#positionsView.buffer !== buffer) this.#makeViews(buffer)
     for (let rope = 0; rope < this.#ropes.length; rope++) {
-      const { view, frequencies } = this.#ropes[rope]!
-      fillRopeTable(view, this.#positionsView, this.#tokenCount, frequencies)
+      const { view, table } = this.#ropes[rope]!
+      fillRopeTable(view, this.#positionsView, this.#tokenCount, table)
     }
   }
 
@@ -148,7 +148,7 @@ export class StepBuffer {
     const { tokens } = this.capacity
     this.#positionsView = new Uint32Array(buffer, this.#positions, tokens)
     for (const rope of this.#ropes) {
-      rope.view = new Float32Array(buffer, rope.address, tokens * rope.frequencies.length * 2)
+      rope.view = new Float32Array(buffer, rope.address, tokens * rope.table.frequencies.length * 2)
     }
   }
 }

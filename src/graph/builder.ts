@@ -1,8 +1,10 @@
 // Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it grew.
 import {
+  type Activation,
   type AttentionShape,
   EXACT_KV,
   type Graph,
+  type HeadNorms,
   type Node,
   type RopeUse,
   type ScanInputs,
@@ -25,23 +27,51 @@ export const vector = (parts: Readonly<Record<string, number>>): WeightRef => ({
   kind: 'vector',
 })
 
+export interface AttendOptions {
+  readonly norms?: HeadNorms | undefined
+  /** Default: 1 / sqrt(headDim). */
+  readonly scale?: number | undefined
+  /** Default 0: none. */
+  readonly cap?: number | undefined
+}
+export interface ExpertChoice {
+  readonly experts: number
+  readonly used: number
+  readonly normalize: boolean
+}
+/** Makes an expert's output of gathered rows; `linear` multiplies by each expert's own part of a weight. */
+export type ExpertMlp = (
+  rows: Value,
+  linear: (label: string, input: Value, weight: WeightRef) => Value,
+) => Value
+
 /** Each method adds a node and answers its output; labels are for prints. Throws `internal` when shapes do not fit. */
 export interface GraphBuilder {
+  /** Rows of a table by token id, times `scale`; default 1. */
   embed(label: string, table: WeightRef, scale?: number): Value
+  /** Rows of a table by position. */
+  embedPositions(label: string, table: WeightRef): Value
   /** `parts`: equal parts of a row that are each normalised on their own; default: one. */
   rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number, parts?: number): Value
+  layernorm(
+    label: string,
+    input: Value,
+    weight: WeightRef,
+    bias: WeightRef | undefined,
+    epsilon: number,
+  ): Value
   linear(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
   /** The parts of what a merged linear made, in order. */
   parts(value: Value, weight: WeightRef): Value[]
   /** Columns of a value, by name and width, in order. */
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
-  /** Rotates q and k, writes k and v to the layer's state, and attends with q over it; `scale` by default 1 / sqrt(headDim). */
+  /** Norms and rotates q and k, writes k and v to the layer's state, and attends with q over it. */
   attend(
     label: string,
     qkv: readonly Value[],
     attention: AttentionShape,
     rope: RopeUse,
-    scale?: number,
+    options?: AttendOptions,
   ): Value
   conv1d(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
   scan(label: string, inputs: ScanInputs, weights: { decay: WeightRef; skip: WeightRef }): Value
@@ -51,8 +81,14 @@ export interface GraphBuilder {
     weights: { decay: WeightRef; skip: WeightRef; dtBias: WeightRef },
     shape: { heads: number; groups: number },
   ): Value
-  swiglu(label: string, gateUp: readonly Value[]): Value
-  add(label: string, left: Value, right: Value): Value
+  /** activation(gate) * up; of one value its activation. Default: silu. */
+  swiglu(label: string, gateUp: readonly Value[], activation?: Activation): Value
+  /** left + scale * right; default 1. */
+  add(label: string, left: Value, right: Value, scale?: number): Value
+  /** input * scale, soft-capped where cap > 0. Overwrites its input. */
+  rescale(label: string, input: Value, scale: number, cap: number): Value
+  /** Sends rows through the experts that `router` gives the greatest logits; `mlp` is what each does. */
+  routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
   /** The whole graph, with `output` as the logits, made of `hidden`; default: of themselves. */
   finish(output: Value, hidden?: Value): Graph
@@ -74,7 +110,8 @@ export function graphBuilder(): GraphBuilder {
     })
   }
   return {
-    embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale }),
+    embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale, by: 'id' }),
+    embedPositions: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'position' }),
     rmsnorm: (label, input, weight, epsilon, parts) =>
       push(label, {
         op: 'rmsnorm',
@@ -83,6 +120,8 @@ export function graphBuilder(): GraphBuilder {
         epsilon,
         ...(parts !== undefined && parts > 1 && { parts }),
       }),
+    layernorm: (label, input, weight, bias, epsilon) =>
+      push(label, { op: 'layernorm', input, weight, bias, epsilon }),
     linear: (label, input, weight, bias) => push(label, { op: 'linear', input, weight, bias }),
     parts: (value, weight) =>
       slices(
@@ -94,25 +133,36 @@ export function graphBuilder(): GraphBuilder {
         value,
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
-    attend(label, [q, k, v], attention, rope, scale = 1 / Math.sqrt(attention.headDim)) {
+    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0 } = {}) {
       if (q === undefined || k === undefined || v === undefined)
         throw new RangeError('attend needs q, k and v')
-      const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope })
+      const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope, norms })
       return push(label, {
         op: 'attention',
         input: rotated,
         attention,
-        scale,
+        scale: scale ?? 1 / Math.sqrt(attention.headDim),
+        cap,
       })
     },
-    swiglu(label, [gate, up]) {
-      if (gate === undefined || up === undefined) throw new RangeError('swiglu needs gate and up')
-      return push(label, { op: 'swiglu', gate, up })
+    swiglu(label, [gate, up], activation = 'silu') {
+      if (gate === undefined) throw new RangeError('swiglu needs a gate')
+      return push(label, { op: 'swiglu', gate, up, activation })
+    },
+    add: (label, left, right, scale = 1) => push(label, { op: 'add', left, right, scale }),
+    rescale: (label, input, scale, cap) => push(label, { op: 'rescale', input, scale, cap }),
+    routed(label, input, router, choice, mlp) {
+      const { experts, used } = choice
+      const route = push(`${label}_route`, { op: 'route', input: router, ...choice })
+      const rows = push(`${label}_rows`, { op: 'gather', input, route, experts, used })
+      const made = mlp(rows, (name, value, weight) =>
+        push(name, { op: 'linearExperts', input: value, route, weight }),
+      )
+      return push(label, { op: 'combine', input: made, route, experts, used })
     },
     conv1d: (label, input, weight, bias) => push(label, { op: 'conv1d', input, weight, bias }),
     scan: (label, inputs, weights) => push(label, { op: 'scan', ...inputs, ...weights }),
     ssd: (label, inputs, weights, shape) => push(label, { op: 'ssd', ...inputs, ...weights, ...shape }),
-    add: (label, left, right) => push(label, { op: 'add', left, right }),
     takeRows: (label, input) => push(label, { op: 'takeRows', input }),
     finish: (output, hidden = output) => ({ nodes, output, hidden, stateGroups: stateGroups(nodes) }),
   }

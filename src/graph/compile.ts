@@ -1,12 +1,13 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
 import { fuseGates } from './gate.ts'
 import type { Graph, KvFormat } from './ir.ts'
-import { lower, type StripBytesOf } from './lower.ts'
+import { lower } from './lower.ts'
 import { type Capacity, planMemory } from './memory.ts'
 import type { Plan } from './plan.ts'
 import { quantizeActivations } from './quantize.ts'
 import { fuseResiduals } from './residual.ts'
 import { checkShapes } from './shapes.ts'
+import type { StripBytesOf } from './slots.ts'
 import { type EncodingOf, splitMixed } from './split.ts'
 
 export interface CompileOptions extends Capacity {

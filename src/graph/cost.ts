@@ -32,10 +32,15 @@ export interface OpCost {
 /** One cost per op of the plan. */
 export function planCosts(plan: Plan, shape: StepShape): OpCost[] {
   return plan.ops.map((op) => {
-    const rows = op.fields['rows'] === ROWS.logits ? shape.logitRows : shape.tokens
+    const rows = rowsOf(Number(op.fields['rows']), shape)
     const cost = COSTS[op.name as OpName](new Reader(plan, op, rows, shape))
     return { kind: 'other', weightBytes: 0, stateBytes: 0, unit: 'float', ...cost }
   })
+}
+
+function rowsOf(code: number, { tokens, logitRows }: StepShape): number {
+  if (code >= ROWS.routed) return tokens * (code - ROWS.routed)
+  return code === ROWS.logits ? logitRows : tokens
 }
 
 type Cost = Pick<OpCost, 'activationBytes' | 'ops'> & Partial<OpCost>
@@ -136,6 +141,21 @@ function attended({ tokens, position }: StepShape, window: number): { sum: numbe
   return { sum, distinct: tokens === 0 ? 0 : Math.min(position + tokens, reach(0) + tokens - 1) }
 }
 
+function norm(read: Reader): Cost {
+  const n = read.number('n')
+  return {
+    weightBytes: (read.slot('weight')?.bytes ?? 0) + (read.slot('bias')?.bytes ?? 0),
+    activationBytes: read.floats('x', n) + read.floats('y', n) + read.bytes('q'),
+    ops: NORM_OPS * n * read.rows,
+  }
+}
+
+/** Rows moved to or from the places of their experts. */
+function move(read: Reader): Cost {
+  const n = read.number('n')
+  return { activationBytes: read.floats('x', n) + read.floats('y', n), ops: n * read.rows }
+}
+
 const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
   embed(read) {
     const table = read.slot('table')
@@ -147,14 +167,8 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
       ops: n * read.rows,
     }
   },
-  rmsnorm(read) {
-    const n = read.number('n')
-    return {
-      weightBytes: read.slot('weight')?.bytes ?? 0,
-      activationBytes: read.floats('x', n) + read.floats('y', n) + read.bytes('q'),
-      ops: NORM_OPS * n * read.rows,
-    }
-  },
+  rmsnorm: norm,
+  layernorm: norm,
   quantize(read) {
     const n = read.number('n')
     return { activationBytes: read.floats('x', n) + read.bytes('q'), ops: 2 * n * read.rows }
@@ -190,6 +204,25 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
       activationBytes: read.floats('q', width) + read.floats('y', width) + read.bytes('a8'),
       ops: 4 * width * sum,
     }
+  },
+  rescale(read) {
+    const n = read.number('n')
+    return { activationBytes: 2 * read.floats('y', n), ops: n * read.rows }
+  },
+  route(read) {
+    const experts = read.number('experts')
+    return {
+      activationBytes: read.floats('x', experts),
+      ops: (2 + read.number('used')) * experts * read.rows,
+    }
+  },
+  gather: move,
+  combine: move,
+  /** As many experts' weights as rows can at most be routed to. */
+  linear_experts(read) {
+    const cost = linear(read)
+    const touched = Math.min(1, read.rows / read.number('experts'))
+    return { ...cost, weightBytes: Math.round((cost.weightBytes ?? 0) * touched) }
   },
   shift_kv() {
     return { activationBytes: 0, ops: 0 }

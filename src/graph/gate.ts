@@ -15,10 +15,11 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const isReadTimes = (value: Value, times: number): boolean =>
     value !== graph.output && value !== graph.hidden && readers.get(value.id)?.length === times
   const linearOf = ({ gate, up }: NodeOf<'swiglu'>): NodeOf<'linear'> | undefined => {
+    if (up === undefined) return
     const [first, second] = [producerOf(gate), producerOf(up)]
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
-    if (linear === undefined || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
+    if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
     const [left, , third] = linear.weight.parts
     const areHalves =
       first.start === 0 && first.width === left?.n && second.start === left.n && third === undefined
@@ -29,10 +30,11 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const nodes = graph.nodes.map((node): Node => {
     if (node.op !== 'swiglu' || node.output !== undefined || node.quantized === undefined) return node
     const linear = linearOf(node)
-    if (linear === undefined) return node
+    if (linear === undefined || node.up === undefined) return node
     for (const each of [producerOf(node.gate), producerOf(node.up), linear]) dropped.add(each)
     const { input, weight, bias } = linear
-    return { op: 'linearSwiglu', input, weight, bias, quantized: node.quantized }
+    const { activation, quantized } = node
+    return { op: 'linearSwiglu', input, weight, bias, activation, quantized }
   })
   return { ...graph, nodes: nodes.filter((node) => !dropped.has(node)) }
 }

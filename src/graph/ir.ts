@@ -1,7 +1,10 @@
 // The IR. In: nothing. Out: nodes and values of one model step, with symbolic dimensions and weights by name.
 
-/** A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted. */
-export type Dim = number | 'tokens' | 'logitRows'
+/**
+ * A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted, rows of
+ * this step once for each expert that they are routed to.
+ */
+export type Dim = number | 'tokens' | 'logitRows' | `tokens*${number}`
 
 /** [rows, width] */
 export type Shape = readonly [Dim, number]
@@ -62,7 +65,14 @@ interface Quantizable {
 }
 
 export type Node =
-  | { readonly op: 'embed'; readonly output: Value; readonly table: WeightRef; readonly scale: number }
+  | {
+      readonly op: 'embed'
+      readonly output: Value
+      readonly table: WeightRef
+      readonly scale: number
+      /** Whose rows are looked up. */
+      readonly by: 'id' | 'position'
+    }
   | ({
       readonly op: 'rmsnorm'
       readonly input: Value
@@ -70,6 +80,13 @@ export type Node =
       readonly epsilon: number
       /** Equal parts of a row, each normalised on its own; default: one. */
       readonly parts?: number
+    } & Quantizable)
+  | ({
+      readonly op: 'layernorm'
+      readonly input: Value
+      readonly weight: WeightRef
+      readonly bias?: WeightRef | undefined
+      readonly epsilon: number
     } & Quantizable)
   /** f32 rows to a8 rows, where the producer cannot make them. */
   | { readonly op: 'quantize'; readonly input: Value; readonly output: Value }
@@ -90,7 +107,7 @@ export type Node =
       readonly start: number
       readonly width: number
     }
-  /** Rotates q and k, then writes k and v to the state of `layer`; yields the rotated q. */
+  /** Norms q and k if asked, rotates them, then writes k and v to the state of `layer`; yields the rotated q. Overwrites k too. */
   | {
       readonly op: 'ropeKv'
       readonly q: Value
@@ -99,14 +116,23 @@ export type Node =
       readonly output: Value
       readonly attention: AttentionShape
       readonly rope: RopeUse
+      readonly norms?: HeadNorms | undefined
     }
   | ({
       readonly op: 'attention'
       readonly input: Value
       readonly attention: AttentionShape
       readonly scale: number
+      /** Scores s become cap * tanh(s / cap); 0: they stay. */
+      readonly cap: number
     } & Quantizable)
-  | ({ readonly op: 'swiglu'; readonly gate: Value; readonly up: Value } & Quantizable)
+  /** activation(gate) * up, or without `up` the activation alone. */
+  | ({
+      readonly op: 'swiglu'
+      readonly gate: Value
+      readonly up?: Value | undefined
+      readonly activation: Activation
+    } & Quantizable)
   /**
    * `swiglu` of the two halves of a linear, as a8 rows alone: neither the product nor its gates are kept. Made by
    * `fuseGates` of linears that read a8 rows.
@@ -116,6 +142,7 @@ export type Node =
       readonly input: Value
       readonly weight: WeightRef
       readonly bias?: WeightRef | undefined
+      readonly activation: Activation
       readonly output?: undefined
       readonly quantized: Value
     }
@@ -139,7 +166,57 @@ export type Node =
       readonly groups: number
       readonly output: Value
     } & ScanInputs)
-  | { readonly op: 'add'; readonly left: Value; readonly right: Value; readonly output: Value }
+  /** left + scale * right */
+  | {
+      readonly op: 'add'
+      readonly left: Value
+      readonly right: Value
+      readonly scale: number
+      readonly output: Value
+    }
+  /** input * scale, then soft-capped as scores are. */
+  | {
+      readonly op: 'rescale'
+      readonly input: Value
+      readonly scale: number
+      readonly cap: number
+      readonly output: Value
+    }
+  /** Which experts each row goes to, by the logits of a router; the output is a route, that only the next three read. */
+  | {
+      readonly op: 'route'
+      readonly input: Value
+      readonly experts: number
+      readonly used: number
+      readonly normalize: boolean
+      readonly output: Value
+    }
+  /** Each row once for each of its experts, those of an expert together. */
+  | {
+      readonly op: 'gather'
+      readonly input: Value
+      readonly route: Value
+      readonly experts: number
+      readonly used: number
+      readonly output: Value
+    }
+  /** Gathered rows times the matrix of their expert; the parts of `weight` are the experts'. */
+  | {
+      readonly op: 'linearExperts'
+      readonly input: Value
+      readonly route: Value
+      readonly weight: WeightRef
+      readonly output: Value
+    }
+  /** Back to the rows of the step: the weighted sums over their experts. */
+  | {
+      readonly op: 'combine'
+      readonly input: Value
+      readonly route: Value
+      readonly experts: number
+      readonly used: number
+      readonly output: Value
+    }
   /**
    * Sums what all shards made of `input`, in the order of the shards, onto the residual, which is overwritten: the same
    * bits on every shard. Without a residual the input is overwritten, and all shards but one have made zeros.
@@ -186,6 +263,17 @@ export interface AttentionShape {
   /** Query heads of the first KV head that are not here. Default 0. */
   readonly absent?: number | undefined
 }
+export type Activation = 'silu' | 'gelu'
+
+/** RMS norms of q and k before they are rotated. */
+export interface HeadNorms {
+  readonly q: WeightRef
+  readonly k: WeightRef
+  /** What one norm covers: a head, or all heads of a row. */
+  readonly over: 'head' | 'row'
+  readonly epsilon: number
+}
+
 export interface RopeUse {
   /** Index of the step's table of cosines and sines. */
   readonly table: number

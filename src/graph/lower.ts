@@ -1,22 +1,14 @@
 // Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
 import { HalfbyteError } from '../base/errors.ts'
-import type { PackedEncoding } from '../formats/tensors.ts'
-import {
-  ENCODING_CODE,
-  type Encoding,
-  isSparse,
-  matrixBytes,
-  ROW_PADDING,
-  roundUp,
-  sparseTableBytes,
-} from '../weights/encoding.ts'
-import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef } from './ir.ts'
-import { type Capacity, floatStride, type MemoryPlan } from './memory.ts'
+import { ENCODING_CODE, type Encoding, isSparse, ROW_PADDING, roundUp } from '../weights/encoding.ts'
+import type { AttentionShape, Dim, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
+import { type Capacity, type MemoryPlan, routedTimes } from './memory.ts'
 import { inputsOf } from './nodes.ts'
-import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
-import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows, WeightSlot } from './plan.ts'
+import { ACTIVATION, KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
+import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
-import { type EncodingOf, encodingOfWeight } from './split.ts'
+import { Slots, type StripBytesOf } from './slots.ts'
+import type { EncodingOf } from './split.ts'
 import { layerOffsets, slabLayout } from './state-layout.ts'
 
 const LINEAR: Readonly<Record<Encoding, OpName>> = {
@@ -38,9 +30,6 @@ const LINEAR_SWIGLU: Readonly<Partial<Record<Encoding, OpName>>> = {
 const MAX_STATE_GROUPS = 4
 
 type Fields = Record<string, number | PlanPointer>
-
-/** Bytes of the strips of a weight in a sparse encoding: they depend on its zeros. */
-export type StripBytesOf = (name: string) => number
 
 /** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
 export function lower(
@@ -73,7 +62,7 @@ export function lower(
     const output = node.output ?? ('quantized' in node ? node.quantized : undefined)
     const shape = output?.shape ?? ['tokens', 0]
     const label = `${output?.label.replace(/\.a8$/, '')} ${show(shape)}`
-    const rows = shape[0] === 'logitRows' ? ROWS.logits : ROWS.tokens
+    const rows = rowsCode(shape[0])
     if (node.op === 'exchange' || node.op === 'collect') exchanges.push(exchange(node))
     const records = node.op === 'exchange' ? sums(node) : node.op === 'collect' ? [] : [record(node)]
     for (const [name, fields] of records)
@@ -107,6 +96,20 @@ export function lower(
     if (value === undefined) return { [field]: 0, [`${field}_stride`]: 0 }
     const { offset, stride } = placeOf(value)
     return { [field]: { arena: offset }, [`${field}_stride`]: stride }
+  }
+  function routeAt(route: Value): PlanPointer {
+    return { arena: placeOf(route).offset }
+  }
+  function linearExperts({ input, output, weight, route }: NodeOf<'linearExperts'>): Fields {
+    const { slot, encoding } = slots.of(weight)
+    const experts = weight.parts.length
+    if (isSparse(encoding)) {
+      throw new HalfbyteError('unsupported', `no experts are read from ${encoding}; convert them densely`)
+    }
+    const rows = { ...rowsAt('x', input), ...rowsAt('y', output), route: routeAt(route), experts }
+    const expert_bytes = (slots.all[slot]?.bytes ?? 0) / experts
+    const size = { n: output.shape[1], k: weight.k, encoding: ENCODING_CODE[encoding], expert_bytes }
+    return { w: { slot }, ...size, ...rows }
   }
   function state(attention: AttentionShape): Fields {
     const index = graph.stateGroups.findIndex(({ layers }) => layers.includes(attention.layer))
@@ -164,13 +167,18 @@ export function lower(
         const vocab = rowsOf(node.table)
         const { first, whole } = node.table.parts[0]?.rows ?? { first: 0, whole: vocab }
         const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab, first, whole }
-        return ['embed', { ...table, n: node.table.k, ...rowsAt('y', node.output), scale: node.scale }]
+        const by_position = node.by === 'position' ? 1 : 0
+        const size = { n: node.table.k, scale: node.scale, by_position }
+        return ['embed', { ...table, ...size, ...rowsAt('y', node.output) }]
       }
-      case 'rmsnorm': {
-        const weight = { weight: { slot: slots.of(node.weight).slot }, n: node.input.shape[1] }
+      case 'rmsnorm':
+      case 'layernorm': {
+        const weight = { weight: slotOf(node.weight), n: node.input.shape[1] }
+        const bias = node.op === 'layernorm' && { bias: slotOf(node.bias) }
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        const parts = node.parts ?? 1
-        return ['rmsnorm', { ...rowsAt('x', node.input), ...weight, ...outputs, eps: node.epsilon, parts }]
+        const parts = node.op === 'rmsnorm' && { parts: node.parts ?? 1 }
+        const fields = { ...rowsAt('x', node.input), ...weight, ...bias, ...outputs, ...parts }
+        return [node.op, { ...fields, eps: node.epsilon }]
       }
       case 'quantize': {
         const n = node.input.shape[1]
@@ -190,10 +198,10 @@ export function lower(
       }
       case 'linearSwiglu': {
         const { slot, encoding } = slots.of(node.weight)
-        const bias = slotOf(node.bias)
         const size = { n: node.quantized.shape[1], k: node.weight.k }
         const rows = { ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) }
-        const fields = { w: { slot }, bias, ...size, ...rows }
+        const activation = ACTIVATION[node.activation]
+        const fields = { w: { slot }, bias: slotOf(node.bias), ...size, ...rows, activation }
         if (isSparse(encoding))
           return ['linear_swiglu_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
         const name = LINEAR_SWIGLU[encoding]
@@ -206,22 +214,30 @@ export function lower(
         const { table, dims, pairing } = node.rope
         const rope = { rope: table, rope_dims: dims, pairing: PAIRING[pairing] }
         const size = { heads, kv_heads: kvHeads, head_dim: headDim }
-        return ['rope_kv', { ...values, ...size, ...rope, ...state(node.attention) }]
+        const norms = {
+          q_norm: slotOf(node.norms?.q),
+          k_norm: slotOf(node.norms?.k),
+          norm_rows: node.norms?.over === 'row' ? 1 : 0,
+          eps: node.norms?.epsilon ?? 0,
+        }
+        return ['rope_kv', { ...values, ...size, ...rope, ...state(node.attention), ...norms }]
       }
       case 'attention': {
         const { heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = node.attention
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('a8', node.quantized) }
-        const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent, window, scale: node.scale }
+        const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
+        const scores = { window, scale: node.scale, cap: node.cap }
         const parts = { parts: { arena: memory.rooms.get(node) ?? 0 } }
         return [
           'attention',
-          { ...rowsAt('q', node.input), ...outputs, ...size, ...state(node.attention), ...parts },
+          { ...rowsAt('q', node.input), ...outputs, ...size, ...scores, ...state(node.attention), ...parts },
         ]
       }
       case 'swiglu': {
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
         const inputs = { ...rowsAt('gate', node.gate), ...rowsAt('up', node.up) }
-        return ['swiglu', { ...inputs, n: node.gate.shape[1], ...outputs }]
+        const activation = ACTIVATION[node.activation]
+        return ['swiglu', { ...inputs, n: node.gate.shape[1], ...outputs, activation }]
       }
       case 'conv1d': {
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
@@ -251,8 +267,27 @@ export function lower(
       case 'add': {
         const inPlace = placeOf(node.output).offset === placeOf(node.left).offset
         const other = inPlace ? node.right : node.left
-        return ['add', { ...rowsAt('x', other), ...rowsAt('y', node.output), n: node.output.shape[1] }]
+        const size = { n: node.output.shape[1], scale: node.scale }
+        return ['add', { ...rowsAt('x', other), ...rowsAt('y', node.output), ...size }]
       }
+      case 'rescale': {
+        const { scale, cap, output } = node
+        return ['rescale', { ...rowsAt('y', output), n: output.shape[1], scale, cap }]
+      }
+      case 'route': {
+        const { experts, used, normalize, input } = node
+        const choice = { experts, used, normalize: normalize ? 1 : 0 }
+        return ['route', { ...rowsAt('x', input), ...choice, route: routeAt(node.output) }]
+      }
+      case 'gather':
+      case 'combine': {
+        const { experts, used, input, output } = node
+        const rows = { ...rowsAt('x', input), ...rowsAt('y', output), n: input.shape[1] }
+        const fields = { ...rows, route: routeAt(node.route), experts }
+        return node.op === 'gather' ? ['gather', fields] : ['combine', { ...fields, used }]
+      }
+      case 'linearExperts':
+        return ['linear_experts', linearExperts(node)]
       default:
         throw new HalfbyteError('internal', `no kernel for ${JSON.stringify(node satisfies never)}`)
     }
@@ -268,10 +303,15 @@ function wholeGroups({ label, shape: [, width] }: Value): number {
   )
 }
 
+function rowsCode(rows: Dim): number {
+  if (typeof rows === 'number' || rows === 'tokens') return ROWS.tokens
+  return rows === 'logitRows' ? ROWS.logits : ROWS.routed + routedTimes(rows)
+}
+
 /** Only a norm gathers rows, and a norm of wanted rows always gathers. */
 function checkGather(node: Node, gathered: ReadonlySet<number>): void {
   const reads = inputsOf(node).some(({ id }) => gathered.has(id))
-  const gathers = node.op === 'rmsnorm' && node.input.shape[0] === 'logitRows'
+  const gathers = (node.op === 'rmsnorm' || node.op === 'layernorm') && node.input.shape[0] === 'logitRows'
   if (reads === gathers) return
   throw new HalfbyteError(
     'internal',
@@ -282,39 +322,4 @@ function checkGather(node: Node, gathered: ReadonlySet<number>): void {
 /** Outputs of a weight up to its last row: parts before the last are padded. */
 function columnsOf({ parts }: WeightRef): number {
   return parts.reduce((end, { n }) => roundUp(end, ROW_PADDING) + n, 0)
-}
-
-class Slots {
-  readonly all: WeightSlot[] = []
-  readonly #encodingOf: EncodingOf
-  readonly #stripBytesOf: StripBytesOf | undefined
-  readonly #indices = new Map<string, number>()
-
-  constructor(encodingOf: EncodingOf, stripBytesOf: StripBytesOf | undefined) {
-    this.#encodingOf = encodingOf
-    this.#stripBytesOf = stripBytesOf
-  }
-
-  /** The slot of a weight; the same weight has the same slot wherever it is used. */
-  of(ref: WeightRef): { readonly slot: number; readonly encoding: PackedEncoding } {
-    const key = ref.parts.map(({ name }) => name).join(' ')
-    const known = this.#indices.get(key)
-    const slot = known ?? this.all.length
-    const encoding = encodingOfWeight(ref, this.#encodingOf)
-    if (known === undefined) {
-      this.#indices.set(key, slot)
-      const n = ref.parts.reduce((sum, part) => sum + roundUp(part.n, ROW_PADDING), 0)
-      const table = isSparse(encoding) ? sparseTableBytes(n) : 0
-      const bytes = ref.parts.reduce((sum, part) => sum + this.#bytesOf(ref, part, encoding), table)
-      this.all.push({ ref, encoding, n, bytes })
-    }
-    return { slot, encoding }
-  }
-
-  #bytesOf({ kind, k }: WeightRef, { name, n }: WeightPart, encoding: PackedEncoding): number {
-    if (kind === 'vector') return floatStride(n)
-    if (!isSparse(encoding)) return matrixBytes(encoding, n, k)
-    if (this.#stripBytesOf !== undefined) return this.#stripBytesOf(name)
-    throw new HalfbyteError('internal', `nobody knows how long ${name} is as ${encoding}`)
-  }
 }

@@ -134,10 +134,15 @@ function assign(graph: Graph, capacity: Capacity) {
         return { region, column: column + partColumn(node, merged.get(node.input.id)) * 4 }
       }
       case 'ropeKv':
+        if (node.norms !== undefined) overwritten(node.k, index, 'normed')
         return overwritten(node.q, index, 'rotated')
       case 'linear':
         return node.residual && overwritten(node.residual, index, 'added to')
+      case 'rescale':
+        return overwritten(node.input, index, 'scaled')
       case 'add':
+        // What is scaled is the right side; the left one takes the sum.
+        if (node.scale !== 1) return overwritten(node.left, index, 'added to')
         if (isFree(node.left, index)) return homeOf(node.left)
         return overwritten(node.right, index, 'added to')
       case 'swiglu':
@@ -173,8 +178,12 @@ function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {
 
 function rowCount(rows: Dim, { tokens, logitRows }: Capacity): number {
   if (rows === 'tokens') return tokens
-  return rows === 'logitRows' ? logitRows : rows
+  if (rows === 'logitRows') return logitRows
+  return typeof rows === 'number' ? rows : tokens * routedTimes(rows)
 }
+
+/** The times that each row of the step stands in routed rows. */
+export const routedTimes = (rows: `tokens*${number}`): number => Number(rows.slice('tokens*'.length))
 
 function strideOf(node: Node, output: Value): number {
   if (output.form === 'a8') return a8Stride(output.shape[1])

@@ -12,7 +12,11 @@ export function inputsOf(node: Node): readonly Value[] {
     case 'ropeKv':
       return [node.q, node.k, node.v]
     case 'swiglu':
-      return [node.gate, node.up]
+      return node.up === undefined ? [node.gate] : [node.gate, node.up]
+    case 'gather':
+    case 'linearExperts':
+    case 'combine':
+      return [node.input, node.route]
     case 'add':
       return [node.left, node.right]
     case 'scan':
@@ -42,7 +46,11 @@ export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
     case 'ropeKv':
       return { ...node, q: replace(node.q), k: replace(node.k), v: replace(node.v) }
     case 'swiglu':
-      return { ...node, gate: replace(node.gate), up: replace(node.up) }
+      return { ...node, gate: replace(node.gate), up: node.up && replace(node.up) }
+    case 'gather':
+    case 'linearExperts':
+    case 'combine':
+      return { ...node, input: replace(node.input), route: replace(node.route) }
     case 'add':
       return { ...node, left: replace(node.left), right: replace(node.right) }
     case 'scan':

@@ -24,12 +24,21 @@ export const OP_CODE = {
   conv1d: 19,
   scan: 20,
   ssd: 21,
+  layernorm: 22,
+  rescale: 23,
+  route: 24,
+  gather: 25,
+  linear_experts: 26,
+  combine: 27,
 } as const
 
 export type OpName = keyof typeof OP_CODE
 
 /** What one row of an op stands for. */
-export const ROWS = { tokens: 0, logits: 1 } as const
+export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
+
+/** What a gate goes through: `enum activation` of wasm/abi.h. */
+export const ACTIVATION = { silu: 0, gelu: 1 } as const
 
 /** How the two numbers of a rotated pair lie in a head. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const

@@ -1,5 +1,5 @@
 // Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak, and the totals as numbers.
-import { OP_CODE, type OpName } from './op-codes.ts'
+import { OP_CODE, type OpName, ROWS } from './op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from './plan.ts'
 import { BLOCK_POSITIONS, blockBytes } from './state-layout.ts'
 
@@ -66,6 +66,11 @@ const READS: Readonly<Record<OpName, readonly string[]>> = forOps({
   ssd: ['x', 'dt', 'z', 'b', 'c'],
   add: ['x', 'y'],
   shift_kv: [],
+  layernorm: ['x'],
+  rescale: ['y'],
+  route: ['x'],
+  gather: ['x', 'route'],
+  combine: ['x', 'route'],
 })
 const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   embed: ['y'],
@@ -81,6 +86,11 @@ const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
   ssd: ['y'],
   add: ['y'],
   shift_kv: [],
+  layernorm: ['y', 'q'],
+  rescale: ['y'],
+  route: ['route'],
+  gather: ['y'],
+  combine: ['y'],
 })
 
 function forOps(byName: Readonly<Record<string, readonly string[]>>): Record<OpName, readonly string[]> {
@@ -107,9 +117,16 @@ const weightBytes = (plan: Plan, op: PlanOp): number =>
   slotsOf(op).reduce((sum, slot) => sum + (plan.slots[slot]?.bytes ?? 0), 0)
 
 function decodeBytes(plan: Plan, op: PlanOp): number {
+  if (op.name === 'linear_experts') return routedBytes(op, weightBytes(plan, op))
   if (op.name !== 'embed') return weightBytes(plan, op)
   const slot = plan.slots[slotsOf(op)[0] ?? -1]
   return slot === undefined ? 0 : Math.round(slot.bytes / slot.n)
+}
+
+/** One row reads the weights of its own experts only. */
+function routedBytes({ fields }: PlanOp, bytes: number): number {
+  const used = Number(fields['rows']) - ROWS.routed
+  return (bytes / Number(fields['experts'])) * used
 }
 
 function encodingOf(plan: Plan, op: PlanOp): string {

@@ -38,4 +38,4 @@ function makesA8(node: Node): node is NodeOf<(typeof MAKERS)[number] | 'attentio
   if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
   return MAKERS.some((op) => op === node.op)
 }
-const MAKERS = ['rmsnorm', 'swiglu', 'conv1d', 'scan'] as const
+const MAKERS = ['rmsnorm', 'layernorm', 'swiglu', 'conv1d', 'scan'] as const

@@ -27,7 +27,7 @@ export function fuseResiduals(graph: Graph): Graph {
     return true
   }
   for (const [at, node] of graph.nodes.entries()) {
-    if (node.op !== 'add') continue
+    if (node.op !== 'add' || node.scale !== 1) continue
     if (!fuse(node, at, node.right, node.left)) fuse(node, at, node.left, node.right)
   }
   return { ...graph, nodes: nodes.filter((node) => node !== undefined) }

@@ -21,10 +21,12 @@ export function inferShape(spec: NodeSpec): Shape {
       expectKind(spec.table, 'matrix')
       return ['tokens', spec.table.k]
     case 'rmsnorm':
-      if (spec.input.shape[1] % ((spec.parts ?? 1) * (spec.parts === undefined ? 1 : GROUP_SIZE)) !== 0)
-        throw broken(spec.input, `is normalised in ${spec.parts} parts that are not whole groups`)
+    case 'layernorm':
+      checkParts(spec)
       expectWidth(spec.input, rowsOf(spec.weight), `the norm weight ${nameOf(spec.weight)}`)
       expectKind(spec.weight, 'vector')
+      if ('bias' in spec && spec.bias)
+        expectWidth(spec.input, rowsOf(spec.bias), `the bias ${nameOf(spec.bias)}`)
       return spec.input.shape
     case 'linear':
       return linearShape(spec)
@@ -46,6 +48,7 @@ export function inferShape(spec: NodeSpec): Shape {
       expectWidth(spec.q, heads * headDim, `${heads} heads of ${headDim}`)
       expectWidth(spec.k, kvHeads * headDim, `${kvHeads} key heads of ${headDim}`)
       expectWidth(spec.v, kvHeads * headDim, `${kvHeads} value heads of ${headDim}`)
+      checkHeadNorms(spec)
       if (spec.rope.dims > headDim) throw broken(spec.q, `rotates ${spec.rope.dims} of ${headDim} dimensions`)
       return spec.q.shape
     }
@@ -55,7 +58,7 @@ export function inferShape(spec: NodeSpec): Shape {
       return spec.input.shape
     }
     case 'swiglu':
-      expectSame(spec.gate, spec.up)
+      if (spec.up !== undefined) expectSame(spec.gate, spec.up)
       return spec.gate.shape
     case 'conv1d':
       expectKind(spec.weight, 'matrix')
@@ -66,6 +69,22 @@ export function inferShape(spec: NodeSpec): Shape {
       return scanShape(spec)
     case 'ssd':
       return ssdShape(spec)
+    case 'rescale':
+      return spec.input.shape
+    case 'route':
+      expectWidth(spec.input, spec.experts, `${spec.experts} experts`)
+      return ['tokens', routeWidth(spec.experts, spec.used)]
+    case 'gather':
+      expectWidth(spec.route, routeWidth(spec.experts, spec.used), 'a route')
+      return [`tokens*${spec.used}`, spec.input.shape[1]]
+    case 'linearExperts': {
+      const [part] = spec.weight.parts
+      expectWidth(spec.input, spec.weight.k, `the inputs of ${nameOf(spec.weight)}`)
+      return [spec.input.shape[0], part?.n ?? 0]
+    }
+    case 'combine':
+      expectWidth(spec.route, routeWidth(spec.experts, spec.used), 'a route')
+      return ['tokens', spec.input.shape[1]]
     case 'add':
       expectSame(spec.left, spec.right)
       return spec.left.shape
@@ -89,13 +108,18 @@ export function inferShape(spec: NodeSpec): Shape {
   }
 }
 
+const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
+
+/** Words of a route for each row of a step, and more than enough for what comes before them: see op_route in wasm/abi.h. */
+const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
+
 /** Throws `internal` unless every value is made once, before it is read, with the shape its node gives it. */
 export function checkShapes(graph: Graph): void {
   const made = new Map<number, Value>()
   for (const node of graph.nodes) {
     for (const input of inputsOf(node)) {
       if (made.get(input.id) !== input) throw broken(input, `is read by ${node.op} before it is made`)
-      if (node.op !== 'linear' && node.op !== 'linearSwiglu') expectForm(input, 'f32')
+      if (!READ_A8.has(node.op)) expectForm(input, 'f32')
     }
     const shape = inferShape(node)
     const outputs = outputsOf(node)
@@ -156,6 +180,28 @@ function ssdShape(spec: Extract<NodeSpec, { op: 'ssd' }>): Shape {
   if (dt.shape[1] !== heads || x.shape[1] % heads !== 0) throw broken(x, `is cut into ${heads} heads`)
   if (heads % groups !== 0 || b.shape[1] % groups !== 0) throw broken(b, `is cut into ${groups} groups`)
   return x.shape
+}
+
+function checkParts(spec: Extract<NodeSpec, { op: 'rmsnorm' | 'layernorm' }>): void {
+  if (spec.op === 'layernorm' || spec.parts === undefined) return
+  if (spec.input.shape[1] % (spec.parts * GROUP_SIZE) === 0) return
+  throw broken(spec.input, `is normalised in ${spec.parts} parts that are not whole groups`)
+}
+
+function checkHeadNorms({ norms, attention }: Extract<NodeSpec, { op: 'ropeKv' }>): void {
+  if (norms === undefined) return
+  const { heads, kvHeads, headDim } = attention
+  for (const [weight, count] of [
+    [norms.q, heads],
+    [norms.k, kvHeads],
+  ] as const) {
+    const wanted = norms.over === 'head' ? headDim : count * headDim
+    if (weight.kind === 'vector' && rowsOf(weight) === wanted) continue
+    throw new HalfbyteError(
+      'internal',
+      `the norm ${nameOf(weight)} has ${rowsOf(weight)} weights, not ${wanted}`,
+    )
+  }
 }
 
 export const show = ([rows, width]: Shape): string => `[${rows}, ${width}]`

@@ -86,12 +86,17 @@ class Sharder {
       this.#pushWhole(node)
       return
     }
+    if (node.scale !== 1) throw uncut(node, 'scales a sum of several workers')
     const residual = product === node.right ? node.left : node.right
     this.#push({ op: 'exchange', input: product, residual, ...this.#place(), output: node.output })
   }
 
   /** Rows of the table; ids of other shards' rows make zeros. */
   #embed(node: NodeOf<'embed'>): void {
+    if (node.by === 'position') {
+      this.#push(node)
+      return
+    }
     const rows = this.#own(this.#vocab(node.table))
     const table = cutRows(node.table, () => rows)
     const output = { ...node.output, id: this.#nextId++ }
@@ -152,6 +157,8 @@ class Sharder {
   }
 
   #attend(node: NodeOf<'ropeKv' | 'attention'>): void {
+    if (node.op === 'ropeKv' && node.norms?.over === 'row')
+      throw uncut(node, 'norms heads of several workers')
     const { heads, kvHeads } = this.#heads(node.attention)
     const whole = node.attention
     const ratio = whole.heads / whole.kvHeads

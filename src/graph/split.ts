@@ -19,8 +19,9 @@ export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): Pac
 }
 
 /** True when the kernel of this linear reads a8 rows. */
-export function readsA8(node: Node, encodingOf: EncodingOf): node is NodeOf<'linear'> {
-  return node.op === 'linear' && isQuantized(encodingOfWeight(node.weight, encodingOf))
+export function readsA8(node: Node, encodingOf: EncodingOf): node is NodeOf<'linear' | 'linearExperts'> {
+  const isLinear = node.op === 'linear' || node.op === 'linearExperts'
+  return isLinear && isQuantized(encodingOfWeight(node.weight, encodingOf))
 }
 
 /** Neighbouring parts of a merged linear stay merged while their encodings agree. */

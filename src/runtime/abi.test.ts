@@ -1,7 +1,7 @@
 // The mirror of wasm/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
+import { ACTIVATION, KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
 import { ENCODING_CODE } from '../weights/encoding.ts'
 import {
   ABI,
@@ -60,7 +60,10 @@ test('the anonymous constants are those of the header', () => {
 test('op codes, row kinds, encodings and pairings are those of the header', () => {
   const codes = Object.entries(OP_CODE).map(([name, code]) => [`OP_${name.toUpperCase()}`, code])
   expect({ ...Object.fromEntries(codes), OP_COUNT: codes.length }).toEqual(enumOf('op_code'))
-  expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits }).toEqual(enumOf('rows'))
+  expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits, ROWS_ROUTED: ROWS.routed }).toEqual(
+    enumOf('rows'),
+  )
+  expect({ ACT_SILU: ACTIVATION.silu, ACT_GELU: ACTIVATION.gelu }).toEqual(enumOf('activation'))
   const encodings = Object.entries(ENCODING_CODE).map(([name, code]) => [`ENC_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))

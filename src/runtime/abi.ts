@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 6,
+  ABI_VERSION: 7,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -20,14 +20,14 @@ export const ABI = {
 } as const
 
 /** Fields that hold an f32; every other field is a u32. */
-export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps'])
+export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap'])
 
 const LINEAR = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
-const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride'] as const
+const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride', 'activation'] as const
 
 /** Names of the words that follow `code` and `rows` in each op's record. */
 export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
-  embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole'],
+  embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole', 'by_position'],
   rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps', 'parts'],
   quantize: ['x', 'x_stride', 'n', 'q', 'q_stride'],
   linear_f32: LINEAR,
@@ -39,6 +39,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   rope_kv: [
     ...['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'],
     ...['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'],
+    ...['q_norm', 'k_norm', 'norm_rows', 'eps'],
   ],
   attention: [
     ...['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'],
@@ -50,13 +51,14 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
       'v_format',
       'window',
       'scale',
+      'cap',
       'parts',
       'ratio',
       'absent',
     ],
   ],
-  swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride'],
-  add: ['x', 'x_stride', 'y', 'y_stride', 'n'],
+  swiglu: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride', 'activation'],
+  add: ['x', 'x_stride', 'y', 'y_stride', 'n', 'scale'],
   linear_swiglu_w8a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4a8_g32: LINEAR_SWIGLU,
   linear_swiglu_w4ma8_g32: LINEAR_SWIGLU,
@@ -79,11 +81,19 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
     ...['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'],
     ...['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'],
   ],
+  layernorm: ['x', 'x_stride', 'weight', 'bias', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
+  rescale: ['y', 'y_stride', 'n', 'scale', 'cap'],
+  route: ['x', 'x_stride', 'experts', 'used', 'normalize', 'route'],
+  gather: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts'],
+  linear_experts: [
+    ...['w', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'encoding', 'expert_bytes', 'route', 'experts'],
+  ],
+  combine: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts', 'used'],
 }
 
 /** The C struct of each op, without its `op_` prefix. */
 export function structName(op: OpName): string {
-  return /^linear(_swiglu)?(_sparse)?/.exec(op)?.[0] ?? op
+  return /^linear(_swiglu)?(_sparse|_experts)?/.exec(op)?.[0] ?? op
 }
 
 /** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */

@@ -43,7 +43,12 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     y: { arena: TOKENS * stride },
     y_stride: stride,
   }
-  const op: PlanOp = { code: OP_CODE.add, name: 'add', label: 'add', fields: { ...fields, n: WIDTH } }
+  const op: PlanOp = {
+    code: OP_CODE.add,
+    name: 'add',
+    label: 'add',
+    fields: { ...fields, n: WIDTH, scale: 1 },
+  }
   const ops = Array.from({ length: ADDITIONS }, () => op)
   if (last !== undefined) {
     const broken = Object.fromEntries(Object.entries({ ...op.fields, ...last })) as PlanOp['fields']

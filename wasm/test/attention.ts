@@ -16,6 +16,10 @@ export interface Shape {
   /** Query heads of one KV head, and those of the first one that are not here. */
   readonly ratio?: number
   readonly absent?: number
+  /** Norms of q and k before they are rotated. */
+  readonly norms?: 'head' | 'row'
+  /** Soft cap of the scores. */
+  readonly cap?: number
   /** Leave out the room for parts, so that no step shares out positions. */
   readonly unsplit?: boolean
 }
@@ -45,6 +49,17 @@ export function layState(machine: Machine, shape: Shape, positions: number) {
   return { table: blocks.reverse(), kOffset: k! + v!, vOffset: 2 * k! + v!, parts }
 }
 
+function layNorms(
+  machine: Machine,
+  { heads, kvHeads, dim }: Shape,
+  over: Shape['norms'],
+): Record<string, number> {
+  if (over === undefined) return {}
+  const weights = (count: number) =>
+    machine.rows(1, over === 'row' ? count * dim : dim, (_, lane) => 0.5 + (lane % 5) / 4).at
+  return { q_norm: weights(heads), k_norm: weights(kvHeads), norm_rows: over === 'row' ? 1 : 0, eps: 1e-6 }
+}
+
 export interface Laid {
   readonly q: Rows
   readonly y: Rows
@@ -67,6 +82,8 @@ export function layStep(
     window = 0,
     quantized = false,
     format = EXACT_KV,
+    norms,
+    cap = 0,
   } = shape
   const rows = parts.flatMap(({ position, rows }, s) =>
     Array.from({ length: rows }, (_, r) => ({ s, position: position + r })),
@@ -98,14 +115,14 @@ export function layStep(
     ...common,
     ...offsets,
     ...{ q: q.at, q_stride: q.stride, k: k.at, k_stride: k.stride, v: v.at, v_stride: v.stride },
-    ...{ rope: 1, rope_dims: ropeDims, pairing },
+    ...{ rope: 1, rope_dims: ropeDims, pairing, ...layNorms(machine, shape, norms) },
   })
   machine.op('attention', {
     ...common,
     ...{ ratio: shape.ratio ?? heads / kvHeads, absent: shape.absent ?? 0 },
     ...offsets,
     ...{ q: q.at, q_stride: q.stride, y: y.at, y_stride: y.stride },
-    ...{ a8: quantized ? a8.at : 0, a8_stride: a8.stride, window, scale: dim ** -0.5 },
+    ...{ a8: quantized ? a8.at : 0, a8_stride: a8.stride, window, cap, scale: dim ** -0.5 },
     parts: shape.unsplit ? 0 : states[0]!.parts,
   })
   return { q, y, a8 }

@@ -22,6 +22,9 @@ void scan__ref(const struct op_scan *, const struct step *, uint32_t);
 void ssd__ref(const struct op_ssd *, const struct step *, uint32_t);
 void swiglu__ref(const struct op_swiglu *, uint32_t);
 void add__ref(const struct op_add *, uint32_t);
+void layernorm__ref(const struct op_layernorm *, const struct step *, uint32_t);
+void rescale__ref(const struct op_rescale *, uint32_t);
+void combine__ref(const struct op_combine *, const struct step *, uint32_t);
 
 /* The definition of linear_swiglu: a linear into rows that nobody else sees, then a swiglu of them. */
 static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
@@ -30,7 +33,8 @@ static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
     if (2 * wide > sizeof made / sizeof made[0]) __builtin_trap();
     const struct op_linear linear = {.w = op->w, .bias = op->bias, .n = 2 * wide, .k = op->k, .x = op->x,
                                      .x_stride = op->x_stride, .y = y};
-    const struct op_swiglu swiglu = {.gate = y, .up = y + 4 * wide, .n = op->n, .q = op->q, .q_stride = op->q_stride};
+    const struct op_swiglu swiglu = {.gate = y, .up = y + 4 * wide, .n = op->n, .q = op->q, .q_stride = op->q_stride,
+                                     .activation = op->activation};
     switch (op->code) {
     case OP_LINEAR_SWIGLU_W8A8_G32: linear_w8a8__ref(&linear, m); break;
     case OP_LINEAR_SWIGLU_W4A8_G32: linear_w4a8__ref(&linear, m); break;
@@ -71,6 +75,9 @@ void reference(const void *op, const struct step *step) {
         case OP_ATTENTION: attention__ref(op, step, m); break;
         case OP_SWIGLU: swiglu__ref(op, m); break;
         case OP_ADD: add__ref(op, m); break;
+        case OP_LAYERNORM: layernorm__ref(op, step, m); break;
+        case OP_RESCALE: rescale__ref(op, m); break;
+        case OP_COMBINE: combine__ref(op, step, m); break;
         case OP_LINEAR_SWIGLU_W8A8_G32:
         case OP_LINEAR_SWIGLU_W4A8_G32:
         case OP_LINEAR_SWIGLU_W4MA8_G32: linear_swiglu__ref(op, m); break;

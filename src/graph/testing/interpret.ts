@@ -3,6 +3,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { GROUP_SIZE, isQuantized } from '../../weights/encoding.ts'
 import type { Graph, Node, NodeOf, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { EncodingOf } from '../split.ts'
+import { activated, capped, placesOf, routeOf } from './choices.ts'
 import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
 
 /** Rows of a value; those of a view are windows into its base's, so that overwriting shows. */
@@ -55,8 +56,8 @@ function rowsAt(values: ReadonlyMap<number, Rows>, value: Value): Rows {
   return rows
 }
 
-const addRows = (left: Rows, right: Rows): Rows =>
-  left.map((row, index) => row.map((x, i) => x + right[index]![i]!))
+const addRows = (left: Rows, right: Rows, scale = 1): Rows =>
+  left.map((row, index) => row.map((x, i) => x + scale * right[index]![i]!))
 
 function compute(
   node: Exclude<Node, NodeOf<'exchange' | 'collect'>>,
@@ -70,7 +71,10 @@ function compute(
       const table = matrixOf(node.table, machine)
       const first = node.table.parts[0]?.rows?.first ?? 0
       const zeros = new Float64Array(node.table.k)
-      return step.ids.map((id) => (table[id - first] ?? zeros).map((weight) => weight * node.scale))
+      return step.ids.map((id, row) => {
+        const at = node.by === 'id' ? id : step.position + row
+        return (table[at - first] ?? zeros).map((weight) => weight * node.scale)
+      })
     }
     case 'rmsnorm': {
       const weight = vectorOf(node.weight, machine)
@@ -83,6 +87,17 @@ function compute(
         return row.map((x, i) => (x * weight[i]!) / roots[Math.floor(i / size)]!)
       })
     }
+    case 'layernorm': {
+      const weight = vectorOf(node.weight, machine)
+      const bias = node.bias && vectorOf(node.bias, machine)
+      return read(node.input).map((row) => {
+        const mean = row.reduce((sum, x) => sum + x, 0) / row.length
+        const variance = row.reduce((sum, x) => sum + (x - mean) ** 2, 0) / row.length
+        return row.map(
+          (x, i) => ((x - mean) / Math.sqrt(variance + node.epsilon)) * weight[i]! + (bias?.[i] ?? 0),
+        )
+      })
+    }
     case 'quantize':
       return read(node.input).map(throughA8)
     case 'linear':
@@ -91,7 +106,9 @@ function compute(
       const { input, weight, bias, quantized } = node
       const inner = quantized.shape[1]
       const made = linear({ op: 'linear', input, weight, bias, output: quantized }, machine, values)
-      return made.map((row) => row.slice(0, inner).map((x, i) => gated(x, row[inner + i]!)))
+      return made.map((row) =>
+        row.slice(0, inner).map((x, i) => activated(x, node.activation) * row[inner + i]!),
+      )
     }
     case 'slice':
       return read(node.input).map((row) => row.subarray(node.start, node.start + node.width))
@@ -100,11 +117,13 @@ function compute(
     case 'attention':
       return read(node.input).map((q, row) => attend(node, machine, q, step.position + row))
     case 'swiglu': {
-      const up = read(node.up)
-      return read(node.gate).map((gates, row) => gates.map((x, i) => gated(x, up[row]![i]!)))
+      const up = node.up && read(node.up)
+      return read(node.gate).map((gates, row) =>
+        gates.map((x, i) => activated(x, node.activation) * (up === undefined ? 1 : up[row]![i]!)),
+      )
     }
     case 'add':
-      return addRows(read(node.left), read(node.right))
+      return addRows(read(node.left), read(node.right), node.scale)
     case 'conv1d': {
       const bias = node.bias && vectorOf(node.bias, machine)
       return [...convolve(read(node.input), matrixOf(node.weight, machine), bias, keptBy(node, machine))]
@@ -122,6 +141,35 @@ function compute(
       ]
       const weights = { decay: d, skip: s, dtBias: t }
       return [...stateSpace(node, scanRows(node, read), weights, keptBy(node, machine))]
+    }
+    case 'rescale':
+      return read(node.input).map((row) => row.map((x) => capped(x * node.scale, node.cap)))
+    case 'route':
+      return read(node.input).map((row) => routeOf(node, row))
+    case 'gather': {
+      const input = read(node.input)
+      return placesOf(read(node.route), node).map(({ row }) => input[row]!)
+    }
+    case 'linearExperts': {
+      const input = read(node.input)
+      const { parts, k } = node.weight
+      const rounds = isQuantized(machine.encodingOf(parts[0]!.name))
+      return placesOf(read(node.route), { experts: parts.length, used: input.length / step.ids.length }).map(
+        ({ expert }, place) => {
+          const { name, n } = parts[expert]!
+          const rows = matrixOf({ parts: [{ name, n }], k, kind: 'matrix' }, machine)
+          const x = rounds && node.input.form !== 'a8' ? throughA8(input[place]!) : input[place]!
+          return Float64Array.from(rows, (w) => w.reduce((sum, each, i) => sum + each * x[i]!, 0))
+        },
+      )
+    }
+    case 'combine': {
+      const input = read(node.input)
+      const sums = step.ids.map(() => new Float64Array(input[0]!.length))
+      for (const [place, { row, weight }] of placesOf(read(node.route), node).entries()) {
+        for (const [i, x] of input[place]!.entries()) sums[row]![i]! += weight * x
+      }
+      return sums
     }
     case 'takeRows': {
       const input = read(node.input)
@@ -148,8 +196,6 @@ function keptBy(node: Node, { kept }: Machine): Kept {
   kept.set(label, own)
   return own
 }
-
-const gated = (gate: number, up: number): number => (gate / (1 + Math.exp(-gate))) * up
 
 /** Parts of quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
 function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<number, Rows>): Rows {
@@ -181,13 +227,23 @@ function ropeKv(
   values: ReadonlyMap<number, Rows>,
 ): Rows {
   const { layer, headDim } = node.attention
+  const normed = (row: Float64Array, weight: WeightRef | undefined) => {
+    if (weight === undefined || node.norms === undefined) return
+    const values = vectorOf(weight, machine)
+    const span = node.norms.over === 'head' ? headDim : row.length
+    for (let from = 0; from < row.length; from += span) {
+      const part = row.subarray(from, from + span)
+      const mean = part.reduce((sum, x) => sum + x * x, 0) / span
+      part.set(part.map((x, i) => (x * values[i]!) / Math.sqrt(mean + node.norms!.epsilon)))
+    }
+  }
   const state = machine.state.get(layer) ?? { k: [], v: [] }
   machine.state.set(layer, state)
   const frequencies = machine.frequencies[node.rope.table] ?? new Float64Array(0)
   const { dims, pairing } = node.rope
   const rotate = (row: Float64Array, position: number) => {
     for (let head = 0; head < row.length; head += headDim) {
-      for (const [pair, frequency] of frequencies.entries()) {
+      for (const [pair, frequency] of frequencies.subarray(0, dims / 2).entries()) {
         const first = head + (pairing === 'halves' ? pair : 2 * pair)
         const second = pairing === 'halves' ? first + dims / 2 : first + 1
         const [a, b] = [row[first]!, row[second]!]
@@ -200,8 +256,10 @@ function ropeKv(
   const q = rowsAt(values, node.q)
   for (const [index, row] of q.entries()) {
     const position = step.position + index
+    normed(row, node.norms?.q)
     rotate(row, position)
     const k = rowsAt(values, node.k)[index]!.slice()
+    normed(k, node.norms?.k)
     rotate(k, position)
     state.k[position] = k
     state.v[position] = rowsAt(values, node.v)[index]!.slice()
@@ -225,7 +283,7 @@ function attend(
     const weights = k.slice(from, position + 1).map((key) => {
       let dot = 0
       for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
-      return Math.exp(dot * node.scale)
+      return Math.exp(capped(dot * node.scale, node.cap))
     })
     const sum = weights.reduce((total, weight) => total + weight, 0)
     for (const [index, weight] of weights.entries()) {

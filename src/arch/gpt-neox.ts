@@ -1,0 +1,59 @@
+// GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE, and both blocks reading the same rows.
+import type { ModelConfig } from './config.ts'
+import { family, type Names } from './family.ts'
+import { GPT, mergedQkv } from './gpt2.ts'
+
+/** Hugging Face keeps Q, K and V of each head together. */
+const byHead = (name: string): Names => {
+  const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
+    const { heads, headDim, hiddenSize } = config
+    const rows = 3 * heads * headDim
+    const runs = Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const)
+    return { tensor: `${name}.${kind}`, shape: kind === 'weight' ? [rows, hiddenSize] : [rows], runs }
+  }
+  const parts = (kind: 'weight' | 'bias') => ({
+    [`layers.N.attn_q.${kind}`]: part(0, kind),
+    [`layers.N.attn_k.${kind}`]: part(1, kind),
+    [`layers.N.attn_v.${kind}`]: part(2, kind),
+  })
+  return { ...parts('weight'), ...parts('bias') }
+}
+
+const AT = 'gpt_neox.layers.N'
+
+export const gptNeox = family(GPT, {
+  gguf: {
+    architecture: 'gptneox',
+    pairing: 'halves',
+    names: mergedQkv('blk.N.attn_qkv'),
+    config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
+  },
+  hf: {
+    classes: ['GPTNeoXForCausalLM'],
+    // The exact GELU differs from its approximation by 5e-4 at most.
+    activations: ['gelu', 'gelu_new', 'gelu_fast', 'gelu_pytorch_tanh'],
+    keys: {
+      rms_norm_eps: 'layer_norm_eps',
+      partial_rotary_factor: 'rotary_pct',
+      rope_theta: 'rotary_emb_base',
+    },
+    config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
+    names: {
+      ...byHead(`${AT}.attention.query_key_value`),
+      'embed.weight': 'gpt_neox.embed_in.weight',
+      'output.weight': 'embed_out.weight',
+      'norm.weight': 'gpt_neox.final_layer_norm.weight',
+      'norm.bias': 'gpt_neox.final_layer_norm.bias',
+      'layers.N.attn_norm.weight': `${AT}.input_layernorm.weight`,
+      'layers.N.attn_norm.bias': `${AT}.input_layernorm.bias`,
+      'layers.N.attn_output.weight': `${AT}.attention.dense.weight`,
+      'layers.N.attn_output.bias': `${AT}.attention.dense.bias`,
+      'layers.N.mlp_norm.weight': `${AT}.post_attention_layernorm.weight`,
+      'layers.N.mlp_norm.bias': `${AT}.post_attention_layernorm.bias`,
+      'layers.N.mlp_up.weight': `${AT}.mlp.dense_h_to_4h.weight`,
+      'layers.N.mlp_up.bias': `${AT}.mlp.dense_h_to_4h.bias`,
+      'layers.N.mlp_down.weight': `${AT}.mlp.dense_4h_to_h.weight`,
+      'layers.N.mlp_down.bias': `${AT}.mlp.dense_4h_to_h.bias`,
+    },
+  },
+})

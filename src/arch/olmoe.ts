@@ -1,0 +1,37 @@
+// OLMoE. In: nothing. Out: OLMoE: experts whose weights are not normalised, norms over whole rows of queries and keys.
+import { PLAIN } from './decoder.ts'
+import { family } from './family.ts'
+import { unbuiltVariant } from './refuse.ts'
+
+export const olmoe = family(
+  { ...PLAIN, headNorms: 'row', mlp: 'experts' },
+  {
+    gguf: {
+      architecture: 'olmoe',
+      pairing: 'halves',
+      config: (fields, { intermediateSize }) => ({
+        intermediateSize: fields.number('expert_feed_forward_length', intermediateSize),
+        experts: {
+          count: fields.number('expert_count'),
+          used: fields.number('expert_used_count'),
+          normalize: fields.fact('expert_weights_norm', false),
+        },
+      }),
+    },
+    hf: {
+      classes: ['OlmoeForCausalLM'],
+      config(fields) {
+        if (fields.number('clip_qkv', 0) !== 0) {
+          throw unbuiltVariant(fields.file, 'queries, keys and values that are clipped', 'none')
+        }
+        return {
+          experts: {
+            count: fields.number('num_experts'),
+            used: fields.number('num_experts_per_tok'),
+            normalize: fields.fact('norm_topk_prob', false),
+          },
+        }
+      },
+    },
+  },
+)

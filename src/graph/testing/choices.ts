@@ -1,0 +1,33 @@
+// Choices. In: an activation, a cap, the logits of a router. Out: by definition, what they make; for the interpreter.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Activation, NodeOf } from '../ir.ts'
+
+export function activated(x: number, activation: Activation): number {
+  if (activation === 'silu') return x / (1 + Math.exp(-x))
+  return (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+}
+
+export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)
+
+/** [experts] weights, zero for those that a row does not go to. */
+export function routeOf({ used, normalize }: NodeOf<'route'>, logits: Float64Array): Float64Array {
+  const all = logits.reduce((sum, x) => sum + Math.exp(x), 0)
+  const chosen = [...logits.keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, used)
+  const sum = normalize ? chosen.reduce((total, e) => total + Math.exp(logits[e]!) / all, 0) : 1
+  return logits.map((x, e) => (chosen.includes(e) ? Math.exp(x) / all / sum : 0))
+}
+
+/** Which row and which expert stand at each place: experts ascending, then rows. */
+export function placesOf(
+  route: readonly Float64Array[],
+  { experts, used }: { readonly experts: number; readonly used: number },
+) {
+  const places = Array.from({ length: experts }, (_, expert) =>
+    route.flatMap((weights, row) => {
+      const weight = weights[expert]!
+      return weight > 0 ? [{ expert, row, weight }] : []
+    }),
+  ).flat()
+  if (places.length === route.length * used) return places
+  throw new HalfbyteError('internal', `${places.length} places for ${route.length} rows of ${used} experts`)
+}
