@@ -202,7 +202,7 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
   ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
-  ['olmo2', config({ family: 'olmo2', intermediateSize: 96 })],
+  ['olmo2', config({ family: 'olmo2' })],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',

@@ -293,6 +293,12 @@ function attend(
   return y
 }
 
+/** Halves to even, as the kernels round. */
+function nearestEven(x: number): number {
+  const nearest = Math.round(x)
+  return Math.abs(x % 1) === 0.5 && nearest % 2 !== 0 ? nearest - 1 : nearest
+}
+
 /** What int8 codes with a scale per group keep of a row. */
 function throughA8(row: Float64Array): Float64Array {
   const kept = new Float64Array(row.length)
@@ -301,7 +307,7 @@ function throughA8(row: Float64Array): Float64Array {
     const scale = group.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127
     if (scale > 0)
       kept.set(
-        group.map((x) => Math.round(x / scale) * scale),
+        group.map((x) => nearestEven(x / scale) * scale),
         from,
       )
   }
