@@ -1,24 +1,14 @@
 // Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: what it would say next.
 
 import { isHalfbyteError } from '../base/errors.ts'
-import type { Plan } from '../graph/plan.ts'
-import type { Arena } from '../runtime/arena.ts'
-import type { Pool } from '../runtime/pool.ts'
-import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { ChunkSize } from './chunk-size.ts'
 import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import { type Drafter, MOST_DRAFTS } from './speculation.ts'
-import type { StepBuffer } from './step-buffer.ts'
+import type { StepMachine } from './step-machine.ts'
 
-export interface DraftModelOptions {
-  /** Of the large model, which waits while the small one runs. */
-  readonly pool: Pool
-  readonly arena: Arena
-  readonly plan: Plan
-  readonly written: WrittenPlan
-  readonly step: StepBuffer
-  readonly now: () => number
+/** The pool is that of the large model, which waits while the small one runs. */
+export interface DraftModelOptions extends StepMachine {
   /** Only ids below are drafted, and read: those that the large model has too. */
   readonly vocab: number
 }

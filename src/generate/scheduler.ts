@@ -1,24 +1,16 @@
 // Scheduler. In: requests on sequences. Out: steps that carry all of them, one run of the plan each.
 import { HalfbyteError } from '../base/errors.ts'
-import type { Plan } from '../graph/plan.ts'
-import type { Arena } from '../runtime/arena.ts'
-import { disposedError, type Pool } from '../runtime/pool.ts'
-import type { WrittenPlan } from '../runtime/write-plan.ts'
+import { disposedError } from '../runtime/pool.ts'
 import { type ForwardRequest, ForwardWork } from './forward-work.ts'
 import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
 import { Round } from './round.ts'
 import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import type { StepBuffer } from './step-buffer.ts'
+import type { StepMachine } from './step-machine.ts'
 import { isChosen, type Lane, type Work } from './work.ts'
 
-export interface SchedulerOptions {
-  readonly pool: Pool
-  readonly arena: Arena
-  readonly plan: Plan
-  readonly written: WrittenPlan
-  readonly step: StepBuffer
-  readonly now: () => number
+export interface SchedulerOptions extends StepMachine {
   /** Lets messages and aborts in between steps. */
   readonly yieldTask: () => Promise<void>
 }

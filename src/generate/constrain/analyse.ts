@@ -29,37 +29,27 @@ export function analyse(grammar: Grammar, root: NodeId): Analysed {
 
 type Test = (grammar: Grammar, node: NodeId, flag: (child: NodeId) => boolean) => boolean
 
-const isNullable: Test = (grammar, node, flag) => {
-  switch (grammar.kinds[node]) {
-    case NODE.empty:
-      return true
-    case NODE.bytes:
-    case NODE.token:
-      return false
-    case NODE.alt:
-      return grammar.children(node).some(flag)
-    case NODE.repeat:
-      return grammar.b[node] === 0 || flag(grammar.a[node]!)
-    default:
-      return grammar.children(node).every(flag)
+/** A flag of leaves that rises through what is made of them: one option has it, all parts have it. */
+const rising =
+  (isLeaf: (grammar: Grammar, node: NodeId) => boolean): Test =>
+  (grammar, node, flag) => {
+    switch (grammar.kinds[node]) {
+      case NODE.empty:
+      case NODE.bytes:
+      case NODE.token:
+        return isLeaf(grammar, node)
+      case NODE.alt:
+        return grammar.children(node).some(flag)
+      case NODE.repeat:
+        return grammar.b[node] === 0 || flag(grammar.a[node]!)
+      default:
+        return grammar.children(node).every(flag)
+    }
   }
-}
 
-const isProductive: Test = (grammar, node, flag) => {
-  switch (grammar.kinds[node]) {
-    case NODE.empty:
-    case NODE.token:
-      return true
-    case NODE.bytes:
-      return node !== grammar.never
-    case NODE.alt:
-      return grammar.children(node).some(flag)
-    case NODE.repeat:
-      return grammar.b[node] === 0 || flag(grammar.a[node]!)
-    default:
-      return grammar.children(node).every(flag)
-  }
-}
+const isNullable = rising((grammar, node) => grammar.kinds[node] === NODE.empty)
+
+const isProductive = rising((grammar, node) => node !== grammar.never)
 
 /** The least flags by node for which `test` holds; each node is looked at again when a child's flag rises. */
 function flags(grammar: Grammar, test: Test): Uint8Array {
