@@ -136,8 +136,8 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   }))
 }
 
-/** Knows the text and is right as often as it is told. */
-function prophet(text: readonly number[], rate: number): Drafter {
+/** Knows the text; each of its drafts is right with the same chance, whatever those before it were. */
+function prophet(text: readonly number[], rate: number, seed: number): Drafter {
   let length = 0
   return {
     msPerDraft: 0,
@@ -149,12 +149,19 @@ function prophet(text: readonly number[], rate: number): Drafter {
     draft(count, out) {
       for (let index = 0; index < count; index++) {
         const at = length + index
-        const isRight = (Math.imul(at, 0x9e3779b1) >>> 8) / 2 ** 24 < rate
-        out[index] = isRight ? (text[at] ?? 0) : 0
+        out[index] = chance(at, seed) < rate ? (text[at] ?? 0) : 0
       }
       return count
     },
   }
+}
+
+/** A number below 1 that says nothing of its neighbours': MurmurHash3's last steps. */
+function chance(at: number, seed: number): number {
+  let hash = Math.imul(at, 0x9e3779b1) ^ Math.imul(seed + 1, 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
 }
 
 async function measureDrafts(bench: Bench, { rounds, tokens, rates }: Job): Promise<Figure[]> {
@@ -164,20 +171,23 @@ async function measureDrafts(bench: Bench, { rounds, tokens, rates }: Job): Prom
   const prompt = [...sequence.tokens]
   await bench.run([sequence], count)
   const text = [...sequence.tokens]
-  const cases: (readonly [string, () => Drafter | undefined])[] = [
+  const cases: (readonly [string, (round: number) => Drafter | undefined])[] = [
     ['no drafts', () => undefined],
-    ...rates.map((rate) => [`drafts right at ${rate * 100} %`, () => prophet(text, rate)] as const),
+    ...rates.map(
+      (rate) => [`drafts right at ${rate * 100} %`, (round: number) => prophet(text, rate, round)] as const,
+    ),
     ['lookup', () => new LookupDrafter()],
   ]
   const times = new Map<string, number[]>()
-  const notes = new Map<string, string>()
+  const drafts = new Map<string, { drafted: number; accepted: number }>()
   for (let round = 0; round < rounds; round++) {
     for (const [name, drafter] of cases) {
       sequence.setTokens(prompt)
-      const { ms, drafted, accepted } = await bench.run([sequence], count, { drafter: drafter() })
+      const { ms, drafted, accepted } = await bench.run([sequence], count, { drafter: drafter(round) })
       if (sequence.tokens.some((id, index) => id !== text[index])) throw new Error(`${name}: another text`)
       times.set(name, [...(times.get(name) ?? []), ms])
-      notes.set(name, `${count} tokens, ${drafted} drafted, ${accepted} of them right`)
+      const sum = drafts.get(name) ?? { drafted: 0, accepted: 0 }
+      drafts.set(name, { drafted: sum.drafted + drafted, accepted: sum.accepted + accepted })
     }
   }
   sequence.release()
@@ -186,9 +196,16 @@ async function measureDrafts(bench: Bench, { rounds, tokens, rates }: Job): Prom
     name,
     ms: spread(ms),
     ratio: spread(ms.map((each, round) => bases[round]! / each)),
-    note: notes.get(name) ?? '',
+    note: noteOf(count, rounds, drafts.get(name)!),
   }))
 }
+
+const noteOf = (
+  tokens: number,
+  rounds: number,
+  { drafted, accepted }: { drafted: number; accepted: number },
+) =>
+  `${tokens} tokens, ${(drafted / rounds).toFixed(1)} drafted, ${(accepted / rounds).toFixed(1)} of them right`
 
 async function measureBackground(bench: Bench, { rounds, tokens }: Job): Promise<Figure[]> {
   const count = tokens * 3
