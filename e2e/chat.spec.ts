@@ -6,6 +6,7 @@ import {
   bodies,
   composer,
   openChat,
+  openSettings,
   overflowing,
   ready,
   set,
@@ -182,6 +183,44 @@ test('a setting out of its bounds is not taken, and the dialog says what they ar
   await page.reload()
   await page.getByRole('button', { name: 'Settings', exact: true }).click()
   await expect(temperature).toHaveValue('1.1')
+})
+
+test('the sampler is set by keyboard, changes what is said, and goes back to its defaults', async ({
+  page,
+}) => {
+  await openChat(page)
+  const reply = answers(page).last().locator('.body')
+  const regenerate = () => page.getByRole('button', { name: 'Regenerate' }).click()
+  await set(page, { Seed: '3', 'Longest answer': '40' })
+  await ask(page, STORY)
+  const first = await reply.innerText()
+  await openSettings(page)
+  const names = ['Temperature', 'Top k', 'Top p', 'Min p', 'Repeat penalty', 'Longest answer', 'Seed']
+  const field = (name: string) => page.getByLabel(name, { exact: true })
+  await field('Temperature').focus()
+  for (const [name, value] of Object.entries({
+    Temperature: '2',
+    'Top k': '0',
+    'Top p': '1',
+    'Min p': '0',
+  })) {
+    await expect(field(name)).toBeFocused()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(value)
+    await page.keyboard.press('Tab')
+  }
+  await page.getByRole('button', { name: 'Done' }).press('Enter')
+  await regenerate()
+  await expect(reply).not.toHaveText(first)
+  await ready(page)
+  await openSettings(page)
+  await page.getByRole('button', { name: 'Reset all' }).press('Enter')
+  const values = await Promise.all(names.map((name) => field(name).inputValue()))
+  expect(values).toEqual(['0.6', '40', '0.9', '0.05', '1.1', '512', ''])
+  await page.keyboard.press('Escape')
+  await set(page, { Seed: '3', 'Longest answer': '40' })
+  await regenerate()
+  await expect(reply).toHaveText(first)
 })
 
 test('nothing on the page is wider than the phone', async ({ page }) => {
