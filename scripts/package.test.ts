@@ -110,7 +110,8 @@ export async function run(signal: AbortSignal): Promise<string> {
   for await (const { choices } of chunks) console.log(choices[0]?.delta.content ?? '')
   const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
   const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
-  console.log(content[0]?.text, await model.prompt('Hello'))
+  const [part] = content
+  console.log(part?.type === 'text' ? part.text : part?.toolName, await model.prompt('Hello'))
   if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
   return engine.complete('x').text().catch((error: unknown) => (isHalfbyteError(error) ? error.code : ''))
 }
