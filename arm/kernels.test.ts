@@ -5,11 +5,11 @@
 // kernels' own tests run, is agreeing with each other. Relaxed SIMD is what could differ.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import type { OpName } from '../src/graph/op-codes.ts'
+import { ACTIVATION, type OpName } from '../src/graph/op-codes.ts'
 import { type Encoding, isQuantized } from '../src/weights/encoding.ts'
 import { layState, layStep } from '../wasm/test/attention.ts'
 import { FORMATS, fillBlock } from '../wasm/test/kv.ts'
-import { compare, type Machine, randomFrom } from '../wasm/test/machine.ts'
+import { compare, type Machine, type Rows, randomFrom } from '../wasm/test/machine.ts'
 import { fillMatrix } from '../wasm/test/weights.ts'
 
 const OPS: readonly (readonly [OpName, Encoding])[] = [
@@ -57,6 +57,34 @@ for (const [name, encoding] of OPS) {
   }
 }
 
+const N_ROW = 100
+const ROW_OPS: Readonly<Record<string, (machine: Machine, x: Rows, other: Rows) => void>> = {
+  layernorm: (machine, x, other) =>
+    machine.op('layernorm', {
+      ...{ x: x.at, x_stride: x.stride, weight: other.at, bias: other.at, n: N_ROW, eps: 1e-5 },
+      ...{ y: x.at, y_stride: x.stride },
+    }),
+  rescale: (machine, x) =>
+    machine.op('rescale', { y: x.at, y_stride: x.stride, n: N_ROW, scale: 0.5, cap: 3 }),
+  'a gate by gelu': (machine, x, other) =>
+    machine.op('swiglu', {
+      ...{ gate: x.at, gate_stride: x.stride, up: other.at, up_stride: 0, n: N_ROW },
+      ...{ y: x.at, y_stride: x.stride, activation: ACTIVATION.gelu },
+    }),
+}
+for (const [name, lay] of Object.entries(ROW_OPS)) {
+  test(`${name} is its definition to the bit`, () => {
+    const { difference } = compare((machine) => {
+      const draw = randomFrom(5)
+      const x = machine.rows(3, N_ROW, () => draw() * 8 - 4)
+      const other = machine.rows(1, N_ROW, () => draw() + 0.5)
+      machine.setStep({ sequences: [{ position: 0, rows: 3 }] })
+      lay(machine, x, other)
+    })
+    assert.equal(difference, undefined)
+  })
+}
+
 for (const format of FORMATS) {
   for (const [position, rows] of [
     [0, 5],
@@ -64,7 +92,7 @@ for (const format of FORMATS) {
     [60, 9],
   ] as const) {
     test(`attention to K ${format.k}, V ${format.v} is its definition to the bit, ${position} positions before ${rows} rows`, () => {
-      const shape = { heads: 7, kvHeads: 1, dim: 64, format, quantized: true }
+      const shape = { heads: 7, kvHeads: 1, dim: 64, format, quantized: true, norms: 'head', cap: 4 } as const
       const { difference } = compare((machine) => {
         const state = layState(machine, shape, position + rows)
         for (const [index, block] of state.table.entries()) {

@@ -31,6 +31,8 @@ const CASES = (['llama', 'qwen2'] as const).flatMap((family) =>
     { title: 'without shared heads', seed: 5, kvHeads: 4 },
   ].map((options) => ({ family, ...options })),
 )
+/** Past a block of state, so that one is given back. */
+const MISTRAL = { family: 'llama', title: 'with the window of Mistral', seed: 8, window: 50 } as const
 
 const logits = (files: readonly File[], weights: 'auto' | 'f32' | 'w8' | 'w4' = 'auto') =>
   withBuilt(files, { weights }, (built) => logitsOf(built, TOKENS))
@@ -38,7 +40,7 @@ const logits = (files: readonly File[], weights: 'auto' | 'f32' | 'w8' | 'w4' = 
 const fromGguf = async (model: RandomModel, dtype?: FloatType) => logits([await ggufFile(model, dtype)])
 
 describe('full precision', () => {
-  test.each(CASES)(
+  test.each([...CASES, MISTRAL])(
     '$family, $title: GGUF and safetensors give the logits of the definition',
     async (options) => {
       const model = randomLlama(options)
@@ -49,6 +51,14 @@ describe('full precision', () => {
       expect(largestDifference(safetensors, right)).toBeLessThan(1e-4)
     },
   )
+
+  test('a window changes what comes behind it', () => {
+    const [all, some] = [undefined, 50].map((window) =>
+      referenceLogits(randomLlama({ seed: 8, window }), TOKENS),
+    )
+    expect(largestDifference(all!.slice(0, 50), some!.slice(0, 50))).toBe(0)
+    expect(largestDifference(all!.slice(50), some!.slice(50))).toBeGreaterThan(0.1)
+  })
 
   test('Llama 3 scales RoPE where the tests above look', () => {
     const [plain, scaled] = [undefined, LLAMA3].map((scaling) =>

@@ -51,6 +51,9 @@ function ggufMetadata({ config }: RandomModel): Record<string, GgufValue> {
     [`${family}.attention.layer_norm_rms_epsilon`]: ['f32', config.rms_norm_eps],
     [`${family}.rope.freq_base`]: ['f32', config.rope_theta],
     [`${family}.rope.dimension_count`]: ['u32', config.head_dim],
+    ...(config.sliding_window !== undefined && {
+      [`${family}.attention.sliding_window`]: ['u32', config.sliding_window] as const,
+    }),
     'tokenizer.ggml.model': ['string', 'gpt2'],
     'tokenizer.ggml.pre': ['string', 'gpt-2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],
@@ -119,7 +122,7 @@ function ggufName(name: string): string {
 }
 
 /** Rows of each head as llama.cpp's converter orders them for `llama`: i and i + headDim/2 become neighbours. */
-function interleaved({ shape, values }: RandomTensor, headDim: number): RandomTensor {
+export function interleaved({ shape, values }: RandomTensor, headDim: number): RandomTensor {
   const [rows = 0, k = 0] = shape
   const moved = new Float32Array(values.length)
   for (let row = 0; row < rows; row++) {

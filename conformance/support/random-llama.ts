@@ -13,7 +13,7 @@ export interface Llama3Scaling {
 
 /** The keys of config.json that these models need. */
 export interface RandomConfig {
-  readonly architectures: readonly ['LlamaForCausalLM' | 'Qwen2ForCausalLM']
+  readonly architectures: readonly ['LlamaForCausalLM' | 'MistralForCausalLM' | 'Qwen2ForCausalLM']
   readonly hidden_size: number
   readonly num_hidden_layers: number
   readonly num_attention_heads: number
@@ -25,6 +25,8 @@ export interface RandomConfig {
   readonly rms_norm_eps: number
   readonly rope_theta: number
   readonly rope_scaling?: Llama3Scaling
+  /** Positions that each layer attends to. */
+  readonly sliding_window?: number
   readonly tie_word_embeddings: boolean
 }
 
@@ -55,6 +57,8 @@ export interface RandomOptions {
   readonly intermediate?: number
   readonly tied?: boolean
   readonly scaling?: Llama3Scaling
+  /** As Mistral has it, in every layer. Llama only. */
+  readonly window?: number
   readonly contextLength?: number
   /** Deviation of a matrix times the root of its columns; default 1. From 1.5 on what was read before decides what comes next. */
   readonly gain?: number
@@ -65,8 +69,10 @@ export interface RandomOptions {
 /** Two layers of 64 by default, four heads of 16 that share two key and value heads, the tiny byte-level vocabulary. */
 export function randomLlama(options: RandomOptions): RandomModel {
   const { family = 'llama', layers = 2, heads = 4, kvHeads = 2, headDim = 16, tied = false } = options
+  const ofLlama = options.window === undefined ? 'LlamaForCausalLM' : 'MistralForCausalLM'
+  const architecture = family === 'llama' ? ofLlama : 'Qwen2ForCausalLM'
   const config: RandomConfig = {
-    architectures: [family === 'llama' ? 'LlamaForCausalLM' : 'Qwen2ForCausalLM'],
+    architectures: [architecture],
     hidden_size: heads * headDim,
     num_hidden_layers: layers,
     num_attention_heads: heads,
@@ -78,6 +84,7 @@ export function randomLlama(options: RandomOptions): RandomModel {
     rms_norm_eps: 1e-5,
     rope_theta: 10_000,
     ...(options.scaling !== undefined && { rope_scaling: options.scaling }),
+    ...(options.window !== undefined && { sliding_window: options.window }),
     tie_word_embeddings: tied,
   }
   return { config, weights: drawWeights(config, options) }

@@ -10,6 +10,7 @@ type Row = Float64Array<ArrayBuffer>
 export function referenceLogits({ config, weights }: RandomModel, tokens: readonly number[]): Row[] {
   const { hidden_size: hidden, head_dim: dims, num_attention_heads: heads } = config
   const shared = heads / config.num_key_value_heads
+  const window = config.sliding_window ?? Number.POSITIVE_INFINITY
   const values = (name: string) => {
     const tensor = weights.get(name)
     if (tensor === undefined) throw new Error(`the model has no ${name}`)
@@ -59,6 +60,7 @@ export function referenceLogits({ config, weights }: RandomModel, tokens: readon
       for (let head = 0; head < heads; head++) {
         const from = Math.floor(head / shared) * dims
         const scores = Float64Array.from({ length: position + 1 }, (_, seen) => {
+          if (position - seen >= window) return Number.NEGATIVE_INFINITY
           let score = 0
           for (let i = 0; i < dims; i++) score += query[head * dims + i]! * keys[seen]![from + i]!
           return score / Math.sqrt(dims)

@@ -1,0 +1,62 @@
+// Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: what native llama.cpp makes of it.
+//
+// golden/families.json has llama.cpp's answers; conformance/support/write-families.ts writes it anew.
+import { describe, expect, test } from 'vitest'
+import golden from './golden/families.json' with { type: 'json' }
+import { BUILDS } from './support/builds.ts'
+import { FAMILY_CASES, type FamilyCase } from './support/family-cases.ts'
+import { drawFamily, familyGguf, familySafetensors } from './support/family-files.ts'
+import { type FamilyGolden, TOKENS, watchedIds } from './support/family-golden.ts'
+import { newFile } from './support/model-files.ts'
+import { largestDifference, logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
+
+const answers: Readonly<Record<string, FamilyGolden>> = golden
+const CONTEXT = 128
+
+async function filesOf(one: FamilyCase): Promise<{ gguf: File[]; safetensors: File[] }> {
+  const weights = drawFamily(one, answers[one.family]?.seed ?? 0)
+  const gguf = newFile(`${one.family}.gguf`, await familyGguf(one, weights))
+  return { gguf: [gguf], safetensors: familySafetensors(one, weights) }
+}
+
+const logits = (files: readonly File[]) =>
+  withBuilt(files, { contextLength: CONTEXT }, (built) => logitsOf(built, TOKENS))
+
+function logProbabilities(row: Float32Array): Float64Array {
+  const most = row.reduce((a, b) => Math.max(a, b))
+  const sum = row.reduce((total, x) => total + Math.exp(x - most), 0)
+  return Float64Array.from(row, (x) => x - most - Math.log(sum))
+}
+
+describe.each(FAMILY_CASES)('$family', (one) => {
+  const { best, watched } = answers[one.family] as FamilyGolden
+
+  test("gives llama.cpp's tokens and log-probabilities at 64 positions", async () => {
+    const { gguf } = await filesOf(one)
+    const rows = (await logits(gguf)).map(logProbabilities)
+    expect(rows).toHaveLength(64)
+    expect(rows.map((row) => row.indexOf(Math.max(...row)))).toEqual(best)
+    const found = rows.map((row, at) => watchedIds(at, row.length).map((id) => row[id]!))
+    expect(largestDifference(found, watched)).toBeLessThan(2e-2)
+  })
+
+  test('gives the same logits from safetensors', async () => {
+    const { gguf, safetensors } = await filesOf(one)
+    expect(largestDifference(await logits(gguf), await logits(safetensors))).toBeLessThan(1e-4)
+  })
+
+  test.each(['w8', 'w4'] as const)(
+    '%s: says the same in every build and with any threads',
+    async (weights) => {
+      const { gguf } = await filesOf(one)
+      const texts: string[] = []
+      for (const options of BUILDS) {
+        await using engine = await openEngine(gguf, { ...options, weights, contextLength: CONTEXT })
+        const reply = await engine.complete('hello world', { temperature: 0, maxTokens: 24 }).result
+        texts.push(reply.tokens.join())
+      }
+      expect(new Set(texts).size).toBe(1)
+      expect(texts[0]?.length).toBeGreaterThan(0)
+    },
+  )
+})
