@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 7, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 8, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -89,7 +89,7 @@ enum encoding {
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
 /* What a gate goes through; gelu is the approximation by tanh. */
-enum activation { ACT_SILU = 0, ACT_GELU = 1 };
+enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 
@@ -159,10 +159,12 @@ struct op_shift_kv {
 struct op_linear_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate, encoding; };
 struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation, encoding; };
 
-/* y[m] = silu(bias + sum_j w[j] x[m - taps + 1 + j]) per channel, as f32 rows (y) and perhaps a8 rows (q; 0: not wanted); taps 2
+/* y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]) per channel, silu or none, as f32 rows (y) and perhaps a8 rows (q; 0: not wanted); taps 2
  * to 4, bias 0: none. The inputs before a step's first row lie in the sequence's slab, tables[group], at state_offset. Channels
  * are a multiple of 32 here and below. Layouts: conv1d.c. */
-struct op_conv1d { uint32_t code, rows, x, x_stride, w, bias, channels, taps, group, state_offset, y, y_stride, q, q_stride; };
+struct op_conv1d {
+    uint32_t code, rows, x, x_stride, w, bias, channels, taps, group, state_offset, y, y_stride, q, q_stride, activation;
+};
 
 /* The selective scan of Mamba, as f32 rows (y) and/or a8 rows (q); 0 means not wanted. Formulas and layouts: scan.c. */
 struct op_scan {

@@ -1,4 +1,4 @@
-/* conv1d: y[m] = silu(bias + sum_j w[j] x[m - taps + 1 + j]), each channel on its own, over one sequence's rows.       exact
+/* conv1d: y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]), each channel on its own, over one sequence's rows.       exact
  *
  *   x        f32 rows; what lies before the first row of this step comes from the sequence's slab
  *   w        f32 [channels/8][taps][8]           bias  f32 row, 0: none
@@ -27,7 +27,7 @@ void conv1d__ref(const struct op_conv1d *op, const struct step *step, uint32_t s
             float sum = op->bias ? AT(const float *, op->bias)[c] : 0;
             for (uint32_t j = 0; j < kept; j++) sum = sum + w[j * PANEL] * window[j * PANEL];
             sum = sum + w[kept * PANEL] * x[c];
-            y[c] = silu__ref(sum);
+            y[c] = activated__ref(sum, op->activation);
             for (uint32_t j = 0; j + 1 < kept; j++) window[j * PANEL] = window[(j + 1) * PANEL];
             window[(kept - 1) * PANEL] = x[c];
         }
@@ -53,7 +53,7 @@ INLINE void panel(const struct op_conv1d *op, const struct sequence *sequence, u
             window[taps - 1] = load(x + r * op->x_stride);
             v128_t sum = bias;
             UNROLLED for (uint32_t j = 0; j < taps; j++) sum = add(sum, mul(weights[j], window[j]));
-            store(y + r * op->y_stride, silu(sum, c));
+            store(y + r * op->y_stride, activated(sum, c, op->activation));
             UNROLLED for (uint32_t j = 0; j + 1 < taps; j++) window[j] = window[j + 1];
         }
         UNROLLED for (uint32_t j = 0; j + 1 < taps; j++) store(state + j * PANEL + half, window[j]);

@@ -1,6 +1,7 @@
 /* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                         exact
  *
  *   y = (gate / (1 + e^-t)) * up        silu: t = gate        gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *   y = gate * up                       none
  *
  *   e^x is that of simd.h: the sigmoid is within 4e-7 of the true value, relatively. Without up y is the gate alone. */
 #ifndef HALFBYTE_SWIGLU_H
@@ -12,10 +13,12 @@
 #define G2 0.0713548162726f
 
 INLINE float activated__ref(float gate, uint32_t activation) {
+    if (activation == ACT_NONE) return gate;
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
     return gate / (1.0f + exp__ref(-t));
 }
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
+    if (activation == ACT_NONE) return gate;
     v128_t t = gate;
     if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
     /* The last coefficient of the exponential is 1. */

@@ -3,7 +3,7 @@ import { byteLevelSpec } from '../../src/text/test/tiny.ts'
 import type { GgufValue } from './gguf-writer.ts'
 
 /** How the numbers of a tensor are drawn. */
-export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'factors'
+export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'taps'
 
 export interface CaseTensor {
   readonly name: string
@@ -198,6 +198,32 @@ const GPT_NAMES = [
   ['embed_out', 'output'],
 ] as const
 
+const lfm2Layer = (isAttention: boolean) => (at: string) => {
+  const [q, kv] = [heads * headDim, kvHeads * headDim]
+  const mixer = isAttention
+    ? [
+        t(`${at}.self_attn.q_proj.weight`, [q, hidden]),
+        t(`${at}.self_attn.k_proj.weight`, [kv, hidden]),
+        t(`${at}.self_attn.v_proj.weight`, [kv, hidden]),
+        t(`${at}.self_attn.out_proj.weight`, [hidden, q]),
+        t(`${at}.self_attn.q_layernorm.weight`, [headDim], 'norm'),
+        t(`${at}.self_attn.k_layernorm.weight`, [headDim], 'norm'),
+      ]
+    : [
+        t(`${at}.conv.in_proj.weight`, [3 * hidden, hidden]),
+        t(`${at}.conv.conv.weight`, [hidden, 1, 3], 'taps'),
+        t(`${at}.conv.out_proj.weight`, [hidden, hidden]),
+      ]
+  return [
+    t(`${at}.operator_norm.weight`, [hidden], 'norm'),
+    ...mixer,
+    t(`${at}.ffn_norm.weight`, [hidden], 'norm'),
+    t(`${at}.feed_forward.w1.weight`, [wide, hidden]),
+    t(`${at}.feed_forward.w3.weight`, [wide, hidden]),
+    t(`${at}.feed_forward.w2.weight`, [hidden, wide]),
+  ]
+}
+
 export const FAMILY_CASES: readonly FamilyCase[] = [
   {
     family: 'qwen3',
@@ -384,6 +410,36 @@ export const FAMILY_CASES: readonly FamilyCase[] = [
         ...{ expert_count: ['u32', 8], expert_used_count: ['u32', 2] },
         'attention.head_count_kv': ['u32', heads],
       },
+    },
+  },
+  {
+    family: 'lfm2',
+    config: {
+      ...config('Lfm2ForCausalLM', 4, { intermediate_size: (wide * 3) / 2 }),
+      ...{ norm_eps: 1e-5, conv_L_cache: 3, block_multiple_of: 32, tie_embedding: true },
+      layer_types: ['conv', 'conv', 'full_attention', 'conv'],
+    },
+    tensors: [
+      t('model.embed_tokens.weight', [VOCABULARY, hidden], 'table'),
+      ...[0, 1, 2, 3].flatMap((layer) => lfm2Layer(layer === 2)(`model.layers.${layer}`)),
+      t('model.embedding_norm.weight', [hidden], 'norm'),
+    ],
+    gguf: {
+      architecture: 'lfm2',
+      keys: {
+        'attention.head_count_kv': ['i32[]', [0, 0, kvHeads, 0]],
+        'shortconv.l_cache': ['u32', 3],
+      },
+      names: [
+        ['model.embedding_norm', 'token_embd_norm'],
+        ['operator_norm', 'attn_norm'],
+        [/self_attn\.([qk])_layernorm/, 'attn_$1_norm'],
+        ['self_attn.out_proj', 'attn_output'],
+        ['feed_forward.w1', 'ffn_gate'],
+        ['feed_forward.w3', 'ffn_up'],
+        ['feed_forward.w2', 'ffn_down'],
+        ['.conv.', '.shortconv.'],
+      ],
     },
   },
 ]

@@ -21,6 +21,8 @@ export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
         return 0.3 * normal()
       case 'table':
         return 0.2 * normal()
+      case 'taps':
+        return normal()
       default:
         // Whichever side the inputs are on: matrices here are nearly square.
         return (1.4 * normal()) / Math.sqrt(Math.min(...shape))
@@ -82,6 +84,7 @@ function converted({ family, gguf }: FamilyCase, name: string, tensor: RandomTen
     return { ...tensor, values: tensor.values.map((value) => value + 1) }
   }
   if (/\.c_(attn|fc|proj)\.weight$/.test(name)) return transposed(tensor)
+  if (/conv\.conv\.weight$/.test(name)) return { ...tensor, shape: tensor.shape.filter((size) => size !== 1) }
   return /query_key_value/.test(name) ? ungrouped(tensor, heads, headDim) : tensor
 }
 

@@ -60,7 +60,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     hiddenSize,
     layers,
     heads,
-    kvHeads: fields.number('attention.head_count_kv', heads),
+    kvHeads: keyValueHeads(fields, heads),
     headDim,
     intermediateSize: fields.number('feed_forward_length', traits.mlp === 'experts' ? 1 : undefined),
     vocabSize,
@@ -76,6 +76,21 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     window: window(fields, { layers, contextLength }, gguf.windowPeriod),
   }
   return { ...common, ...gguf.config?.(fields, common) }
+}
+
+/** One number, or one for each layer, 0 where there is no attention. */
+function keyValueHeads(fields: Fields, heads: number): number {
+  const key = 'attention.head_count_kv'
+  if (!fields.isList(key)) return fields.number(key, heads)
+  const counts = new Set(
+    fields
+      .list(key)
+      .map(Number)
+      .filter((count) => count !== 0),
+  )
+  const [count = heads, another] = counts
+  if (another === undefined) return count
+  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} KV heads`, 'as many in every layer')
 }
 
 /** The pattern is how often a layer without a window comes, or a fact per layer. */

@@ -39,6 +39,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     localRope: localRope && ropeConfig(localRope),
     unrotatedLayers: fields.has('unrotatedLayers') ? fields.list('unrotatedLayers').map(Number) : undefined,
     experts: expertsConfig(fields.record('experts')),
+    convTaps: optional('convTaps'),
     parallelResidual: fields.has('parallelResidual') ? fields.fact('parallelResidual') : undefined,
     embeddingScale: optional('embeddingScale'),
     residualScale: optional('residualScale'),

@@ -36,7 +36,7 @@ export interface RopeConfig {
 /** Model families that are built, each by the file of its name. */
 export const FAMILIES = [
   ...(['llama', 'qwen2', 'qwen3', 'qwen3moe', 'gemma2', 'gemma3', 'phi3', 'smollm3', 'granite'] as const),
-  ...(['olmo2', 'olmoe', 'gpt2', 'gpt_neox', 'mamba', 'mamba2', 'granitehybrid'] as const),
+  ...(['olmo2', 'olmoe', 'gpt2', 'gpt_neox', 'lfm2', 'mamba', 'mamba2', 'granitehybrid'] as const),
 ] as const
 export type Family = (typeof FAMILIES)[number]
 
@@ -98,6 +98,8 @@ export interface ModelConfig {
   readonly contextLength: number
   /** Families with recurrent layers have it, others do not. */
   readonly ssm?: SsmConfig | undefined
+  /** Inputs that a channel of a short convolution sees; hybrids of those and attention have it. */
+  readonly convTaps?: number | undefined
   /** Of a hybrid: the layers with attention; absent when all are of one kind. */
   readonly attentionLayers?: readonly number[] | undefined
   readonly multipliers?: Multipliers | undefined

@@ -8,6 +8,7 @@ import { gptNeox } from './gpt-neox.ts'
 import { gpt2 } from './gpt2.ts'
 import { granite } from './granite.ts'
 import { granitehybrid } from './granitehybrid.ts'
+import { lfm2 } from './lfm2.ts'
 import { llama } from './llama.ts'
 import { mamba } from './mamba.ts'
 import { mamba2 } from './mamba2.ts'
@@ -27,7 +28,7 @@ const recurrent = (build: FamilyFile['build'], architecture: string, hfClass: st
 })
 
 const FILES: Readonly<Record<Family, FamilyFile>> = {
-  ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2 },
+  ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
   gpt_neox: gptNeox,
   mamba: recurrent(mamba, 'mamba', 'MambaForCausalLM'),
   mamba2: recurrent(mamba2, 'mamba2', 'Mamba2ForCausalLM'),

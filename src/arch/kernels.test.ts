@@ -200,6 +200,7 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
       localRope: { theta: 20, dims: 16, pairing: 'halves' },
     }),
   ],
+  ['lfm2', config({ family: 'lfm2', layers: 3, attentionLayers: [1], convTaps: 3 })],
   ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
   ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
   ['olmo2', config({ family: 'olmo2' })],

@@ -75,7 +75,7 @@ export function embeddingTable(
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
-  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip|conv\.weight)$/.test(name) ? 'vector' : 'matrix'
+  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
 }
 
 function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fileName: string): TensorInfo {

@@ -16,7 +16,7 @@ interface TensorRow {
   /** Outermost first. */
   readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
   /** Default: every model has it. */
-  readonly isIn?: ((config: ModelConfig, traits: DecoderTraits) => boolean) | undefined
+  readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
 }
 type Shape = TensorRow['shape']
 type IsIn = NonNullable<TensorRow['isIn']>
@@ -30,6 +30,7 @@ export interface ExpectedTensor {
 
 const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
 const table: Shape = ({ vocabSize, hiddenSize }) => [vocabSize, hiddenSize]
+const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 const query: Shape = ({ heads, headDim, hiddenSize }) => [heads * headDim, hiddenSize]
 const keyValue: Shape = ({ kvHeads, headDim, hiddenSize }) => [kvHeads * headDim, hiddenSize]
 const widen: Shape = ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize]
@@ -46,7 +47,11 @@ const headNorm =
   (config, traits) =>
     traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
 
-const hasHeadNorms: IsIn = (_, { headNorms }) => headNorms !== undefined
+const attends: IsIn = ({ attentionLayers }, _, layer) => attentionLayers?.includes(layer) ?? true
+const convolves: IsIn = (config, traits, layer) =>
+  config.convTaps !== undefined && !attends(config, traits, layer)
+const hasHeadNorms: IsIn = (config, traits, layer) =>
+  traits.headNorms !== undefined && attends(config, traits, layer)
 const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
 const hasBias: IsIn = (_, { bias }) => bias
 const normsBefore: IsIn = (_, { norms }) => norms !== 'after'
@@ -80,9 +85,9 @@ const TENSORS: readonly TensorRow[] = [
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
   each('attn_norm.weight', 'attn_norm.weight', 'input_layernorm.weight', hidden, normsBefore),
   each('attn_norm.bias', 'attn_norm.bias', 'input_layernorm.bias', hidden, hasBiasBefore),
-  each('attn_q.weight', 'attn_q.weight', 'self_attn.q_proj.weight', query),
-  each('attn_k.weight', 'attn_k.weight', 'self_attn.k_proj.weight', keyValue),
-  each('attn_v.weight', 'attn_v.weight', 'self_attn.v_proj.weight', keyValue),
+  each('attn_q.weight', 'attn_q.weight', 'self_attn.q_proj.weight', query, attends),
+  each('attn_k.weight', 'attn_k.weight', 'self_attn.k_proj.weight', keyValue, attends),
+  each('attn_v.weight', 'attn_v.weight', 'self_attn.v_proj.weight', keyValue, attends),
   each('attn_q.bias', 'attn_q.bias', 'self_attn.q_proj.bias', first(query), hasQkvBias),
   each('attn_k.bias', 'attn_k.bias', 'self_attn.k_proj.bias', first(keyValue), hasQkvBias),
   each('attn_v.bias', 'attn_v.bias', 'self_attn.v_proj.bias', first(keyValue), hasQkvBias),
@@ -94,7 +99,7 @@ const TENSORS: readonly TensorRow[] = [
     headNorm(keyValue),
     hasHeadNorms,
   ),
-  each('attn_output.weight', 'attn_output.weight', 'self_attn.o_proj.weight', turned(query)),
+  each('attn_output.weight', 'attn_output.weight', 'self_attn.o_proj.weight', turned(query), attends),
   each('attn_output.bias', 'attn_output.bias', 'self_attn.o_proj.bias', hidden, hasBias),
   each(
     'attn_post_norm.weight',
@@ -103,6 +108,11 @@ const TENSORS: readonly TensorRow[] = [
     hidden,
     normsAfter,
   ),
+  each('conv_b.weight', '', '', square, convolves),
+  each('conv_c.weight', '', '', square, convolves),
+  each('conv_x.weight', '', '', square, convolves),
+  each('conv.weight', '', '', ({ hiddenSize, convTaps = 0 }) => [hiddenSize, convTaps], convolves),
+  each('conv_output.weight', '', '', square, convolves),
   each('mlp_norm.weight', 'ffn_norm.weight', 'post_attention_layernorm.weight', hidden, normsBefore),
   each('mlp_norm.bias', 'ffn_norm.bias', 'post_attention_layernorm.bias', hidden, hasBiasBefore),
   each('mlp_gate.weight', 'ffn_gate.weight', 'mlp.gate_proj.weight', widen, isGated),
@@ -153,10 +163,9 @@ function* decoderWeights(
   config: ModelConfig,
   traits: DecoderTraits,
 ): Generator<ExpectedTensor> {
-  const present = TENSORS.filter(({ isIn }) => isIn === undefined || isIn(config, traits))
-  for (const one of present.filter(({ name }) => !name.includes('.N.'))) yield expected(one, 0, 0)
-  for (let layer = 0; layer < config.layers; layer++) {
-    for (const one of present.filter(({ name }) => name.includes('.N.'))) {
+  for (let layer = -1; layer < config.layers; layer++) {
+    for (const one of TENSORS) {
+      if (one.name.includes('.N.') === layer < 0 || one.isIn?.(config, traits, layer) === false) continue
       const count = one.name.includes('.E.') ? (config.experts?.count ?? 0) : 1
       for (let expert = 0; expert < count; expert++) yield expected(one, layer, expert)
     }

@@ -71,6 +71,13 @@ function checkTraits(file: string, config: ModelConfig): void {
       )
     }
   }
+  const { convTaps } = config
+  if (convTaps !== undefined && !(Number.isSafeInteger(convTaps) && convTaps >= 2 && convTaps <= 4)) {
+    throw wrong(file, `a convolution sees ${convTaps} inputs but the kernels take 2 to 4`)
+  }
+  if (convTaps !== undefined && config.hiddenSize % 32 !== 0) {
+    throw wrong(file, `${config.hiddenSize} channels are convolved but the kernels take multiples of 32`)
+  }
   if (!(attentionCap >= 0 && logitCap >= 0)) {
     throw wrong(file, `the soft caps are ${attentionCap} and ${logitCap} but cannot be below 0`)
   }

@@ -73,7 +73,8 @@ export interface GraphBuilder {
     rope: RopeUse,
     options?: AttendOptions,
   ): Value
-  conv1d(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
+  /** Default: silu. */
+  conv1d(label: string, input: Value, weight: WeightRef, bias?: WeightRef, activation?: Activation): Value
   scan(label: string, inputs: ScanInputs, weights: { decay: WeightRef; skip: WeightRef }): Value
   ssd(
     label: string,
@@ -160,7 +161,8 @@ export function graphBuilder(): GraphBuilder {
       )
       return push(label, { op: 'combine', input: made, route, experts, used })
     },
-    conv1d: (label, input, weight, bias) => push(label, { op: 'conv1d', input, weight, bias }),
+    conv1d: (label, input, weight, bias, activation = 'silu') =>
+      push(label, { op: 'conv1d', input, weight, bias, activation }),
     scan: (label, inputs, weights) => push(label, { op: 'scan', ...inputs, ...weights }),
     ssd: (label, inputs, weights, shape) => push(label, { op: 'ssd', ...inputs, ...weights, ...shape }),
     takeRows: (label, input) => push(label, { op: 'takeRows', input }),

@@ -146,13 +146,14 @@ export type Node =
       readonly output?: undefined
       readonly quantized: Value
     }
-  /** `silu` of a causal convolution of each channel with its own `taps` weights; inputs of earlier steps are state. */
+  /** The activation of a causal convolution of each channel with its own `taps` weights; inputs of earlier steps are state. */
   | ({
       readonly op: 'conv1d'
       readonly input: Value
       /** Matrix of [channels, taps]. */
       readonly weight: WeightRef
       readonly bias?: WeightRef | undefined
+      readonly activation: Activation
     } & Quantizable)
   /** The selective scan of Mamba, gated by z; `decay` is a matrix of [channels, states]: A log2(e). */
   | ({ readonly op: 'scan'; readonly decay: WeightRef; readonly skip: WeightRef } & ScanInputs & Quantizable)
@@ -263,7 +264,7 @@ export interface AttentionShape {
   /** Query heads of the first KV head that are not here. Default 0. */
   readonly absent?: number | undefined
 }
-export type Activation = 'silu' | 'gelu'
+export type Activation = 'silu' | 'gelu' | 'none'
 
 /** RMS norms of q and k before they are rotated. */
 export interface HeadNorms {

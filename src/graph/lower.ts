@@ -242,7 +242,8 @@ export function lower(
       case 'conv1d': {
         const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
         const weights = { w: slotOf(node.weight), bias: slotOf(node.bias) }
-        const size = { channels: wholeGroups(node.input), taps: node.weight.k }
+        const activation = ACTIVATION[node.activation]
+        const size = { channels: wholeGroups(node.input), taps: node.weight.k, activation }
         return [
           'conv1d',
           { ...rowsAt('x', node.input), ...weights, ...size, ...slabFields(node), ...outputs },

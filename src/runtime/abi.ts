@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 7,
+  ABI_VERSION: 8,
   OP_BYTES: 96,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -66,7 +66,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   linear_swiglu_sparse: [...LINEAR_SWIGLU, 'encoding'],
   conv1d: [
     ...['x', 'x_stride', 'w', 'bias', 'channels', 'taps', 'group', 'state_offset'],
-    ...['y', 'y_stride', 'q', 'q_stride'],
+    ...['y', 'y_stride', 'q', 'q_stride', 'activation'],
   ],
   scan: [
     ...['u', 'u_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'],

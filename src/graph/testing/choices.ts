@@ -3,6 +3,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { Activation, NodeOf } from '../ir.ts'
 
 export function activated(x: number, activation: Activation): number {
+  if (activation === 'none') return x
   if (activation === 'silu') return x / (1 + Math.exp(-x))
   return (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
 }

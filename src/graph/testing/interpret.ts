@@ -126,7 +126,11 @@ function compute(
       return addRows(read(node.left), read(node.right), node.scale)
     case 'conv1d': {
       const bias = node.bias && vectorOf(node.bias, machine)
-      return [...convolve(read(node.input), matrixOf(node.weight, machine), bias, keptBy(node, machine))]
+      return [
+        ...convolve(read(node.input), matrixOf(node.weight, machine), bias, keptBy(node, machine), (x) =>
+          activated(x, node.activation),
+        ),
+      ]
     }
     case 'scan': {
       const [decay, skip] = [matrixOf(node.decay, machine), vectorOf(node.skip, machine)]

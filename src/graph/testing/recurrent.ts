@@ -12,14 +12,20 @@ const silu = (x: number): number => x / (1 + Math.exp(-x))
 const softplus = (x: number): number => Math.log1p(Math.exp(x))
 
 /** `weight`: [channel][tap]. */
-export function convolve(input: Rows, weight: Rows, bias: Float64Array | undefined, kept: Kept): Rows {
+export function convolve(
+  input: Rows,
+  weight: Rows,
+  bias: Float64Array | undefined,
+  kept: Kept,
+  activation: (x: number) => number,
+): Rows {
   const taps = weight[0]!.length
   const zero = new Float64Array(weight.length)
   return input.map((row) => {
     kept.rows.push(row.slice())
     const recent = Array.from({ length: taps }, (_, j) => kept.rows.at(j - taps) ?? zero)
     return row.map((_, c) =>
-      silu(recent.reduce((sum, each, j) => sum + weight[c]![j]! * each[c]!, bias?.[c] ?? 0)),
+      activation(recent.reduce((sum, each, j) => sum + weight[c]![j]! * each[c]!, bias?.[c] ?? 0)),
     )
   })
 }

@@ -1,0 +1,130 @@
+// LFM2. In: nothing. Out: LFM2, dense: short convolutions between two gates in most layers, attention in some.
+import { type GraphBuilder, graphBuilder, matrix } from '../graph/builder.ts'
+import type { Graph, Value } from '../graph/ir.ts'
+import type { ModelConfig } from './config.ts'
+import { attention, type DecoderTraits, decoderParts, feedForward, PLAIN } from './decoder.ts'
+import type { FamilyFile } from './family.ts'
+import { layersOf } from './sliding.ts'
+
+const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
+
+function build(config: ModelConfig): Graph {
+  const b = graphBuilder()
+  const parts = decoderParts(b, config, TRAITS)
+  const table = matrix(config.hiddenSize, { 'embed.weight': config.vocabSize })
+  let x = b.embed('embed', table)
+  for (let layer = 0; layer < config.layers; layer++) {
+    const at = `layers.${layer}`
+    const input = parts.norm(`${at}.attn_norm`, x)
+    const isAttention = config.attentionLayers?.includes(layer) === true
+    const made = isAttention ? attention(parts, layer, input) : shortConvolution(b, config, at, input)
+    x = b.add(`${at}.attn_sum`, x, made)
+    x = b.add(`${at}.mlp_sum`, x, feedForward(parts, at, parts.norm(`${at}.mlp_norm`, x)))
+  }
+  const wanted = parts.norm('norm', b.takeRows('wanted', x))
+  const output = config.tiedEmbeddings
+    ? table
+    : matrix(config.hiddenSize, { 'output.weight': config.vocabSize })
+  return b.finish(b.linear('logits', wanted, output), wanted)
+}
+
+/** out(c * conv(b * x)), with b, c and x made of the input by one matrix. */
+function shortConvolution(b: GraphBuilder, config: ModelConfig, at: string, input: Value): Value {
+  const { hiddenSize, convTaps = 0 } = config
+  const weight = matrix(hiddenSize, {
+    [`${at}.conv_b.weight`]: hiddenSize,
+    [`${at}.conv_c.weight`]: hiddenSize,
+    [`${at}.conv_x.weight`]: hiddenSize,
+  })
+  const [before, behind, x] = b.parts(b.linear(`${at}.conv_in`, input, weight), weight) as [
+    Value,
+    Value,
+    Value,
+  ]
+  const gated = b.swiglu(`${at}.conv_gated`, [before, x], 'none')
+  const kernel = matrix(convTaps, { [`${at}.conv.weight`]: hiddenSize })
+  const convolved = b.conv1d(`${at}.conv`, gated, kernel, undefined, 'none')
+  const made = b.swiglu(`${at}.conv_made`, [behind, convolved], 'none')
+  return b.linear(
+    `${at}.conv_product`,
+    made,
+    matrix(hiddenSize, { [`${at}.conv_output.weight`]: hiddenSize }),
+  )
+}
+
+/** Rows of the projection of a convolution: B, C, x. */
+const projected =
+  (tensor: string, index: number) =>
+  ({ hiddenSize: n }: ModelConfig) => ({
+    tensor,
+    shape: [3 * n, n],
+    runs: [[index * n, n]] as const,
+  })
+const convolution = (inTensor: string, prefix: string) => ({
+  'layers.N.conv_b.weight': projected(inTensor, 0),
+  'layers.N.conv_c.weight': projected(inTensor, 1),
+  'layers.N.conv_x.weight': projected(inTensor, 2),
+  'layers.N.conv.weight': `${prefix}.conv.weight`,
+  'layers.N.conv_output.weight': `${prefix}.out_proj.weight`,
+})
+
+const HF = 'model.layers.N'
+
+export const lfm2: FamilyFile = {
+  traits: TRAITS,
+  build,
+  gguf: {
+    architecture: 'lfm2',
+    pairing: 'halves',
+    config(fields) {
+      const perLayer = fields.list('attention.head_count_kv').map(Number)
+      return {
+        attentionLayers: [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0),
+        convTaps: fields.number('shortconv.l_cache'),
+      }
+    },
+    names: {
+      'norm.weight': 'token_embd_norm.weight',
+      ...convolution('blk.N.shortconv.in_proj.weight', 'blk.N.shortconv'),
+    },
+  },
+  hf: {
+    classes: ['Lfm2ForCausalLM'],
+    tied: true,
+    keys: { rms_norm_eps: 'norm_eps', tie_word_embeddings: 'tie_embedding' },
+    config(fields, { layers, intermediateSize }) {
+      const kinds = fields.list('layer_types')
+      const listed = fields.list('full_attn_idxs').map(Number)
+      const isAttention = (layer: number) =>
+        kinds.length > 0 ? kinds[layer] === 'full_attention' : listed.includes(layer)
+      return {
+        attentionLayers: layersOf({ layers }).filter(isAttention),
+        convTaps: fields.number('conv_L_cache', 3),
+        intermediateSize: fields.fact('block_auto_adjust_ff_dim', true)
+          ? adjusted(
+              intermediateSize,
+              fields.number('block_ffn_dim_multiplier', 1),
+              fields.number('block_multiple_of', 256),
+            )
+          : intermediateSize,
+      }
+    },
+    names: {
+      'norm.weight': 'model.embedding_norm.weight',
+      'layers.N.attn_norm.weight': `${HF}.operator_norm.weight`,
+      'layers.N.mlp_norm.weight': `${HF}.ffn_norm.weight`,
+      'layers.N.attn_q_norm.weight': `${HF}.self_attn.q_layernorm.weight`,
+      'layers.N.attn_k_norm.weight': `${HF}.self_attn.k_layernorm.weight`,
+      'layers.N.attn_output.weight': `${HF}.self_attn.out_proj.weight`,
+      'layers.N.mlp_gate.weight': `${HF}.feed_forward.w1.weight`,
+      'layers.N.mlp_up.weight': `${HF}.feed_forward.w3.weight`,
+      'layers.N.mlp_down.weight': `${HF}.feed_forward.w2.weight`,
+      ...convolution(`${HF}.conv.in_proj.weight`, `${HF}.conv`),
+    },
+  },
+}
+
+/** config.json states a size of which two thirds are used, in whole blocks. */
+function adjusted(stated: number, multiplier: number, multiple: number): number {
+  return multiple * Math.ceil(Math.trunc(multiplier * Math.trunc((2 * stated) / 3)) / multiple)
+}
