@@ -1,13 +1,18 @@
 // Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: what native llama.cpp makes of it.
 //
 // golden/families.json has llama.cpp's answers; conformance/support/write-families.ts writes it anew.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { blobSource } from '../src/base/bytes.ts'
+import { isHalfbyteError } from '../src/base/errors.ts'
+import { prepareModel } from '../src/engine/prepare.ts'
+import { openModel } from '../src/formats/model-file.ts'
 import golden from './golden/families.json' with { type: 'json' }
 import { BUILDS } from './support/builds.ts'
 import { FAMILY_CASES, type FamilyCase } from './support/family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from './support/family-files.ts'
 import { type FamilyGolden, TOKENS, watchedIds } from './support/family-golden.ts'
-import { newFile } from './support/model-files.ts'
+import { jsonFile, newFile } from './support/model-files.ts'
 import { largestDifference, logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
 
 const answers: Readonly<Record<string, FamilyGolden>> = golden
@@ -28,6 +33,15 @@ function logProbabilities(row: Float32Array): Float64Array {
   return Float64Array.from(row, (x) => x - most - Math.log(sum))
 }
 
+const HOSTILE = fc.oneof(
+  fc.double(),
+  fc.integer(),
+  fc.string(),
+  fc.boolean(),
+  fc.array(fc.oneof(fc.integer(), fc.string()), { maxLength: 3 }),
+  fc.constantFrom(null, 2 ** 31, 2 ** 53, 0, -0, 1e-300, {}),
+)
+
 describe.each(FAMILY_CASES)('$family', (one) => {
   const { best, watched } = answers[one.family] as FamilyGolden
 
@@ -43,6 +57,23 @@ describe.each(FAMILY_CASES)('$family', (one) => {
   test('gives the same logits from safetensors', async () => {
     const { gguf, safetensors } = await filesOf(one)
     expect(largestDifference(await logits(gguf), await logits(safetensors))).toBeLessThan(1e-4)
+  })
+
+  test('ends in a typed error or loads, whatever a key of config.json holds', async () => {
+    const { safetensors } = await filesOf(one)
+    const others = safetensors.filter(({ name }) => name !== 'config.json')
+    const open = (config: object) =>
+      openModel([...others, jsonFile('config.json', config)].map((file) => blobSource(file.name, file)))
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...Object.keys(one.config)), HOSTILE, async (key, hostile) => {
+        try {
+          await prepareModel(await open({ ...one.config, [key]: hostile }), { weights: 'auto' })
+        } catch (error) {
+          if (!isHalfbyteError(error) || error.code === 'internal') throw error
+        }
+      }),
+      { numRuns: 60 },
+    )
   })
 
   test.each(['w8', 'w4'] as const)(

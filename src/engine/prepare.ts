@@ -1,6 +1,6 @@
 // Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known before a weight is read.
 import type { ModelConfig } from '../arch/config.ts'
-import { buildGraph } from '../arch/families.ts'
+import { buildGraph, familyFile } from '../arch/families.ts'
 import { resolveWeights, roleOf, type Weights } from '../arch/names.ts'
 import { readConfig } from '../arch/read-config.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -67,7 +67,9 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
   })
-  const most = options.beyondTraining === true ? Number.POSITIVE_INFINITY : config.contextLength
+  // Learned positions end where the training did.
+  const isOpen = options.beyondTraining === true && familyFile(config.family).traits?.positions !== 'learned'
+  const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
