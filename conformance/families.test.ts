@@ -5,13 +5,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
+import { packContents } from '../src/engine/pack-model.ts'
 import { prepareModel } from '../src/engine/prepare.ts'
+import { writePack } from '../src/formats/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import golden from './golden/families.json' with { type: 'json' }
 import { BUILDS } from './support/builds.ts'
 import { FAMILY_CASES, type FamilyCase } from './support/family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from './support/family-files.ts'
 import { type FamilyGolden, TOKENS, watchedIds } from './support/family-golden.ts'
+import { concat } from './support/gguf-writer.ts'
 import { jsonFile, newFile } from './support/model-files.ts'
 import { largestDifference, logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
 
@@ -57,6 +60,16 @@ describe.each(FAMILY_CASES)('$family', (one) => {
   test('gives the same logits from safetensors', async () => {
     const { gguf, safetensors } = await filesOf(one)
     expect(largestDifference(await logits(gguf), await logits(safetensors))).toBeLessThan(1e-4)
+  })
+
+  test('gives the same logits from a pack', async () => {
+    const { safetensors } = await filesOf(one)
+    const file = await openModel(safetensors.map((each) => blobSource(each.name, each)))
+    const prepared = await prepareModel(file, { weights: 'auto' })
+    const chunks: Uint8Array[] = []
+    for await (const chunk of writePack(await packContents(prepared))) chunks.push(chunk)
+    const packed = await logits([newFile('model.hbm', concat(chunks))])
+    expect(largestDifference(packed, await logits(safetensors))).toBe(0)
   })
 
   test('ends in a typed error or loads, whatever a key of config.json holds', async () => {
