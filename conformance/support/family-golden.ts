@@ -4,11 +4,13 @@ import { VOCABULARY } from './family-cases.ts'
 export interface FamilyGolden {
   /** Of the weights. */
   readonly seed: number
-  /** The most probable token behind each position. */
-  readonly best: readonly number[]
+  /** The most probable token behind each position. Numbers are texts with spaces between, to keep the file short. */
+  readonly best: string
   /** ln of the probabilities of `watchedIds`, by position. */
-  readonly watched: readonly (readonly number[])[]
+  readonly watched: readonly string[]
 }
+
+export const numbersOf = (text: string): number[] => text.split(' ').map(Number)
 
 /** 64 positions, more than any window here. */
 export const TOKENS: readonly number[] = Array.from(

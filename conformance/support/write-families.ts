@@ -90,8 +90,12 @@ async function golden(addon: Addon, one: FamilyCase, folder: string): Promise<Fa
     writeFileSync(path, await familyGguf(one, drawFamily(one, seed)))
     const rows = await logProbabilities(addon, path)
     if (Math.min(...rows.map(leadOf)) < LEAST_LEAD) continue
-    const best = rows.map((row) => row.indexOf(Math.max(...row)))
-    const watched = rows.map((row, at) => watchedIds(at, row.length).map((id) => Number(row[id]!.toFixed(4))))
+    const best = rows.map((row) => row.indexOf(Math.max(...row))).join(' ')
+    const watched = rows.map((row, at) =>
+      watchedIds(at, row.length)
+        .map((id) => row[id]!.toFixed(4))
+        .join(' '),
+    )
     return { seed, best, watched }
   }
   throw new Error(`${one.family}: no seed has a clear best token everywhere`)
@@ -110,6 +114,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true })
 }
-const line = ([family, each]: [string, FamilyGolden]) =>
-  `  ${JSON.stringify(family)}: ${JSON.stringify(each)}`
-writeFileSync(GOLDEN, `{\n${Object.entries(known).map(line).join(',\n')}\n}\n`)
+writeFileSync(GOLDEN, `${JSON.stringify(known, undefined, 2)}\n`)
