@@ -320,12 +320,24 @@ export const FAMILY_CASES: readonly FamilyCase[] = [
   },
   {
     family: 'olmo2',
-    config: config('Olmo3ForCausalLM', 5, { sliding_window: WINDOW }),
+    config: config('Olmo3ForCausalLM', 5, {
+      sliding_window: WINDOW,
+      rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: ORIGINAL },
+    }),
     tensors: blocks(5, {
       norms: ['post_attention_layernorm', 'post_feedforward_layernorm'],
       headNorms: 'row',
     }),
-    gguf: { architecture: 'olmo2', keys: window, names: SANDWICH_NAMES },
+    gguf: {
+      architecture: 'olmo2',
+      keys: {
+        ...window,
+        'rope.scaling.type': ['string', 'yarn'],
+        'rope.scaling.factor': ['f32', 4],
+        'rope.scaling.original_context_length': ['u32', ORIGINAL],
+      },
+      names: SANDWICH_NAMES,
+    },
   },
   {
     family: 'gpt2',

@@ -113,7 +113,7 @@ export function refuseVariants(fields: Fields, headDim: number, hasExperts: bool
   if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
 }
 
-const TYPES: readonly string[] = ['linear', 'longrope', 'none']
+const TYPES: readonly string[] = ['linear', 'yarn', 'longrope', 'none']
 
 function ropeScaling(
   fields: Fields,
@@ -122,7 +122,11 @@ function ropeScaling(
 ): RopeScaling | undefined {
   const type = fields.text('rope.scaling.type', fields.has('rope.scale_linear') ? 'linear' : 'none')
   if (!TYPES.includes(type)) {
-    throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3 or longrope scaling, or none')
+    throw unbuiltVariant(
+      fields.file,
+      `RoPE scaling "${type}"`,
+      'linear, llama3, yarn or longrope scaling, or none',
+    )
   }
   if (short !== undefined && long !== undefined) {
     return {
@@ -131,6 +135,17 @@ function ropeScaling(
       longFactors: long,
       originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
       magnitude: fields.number('rope.scaling.attn_factor', 1),
+    }
+  }
+  if (type === 'yarn') {
+    const factor = fields.number('rope.scaling.factor')
+    return {
+      type,
+      factor,
+      originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
+      fast: fields.number('rope.scaling.yarn_beta_fast', 32),
+      slow: fields.number('rope.scaling.yarn_beta_slow', 1),
+      magnitude: fields.number('rope.scaling.attn_factor', 1) * (1 + 0.1 * Math.log(factor)),
     }
   }
   const factor =

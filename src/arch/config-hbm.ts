@@ -89,6 +89,15 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
       }
     case 'factors':
       return { type, factors: fields.list('factors').map(Number) }
+    case 'yarn':
+      return {
+        type,
+        factor: fields.number('factor'),
+        originalContextLength: fields.number('originalContextLength'),
+        fast: fields.number('fast'),
+        slow: fields.number('slow'),
+        magnitude: fields.number('magnitude'),
+      }
     case 'longrope':
       return {
         type,
@@ -98,6 +107,6 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
         magnitude: fields.number('magnitude'),
       }
     default:
-      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3, factors or longrope')
+      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3, yarn, factors or longrope')
   }
 }

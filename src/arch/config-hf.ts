@@ -117,6 +117,20 @@ function ropeScaling(
   switch (type) {
     case 'linear':
       return { type, factor: rope.number('factor') }
+    case 'yarn': {
+      const factor = rope.number('factor')
+      if (rope.has('mscale') || rope.has('mscale_all_dim') || !rope.fact('truncate', true)) {
+        throw unbuiltVariant(fields.file, 'another kind of RoPE scaling "yarn"', 'the plain one')
+      }
+      return {
+        type,
+        factor,
+        originalContextLength: original(contextLength),
+        fast: rope.number('beta_fast', 32),
+        slow: rope.number('beta_slow', 1),
+        magnitude: rope.number('attention_factor', factor <= 1 ? 1 : 1 + 0.1 * Math.log(factor)),
+      }
+    }
     case 'longrope':
     case 'su': {
       const originalContextLength = original(contextLength)
@@ -142,7 +156,7 @@ function ropeScaling(
       throw unbuiltVariant(
         fields.file,
         `RoPE scaling "${type}"`,
-        'linear, llama3 or longrope scaling, or none',
+        'linear, llama3, yarn or longrope scaling, or none',
       )
   }
 }

@@ -66,7 +66,7 @@ describe('GGUF', () => {
     expect((await factors(linear)).rope.scaling).toEqual({ type: 'factors', factors: [4, 4, 8, 32] })
   })
   test.each([
-    ['llama.rope.scaling.type', 'yarn', /RoPE scaling "yarn"/],
+    ['llama.rope.scaling.type', 'dynamic', /RoPE scaling "dynamic"/],
     ['llama.expert_count', 8, /8 experts/],
     ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
   ])('refuses %s %s as unsupported', async (key, value, sentence) => {
@@ -126,7 +126,8 @@ describe('Hugging Face', () => {
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
   })
   test.each([
-    [{ rope_scaling: { rope_type: 'yarn', factor: 4 } }, /RoPE scaling "yarn"/],
+    [{ rope_scaling: { rope_type: 'dynamic', factor: 4 } }, /RoPE scaling "dynamic"/],
+    [{ rope_scaling: { rope_type: 'yarn', factor: 4, mscale: 1 } }, /another kind of RoPE scaling "yarn"/],
     [{ hidden_act: 'gelu' }, /activation "gelu"/],
     [{ attention_bias: true }, /attention_bias/],
     [{ mlp_bias: true }, /mlp_bias/],
@@ -140,6 +141,14 @@ describe('Hugging Face', () => {
 describe('packs', () => {
   test.each([
     { type: 'linear', factor: 2 } as const,
+    { type: 'yarn', factor: 4, originalContextLength: 64, fast: 32, slow: 1, magnitude: 1.1 } as const,
+    {
+      type: 'longrope',
+      shortFactors: [1, 1, 1, 1],
+      longFactors: [2, 3, 4, 5],
+      originalContextLength: 64,
+      magnitude: 1.2,
+    } as const,
     { type: 'factors', factors: [1, 2, 3, 4] } as const,
     {
       type: 'llama3',

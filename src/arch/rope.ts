@@ -13,17 +13,34 @@ export interface RopeTable {
 export function ropeTables({ rope, localRope }: ModelConfig, contextLength: number): RopeTable[] {
   const table = (config: RopeConfig): RopeTable => ({
     frequencies: inverseFrequencies(config, contextLength),
-    magnitude: config.scaling?.type === 'longrope' ? config.scaling.magnitude : 1,
+    magnitude: config.scaling !== undefined && 'magnitude' in config.scaling ? config.scaling.magnitude : 1,
   })
   if (rope.dims === 0) return []
   return localRope === undefined ? [table(rope)] : [table(rope), table(localRope)]
 }
 
 /** Radians per position of each rotated pair: theta^(-2i / dims), changed as `scaling` says. [dims/2] */
-export function inverseFrequencies({ theta, dims, scaling }: RopeConfig, contextLength = 0): Float64Array {
+export function inverseFrequencies(rope: RopeConfig, contextLength = 0): Float64Array {
+  const { theta, dims, scaling } = rope
+  if (scaling?.type === 'yarn') return yarn(rope, scaling)
   return Float64Array.from({ length: dims / 2 }, (_, pair) =>
     scaled(theta ** ((-2 * pair) / dims), pair, scaling, contextLength),
   )
+}
+
+/** Peng and others (2023), with the corrections to whole dimensions that every implementation has. */
+function yarn({ theta, dims }: RopeConfig, scaling: Extract<RopeScaling, { type: 'yarn' }>): Float64Array {
+  const { factor, originalContextLength, fast, slow } = scaling
+  /** The dimension that turns `turns` times in the original length. */
+  const dimensionOf = (turns: number) =>
+    (dims * Math.log(originalContextLength / (turns * 2 * Math.PI))) / (2 * Math.log(theta))
+  const low = Math.max(0, Math.floor(dimensionOf(fast)))
+  const high = Math.min(dims - 1, Math.ceil(dimensionOf(slow)))
+  return Float64Array.from({ length: dims / 2 }, (_, pair) => {
+    const frequency = theta ** ((-2 * pair) / dims)
+    const share = Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)))
+    return frequency * (1 - share + share / factor)
+  })
 }
 
 function scaled(
@@ -43,6 +60,8 @@ function scaled(
       const isLong = contextLength > scaling.originalContextLength
       return frequency / ((isLong ? scaling.longFactors : scaling.shortFactors)[pair] ?? 1)
     }
+    case 'yarn':
+      return frequency / scaling.factor
     case 'llama3': {
       const { factor, lowFrequencyFactor, highFrequencyFactor, originalContextLength } = scaling
       const turns = (originalContextLength * frequency) / (2 * Math.PI)

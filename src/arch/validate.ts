@@ -105,6 +105,14 @@ function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: 
   }
   checkPositive(file, "RoPE's factor", scaling.factor)
   if (scaling.type === 'linear') return
+  if (scaling.type === 'yarn') {
+    const { originalContextLength, fast, slow, magnitude } = scaling
+    checkPositive(file, "RoPE's original context length", originalContextLength)
+    checkPositive(file, "RoPE's magnitude", magnitude)
+    checkPositive(file, 'the least turns of pairs that stay', fast)
+    checkPositive(file, 'the most turns of pairs that are divided', slow)
+    return
+  }
   const { lowFrequencyFactor: low, highFrequencyFactor: high, originalContextLength } = scaling
   checkPositive(file, "RoPE's original context length", originalContextLength)
   checkPositive(file, "RoPE's low frequency factor", low)
