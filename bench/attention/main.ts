@@ -1,4 +1,4 @@
-// npm run bench:attention. In: options. Out: attention's share of a step by position, and what growing a cache costs, as tables.
+// npm run bench:attention. In: options. Out: attention's share of a step by position, as tables.
 
 import { cpus } from 'node:os'
 import { Command } from 'commander'
@@ -20,13 +20,10 @@ import { fillState } from '../fill-state.ts'
 import { modelFile } from '../model-file.ts'
 import { QWEN_05B } from '../shapes.ts'
 import { spread } from '../spread.ts'
-import { ContiguousState } from './contiguous.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)
 const flags = new Command('attention')
-  .description(
-    "Time of attention beside a layer's, by position; a cache of blocks beside one that grows by reallocation.",
-  )
+  .description("Time of attention beside a layer's, by position.")
   .option(
     '--positions <list>',
     'positions before a decode step',
@@ -36,9 +33,6 @@ const flags = new Command('attention')
   .option('--prefill <list>', 'rows of a prompt', numbers, [9, 18, 128, 256])
   .option('--threads <list>', 'thread counts', numbers, [1, 2])
   .option('--samples <n>', 'samples of each figure', Number, 5)
-  .option('--from <n>', 'positions that the two caches begin with', Number, 2000)
-  .option('--grow <n>', 'positions that they grow by', Number, 150)
-  .option('--repeats <n>', 'times that they do', Number, 5)
   .option('--kv <format>', 'f32, int8 or both', 'both')
   .parse()
   .opts<{
@@ -46,9 +40,6 @@ const flags = new Command('attention')
     prefill: number[]
     threads: number[]
     samples: number
-    grow: number
-    from: number
-    repeats: number
     kv: string
   }>()
 
@@ -65,7 +56,7 @@ for (const kvCache of FORMATS) {
 await files.close()
 
 async function measure(kvCache: KvFormat): Promise<void> {
-  const contextLength = Math.max(...flags.positions, flags.from + flags.grow, ...flags.prefill) + 64
+  const contextLength = Math.max(...flags.positions, ...flags.prefill) + 64
   const host = nodeHost()
   const prepared = await prepareModel(file, { weights: 'auto', contextLength, beyondTraining: true, kvCache })
   const most = Math.max(...flags.threads)
@@ -94,13 +85,6 @@ async function measure(kvCache: KvFormat): Promise<void> {
     console.log('|---|--:|--:|--:|--:|--:|--:|')
     for (const rows of flags.prefill) report('prefill', 0, rows)
     for (const position of flags.positions) report('decode', position, 1)
-    grow('blocks', () => new SequenceState(cache))
-    const mark = arena.mark()
-    grow('reallocation', () => {
-      arena.reset(mark)
-      return new ContiguousState(arena, blockBytes, contextLength)
-    })
-    arena.reset(mark)
   }
   pool.dispose()
 
@@ -144,35 +128,6 @@ async function measure(kvCache: KvFormat): Promise<void> {
     )
     console.log(
       `| ${phase} | ${position} | ${rows} | ${layer!.toFixed(3)} | ${attention!.toFixed(3)} | ${shares.join(' | ')} |`,
-    )
-  }
-  /**
-   * Decodes --grow positions behind --from with a cache, --repeats times: the worst position, of each the median, so that what
-   * else the machine does is not taken for the cache's doing.
-   */
-  function grow(name: string, make: () => SequenceState | ContiguousState): void {
-    const times = Array.from({ length: flags.grow }, () => [] as number[])
-    for (let repeat = 0; repeat < flags.repeats; repeat++) {
-      const state = make()
-      state.reserve(flags.from)
-      state.advance(flags.from)
-      for (const each of times) {
-        const start = now()
-        state.reserve(1)
-        lay(state as SequenceState, 1)
-        pool.run(written.records, step.step, 0, written.count)
-        state.advance(1)
-        each.push(now() - start)
-      }
-      state.release()
-    }
-    const medians = times.slice(1).map((each) => spread(each).median)
-    const { median } = spread(medians)
-    const worst = Math.max(...medians)
-    const at = flags.from + 1 + medians.indexOf(worst)
-    console.log(
-      `${name}, ${flags.from} to ${flags.from + flags.grow} positions: median step ${median.toFixed(2)} ms, ` +
-        `worst ${worst.toFixed(2)} ms at ${at}, ${(worst / median).toFixed(2)} times the median`,
     )
   }
 }
