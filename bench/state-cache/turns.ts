@@ -33,7 +33,8 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
     built = await loadModel(request, hooks, nodeHost(), open)
     return built
   })
-  const load = { threads, kvCache, contextLength: context + 600 }
+  // Room for the conversation, the one it is compared with, and a restored one.
+  const load = { threads, kvCache, contextLength: 3 * context }
   await using engine = await Engine.open(localConnection(service), [], load)
   let salt = 1
   const words = (length: number): string => {

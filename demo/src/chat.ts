@@ -15,6 +15,7 @@ import {
   type StoredMessage,
   withMessages,
 } from './conversations.ts'
+import { unkeep } from './kept.ts'
 import { ModelSlot, sentence } from './model-slot.ts'
 import type { ModelChoice } from './models.ts'
 import { startChoice } from './remember.ts'
@@ -26,6 +27,9 @@ export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
   readonly contextUsed: number
+  /** Of the prompt, tokens that were read for it. */
+  readonly readTokens: number
+  readonly promptTokens: number
 }
 
 /** How often a growing answer is saved, in milliseconds: what a crash may cost. */
@@ -100,6 +104,7 @@ export class Chat extends EventTarget {
 
   /** Removes stored models, the least recently used first, until `bytes` are free, and loads again. */
   async makeRoom(bytes: number): Promise<void> {
+    await unkeep()
     await makeRoom(bytes)
     await this.reload()
   }
@@ -137,6 +142,8 @@ export class Chat extends EventTarget {
     const gone = this.#store.remove(id)
     this.#changed()
     await gone
+    await this.#speaker?.drop(id)
+    await unkeep(id)
   }
 
   configure(settings: Settings): void {
@@ -145,9 +152,10 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Saves what there is of an answer. */
+  /** Saves what there is of an answer, or what the model has read. */
   save(): void {
     if (this.isAnswering) this.#saveDraft()
+    else this.#speaker?.keepNow()
   }
 
   /** The page is closed, as pages are. */
@@ -176,7 +184,10 @@ export class Chat extends EventTarget {
       })
       ending = endingOf(result)
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
-      this.figures = { tokensPerSecond, firstTokenMs, contextUsed: speaker.contextUsed }
+      const { promptTokens, cachedTokens } = result.usage
+      const readTokens = promptTokens - cachedTokens
+      const { contextUsed } = speaker
+      this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
     } catch (error) {
       // Another model was chosen meanwhile: then this one's end is no news.
       if (this.model.engine === engine) this.#fail(error)
@@ -191,6 +202,7 @@ export class Chat extends EventTarget {
     this.isAnswering = false
     this.#changed()
     await this.#store.put(finished)
+    if (this.#speaker === speaker) speaker.keepSoon()
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 

@@ -1,21 +1,24 @@
-// The speaker. In: an engine and a conversation. Out: the answer, from an engine state that is kept between turns.
+// The speaker. In: an engine and a conversation. Out: the answer, from an engine state that is kept between turns and visits.
 import type { Engine, GenerateOptions, Generation, Message, Session } from '../../src/index.ts'
 import { firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './conversations.ts'
+import { keep, type Place, restoreKept } from './kept.ts'
 import type { Settings } from './settings.ts'
 
-interface Place {
-  readonly conversation: string
-  readonly system: string
-}
+/** How long nothing was said before a conversation is kept, in milliseconds: it may be many megabytes. */
+const IDLE = 1500
 
-/** One engine's voice. It follows one conversation at a time and reads another from its beginning. */
+/** One engine's voice. It follows one conversation at a time; another is taken from what is kept of it, or read from its beginning. */
 export class Speaker {
   readonly #engine: Engine
   #session: Session | undefined
   #place: Place | undefined
   /** First message that the model still sees. */
   #first = 0
+  /** Set while something was said that is not kept. */
+  #waiting: ReturnType<typeof setTimeout> | undefined
+  /** Resolves when nothing is being kept. */
+  #keeping: Promise<void> = Promise.resolve()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -31,7 +34,8 @@ export class Speaker {
     messages: readonly StoredMessage[],
     settings: Settings,
   ): Promise<Generation> {
-    const session = this.#sessionFor({ conversation, system: settings.system })
+    clearTimeout(this.#waiting)
+    const session = await this.#sessionFor({ conversation, system: settings.system }, messages.length - 1)
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
     const countFrom = (first: number) =>
       this.#engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)])
@@ -44,21 +48,53 @@ export class Speaker {
     return session.send(seen.at(-1)?.content ?? '', generateOptions(settings))
   }
 
+  /** Keeps what was said for the next visit, once nothing more is said for a while. */
+  keepSoon(): void {
+    clearTimeout(this.#waiting)
+    this.#waiting = setTimeout(() => this.keepNow(), IDLE)
+  }
+
+  /** The same at once. */
+  keepNow(): void {
+    const [session, place] = [this.#session, this.#place]
+    if (this.#waiting === undefined || session === undefined || place === undefined) return
+    clearTimeout(this.#waiting)
+    this.#waiting = undefined
+    // What cannot be kept is read again.
+    const work = () => keep(this.#engine, session, place).catch(() => undefined)
+    this.#keeping = this.#keeping.then(work)
+  }
+
+  /** The conversation is gone: resolves when nothing of it will be kept any more. */
+  async drop(conversation: string): Promise<void> {
+    if (this.#place?.conversation === conversation) this.#forget()
+    await this.#keeping
+  }
+
   /** Frees the state of the conversation. */
-  forget(): void {
+  #forget(): void {
+    clearTimeout(this.#waiting)
+    this.#waiting = undefined
+    const session = this.#session
     // An engine that is gone holds no state, and a failure to free it shows at the next answer.
-    this.#session?.dispose().catch(() => undefined)
+    void this.#keeping.then(() => session?.dispose()).catch(() => undefined)
     this.#session = undefined
     this.#place = undefined
     this.#first = 0
   }
 
-  #sessionFor(place: Place): Session {
+  /** `past`: messages before the one to answer. */
+  async #sessionFor(place: Place, past: number): Promise<Session> {
     const isSame = this.#place?.conversation === place.conversation && this.#place.system === place.system
     if (this.#session !== undefined && isSame) return this.#session
-    this.forget()
+    this.keepNow()
+    this.#forget()
+    const kept = past > 0 ? await restoreKept(this.#engine, place) : undefined
     this.#place = place
-    this.#session = this.#engine.createSession({ ...(place.system !== '' && { system: place.system }) })
+    this.#session =
+      kept ?? this.#engine.createSession({ ...(place.system !== '' && { system: place.system }) })
+    // What was left out of it stays out.
+    this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.length)
     return this.#session
   }
 }

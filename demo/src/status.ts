@@ -130,7 +130,7 @@ export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateRe
     ${
       figures === undefined
         ? nothing
-        : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms">${speed(figures.tokensPerSecond)} tokens/s</span>
+        : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms, ${figures.readTokens} of ${figures.promptTokens} tokens read">${speed(figures.tokensPerSecond)} tokens/s</span>
           <span data-stat="context" title="Tokens that the model keeps in mind">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
     }
     ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
