@@ -1,5 +1,5 @@
 // Growth. In: a model, positions. Out: times of steps while state grows, in blocks and in one region that is reallocated.
-import { inverseFrequencies } from '../../src/arch/rope.ts'
+import { ropeTables } from '../../src/arch/rope.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
 import { nodeHost } from '../../src/cli/host.ts'
 import { loadWeights } from '../../src/engine/load-weights.ts'
@@ -49,7 +49,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
   const written = writePlan(arena, plan, await loadWeights(arena, prepared))
   await files.close()
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: 1 }
-  const ropes = [inverseFrequencies(config.rope)]
+  const ropes = ropeTables(config, contextLength)
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
   const pool = await openPool(runtime, { host, threads, probe: () => 1, onDeath: () => undefined })
   const isAttention = plan.ops.map(({ name }) => name === 'rope_kv' || name === 'attention')

@@ -39,6 +39,15 @@ interface Index extends SnapshotHead {
   readonly hashes: readonly string[]
 }
 
+/** A block or a slab. */
+interface Part {
+  readonly address: Ptr
+  readonly bytes: number
+}
+
+/** Parts that are read at once. */
+const READ_AHEAD = 3
+
 const text = new TextEncoder()
 
 /** Bytes of the state in such a file; what is said of it takes a little more. */
@@ -103,13 +112,7 @@ export async function readSnapshot(
     const wanted = [...parts(cache, state, index.length)]
     const size = wanted.reduce((sum, { bytes }) => sum + bytes, PREFACE_BYTES)
     if (wanted.length !== index.hashes.length || size !== start) throw damaged(source)
-    let offset = PREFACE_BYTES
-    for (const [at, { address, bytes }] of wanted.entries()) {
-      const part = await source.read(offset, bytes)
-      if ((await sha256(part)) !== index.hashes[at]) throw damaged(source)
-      cache.arena.u8.set(part, address)
-      offset += bytes
-    }
+    await readParts(cache, source, wanted, index.hashes)
     state.advance(index.length)
     if (index.moved !== undefined) state.setMoved(index.moved)
     state.checkpoint()
@@ -117,6 +120,34 @@ export async function readSnapshot(
   } catch (error) {
     state.release()
     throw error
+  }
+}
+
+/** Reads ahead, so that the next parts come while one is hashed and put in its place; no more than a few are in the heap. */
+async function readParts(
+  { arena }: StateCache,
+  source: ByteSource,
+  wanted: readonly Part[],
+  hashes: readonly string[],
+): Promise<void> {
+  const read = async (start: number, bytes: number, hash: string | undefined): Promise<Uint8Array> => {
+    const part = await source.read(start, bytes)
+    if ((await sha256(part)) !== hash) throw damaged(source)
+    return part
+  }
+  const ahead: Promise<Uint8Array>[] = []
+  let offset = PREFACE_BYTES
+  let next = 0
+  for (const { address } of wanted) {
+    for (; next < wanted.length && ahead.length < READ_AHEAD; next++) {
+      const { bytes } = wanted[next]!
+      const part = read(offset, bytes, hashes[next])
+      // When an earlier one is damaged, nobody waits for this one any more.
+      part.catch(() => undefined)
+      ahead.push(part)
+      offset += bytes
+    }
+    arena.u8.set(await ahead.shift()!, address)
   }
 }
 
@@ -144,11 +175,7 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
 }
 
 /** Blocks of the first `length` positions in the order of the file, then slabs. */
-function* parts(
-  cache: StateCache,
-  state: SequenceState,
-  length = state.length,
-): Generator<{ address: Ptr; bytes: number }> {
+function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<Part> {
   const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
   for (const table of state.tables) {
     for (let index = table.first; index < end; index++) {
