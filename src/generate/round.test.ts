@@ -1,6 +1,7 @@
 // Rounds. In: chats, long prompts and background work on a model of hashes and a fake clock. Out: who waits, and for how long.
 import { expect, test } from 'vitest'
 import { CHUNK_MS } from './chunk-size.ts'
+import type { Drafter } from './speculation.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes } from './test/hash-engine.ts'
 
 /** A step takes 10 ms and 1 ms per row, as a small model does on two cores. */
@@ -106,6 +107,56 @@ test('a title made in the background slows the chat by a twentieth at most, and 
     void scheduler.generate({ sequence: sequenceOf(promptOf(60, 5)), sampler: greedy, maxTokens: 6 })
   })
   expect(equal).toBeGreaterThan(alone + 60)
+})
+
+test('background work that never ends slows the chat by a twentieth at most, and goes on', async () => {
+  const stop = new AbortController()
+  let rows = 0
+  const alone = await chatMs(() => {})
+  const beside = await chatMs(({ scheduler, sequenceOf }) => {
+    const sequence = sequenceOf(promptOf(3000, 5))
+    const work = { sequence, sampler: greedy, priority: 'background', signal: stop.signal } as const
+    void scheduler.generate(work).catch(() => {
+      rows = sequence.cached
+    })
+  })
+  stop.abort()
+  await expect.poll(() => rows).toBeGreaterThan(0.7 * 0.05 * alone)
+  expect(beside / alone).toBeLessThan(1.06)
+})
+
+test('the time in which drafts are made up is taken from the chunk of prompts', async () => {
+  const { scheduler, clock, sequenceOf } = engineOf(PHONE)
+  // The engine has chatted before, so what steps cost is known.
+  await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
+  const prompt = promptOf(4, 1)
+  const text = expected(prompt, 80)
+  let length = 0
+  const drafter: Drafter = {
+    msPerDraft: 3,
+    grade: 0,
+    look(tokens) {
+      length = tokens.length - prompt.length
+      return 15
+    },
+    draft(count, out) {
+      clock.ms += 3 * count
+      out.set(text.slice(length, length + count))
+      return Math.min(count, text.length - length)
+    },
+  }
+  const times: number[] = []
+  const chat = scheduler.generate({
+    ...{ sequence: sequenceOf(prompt), sampler: greedy, maxTokens: 80, drafter },
+    onToken: () => void times.push(clock.ms),
+  })
+  await Promise.all([
+    chat,
+    scheduler.generate({ sequence: sequenceOf(promptOf(3000, 2)), sampler: greedy, maxTokens: 1 }),
+  ])
+  const gaps = times.slice(1).map((time, index) => time - times[index]!)
+  expect((await chat).timings.acceptedTokens).toBeGreaterThan(20)
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(CHUNK_MS)
 })
 
 test('background work alone runs as fast as any, and beside a chat whose reader waits', async () => {
