@@ -1,5 +1,5 @@
 // What is stored. In: addresses of models, names of sessions. Out: how much of each is kept on this device, room for others, and leave to keep it.
-import { fileName, filesOf } from '../store/address.ts'
+import { isFileOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/opfs.ts'
 import { SessionStore, type StoredSession } from '../store/sessions.ts'
 import { resolveSource } from './source.ts'
@@ -73,10 +73,7 @@ async function remove(files: readonly StoredFile[]): Promise<void> {
   for (const { url } of files) await store?.remove(url)
 }
 
-/** A folder's shards are only named in its index, but all of its files lie directly in it. */
 function belongsTo(address: string | URL): (file: StoredFile) => boolean {
-  const place = String(resolveSource(address, globalThis.location?.href))
-  if (place.endsWith('/')) return ({ url }) => url === place + fileName(url)
-  const urls = new Set(filesOf(place).map(({ url }) => url))
-  return ({ url }) => urls.has(url)
+  const isOfModel = isFileOf(String(resolveSource(address, globalThis.location?.href)))
+  return ({ url }) => isOfModel(url)
 }

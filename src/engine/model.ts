@@ -1,5 +1,6 @@
 // Loading a model. In: a request, a host, how files are found. Out: what the engine service's `load` needs: a ready model.
 import type { ByteSource } from '../base/bytes.ts'
+import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/model-file.ts'
 import type { Host } from '../runtime/host.ts'
 import { type BuiltModel, buildModel } from './build-model.ts'
@@ -13,6 +14,8 @@ import { withStateBudget } from './state-budget.ts'
 export interface OpenFiles {
   readonly sources: readonly ByteSource[]
   close(): Promise<void>
+  /** Takes note that what was read is not a model, so that it is looked at again before it is read again. */
+  distrust?(error: HalfbyteError): Promise<void>
 }
 
 /** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
@@ -43,6 +46,9 @@ export async function loadModel(
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     return await buildModel(prepared, { ...request, draft, host }, hooks)
+  } catch (error) {
+    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
+    throw error
   } finally {
     for (const files of opened) await files.close()
   }

@@ -1,5 +1,6 @@
 // Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
 import { blobSource } from '../base/bytes.ts'
+import { distrust } from '../store/distrust.ts'
 import { openAddress } from '../store/open.ts'
 import { peekAddress } from '../store/peek.ts'
 import type { FileOpener } from './model.ts'
@@ -16,7 +17,8 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
           onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
         })
       : source.map((file) => blobSource(file.name, file))
-  return { sources, async close() {} }
+  const isStored = typeof source === 'string' && cache !== 'none'
+  return { sources, async close() {}, ...(isStored && { distrust: (error) => distrust(source, error) }) }
 }
 
 /** The same for headers: nothing is stored, and of an address only what is read is fetched. */

@@ -24,7 +24,7 @@ export function verifiedSource(
         'integrity',
         `${source.name}: bytes ${start + from} to ${start + from + bytes.length} (${shown(tensor.name)}) do not match ` +
           'their hash; fetch it again',
-        { file: source.name, tensor: tensor.name, offset: start + from },
+        { file: source.name, tensor: tensor.name, start: start + from, end: start + from + bytes.length },
       )
     }
     last = { index, bytes }

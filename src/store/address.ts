@@ -57,6 +57,13 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }))
 }
 
+/** Whether a file's URL is one of those that `address` stands for. A folder's shards lie directly in it. */
+export function isFileOf(address: string): (url: string) => boolean {
+  if (address.endsWith('/')) return (url) => url === address + fileName(url)
+  const urls = new Set(filesOf(address).map(({ url }) => url))
+  return (url) => urls.has(url)
+}
+
 /** Weight files that a folder's index names, or the one file when there is no index. */
 export function shardsOf(folder: string, index: Uint8Array | undefined): readonly RemoteFile[] {
   if (index === undefined) return [{ url: `${folder}model.safetensors`, optional: false }]

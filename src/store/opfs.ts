@@ -1,5 +1,5 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
-import { PartFile, partialProgress, type StoredPart } from './part-file.ts'
+import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import type { Version } from './partial.ts'
 import { writeError } from './quota.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
@@ -100,6 +100,20 @@ export class Opfs {
         if (isFull) await this.#removeAll(name)
         throw error
       }
+    })
+  }
+
+  /**
+   * Counts a stored file as a download that has not ended: the next one asks the server whether it is still the same, and
+   * brings what overlaps `lost`. Only in a worker.
+   */
+  async doubt(url: string, lost?: LostBytes): Promise<void> {
+    const name = await key(url)
+    await this.#alone(name, {}, async () => {
+      const manifest = await this.#manifest(name)
+      if (manifest?.url !== url) return
+      await reopen(this.#folder, name, manifest, lost)
+      await this.#remove(`${name}.json`)
     })
   }
 

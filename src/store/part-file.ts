@@ -14,6 +14,12 @@ interface Journal extends Version {
   readonly chunks: readonly number[]
 }
 
+/** Bytes [start, end) of a file that are not what they should be. */
+export interface LostBytes {
+  readonly start: number
+  readonly end: number
+}
+
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
   /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. */
@@ -118,6 +124,28 @@ export class PartFile implements StoredPart {
     } catch (cause) {
       throw writeError(this.#version?.size ?? 0, cause)
     }
+  }
+}
+
+/**
+ * Writes the journal of a file that is there but for what overlaps `lost`, so that the next transfer asks whether it is still
+ * the same and brings the rest.
+ */
+export async function reopen(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+  { url, size, etag }: Version & { readonly url: string },
+  lost?: LostBytes,
+): Promise<void> {
+  const { start, end } = lost ?? { start: 0, end: 0 }
+  const isThere = (index: number) => (index + 1) * CHUNK_BYTES <= start || index * CHUNK_BYTES >= end
+  const all = Array.from({ length: Math.ceil(size / CHUNK_BYTES) }, (_, index) => index)
+  const file = await openSyncFile(folder, `${name}.part`)
+  if (file === undefined) return
+  try {
+    writeJson(file, { url, size, etag, chunks: all.filter(isThere) } satisfies Journal)
+  } finally {
+    file.close()
   }
 }
 

@@ -10,6 +10,16 @@ export interface Behaviour {
   token?: string
   /** Answers every request so. */
   status?: number | undefined
+  /** Requests that are answered so; default all. */
+  refusals?: number
+  /** Seconds to wait, beside the status. */
+  retryAfter?: number
+  /** Sends this byte of the file with its bits turned over. */
+  flips?: number
+  /** Says that the file has so many bytes more, or fewer. */
+  liesBy?: number
+  /** ETags of the next answers, in order; the last one stays. */
+  etags?: string[]
   /** Sends this many bytes of each body and then drops the connection. */
   cutAfter?: number
   /** Bodies that are cut; default all. */
@@ -62,7 +72,9 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
   const path = (request.url ?? '/').replace(/\?.*/, '')
   const asked = request.headers.range
-  if (behaviour.exposes === true) response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag')
+  if (behaviour.exposes === true) {
+    response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After')
+  }
   server.requests.push(`GET ${path}${asked === undefined ? '' : ` ${asked}`}`)
   if (path.startsWith('/moved/')) {
     response.writeHead(302, { Location: path.slice('/moved'.length) }).end()
@@ -73,28 +85,46 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   const file = server.files.get(path.slice(1))
-  if (behaviour.status !== undefined || file === undefined) {
-    response.writeHead(behaviour.status ?? 404).end('no')
+  const { status, refusals = Number.POSITIVE_INFINITY, retryAfter } = behaviour
+  if ((status !== undefined && refusals > 0) || file === undefined) {
+    behaviour.refusals = refusals - 1
+    response.writeHead(status ?? 404, retryAfter === undefined ? {} : { 'Retry-After': retryAfter }).end('no')
     return
   }
-  if (behaviour.etag !== undefined) response.setHeader('ETag', behaviour.etag)
+  const etag = (behaviour.etags?.length ?? 0) > 1 ? behaviour.etags?.shift() : behaviour.etags?.[0]
+  if (etag ?? behaviour.etag) response.setHeader('ETag', etag ?? behaviour.etag ?? '')
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(asked ?? '') ?? []
   const isPart = from !== undefined && behaviour.ranges !== false
   if (isPart && Number(from) >= file.byteLength) {
     response.writeHead(416, { 'Content-Range': `bytes */${file.byteLength}` }).end()
     return
   }
-  const part = isPart ? file.subarray(Number(from), Number(to) + 1) : file
+  const size = file.byteLength + (behaviour.liesBy ?? 0)
+  const part = flipped(
+    behaviour.flips,
+    Number(from ?? 0),
+    file.subarray(Number(from ?? 0), isPart ? Math.min(Number(to) + 1, size) : undefined),
+  )
   const body = behaviour.gzip === true ? gzipSync(part) : part
   if (isPart) {
     const last = Number(from) + part.byteLength - 1
-    response.setHeader('Content-Range', `bytes ${from}-${last}/${file.byteLength}`)
+    response.setHeader('Content-Range', `bytes ${from}-${last}/${size}`)
   }
   if (behaviour.gzip === true) response.setHeader('Content-Encoding', 'gzip')
-  if (behaviour.length !== false) response.setHeader('Content-Length', body.byteLength)
+  const lie = isPart ? 0 : (behaviour.liesBy ?? 0)
+  if (behaviour.length !== false) response.setHeader('Content-Length', body.byteLength + lie)
   response.writeHead(isPart ? 206 : 200)
   const stalls = behaviour.stalls === true || Number(from ?? 0) < (behaviour.stallsBefore ?? 0)
   send(behaviour, stalls, response, body)
+}
+
+/** A part that begins at `start`, perhaps with one byte turned over. */
+function flipped(at: number | undefined, start: number, part: Uint8Array): Uint8Array {
+  const index = (at ?? -1) - start
+  if (index < 0 || index >= part.byteLength) return part
+  const copy = new Uint8Array(part)
+  copy[index] = (copy[index] ?? 0) ^ 255
+  return copy
 }
 
 function send(behaviour: Behaviour, stalls: boolean, response: ServerResponse, body: Uint8Array): void {

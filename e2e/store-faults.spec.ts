@@ -1,0 +1,192 @@
+// Faults of the network, the disk and the page. In: a server that misbehaves in every way. Out: the model or a typed error, and the model the next time.
+import { readFileSync } from 'node:fs'
+import { expect, type Page } from '@playwright/test'
+import {
+  GOLDEN_CASES,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import { type Behaviour, type FileServer, serveFiles } from '../src/store/test/file-server.ts'
+import { test as base, openLibrary } from './library-site.ts'
+
+const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
+const TEXT = goldenReply(GOLDEN).text
+const MIB = 1 << 20
+/** What servers of models do. */
+const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
+
+const test = base.extend<{ server: FileServer }>({
+  async server({ browserName: _ }, use) {
+    const bytes = await (await goldenFile(GOLDEN)).bytes()
+    // What follows the tensors belongs to nobody: the same model in more than one chunk.
+    const long = new Uint8Array(11 * MIB)
+    long.set(bytes)
+    const pack = readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url))
+    const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long, 'tiny.hbm': pack })
+    server.behaviour = { ...FRIENDLY }
+    await use(server)
+    await server.close()
+  },
+})
+
+interface Loaded {
+  readonly text?: string
+  readonly code?: string
+}
+
+/** Loads, with long waits made short, and generates; errors come back by their code. */
+const load = (page: Page, url: string): Promise<Loaded> =>
+  page.evaluate(
+    async ({ url, prompt, options }) => {
+      try {
+        await using engine = await halfbyte.Engine.load(url, {
+          threads: 1,
+          assets: { worker: workers.hasty },
+        })
+        return { text: await engine.complete(prompt, options).text() }
+      } catch (error) {
+        return { code: halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}` }
+      }
+    },
+    { url, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
+  )
+
+/** Starts a load and leaves it. */
+const begin = (page: Page, url: string) =>
+  page.evaluate((url) => {
+    const loading = halfbyte.Engine.load(url, { threads: 1, assets: { worker: workers.hasty } })
+    const outcome = loading.then(
+      () => 'loaded',
+      (error) => (halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}`),
+    )
+    Object.assign(globalThis, { outcome })
+  }, url)
+
+const outcome = (page: Page) =>
+  page.evaluate(() => (globalThis as unknown as { outcome: Promise<string> }).outcome)
+
+const stored = (page: Page, url: string) => page.evaluate((url) => halfbyte.storedBytes(url), url)
+const partial = (page: Page) =>
+  page.evaluate(async () => (await halfbyte.storedFiles()).map(({ size }) => size).join())
+
+interface Fault {
+  readonly title: string
+  readonly behaviour: Behaviour
+  /** The error's code; absent when trying again is enough. */
+  readonly code?: string
+  /** Default: the one in several chunks. */
+  readonly file?: string
+}
+
+const FAULTS: readonly Fault[] = [
+  { title: 'cuts three connections', behaviour: { cutAfter: MIB, cuts: 3 } },
+  { title: 'cuts every connection before anything came', behaviour: { cutAfter: 0 }, code: 'network' },
+  { title: 'stands still for ever', behaviour: { stalls: true }, code: 'network' },
+  { title: 'answers 200 to a range', behaviour: { ranges: false } },
+  { title: 'answers 416 to everything', behaviour: { status: 416 }, code: 'network' },
+  { title: 'answers 416 at first', behaviour: { status: 416, refusals: 1 } },
+  {
+    title: 'answers 429 twice and says when to come back',
+    behaviour: { status: 429, refusals: 2, retryAfter: 2 },
+  },
+  { title: 'answers 503 twice', behaviour: { status: 503, refusals: 2 } },
+  { title: 'answers 503 for ever', behaviour: { status: 503 }, code: 'network' },
+  { title: 'changes the ETag between two ranges', behaviour: { etags: ['"1"', '"2"'] } },
+  {
+    title: 'changes the ETag with every range',
+    behaviour: { etags: Array.from({ length: 99 }, (_, index) => `"${index}"`) },
+    code: 'integrity',
+  },
+  { title: 'says that the file is longer than it is', behaviour: { liesBy: 5 * MIB }, code: 'network' },
+  {
+    title: 'says so, and knows no ranges',
+    behaviour: { liesBy: MIB, ranges: false },
+    code: 'network',
+  },
+  {
+    title: 'says that the file is shorter than it is',
+    behaviour: { liesBy: -1000 },
+    file: 'golden.gguf',
+    code: 'format',
+  },
+  {
+    title: 'says so, and knows no ranges or versions',
+    behaviour: { liesBy: -1000, ranges: false, etag: '' },
+    file: 'golden.gguf',
+    code: 'format',
+  },
+  { title: 'turns over a byte of a header', behaviour: { flips: 100 }, file: 'tiny.hbm', code: 'integrity' },
+  { title: 'turns over a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
+]
+
+for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {
+  test(`a server that ${title}`, async ({ page, site, server }) => {
+    const url = server.address + file
+    await openLibrary(page, site.isolated)
+    server.behaviour = { ...FRIENDLY, ...behaviour }
+    const first = await load(page, url)
+    if (code === undefined) expect(first.code).toBeUndefined()
+    else expect(first).toEqual({ code })
+    server.behaviour = { ...FRIENDLY }
+    const { text, ...failure } = await load(page, url)
+    expect(failure, 'the next attempt').toEqual({})
+    if (file !== 'tiny.hbm') expect([first.text ?? TEXT, text]).toEqual([TEXT, TEXT])
+    expect(await stored(page, url)).toBe(server.files.get(file)?.byteLength)
+  })
+}
+
+test('a disk that fills up while others write is said so, and what was there stays', async ({
+  page,
+  site,
+  server,
+}) => {
+  await openLibrary(page, site.isolated)
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  const session = await page.context().newCDPSession(page)
+  const quota = (quotaSize: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
+  await quota(4 * MIB)
+  // The length is kept back, so that the disk is found full in the middle.
+  server.behaviour = { ...FRIENDLY, ranges: false, length: false }
+  expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  await quota(1e9)
+  expect((await load(page, `${server.address}long.gguf`)).text).toBe(TEXT)
+})
+
+test('a worker that is killed in the middle of a download', async ({ page, site, server }) => {
+  const url = `${server.address}long.gguf`
+  await openLibrary(page, site.isolated)
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(page)).toBe(String(3 * MIB))
+  await page.evaluate(() => new BroadcastChannel('hasty').postMessage('close'))
+  expect(await outcome(page)).toBe('internal')
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(server.requests, 'what was there is not fetched again').toHaveLength(2)
+})
+
+test('a tab that is closed in the middle of a download, while another waits for it', async ({
+  page,
+  site,
+  server,
+  context,
+}) => {
+  const url = `${server.address}long.gguf`
+  const other = await context.newPage()
+  await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(other)).toBe(String(3 * MIB))
+  await begin(other, url)
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  await page.close()
+  expect(await outcome(other)).toBe('loaded')
+  expect(server.requests).toHaveLength(2)
+  expect((await load(other, url)).text).toBe(TEXT)
+})

@@ -1,0 +1,30 @@
+// Distrust. In: a model's address, and what went wrong when it was read. Out: stored files that the next load looks at again.
+import type { HalfbyteError } from '../base/errors.ts'
+import { fileName, isFileOf } from './address.ts'
+import { Opfs } from './opfs.ts'
+
+/** What a damaged or exchanged file may be taken for. */
+const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
+
+/**
+ * Nothing wrong may be read again and again from storage: what does not fit together is compared with the server, and what
+ * does not match its hash is downloaded anew. Where the error is not about what was read, nothing happens. Never rejects.
+ */
+export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
+  if (!SUSPICIOUS.has(code)) return
+  try {
+    const store = await Opfs.open()
+    const isOfModel = isFileOf(address)
+    const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
+    const named = files.filter(({ url }) => fileName(url) === detail['file'])
+    for (const { url, size } of named.length > 0 ? named : files) {
+      const { start = 0, end = size } = { start: detail['start'], end: detail['end'] } as {
+        start?: number
+        end?: number
+      }
+      await store?.doubt(url, code === 'integrity' ? { start, end } : undefined)
+    }
+  } catch {
+    // The error that led here is the one to report.
+  }
+}
