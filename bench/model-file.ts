@@ -1,8 +1,11 @@
 // The bench's model. In: a shape. Out: a GGUF file of random weights of that shape, written once and kept.
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { writeGguf } from '../conformance/support/gguf-writer.ts'
 import { randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
@@ -24,4 +27,15 @@ export async function modelFile(shape: Shape): Promise<URL> {
   await finished(out)
   await rename(part, file)
   return file
+}
+
+/** The same as a pack, which lies as the kernels want it. */
+export async function packFile(shape: Shape): Promise<URL> {
+  const pack = new URL(`${shape.name}.hbm`, BENCH_FOLDER)
+  if (await stat(pack).catch(() => undefined)) return pack
+  const model = await modelFile(shape)
+  console.log(`writing ${pack.pathname}`)
+  const command = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+  await promisify(execFile)(process.execPath, [command, 'convert', fileURLToPath(model), fileURLToPath(pack)])
+  return pack
 }

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { createServer } from 'vite'
+import { type Connect, createServer } from 'vite'
 
 export interface BenchServer {
   readonly url: string
@@ -15,8 +15,8 @@ const HEADERS = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
-/** Serves the pages of bench/ with SharedArrayBuffer allowed, and `model` at /model.gguf. */
-export async function serveBench(model?: URL): Promise<BenchServer> {
+/** Serves the pages of bench/ with SharedArrayBuffer allowed, and `model` at /model.gguf, in ranges too. `middleware` answers before both. */
+export async function serveBench(model?: URL, middleware?: Connect.NextHandleFunction): Promise<BenchServer> {
   const server = await createServer({
     root: fileURLToPath(new URL('.', import.meta.url)),
     configFile: false,
@@ -32,15 +32,20 @@ export async function serveBench(model?: URL): Promise<BenchServer> {
       {
         name: 'model',
         async configureServer({ middlewares }) {
+          if (middleware !== undefined) middlewares.use(middleware)
           if (model === undefined) return
           const { size } = await stat(model)
-          middlewares.use('/model.gguf', (_request, response) => {
-            response.writeHead(200, {
+          middlewares.use('/model.gguf', (request, response) => {
+            const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+            const start = Number(from ?? 0)
+            const end = Math.min(Number(to ?? size), size - 1)
+            response.writeHead(from === undefined ? 200 : 206, {
               ...HEADERS,
-              'content-length': size,
+              'content-length': end - start + 1,
               'content-type': 'application/octet-stream',
+              ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
             })
-            createReadStream(model).pipe(response)
+            createReadStream(model, { start, end }).pipe(response)
           })
         },
       },

@@ -12,6 +12,23 @@ export interface ByteSource {
    * Throws `format` when the range is outside the source, the signal's reason when aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
+  /** Fills `target`, which may be shared memory, with the bytes at `offset`: as `read`, without an array for each call. */
+  readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
+  /** True when the bytes have been compared with the hashes in them since they were stored. */
+  readonly isChecked?: boolean
+  /** Lets go of the file; nothing can be read afterwards. */
+  close?(): void
+}
+
+/** Fills `target` with the bytes of `source` at `offset`. */
+export async function readInto(
+  source: ByteSource,
+  target: Uint8Array,
+  offset: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (source.readInto !== undefined) return source.readInto(target, offset, signal)
+  target.set(await source.read(offset, target.byteLength, signal))
 }
 
 /** Throws `format` unless [offset, offset + length) lies inside `source`. */

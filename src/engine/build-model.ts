@@ -55,6 +55,7 @@ export async function buildModel(
     onWeight: (done) =>
       hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
   })
+  hooks.onProgress({ phase: 'convert', done: 0, total: weights + draftWeights })
   const placed = await placeModel(arena, prepared, hooksFrom(0))
   const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
   const { written, step, cache } = placed

@@ -16,6 +16,8 @@ export interface OpenFiles {
   close(): Promise<void>
   /** Takes note that what was read is not a model, so that it is looked at again before it is read again. */
   distrust?(error: HalfbyteError): Promise<void>
+  /** Takes note that what was read has matched the hashes in it. */
+  trust?(): Promise<void>
 }
 
 /** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
@@ -45,7 +47,11 @@ export async function loadModel(
     const main = await prepare(request.source)
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
-    return await buildModel(prepared, { ...request, draft, host }, hooks)
+    const built = await buildModel(prepared, { ...request, draft, host }, hooks)
+    for (const [index, { file }] of [main, ...(second === undefined ? [] : [second])].entries()) {
+      if (file.format === 'hbm') await opened[index]?.trust?.()
+    }
+    return built
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
     throw error

@@ -1,8 +1,8 @@
 // Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
 import { blobSource } from '../base/bytes.ts'
-import { distrust } from '../store/distrust.ts'
 import { openAddress } from '../store/open.ts'
 import { peekAddress } from '../store/peek.ts'
+import { distrust, trust } from '../store/trust.ts'
 import type { FileOpener } from './model.ts'
 import type { FilePeeker } from './probe.ts'
 
@@ -18,7 +18,13 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
         })
       : source.map((file) => blobSource(file.name, file))
   const isStored = typeof source === 'string' && cache !== 'none'
-  return { sources, async close() {}, ...(isStored && { distrust: (error) => distrust(source, error) }) }
+  return {
+    sources,
+    async close() {
+      for (const each of sources) each.close?.()
+    },
+    ...(isStored && { distrust: (error) => distrust(source, error), trust: () => trust(source) }),
+  }
 }
 
 /** The same for headers: nothing is stored, and of an address only what is read is fetched. */

@@ -19,7 +19,7 @@ import { isObject, type JsonObject, parseJson, withoutNulls } from './json.ts'
 import { malformed, shown } from './malformed.ts'
 import { checkOverlap } from './overlap.ts'
 import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
-import { verifiedSource } from './verified.ts'
+import { type SharedChunk, verifiedSource } from './verified.ts'
 
 export const PACK_VERSION = 1
 export const PREFIX_BYTES = 64
@@ -112,14 +112,17 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   const located = header.tensors.map((entry) => locate(source, entry, dataStart))
   checkOverlap(file, located)
   const tensors = new Map<string, TensorInfo>()
+  const shared: SharedChunk = {}
   header.tensors.forEach((entry, index) => {
     if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
     const tensor = located[index] as TensorInfo
-    tensors.set(entry.name, {
-      ...tensor,
-      source: verifiedSource(tensor, entry.sha256, CHUNK_BYTES),
-      offset: 0,
-    })
+    // What was checked since it was stored is not hashed at every load.
+    tensors.set(
+      entry.name,
+      source.isChecked === true
+        ? tensor
+        : { ...tensor, source: verifiedSource(tensor, entry.sha256, CHUNK_BYTES, shared), offset: 0 },
+    )
   })
   return { header, tensors }
 }

@@ -80,11 +80,11 @@ async function openFile(
   options: OpenOptions,
 ): Promise<ByteSource | undefined> {
   const { url } = file
-  const stored = await store?.find(url)
+  const stored = await store?.openStored(url)
   if (stored !== undefined) {
     tally.stored(stored.size)
     await store?.touch(url)
-    return blobSource(fileName(url), stored)
+    return stored
   }
   const onProgress = tally.file()
   const headers = hubHeaders(url, options.hub)
@@ -95,7 +95,7 @@ async function openFile(
   const source =
     filled === undefined
       ? await openUnstored(url, { ...options, headers, onProgress })
-      : filled.file && blobSource(fileName(url), filled.file)
+      : filled.file && ((await store?.openStored(url)) ?? blobSource(fileName(url), filled.file))
   if (source === undefined && !file.optional) throw missingFile(url)
   return source
 }

@@ -1,7 +1,10 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
+import type { ByteSource } from '../base/bytes.ts'
+import { fileName } from './address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import type { Version } from './partial.ts'
 import { writeError } from './quota.ts'
+import { storedSource } from './stored-source.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
 
 /** What is known of a stored file; written after its last byte, so that a half-written file is never read as whole. */
@@ -9,6 +12,8 @@ interface Manifest extends Version {
   readonly url: string
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
+  /** Its bytes have been compared with the hashes in them. */
+  readonly isChecked?: boolean
 }
 
 export interface StoredFile {
@@ -56,6 +61,23 @@ export class Opfs {
     if (manifest?.url !== url) return undefined
     const file = await this.#read(`${name}.bin`)
     return file?.size === manifest.size ? file : undefined
+  }
+
+  /** The same, to be read and closed by its reader. */
+  async openStored(url: string): Promise<ByteSource | undefined> {
+    if ((await this.find(url)) === undefined) return undefined
+    const name = await key(url)
+    const manifest = await this.#manifest(name)
+    const handle = await this.#folder.getFileHandle(`${name}.bin`).catch(() => undefined)
+    return handle && storedSource(fileName(url), handle, manifest?.isChecked === true)
+  }
+
+  /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
+  async noteChecked(url: string): Promise<void> {
+    const name = await key(url)
+    const manifest = await this.#manifest(name)
+    if (manifest?.url !== url || manifest.isChecked === true) return
+    await this.#writeManifest(name, { ...manifest, isChecked: true }).catch(() => undefined)
   }
 
   /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
@@ -168,9 +190,12 @@ export class Opfs {
 
   async #manifest(name: string): Promise<Manifest | undefined> {
     try {
-      const { url, size, etag, used } = JSON.parse((await (await this.#read(`${name}.json`))?.text()) ?? '')
+      const { url, size, etag, used, isChecked } = JSON.parse(
+        (await (await this.#read(`${name}.json`))?.text()) ?? '',
+      )
       const isWhole = typeof url === 'string' && typeof size === 'number' && typeof etag === 'string'
-      return isWhole ? { url, size, etag, used: typeof used === 'number' ? used : 0 } : undefined
+      if (!isWhole) return undefined
+      return { url, size, etag, used: typeof used === 'number' ? used : 0, isChecked: isChecked === true }
     } catch {
       return undefined
     }

@@ -79,7 +79,7 @@ export interface BodyOptions {
 }
 
 /**
- * The body of `response`. Throws `network` when it breaks off, ends early or stands still, the signal's reason when
+ * The body of `response`; a piece is valid until the next is asked for. Throws `network` when it breaks off, ends early or stands still, the signal's reason when
  * aborted. The connection is given up then, and when the loop over it is left.
  */
 export async function* pieces(
@@ -89,14 +89,14 @@ export async function* pieces(
 ): AsyncGenerator<Uint8Array, void> {
   const total = bodyLength(response)
   if (response.body === null) return
-  const reader = response.body.getReader()
+  const reader = openReader(response.body)
   let loaded = 0
   let isOver = false
   try {
     for (;;) {
       signal?.throwIfAborted()
       const { done, value } = await within(stallMs, reader.read())
-      if (done) break
+      if (done || value === undefined) break
       loaded += value.byteLength
       yield value
     }
@@ -109,6 +109,28 @@ export async function* pieces(
     if (!isOver) void reader.cancel().catch(() => undefined)
   }
   if (loaded < total - hiddenBytes(response)) throw endedEarly(url, loaded, total)
+}
+
+/** What is read at a time. */
+const PIECE_BYTES = 256 << 10
+
+/** Reads into one buffer over and over where the browser can: a download otherwise leaves its size in garbage. */
+function openReader(body: ReadableStream<Uint8Array>) {
+  let reader: ReadableStreamBYOBReader
+  try {
+    reader = body.getReader({ mode: 'byob' })
+  } catch {
+    return body.getReader()
+  }
+  let buffer = new ArrayBuffer(PIECE_BYTES)
+  return {
+    async read() {
+      const result = await reader.read(new Uint8Array(buffer))
+      if (result.value !== undefined) buffer = result.value.buffer
+      return result
+    },
+    cancel: () => reader.cancel(),
+  }
 }
 
 /** Rejects when `work` takes longer than `ms`. */

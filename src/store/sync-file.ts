@@ -10,6 +10,30 @@ export interface SyncFile {
   close(): void
 }
 
+/** A file that is only read, by any number of tabs at once. */
+export interface SyncReader {
+  /** Bytes read, fewer than wanted at the end. */
+  read(bytes: Uint8Array, options: { readonly at: number }): number
+  getSize(): number
+  close(): void
+}
+
+/** Undefined where browsers have no such handles, or only ones that shut others out. */
+export async function openSyncReader(handle: FileSystemFileHandle): Promise<SyncReader | undefined> {
+  try {
+    const reader = await (
+      handle as unknown as {
+        createSyncAccessHandle(options: object): Promise<SyncReader & { readonly mode?: string }>
+      }
+    ).createSyncAccessHandle({ mode: 'read-only' })
+    if (reader.mode === 'read-only') return reader
+    reader.close()
+  } catch {
+    // Not a worker, or somebody writes it: a File does.
+  }
+  return undefined
+}
+
 /** A handle stays locked for a moment after the tab that had it is gone. */
 const LOCKED_TRIES = 20
 const LOCKED_WAIT_MS = 100

@@ -1,4 +1,5 @@
 // Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a time.
+import { readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { changeValues, readVector } from '../formats/dequantize.ts'
 import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
@@ -58,10 +59,28 @@ export async function streamMatrix(
   if (isSparse(encoding)) return streamStrips(parts, encoding, view, options)
   let at = 0
   for (const part of parts) {
-    for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
-      slab(view().subarray(at + offset, at + offset + bytes))
+    if (part.tensor.packed === encoding) await copyPart(part.tensor, view, at, options)
+    else {
+      for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
+        slab(view().subarray(at + offset, at + offset + bytes))
+      }
     }
     at += matrixBytes(encoding, part.n, k)
+  }
+}
+
+/** From the file straight to its place. */
+async function copyPart(
+  { source, offset, byteLength }: TensorInfo,
+  view: SlotView,
+  at: number,
+  { signal, onBytes }: StreamOptions,
+): Promise<void> {
+  for (let done = 0; done < byteLength; done += SLAB_BYTES) {
+    const count = Math.min(SLAB_BYTES, byteLength - done)
+    await readInto(source, view().subarray(at + done, at + done + count), offset + done, signal)
+    signal?.throwIfAborted()
+    onBytes?.(count)
   }
 }
 

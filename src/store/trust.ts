@@ -1,7 +1,20 @@
-// Distrust. In: a model's address, and what went wrong when it was read. Out: stored files that the next load looks at again.
+// Trust. In: a model's address, and how reading it went. Out: stored files that the next load reads as they are, or looks at again.
 import type { HalfbyteError } from '../base/errors.ts'
 import { fileName, isFileOf } from './address.ts'
 import { Opfs } from './opfs.ts'
+
+/** Takes note that all stored files of `address` match the hashes in them. Never rejects. */
+export async function trust(address: string): Promise<void> {
+  try {
+    const store = await Opfs.open()
+    const isOfModel = isFileOf(address)
+    for (const { url, isComplete } of (await store?.list()) ?? []) {
+      if (isComplete && isOfModel(url)) await store?.noteChecked(url)
+    }
+  } catch {
+    // Then they are compared again the next time.
+  }
+}
 
 /** What a damaged or exchanged file may be taken for. */
 const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
