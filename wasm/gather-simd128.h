@@ -40,11 +40,7 @@ INLINE void add_wide_pair(struct pair_sums *sums, v128_t w, struct table x, v128
     sums->high = dot_pairs(sums->high, wasm_i16x8_extend_high_i8x16(w), wasm_i16x8_extend_high_i8x16(picked));
 }
 
-/* What the sums start at: i8 [8] sums of the weights, i16 [8] of 8 times the sums. */
-INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
-    const v128_t zero = wasm_i16x8_splat(0);
-    return (struct pair_sums){wasm_i16x8_sub(zero, wasm_i16x8_mul(wasm_i16x8_load8x8(weights), c.factor)), zero};
-}
+/* What the sums of w8 start at; weights: i16 [8], 8 times the sums of the weights. */
 INLINE struct pair_sums wide_start_of(const void *weights, struct lookup c) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (void)weights, (void)c, (struct pair_sums){zero, zero};

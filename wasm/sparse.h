@@ -22,12 +22,12 @@ enum { STRIP = 32, STRIP_PANELS = STRIP / PANEL, ROW_TILE = 4 };
 typedef void strip_product(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]);
 strip_product DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32), DOTS(sparse_w8_sv32);
 /* These have one form: theirs is the 16-bit half of the dot on every machine. */
-strip_product sparse_w4_sp24, sparse_w8_sp24;
+strip_product sparse_w4_sp24, sparse_w8_sp24, sparse_w4_ls16, sparse_w8_ls16;
 
 /* The scalar definition of a format: codes [32][32 G] less the zero code, scales [32][G] as f16 patterns. */
 typedef void strip_codes(const uint8_t *strip, uint32_t groups, int16_t *codes, uint16_t *scales);
 strip_codes DOTS(sparse_w4_sb84__ref), DOTS(sparse_w8_sb84__ref), DOTS(sparse_w4_sv32__ref), DOTS(sparse_w8_sv32__ref);
-strip_codes sparse_w4_sp24__ref, sparse_w8_sp24__ref;
+strip_codes sparse_w4_sp24__ref, sparse_w8_sp24__ref, sparse_w4_ls16__ref, sparse_w8_ls16__ref;
 
 /* The scale of row i of a panel in its 16 bytes of scales. */
 INLINE uint16_t scale__ref(const uint8_t *scales, uint32_t i) { return ((const uint16_t *)scales)[i % 4 * 2 + i / 4]; }
@@ -77,6 +77,12 @@ INLINE v128_t high_rows(struct sums sums, v128_t ones, const int wide) {
 /* float(dot) * (s * sx) of the rows whose scales are in the upper halves; half: that of the constants. */
 INLINE v128_t term_of(v128_t dot, v128_t scales, v128_t sx, v128_t half) {
     return mul(wasm_f32x4_convert_i32x4(dot), mul(wasm_v128_and(wasm_i32x4_shr(scales, 3), half), sx));
+}
+
+/* What the sums of w4 start at; weights: i8 [8] sums of the weights. */
+INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
+    const v128_t zero = wasm_i16x8_splat(0);
+    return (struct pair_sums){wasm_i16x8_sub(zero, wasm_i16x8_mul(wasm_i16x8_load8x8(weights), c.factor)), zero};
 }
 
 /* A function of constant rows for each number of rows. */

@@ -43,6 +43,6 @@ async function convert(model: string, output: string, flags: ConvertFlags): Prom
 
 function sparseOption(): Option {
   return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
-    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24'])
+    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24', 'ls16'])
     .default('auto')
 }

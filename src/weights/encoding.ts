@@ -19,6 +19,8 @@ export const ENCODING_CODE: Readonly<Record<PackedEncoding, number>> = {
   w8_g32_sv32: 9,
   w4_g32_sp24: 10,
   w8_g32_sp24: 11,
+  w4_g32_ls16: 12,
+  w8_g32_ls16: 13,
 }
 
 /** Weights along K that share one scale. */
@@ -60,6 +62,8 @@ const SPARSE: Readonly<Record<SparseEncoding, { readonly base: SparseBase; reado
     w8_g32_sv32: { base: 'w8_g32', format: 'sv32' },
     w4_g32_sp24: { base: 'w4_g32', format: 'sp24' },
     w8_g32_sp24: { base: 'w8_g32', format: 'sp24' },
+    w4_g32_ls16: { base: 'w4_g32', format: 'ls16' },
+    w8_g32_ls16: { base: 'w8_g32', format: 'ls16' },
   }
 
 export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {

@@ -34,6 +34,11 @@ export function denseStrip(base: SparseBase, groups: number, bytes: Uint8Array):
   return { base, groups, words: new Int32Array(bytes.buffer, bytes.byteOffset, stripBytes(base, groups) / 4) }
 }
 
+/** Calls `each` with the first group and the number of groups of every run of at most `most`. */
+export function forGroups(groups: number, most: number, each: (first: number, count: number) => void): void {
+  for (let first = 0; first < groups; first += most) each(first, Math.min(most, groups - first))
+}
+
 /** First word of a block. */
 export const blockAt = ({ base, groups }: DenseStrip, panel: number, group: number): number =>
   (panel * groups + group) * BLOCK_WORDS[base]

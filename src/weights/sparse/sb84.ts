@@ -2,7 +2,7 @@
 import type { SparseBase } from '../../formats/tensors.ts'
 import { roundUp } from '../encoding.ts'
 import type { StripFormat } from './format.ts'
-import { blockAt, blockMasks, countBits, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
+import { blockAt, blockMasks, countBits, forGroups, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
@@ -12,15 +12,9 @@ const MOST = 8
 const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
 const itemBytes = (base: SparseBase, blocks: number): number => 4 * (SCALE_WORDS + blocks * valueWords(base))
 
-/** Calls `each` with the first group and the number of groups of each segment. */
-function forSegments(groups: number, each: (first: number, count: number) => void): void {
-  for (let first = 0; first < groups; first += SEGMENT_GROUPS)
-    each(first, Math.min(SEGMENT_GROUPS, groups - first))
-}
-
 function bytesOf(base: SparseBase, groups: number, kept: number): number {
   let bytes = STRIP_PANELS * groups * itemBytes(base, 0) + 4 * valueWords(base) * kept
-  forSegments(groups, (_, count) => {
+  forGroups(groups, SEGMENT_GROUPS, (_, count) => {
     bytes += HEAD_BYTES + listBytes(count)
   })
   return bytes
@@ -43,7 +37,7 @@ export const sb84: StripFormat = {
     const outWords = new Int32Array(out.buffer)
     const value = valueWords(base)
     let at = 0
-    forSegments(groups, (first, count) => {
+    forGroups(groups, SEGMENT_GROUPS, (first, count) => {
       let list = at + HEAD_BYTES
       let to = (list + listBytes(count)) / 4
       for (let blocks = 0; blocks <= MOST; blocks++) {
@@ -75,7 +69,7 @@ export const sb84: StripFormat = {
     const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)
     const value = valueWords(base)
     let at = 0
-    forSegments(groups, (first, count) => {
+    forGroups(groups, SEGMENT_GROUPS, (first, count) => {
       let list = at + HEAD_BYTES
       let read = (list + listBytes(count)) / 4
       for (let i = 0; i < STRIP_PANELS * count; i++, list += 2) {
@@ -96,7 +90,7 @@ export const sb84: StripFormat = {
   isWhole(encoded, base, groups) {
     let at = 0
     let isGood = true
-    forSegments(groups, (_, count) => {
+    forGroups(groups, SEGMENT_GROUPS, (_, count) => {
       const end = isGood ? segmentEnd(encoded, at, base, count) : undefined
       isGood = end !== undefined
       at = end ?? at

@@ -1,5 +1,6 @@
 // sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse_sp24.c draws it.
 import type { SparseBase } from '../../formats/tensors.ts'
+import { addCode, readQuad } from './codes.ts'
 import type { StripFormat } from './format.ts'
 import { blockAt, countBits, type DenseStrip, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
 
@@ -18,34 +19,11 @@ const KEPT = Array.from({ length: 16 }, (_, mask) =>
   [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
 )
 
-/** The four codes of a row that an integer dot takes at once, less the zero code. */
-function readQuad(strip: DenseStrip, block: number, row: number, j: number, to: Int8Array): void {
-  const { base, words } = strip
-  if (base === 'w8_g32') {
-    const word = words[block + SCALE_WORDS + 8 * j + row]! ^ 0x80808080
-    for (let b = 0; b < 4; b++) to[b] = word >>> (8 * b)
-  } else {
-    const word = words[block + SCALE_WORDS + 4 * j + (row % 4)]! >>> (row < 4 ? 0 : 4)
-    for (let b = 0; b < 4; b++) to[b] = ((word >>> (8 * b)) & 15) - 8
-  }
-}
-
 /** Bit i: code i is not zero. */
 function maskOf(quad: Int8Array): number {
   let mask = 0
   for (let i = 0; i < 4; i++) mask |= quad[i] === 0 ? 0 : 1 << i
   return mask
-}
-
-/** Adds to the code of one weight. */
-function addCode(strip: DenseStrip, block: number, row: number, j: number, position: number, code: number) {
-  const { base, words } = strip
-  const isWide = base === 'w8_g32'
-  const at = block + SCALE_WORDS + (isWide ? 8 * j + row : 4 * j + (row % 4))
-  const shift = 8 * position + (!isWide && row >= 4 ? 4 : 0)
-  const mask = isWide ? 255 : 15
-  const sum = ((words[at]! >>> shift) + code) & mask
-  words[at] = (words[at]! & ~(mask << shift)) | (sum << shift)
 }
 
 /** Calls `each` with where the four parts of every panel of every group are in the encoded bytes, and its dense block. */
@@ -138,7 +116,7 @@ export const sp24: StripFormat = {
             const position = (encoded[at.positions + 16 * (j >>> 2) + from]! >>> (2 * (j % 4))) & 3
             const nibble = (encoded[at.values + 16 * (j >>> 1) + from]! >>> (4 * (j % 2))) & 15
             const code = isWide ? view.getInt8(at.values + 16 * j + from) : nibble - 8
-            addCode(strip, block, row, j, position, code)
+            addCode(strip, block, row, 4 * j + position, code)
           }
         }
       }

@@ -7,6 +7,7 @@ import {
   countBits,
   type DenseStrip,
   emptyStrip,
+  forGroups,
   SCALE_WORDS,
   STRIP_PANELS,
   valueWords,
@@ -18,15 +19,10 @@ const HEAD_WORDS = 4
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
 const scaleWords = (groups: number): number => groups * STRIP_PANELS * SCALE_WORDS
 
-/** Calls `each` with the first group of each block and the group behind its last. */
-function forBlocks(groups: number, each: (first: number, end: number) => void): void {
-  for (let first = 0; first < groups; first += BLOCK_GROUPS)
-    each(first, Math.min(first + BLOCK_GROUPS, groups))
-}
-
 function bytesOf(base: SparseBase, masks: Uint32Array): number {
   let words = 0
-  forBlocks(masks.length, (first, end) => {
+  forGroups(masks.length, BLOCK_GROUPS, (first, count) => {
+    const end = first + count
     const kept = masks.subarray(first, end).reduce((sum, mask) => sum + countBits(mask), 0)
     words += HEAD_WORDS + scaleWords(end - first) + Math.ceil(kept / 4) * quadWords(base)
   })
@@ -63,7 +59,8 @@ export const sv32: StripFormat = {
     const masks = columnMasks(strip)
     const out = new Int32Array(bytesOf(base, masks) / 4)
     let at = 0
-    forBlocks(groups, (first, end) => {
+    forGroups(groups, BLOCK_GROUPS, (first, count) => {
+      const end = first + count
       out.set(masks.subarray(first, end), at)
       let to = at + HEAD_WORDS
       for (let g = first; g < end; g++) {
@@ -86,7 +83,8 @@ export const sv32: StripFormat = {
     const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)
     const masks = new Uint32Array(groups)
     let at = 0
-    forBlocks(groups, (first, end) => {
+    forGroups(groups, BLOCK_GROUPS, (first, count) => {
+      const end = first + count
       masks.set(from.subarray(at, at + end - first), first)
       let read = at + HEAD_WORDS
       for (let g = first; g < end; g++) {
@@ -104,9 +102,8 @@ export const sv32: StripFormat = {
     const words = new Uint32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)
     let at = 0
     let isGood = true
-    forBlocks(groups, (first, end) => {
+    forGroups(groups, BLOCK_GROUPS, (_, count) => {
       const masks = words.subarray(at, at + HEAD_WORDS)
-      const count = end - first
       isGood &&= masks.length === HEAD_WORDS && masks.subarray(count).every((mask) => mask === 0)
       if (!isGood) return
       const kept = masks.reduce((sum, mask) => sum + countBits(mask), 0)

@@ -1,0 +1,191 @@
+// ls16. In: a dense strip. Out: the weights of each output that are not zero, with their inputs, as wasm/sparse_ls16.c draws it.
+import type { SparseBase } from '../../formats/tensors.ts'
+import { roundUp } from '../encoding.ts'
+import { addCode, readQuad } from './codes.ts'
+import type { StripFormat } from './format.ts'
+import { blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'
+
+const SEGMENT_GROUPS = 16
+const HEAD_BYTES = 32
+const ROWS = 8
+const HALF = 16
+/** Vectors of one item, at most. */
+const MOST = 8
+
+const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
+const sumBytes = (base: SparseBase): number => (base === 'w4_g32' ? ROWS : 2 * ROWS)
+const indexBytes = (base: SparseBase, vectors: number): number =>
+  base === 'w4_g32' ? 0 : 16 * Math.ceil(vectors / 2)
+const itemBytes = (base: SparseBase, half: number, vectors: number): number =>
+  (half === 0 ? 4 * SCALE_WORDS : 0) + sumBytes(base) + indexBytes(base, vectors) + 16 * vectors
+
+/** What one half of a group keeps in one panel. */
+interface Item {
+  readonly id: number
+  readonly vectors: number
+  /** [row] */
+  readonly kept: readonly { input: number; code: number }[][]
+}
+
+/** The items of a segment, those of the first halves first, by rising length. */
+function itemsOf(strip: DenseStrip, first: number, count: number): Item[] {
+  const items: Item[] = []
+  const quad = new Int8Array(4)
+  for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
+    const [group, half, panel] = [first + (id >>> 3), (id >>> 2) & 1, id & 3]
+    const block = blockAt(strip, panel, group)
+    const kept = Array.from({ length: ROWS }, (_, row) => {
+      const list: { input: number; code: number }[] = []
+      for (let j = 0; j < 4; j++) {
+        readQuad(strip, block, row, 4 * half + j, quad)
+        for (let i = 0; i < 4; i++) if (quad[i] !== 0) list.push({ input: 4 * j + i, code: quad[i]! })
+      }
+      return list
+    })
+    items.push({ id, kept, vectors: Math.ceil(Math.max(...kept.map(({ length }) => length)) / 2) })
+  }
+  const half = ({ id }: Item) => (id >>> 2) & 1
+  return items.sort((a, b) => half(a) - half(b) || a.vectors - b.vectors)
+}
+
+const bytesOf = (base: SparseBase, items: readonly Item[], count: number): number =>
+  items.reduce(
+    (sum, { id, vectors }) => sum + itemBytes(base, (id >>> 2) & 1, vectors),
+    HEAD_BYTES + listBytes(count),
+  )
+
+/** Writes an item behind its scales. */
+function writeItem(out: DataView, at: number, base: SparseBase, { kept, vectors }: Item): void {
+  const isWide = base === 'w8_g32'
+  const indices = at + sumBytes(base)
+  const values = indices + indexBytes(base, vectors)
+  for (const [row, list] of kept.entries()) {
+    const sum = list.reduce((total, { code }) => total + code, 0)
+    if (isWide) out.setInt16(at + 2 * row, 8 * sum, true)
+    else out.setInt8(at + row, sum)
+    for (let i = 0; i < 2 * vectors; i++) {
+      const { input, code } = list[i] ?? { input: 0, code: 0 }
+      const [vector, byte] = [i >>> 1, 2 * row + (i & 1)]
+      if (isWide) {
+        const index = indices + 16 * (vector >>> 1) + byte
+        out.setUint8(index, out.getUint8(index) | (input << (4 * (vector & 1))))
+        out.setInt8(values + 16 * vector + byte, code)
+      } else out.setUint8(values + 16 * vector + byte, input | ((code + 8) << 4))
+    }
+  }
+}
+
+export const ls16: StripFormat = {
+  unit: 'pairs of weights in 8 outputs',
+
+  measure(strip) {
+    let [kept, bytes] = [0, 0]
+    forGroups(strip.groups, SEGMENT_GROUPS, (first, count) => {
+      const items = itemsOf(strip, first, count)
+      kept += items.reduce((sum, { vectors }) => sum + vectors, 0)
+      bytes += bytesOf(strip.base, items, count)
+    })
+    return { kept, units: 2 * STRIP_PANELS * MOST * strip.groups, bytes }
+  },
+
+  encode(strip) {
+    const { base, groups, words } = strip
+    const out = new Uint8Array(ls16.measure(strip).bytes)
+    const view = new DataView(out.buffer)
+    let at = 0
+    forGroups(groups, SEGMENT_GROUPS, (first, count) => {
+      const head = at
+      let list = at + HEAD_BYTES
+      at = list + listBytes(count)
+      for (const item of itemsOf(strip, first, count)) {
+        const half = (item.id >>> 2) & 1
+        const counter = head + half * (MOST + 1) + item.vectors
+        out[counter] = out[counter]! + 1
+        out[list++] = item.id
+        if (half === 0) {
+          const block = blockAt(strip, item.id & 3, first + (item.id >>> 3))
+          for (let w = 0; w < SCALE_WORDS; w++) view.setInt32(at + 4 * w, words[block + w]!, true)
+        }
+        writeItem(view, at + (half === 0 ? 4 * SCALE_WORDS : 0), base, item)
+        at += itemBytes(base, half, item.vectors)
+      }
+    })
+    return out
+  },
+
+  decode(encoded, strip) {
+    const { base, groups, words } = strip
+    const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength)
+    let at = 0
+    forGroups(groups, SEGMENT_GROUPS, (first, count) => {
+      const head = at
+      let list = at + HEAD_BYTES
+      at = list + listBytes(count)
+      for (let kind = 0; kind < 2 * (MOST + 1); kind++) {
+        const [half, vectors] = [Math.floor(kind / (MOST + 1)), kind % (MOST + 1)]
+        for (let i = 0; i < encoded[head + kind]!; i++, list++) {
+          const block = blockAt(strip, encoded[list]! & 3, first + (encoded[list]! >>> 3))
+          if (half === 0) {
+            for (let w = 0; w < SCALE_WORDS; w++) words[block + w] = view.getInt32(at + 4 * w, true)
+            at += 4 * SCALE_WORDS
+          }
+          readItem(view, at, strip, block, half, vectors)
+          at += itemBytes(base, 1, vectors)
+        }
+      }
+    })
+  },
+
+  isWhole(encoded, base, groups) {
+    let at = 0
+    let isGood = true
+    forGroups(groups, SEGMENT_GROUPS, (_, count) => {
+      const end = isGood ? segmentEnd(encoded, at, base, count) : undefined
+      isGood = end !== undefined
+      at = end ?? at
+    })
+    return isGood && at === encoded.byteLength
+  },
+}
+
+/** Adds the codes of an item to a dense block; `at`: behind the scales. */
+function readItem(
+  view: DataView,
+  at: number,
+  strip: DenseStrip,
+  block: number,
+  half: number,
+  vectors: number,
+): void {
+  const isWide = strip.base === 'w8_g32'
+  const indices = at + sumBytes(strip.base)
+  const values = indices + indexBytes(strip.base, vectors)
+  for (let i = 0; i < 16 * vectors; i++) {
+    const byte = view.getUint8(values + i)
+    const index = view.getUint8(indices + (i >>> 5) * 16 + (i & 15)) >>> (4 * ((i >>> 4) & 1))
+    const input = HALF * half + ((isWide ? index : byte) & 15)
+    addCode(strip, block, (i & 15) >>> 1, input, isWide ? view.getInt8(values + i) : (byte >>> 4) - 8)
+  }
+}
+
+/** Where a segment ends; undefined when its list is not every item once, in the order and number its head says. */
+function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
+  const items = 2 * STRIP_PANELS * groups
+  const list = at + HEAD_BYTES
+  let end = list + listBytes(groups)
+  if (end > encoded.byteLength) return
+  const isListed = new Uint8Array(items)
+  let index = 0
+  for (let kind = 0; kind < 2 * (MOST + 1); kind++) {
+    const [half, vectors] = [Math.floor(kind / (MOST + 1)), kind % (MOST + 1)]
+    const count = encoded[at + kind]!
+    if (index + count > items) return
+    for (const last = index + count; index < last; index++) {
+      const id = encoded[list + index]!
+      if (id >= items || ((id >>> 2) & 1) !== half || isListed[id] === 1) return
+      isListed[id] = 1
+    }
+    end += count * itemBytes(base, half, vectors)
+  }
+  return index === items && end <= encoded.byteLength ? end : undefined
+}
