@@ -19,6 +19,9 @@ const indexBytes = (base: SparseBase, vectors: number): number =>
 const itemBytes = (base: SparseBase, half: number, vectors: number): number =>
   (half === 0 ? 4 * SCALE_WORDS : 0) + sumBytes(base) + indexBytes(base, vectors) + 16 * vectors
 
+/** Scratch of four codes. */
+const QUAD = new Int8Array(4)
+
 /** What one half of a group keeps in one panel. */
 interface Item {
   readonly id: number
@@ -30,29 +33,36 @@ interface Item {
 /** The items of a segment, those of the first halves first, by rising length. */
 function itemsOf(strip: DenseStrip, first: number, count: number): Item[] {
   const items: Item[] = []
-  const quad = new Int8Array(4)
   for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
     const [group, half, panel] = [first + (id >>> 3), (id >>> 2) & 1, id & 3]
     const block = blockAt(strip, panel, group)
     const kept = Array.from({ length: ROWS }, (_, row) => {
       const list: { input: number; code: number }[] = []
       for (let j = 0; j < 4; j++) {
-        readQuad(strip, block, row, 4 * half + j, quad)
-        for (let i = 0; i < 4; i++) if (quad[i] !== 0) list.push({ input: 4 * j + i, code: quad[i]! })
+        readQuad(strip, block, row, 4 * half + j, QUAD)
+        for (let i = 0; i < 4; i++) if (QUAD[i] !== 0) list.push({ input: 4 * j + i, code: QUAD[i]! })
       }
       return list
     })
-    items.push({ id, kept, vectors: Math.ceil(Math.max(...kept.map(({ length }) => length)) / 2) })
+    items.push({ id, kept, vectors: vectorsOf(strip, block, half) })
   }
   const half = ({ id }: Item) => (id >>> 2) & 1
   return items.sort((a, b) => half(a) - half(b) || a.vectors - b.vectors)
 }
 
-const bytesOf = (base: SparseBase, items: readonly Item[], count: number): number =>
-  items.reduce(
-    (sum, { id, vectors }) => sum + itemBytes(base, (id >>> 2) & 1, vectors),
-    HEAD_BYTES + listBytes(count),
-  )
+/** Vectors of one item: without making the item, since most matrices are only measured. */
+function vectorsOf(strip: DenseStrip, block: number, half: number): number {
+  let most = 0
+  for (let row = 0; row < ROWS; row++) {
+    let count = 0
+    for (let j = 4 * half; j < 4 * half + 4; j++) {
+      readQuad(strip, block, row, j, QUAD)
+      for (let i = 0; i < 4; i++) if (QUAD[i] !== 0) count++
+    }
+    if (count > most) most = count
+  }
+  return Math.ceil(most / 2)
+}
 
 /** Writes an item behind its scales. */
 function writeItem(out: DataView, at: number, base: SparseBase, { kept, vectors }: Item): void {
@@ -79,13 +89,18 @@ export const ls16: StripFormat = {
   unit: 'pairs of weights in 8 outputs',
 
   measure(strip) {
+    const { base, groups } = strip
     let [kept, bytes] = [0, 0]
-    forGroups(strip.groups, SEGMENT_GROUPS, (first, count) => {
-      const items = itemsOf(strip, first, count)
-      kept += items.reduce((sum, { vectors }) => sum + vectors, 0)
-      bytes += bytesOf(strip.base, items, count)
+    forGroups(groups, SEGMENT_GROUPS, (first, count) => {
+      bytes += HEAD_BYTES + listBytes(count)
+      for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
+        const half = (id >>> 2) & 1
+        const vectors = vectorsOf(strip, blockAt(strip, id & 3, first + (id >>> 3)), half)
+        kept += vectors
+        bytes += itemBytes(base, half, vectors)
+      }
     })
-    return { kept, units: 2 * STRIP_PANELS * MOST * strip.groups, bytes }
+    return { kept, units: 2 * STRIP_PANELS * MOST * groups, bytes }
   },
 
   encode(strip) {
