@@ -1,5 +1,6 @@
 // A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but costs what a real one costs.
 import type { GgufContents, GgufTensor, GgufValue } from '../conformance/support/gguf-writer.ts'
+import { mambaKeys, mambaLayer } from './random-mamba.ts'
 import type { Shape } from './shapes.ts'
 
 const BLOCK_BYTES = 18
@@ -63,8 +64,17 @@ export function randomModel(shape: Shape, seed = 1): GgufContents {
     tensors.push({ name, dtype: 'F32', shape: [n], data: () => floats(n, value) })
   const bias = (name: string, n: number) => shape.family === 'qwen2' && vector(name, n, 0.01)
   matrix('token_embd.weight', vocabSize, hiddenSize)
+  const filled = (name: string, size: readonly number[], value: (index: number) => number) => {
+    const count = size.reduce((product, each) => product * each, 1)
+    const data = () => [new Uint8Array(Float32Array.from({ length: count }, (_, i) => value(i)).buffer)]
+    tensors.push({ name, dtype: 'F32', shape: size, data })
+  }
   for (let layer = 0; layer < shape.layers; layer++) {
     const at = `blk.${layer}`
+    if (shape.recurrent !== undefined) {
+      mambaLayer({ matrix, vector, floats: filled }, at, hiddenSize, shape.recurrent)
+      continue
+    }
     vector(`${at}.attn_norm.weight`, hiddenSize, 1)
     matrix(`${at}.attn_q.weight`, heads * headDim, hiddenSize)
     bias(`${at}.attn_q.bias`, heads * headDim)
@@ -101,6 +111,7 @@ function metadata(shape: Shape): Record<string, GgufValue> {
     [`${family}.attention.layer_norm_rms_epsilon`]: ['f32', shape.normEpsilon],
     [`${family}.rope.dimension_count`]: ['u32', shape.headDim],
     [`${family}.rope.freq_base`]: ['f32', shape.ropeBase],
+    ...(shape.recurrent && mambaKeys(shape.recurrent)),
     'tokenizer.ggml.model': ['string', 'gpt2'],
     'tokenizer.ggml.pre': ['string', 'qwen2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],

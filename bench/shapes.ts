@@ -3,8 +3,12 @@
 /** Sizes of a model with tied embeddings. */
 export interface Shape {
   readonly name: string
-  /** `qwen2` has biases on queries, keys and values, and rotates halves; `llama` has none, and rotates neighbours. */
-  readonly family: 'llama' | 'qwen2'
+  /**
+   * `qwen2` has biases on queries, keys and values, and rotates halves; `llama` has none, and rotates neighbours. `mamba` has
+   * neither attention nor an MLP, but `recurrent` layers.
+   */
+  readonly family: 'llama' | 'qwen2' | 'mamba'
+  readonly recurrent?: RecurrentShape
   readonly hiddenSize: number
   readonly layers: number
   readonly heads: number
@@ -14,6 +18,13 @@ export interface Shape {
   readonly vocabSize: number
   readonly ropeBase: number
   readonly normEpsilon: number
+}
+
+export interface RecurrentShape {
+  readonly innerSize: number
+  readonly stateSize: number
+  readonly convKernel: number
+  readonly timeStepRank: number
 }
 
 export const SMOLLM2_135M: Shape = {
@@ -58,6 +69,21 @@ export const LLAMA_1B: Shape = {
   normEpsilon: 1e-5,
 }
 
+export const MAMBA_130M: Shape = {
+  name: 'mamba-130m',
+  family: 'mamba',
+  hiddenSize: 768,
+  layers: 24,
+  heads: 0,
+  kvHeads: 0,
+  headDim: 0,
+  intermediateSize: 0,
+  vocabSize: 50280,
+  ropeBase: 1e4,
+  normEpsilon: 1e-5,
+  recurrent: { innerSize: 1536, stateSize: 16, convKernel: 4, timeStepRank: 48 },
+}
+
 /** A model of seconds, for tests of the harness. */
 export const TINY: Shape = {
   name: 'tiny',
@@ -73,11 +99,16 @@ export const TINY: Shape = {
   normEpsilon: 1e-6,
 }
 
-export const SHAPES: readonly Shape[] = [SMOLLM2_135M, QWEN_05B, LLAMA_1B, TINY]
+export const SHAPES: readonly Shape[] = [SMOLLM2_135M, QWEN_05B, LLAMA_1B, MAMBA_130M, TINY]
 
 /** Weights, the tied table counted once. */
 export function parametersOf(shape: Shape): number {
   const { hiddenSize, layers, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
+  if (shape.recurrent !== undefined) {
+    const { innerSize, stateSize, convKernel, timeStepRank } = shape.recurrent
+    const projections = 3 * hiddenSize + 2 * timeStepRank + 2 * stateSize
+    return vocabSize * hiddenSize + layers * innerSize * (projections + stateSize + convKernel)
+  }
   const attention = hiddenSize * headDim * (2 * heads + 2 * kvHeads)
   return vocabSize * hiddenSize + layers * (attention + 3 * hiddenSize * intermediateSize)
 }

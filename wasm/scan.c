@@ -17,7 +17,8 @@
 #include "softplus.h"
 #include "swiglu.h"
 
-enum { CHANNELS = GROUP };
+/* ABREAST: vectors of step sizes and of gates that are computed side by side: each alone would wait for itself. */
+enum { CHANNELS = GROUP, ABREAST = 2 };
 
 void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
     const struct sequence *sequence = sequence_at(step, s);
@@ -45,20 +46,23 @@ void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* `states` states from n on of one panel: state and sums go on by one row. */
+/* `states` states from n on of one panel: state and sums go on by one row. Everything is loaded before anything is stored, so
+ * that the exponentials, which wait for themselves, can be computed side by side. */
 INLINE void advance(v128_t sum[2], const v128_t delta[2], const v128_t input[2], const float *decay, float *h,
                     const float *b, const float *c, const int states, const struct exp2_constants *constants) {
-    v128_t factor[4];
-    UNROLLED for (int i = 0; i < 2 * states; i++) factor[i] = mul(delta[i % 2], load(decay + 4 * i));
-    exp2_vectors(factor, 2 * states, constants);
+    v128_t factor[4], next[4], in[2], out[2];
     UNROLLED for (int i = 0; i < states; i++) {
-        const v128_t in = load_splat(b + i), out = load_splat(c + i);
-        UNROLLED for (int j = 0; j < 2; j++) {
-            const v128_t next = add(mul(factor[2 * i + j], load(h + 8 * i + 4 * j)), mul(input[j], in));
-            store(h + 8 * i + 4 * j, next);
-            sum[j] = add(sum[j], mul(next, out));
-        }
+        in[i] = load_splat(b + i);
+        out[i] = load_splat(c + i);
     }
+    UNROLLED for (int i = 0; i < 2 * states; i++) {
+        factor[i] = mul(delta[i % 2], load(decay + 4 * i));
+        next[i] = load(h + 4 * i);
+    }
+    exp2_vectors(factor, 2 * states, constants);
+    UNROLLED for (int i = 0; i < 2 * states; i++) next[i] = add(mul(factor[i], next[i]), mul(input[i % 2], in[i / 2]));
+    UNROLLED for (int i = 0; i < 2 * states; i++) store(h + 4 * i, next[i]);
+    UNROLLED for (int i = 0; i < 2 * states; i++) sum[i % 2] = add(sum[i % 2], mul(next[i], out[i / 2]));
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) {
@@ -78,27 +82,31 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
         const float *b = AT(const float *, op->b + m * op->b_stride), *c = AT(const float *, op->c + m * op->c_stride);
         const float *decay = AT(const float *, op->decay) + at;
         float *h = AT(float *, sequence->tables[op->group] + op->state_offset) + at;
-        v128_t made[CHANNELS / 4];
-        ROLLED for (uint32_t i = 0; i < CHANNELS / 4; i += 2) {
-            v128_t delta[2], input[2], sum[2] = {splat(0), splat(0)};
-            UNROLLED for (int j = 0; j < 2; j++) {
-                delta[j] = softplus(load(dt + 4 * (i + j)), &e);
-                input[j] = mul(delta[j], load(u + 4 * (i + j)));
+        v128_t made[CHANNELS / 4], delta[CHANNELS / 4], input[CHANNELS / 4];
+        ROLLED for (uint32_t i = 0; i < CHANNELS / 4; i += ABREAST) {
+            UNROLLED for (uint32_t j = i; j < i + ABREAST; j++) {
+                delta[j] = softplus(load(dt + 4 * j), &e);
+                input[j] = mul(delta[j], load(u + 4 * j));
             }
+        }
+        ROLLED for (uint32_t i = 0; i < CHANNELS / 4; i += 2) {
+            v128_t sum[2] = {splat(0), splat(0)};
             uint32_t n = 0;
             ROLLED for (; n + 2 <= op->states; n += 2, decay += 2 * PANEL, h += 2 * PANEL) {
-                advance(sum, delta, input, decay, h, b + n, c + n, 2, &constants);
+                advance(sum, delta + i, input + i, decay, h, b + n, c + n, 2, &constants);
             }
             if (n < op->states) {
-                advance(sum, delta, input, decay, h, b + n, c + n, 1, &constants);
+                advance(sum, delta + i, input + i, decay, h, b + n, c + n, 1, &constants);
                 decay += PANEL;
                 h += PANEL;
             }
             UNROLLED for (int j = 0; j < 2; j++) made[i + j] = sum[j];
         }
-        ROLLED for (uint32_t i = 0; i < CHANNELS / 4; i++) {
-            const v128_t skip = load(AT(const float *, op->skip) + first + 4 * i);
-            made[i] = mul(add(made[i], mul(skip, load(u + 4 * i))), silu(load(z + 4 * i), &e));
+        ROLLED for (uint32_t i = 0; i < CHANNELS / 4; i += ABREAST) {
+            UNROLLED for (uint32_t j = i; j < i + ABREAST; j++) {
+                const v128_t skip = load(AT(const float *, op->skip) + first + 4 * j);
+                made[j] = mul(add(made[j], mul(skip, load(u + 4 * j))), silu(load(z + 4 * j), &e));
+            }
         }
         if (op->y) store_group(AT(float *, op->y + m * op->y_stride) + first, made);
         if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->channels, first / GROUP, made);

@@ -16,6 +16,7 @@ import { SinglePool } from '../../src/runtime/single.ts'
 import { type WrittenPlan, writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { StateCache } from '../../src/state/state-cache.ts'
+import type { WeightPolicy } from '../../src/weights/choose.ts'
 import { fillState } from '../fill-state.ts'
 import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'
@@ -26,6 +27,8 @@ export interface StepOptions extends Sampling {
   readonly threads: readonly number[]
   /** Positions before the decode step. */
   readonly position: number
+  /** Default `auto`. */
+  readonly weights?: WeightPolicy
   /** Rows of the prefill chunk, which begins a sequence; at most what a step of the plan holds. */
   readonly chunk: number
 }
@@ -70,7 +73,7 @@ export async function measureSteps(
   const { build } = options
   const contextLength = Math.max(options.position + 1, options.chunk)
   const file = await openModel(sources)
-  const prepared = await prepareModel(file, { weights: 'auto', contextLength })
+  const prepared = await prepareModel(file, { weights: options.weights ?? 'auto', contextLength })
   const most = Math.max(...options.threads)
   const runtime = await openRuntime({ host, build, threads: most, ...memoryNeed(prepared) })
   const { arena, engine, module, memoryKind } = runtime
@@ -81,9 +84,10 @@ export async function measureSteps(
   const written = writePlan(arena, plan, slots)
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: 1 }
   const ropes = ropeTables(prepared.config, prepared.contextLength)
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes)
+  const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
   const { blockBytes } = planTotals(plan)
-  const cache = new StateCache({ arena, blockBytes, contextLength: prepared.contextLength })
+  const cache = new StateCache({ arena, blockBytes, slabBytes, contextLength: prepared.contextLength })
   const startWorker = host.startWorker?.bind(host)
   const isShared = memoryKind === 'shared' && startWorker !== undefined
   const pool = isShared

@@ -1,0 +1,68 @@
+// llama.cpp in a process of its own. In: a GGUF file, ids, the addon's path, by message. Out: each row's probabilities.
+//
+// The addon of node-llama-cpp gives no logits, but the probabilities of all tokens at temperature 1: their logarithms are the
+// logits up to one number per row.
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+export interface ReferenceOrder {
+  readonly modelPath: string
+  readonly addonPath: string
+  readonly tokens: readonly number[]
+}
+/** Ids and probabilities in turns, one list per row. */
+export interface ReferenceAnswer {
+  readonly rows?: readonly (readonly number[])[]
+  readonly failure?: string
+}
+
+interface Context {
+  init(): Promise<boolean>
+  initBatch(size: number): void
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
+  decodeBatch(): Promise<void>
+  sampleToken(row: number, sampler: object, probabilities: boolean): Promise<[number, number[]]>
+}
+interface Addon {
+  readonly AddonModel: new (path: string, options: object) => { init(): Promise<boolean> }
+  readonly AddonContext: new (model: object, options: object) => Context
+  readonly AddonSampler: new (model: object) => { applyConfig(config: object): void }
+  markLoaded(): boolean
+  setLogger(logger: (level: number, text: string) => void): void
+  loadBackends(folder?: string): void
+  getGpuType(): string | false | undefined
+  init(): Promise<void>
+}
+
+async function run({ modelPath, addonPath, tokens }: ReferenceOrder): Promise<ReferenceAnswer> {
+  const log: string[] = []
+  const addon: Addon = createRequire(import.meta.url)(addonPath)
+  addon.markLoaded()
+  addon.setLogger((_, text) => log.push(text))
+  addon.loadBackends()
+  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(addonPath))
+  await addon.init()
+  const model = new addon.AddonModel(modelPath, { addonExports: addon, gpuLayers: 0, useMmap: true })
+  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${modelPath}: ${log.slice(-5).join(' ')}`)
+  const context = new addon.AddonContext(model, {
+    ...{ contextSize: 512, batchSize: 512, sequences: 1, flashAttention: false, threads: 1 },
+  })
+  if (!(await context.init())) throw new Error(`llama.cpp cannot make a context: ${log.slice(-5).join(' ')}`)
+  const sampler = new addon.AddonSampler(model)
+  sampler.applyConfig({ temperature: 0 })
+  const rows: number[][] = []
+  for (const [position, token] of tokens.entries()) {
+    context.initBatch(1)
+    const [row = 0] = context.addToBatch(0, position, Uint32Array.of(token), Uint32Array.of(0))
+    await context.decodeBatch()
+    rows.push([...(await context.sampleToken(row, sampler, true))[1]])
+  }
+  return { rows }
+}
+
+process.on('message', async (order: ReferenceOrder) => {
+  const answer = await run(order).catch((error): ReferenceAnswer => ({ failure: String(error) }))
+  process.send?.(answer)
+})
+// Whoever started this one is gone.
+process.on('disconnect', () => process.exit())

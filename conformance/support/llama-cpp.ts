@@ -1,0 +1,53 @@
+// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the logarithms of the probabilities that it gives to every token.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { ReferenceAnswer, ReferenceOrder } from './llama-cpp.child.ts'
+
+/** The addon of node-llama-cpp's platform package; undefined where there is none. */
+export function llamaCppAddon(): string | undefined {
+  const name = '@node-llama-cpp/linux-x64'
+  const folders = createRequire(import.meta.url).resolve.paths(name) ?? []
+  return folders
+    .map((folder) => join(folder, name, 'bins', basename(name), 'llama-addon.node'))
+    .find((path) => existsSync(path))
+}
+
+/** [position][id]. Throws what llama.cpp says. */
+export async function llamaCppLogProbabilities(
+  file: File,
+  tokens: readonly number[],
+  addonPath: string,
+): Promise<Float64Array[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-reference-'))
+  const child = fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
+  try {
+    const modelPath = join(folder, 'model.gguf')
+    await writeFile(modelPath, new Uint8Array(await file.arrayBuffer()))
+    child.send({ modelPath, addonPath, tokens } satisfies ReferenceOrder)
+    const answered = once(child, 'message').then(([answer]) => answer as ReferenceAnswer)
+    const died = once(child, 'exit').then(([code]): ReferenceAnswer => ({ failure: `it ended with ${code}` }))
+    const { rows, failure } = await Promise.race([answered, died])
+    if (rows === undefined) throw new Error(`llama.cpp: ${failure}`)
+    return rows.map((pairs) => {
+      const row = new Float64Array(pairs.length / 2)
+      for (let at = 0; at < pairs.length; at += 2) row[pairs[at]!] = Math.log(pairs[at + 1]!)
+      return row
+    })
+  } finally {
+    child.kill()
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** The same of logits. */
+export function logProbabilities(logits: ArrayLike<number>): Float64Array {
+  const row = Float64Array.from(logits)
+  const most = Math.max(...row)
+  const sum = row.reduce((all, each) => all + Math.exp(each - most), 0)
+  return row.map((each) => each - most - Math.log(sum))
+}
