@@ -1,5 +1,6 @@
 // Jobs. In: nothing. Out: what crosses between a roofline page and its worker, as types, and how much to measure.
 import type { Build } from '../../src/runtime/features.ts'
+import type { WeightPolicy } from '../../src/weights/choose.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import type { StepOptions, TimedModel } from './steps.ts'
 
@@ -19,6 +20,8 @@ export type Report =
 /** How much to measure. */
 export interface Effort {
   readonly builds: readonly Build[]
+  /** How the model's weights are held; default `auto`. */
+  readonly weights?: WeightPolicy
   readonly threads: readonly number[]
   /** Working sets in bytes, ascending. */
   readonly sets: readonly number[]

@@ -6,6 +6,7 @@ import { chromium } from '@playwright/test'
 import { Command, Option } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import type { Build } from '../../src/runtime/features.ts'
+import type { WeightPolicy } from '../../src/weights/choose.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B } from '../shapes.ts'
@@ -29,6 +30,11 @@ const options = new Command('roofline')
   .option('--samples <n>', 'samples of each figure', Number, FULL.samples)
   .option('--position <n>', 'positions before the decode step', Number, FULL.position)
   .option('--chunk <n>', 'rows of the prefill chunk', Number, FULL.chunk)
+  .addOption(
+    new Option('--weights <policy>', 'how weights are held')
+      .choices(['auto', 'f32', 'w8', 'w4'])
+      .default('auto'),
+  )
   .option('--json <file>', 'where the samples go', 'build/bench/roofline.json')
   .addOption(
     new Option('--format <kind>', 'how the tables are printed').choices(['text', 'markdown']).default('text'),
@@ -42,6 +48,7 @@ const options = new Command('roofline')
     samples: number
     position: number
     chunk: number
+    weights: WeightPolicy
     json: string
     format: 'text' | 'markdown'
   }>()
@@ -49,7 +56,7 @@ const options = new Command('roofline')
 const effort: Effort = {
   ...FULL,
   ...{ builds: options.builds, threads: options.threads, samples: options.samples },
-  ...{ position: options.position, chunk: options.chunk },
+  ...{ position: options.position, chunk: options.chunk, weights: options.weights },
   sets: options.sets.map((size) => size * 2 ** 20).toSorted((a, b) => a - b),
 }
 const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFileURL(options.model)

@@ -37,6 +37,7 @@ export async function runRoofline(
       options: {
         ...{ build, threads, samples, position: effort.position, chunk: effort.chunk },
         leastMs: effort.stepMs,
+        ...(effort.weights !== undefined && { weights: effort.weights }),
       },
     },
   ])

@@ -3,6 +3,7 @@ import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { familyFile, findFamily } from './families.ts'
 import { Fields } from './fields.ts'
+import { isPurelyRecurrent, RECURRENT_CONTEXT } from './recurrent-config.ts'
 import { recurrentGguf } from './recurrent-files.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 import { windowOf } from './sliding.ts'
@@ -33,7 +34,8 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   if (family === undefined) throw unknownArchitecture(name, architecture)
   const { traits, gguf } = familyFile(family)
   const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
-  const contextLength = fields.number('context_length')
+  const stated = fields.number('context_length')
+  const contextLength = isPurelyRecurrent(family) ? Math.max(stated, RECURRENT_CONTEXT) : stated
   const tokens = all.list('tokenizer.ggml.tokens').length
   const vocabSize = tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows)
   const tiedEmbeddings = !facts.hasOutput

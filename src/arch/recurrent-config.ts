@@ -3,7 +3,7 @@ import type { Family, Multipliers, SsmConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 import { unbuiltVariant } from './refuse.ts'
 
-/** Positions of models that state none: llama.cpp's converter says the same. Their memory does not depend on it. */
+/** Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter says the same. */
 export const RECURRENT_CONTEXT = 1 << 20
 
 /** Families without attention and without an MLP. */

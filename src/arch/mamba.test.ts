@@ -1,0 +1,85 @@
+// Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and refusals of what has no kernel.
+import { describe, expect, test } from 'vitest'
+import { compile } from '../graph/compile.ts'
+import type { Plan } from '../graph/plan.ts'
+import { printPlan } from '../graph/print.ts'
+import { chooseEncoding } from '../weights/choose.ts'
+
+import type { ModelConfig, SsmConfig } from './config.ts'
+import { buildGraph } from './families.ts'
+import { roleOf } from './names.ts'
+import { validConfig } from './validate.ts'
+
+const SSM: SsmConfig = {
+  ...{ innerSize: 1536, stateSize: 16, convKernel: 4, convBias: true },
+  ...{ timeStepRank: 48, heads: 0, groups: 0 },
+}
+const MAMBA2: SsmConfig = { ...SSM, stateSize: 128, timeStepRank: 0, heads: 24, groups: 1 }
+
+const config = (
+  family: ModelConfig['family'],
+  ssm: SsmConfig,
+  changes: Partial<ModelConfig> = {},
+): ModelConfig => ({
+  ...{ family, name: 'test', hiddenSize: 768, layers: 2, vocabSize: 1000, normEpsilon: 1e-5 },
+  ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, contextLength: 1 << 20, tiedEmbeddings: true },
+  ...{ rope: { theta: 1e4, dims: 0, pairing: 'halves' }, ssm, ...changes },
+})
+
+const planOf = (model: ModelConfig): Plan =>
+  compile(buildGraph(model), {
+    tokens: 64,
+    logitRows: 4,
+    encodingOf: (name) => chooseEncoding('w4', roleOf(name), ['F32']),
+  })
+
+const layerOf = (plan: Plan, layer: number): string[] =>
+  plan.ops.filter(({ label }) => label.startsWith(`layers.${layer}.`)).map(({ name }) => name)
+
+describe('plans', () => {
+  test('a layer of Mamba is eight ops; nothing is split, joined or copied', () => {
+    const plan = planOf(config('mamba', SSM))
+    expect(layerOf(plan, 1)).toEqual([
+      ...['rmsnorm', 'linear_w4a8_g32', 'conv1d', 'linear_w8a8_g32', 'quantize', 'linear_w8a8_g32', 'scan'],
+      'linear_w4a8_g32',
+    ])
+    expect(plan.slabBytes).toBe(2 * 4 * (1536 * 3 + 1536 * 16))
+    expect(printPlan(plan)).toContain('slab at ')
+    expect(printPlan(plan)).toContain('per sequence, however long it is')
+  })
+
+  test('a layer of Mamba-2 is six', () => {
+    const plan = planOf(config('mamba2', MAMBA2))
+    expect(layerOf(plan, 0)).toEqual([
+      ...['rmsnorm', 'linear_w4a8_g32', 'conv1d', 'ssd', 'rmsnorm', 'linear_w4a8_g32'],
+    ])
+    expect(plan.slabBytes).toBe(2 * 4 * ((1536 + 256) * 3 + 1536 * 128))
+  })
+
+  test('a hybrid keeps blocks for its attention and a slab for the rest, behind them', () => {
+    const hybrid = { heads: 12, kvHeads: 4, headDim: 64, intermediateSize: 1024, attentionLayers: [1] }
+    const plan = planOf(config('granitehybrid', MAMBA2, hybrid))
+    expect(plan.stateGroups.map(({ layers }) => layers)).toEqual([[1]])
+    expect(plan.ops.find(({ name }) => name === 'ssd')?.fields['group']).toBe(1)
+    expect(layerOf(plan, 1)).toContain('attention')
+    expect(layerOf(plan, 1)).not.toContain('ssd')
+  })
+})
+
+describe('configurations', () => {
+  test.each([
+    [{ innerSize: 1530 }, /inner size .* 1530 .* multiple of 32/],
+    [{ convKernel: 5 }, /sees 5 inputs but the kernels take 2 to 4/],
+    [{ timeStepRank: 0 }, /rank of step sizes is 0/],
+    [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
+    [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],
+    [{ heads: 24, groups: 1, stateSize: 6 }, /state size .* 6 .* multiple of 4/],
+  ])('%j has no kernel', (changes, message) => {
+    expect(() => validConfig('file', config('mamba', { ...SSM, ...changes }))).toThrow(message)
+  })
+
+  test('zero heads are none in Mamba alone', () => {
+    expect(validConfig('file', config('mamba', SSM)).heads).toBe(0)
+    expect(() => validConfig('file', config('mamba', SSM, { ssm: undefined }))).toThrow(/heads is 0/)
+  })
+})
