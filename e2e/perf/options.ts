@@ -51,7 +51,10 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
   const isAsked = (name: EngineName) => name === OURS || (asked.peer?.includes(name) ?? true)
   const { prompts, rounds, decode, threads, minutes, resume, report, docs, out } = asked
   return {
-    shapes: SHAPES.filter((shape) => asked.shape?.includes(shape.name) ?? shape !== TINY),
+    // ONNX models are written of transformers only, so recurrent shapes are for those who ask, with --peer.
+    shapes: SHAPES.filter(
+      (shape) => asked.shape?.includes(shape.name) ?? (shape !== TINY && shape.recurrent === undefined),
+    ),
     kinds: ENGINES.filter(({ name }) => isAsked(name)),
     limits: { prompts, rounds, decode },
     ...{ threads, minutes, resume: resume === true, report: report === true, docs: docs === true },
