@@ -1,6 +1,6 @@
 // Family files. In: a family's case and a seed. Out: its random weights as GGUF, as llama.cpp's converter writes it, and as safetensors.
 import { byteLevelSpec, jsonSpec } from '../../src/text/test/tiny.ts'
-import { type CaseTensor, type FamilyCase, PHI3_FACTORS, SIZES } from './family-cases.ts'
+import { type CaseTensor, type FamilyCase, PHI3_FACTORS, SIZES } from './family-tensors.ts'
 import { type GgufTensor, type GgufValue, ggufBytes } from './gguf-writer.ts'
 import { interleaved, jsonFile, newFile } from './model-files.ts'
 import type { RandomTensor } from './random-llama.ts'

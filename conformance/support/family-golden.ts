@@ -1,5 +1,5 @@
 // Family golden. In: nothing. Out: the tokens that every family reads, and what of llama.cpp's answer is kept.
-import { VOCABULARY } from './family-cases.ts'
+import { VOCABULARY } from './family-tensors.ts'
 
 export interface FamilyGolden {
   /** Of the weights. */

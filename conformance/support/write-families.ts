@@ -7,9 +7,10 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { FAMILY_CASES, type FamilyCase } from './family-cases.ts'
+import { FAMILY_CASES } from './family-cases.ts'
 import { drawFamily, familyGguf } from './family-files.ts'
 import { type FamilyGolden, LEAST_LEAD, TOKENS, watchedIds } from './family-golden.ts'
+import type { FamilyCase } from './family-tensors.ts'
 
 interface Context {
   init(): Promise<boolean>
