@@ -50,3 +50,4 @@ export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/option
 export type { Priority } from './generate/work.ts'
 export type { KvFormat } from './graph/ir.ts'
 export type { Build } from './runtime/features.ts'
+export type { PoolKind } from './runtime/pool.ts'

@@ -36,8 +36,10 @@ export function repositoryFile(path: string): File {
   return new File([readFileSync(join(import.meta.dirname, '../..', path))], basename(path))
 }
 
-export interface BuildOptions extends Pick<LoadOptions, 'threads' | 'build' | 'weights' | 'contextLength'> {
+export interface BuildOptions
+  extends Pick<LoadOptions, 'threads' | 'pool' | 'build' | 'weights' | 'contextLength'> {
   readonly kvCache?: KvFormat | undefined
+  readonly shares?: readonly number[] | undefined
 }
 
 /** Loads a model, hands it to `use`, and ends its threads. The context may exceed what the model was trained for. */
@@ -46,11 +48,11 @@ export async function withBuilt<T>(
   options: BuildOptions,
   use: (built: BuiltModel) => Promise<T>,
 ): Promise<T> {
-  const { threads = 1, build = 'auto', weights = 'auto', contextLength, kvCache } = options
+  const { threads = 1, pool, build = 'auto', weights = 'auto', contextLength, kvCache, shares } = options
   const file = await openModel(files.map((each) => blobSource(each.name, each)))
   const prepared = await prepareModel(file, { weights, contextLength, kvCache, beyondTraining: true })
   const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
-  const built = await buildModel(prepared, { threads, build, host: nodeHost() }, hooks)
+  const built = await buildModel(prepared, { threads, pool, shares, build, host: nodeHost() }, hooks)
   try {
     return await use(built)
   } finally {

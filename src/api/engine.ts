@@ -8,6 +8,7 @@ import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { EXACT_KV } from '../graph/ir.ts'
 import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
+import type { PoolKind } from '../runtime/pool.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
@@ -33,6 +34,10 @@ export class Engine implements AsyncDisposable {
   readonly draft: ModelInfo | undefined
   /** Threads that compute. */
   readonly threads: number
+  /** `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one thread. */
+  readonly pool: PoolKind
+  /** Why it runs on one thread where more were wanted. */
+  readonly note: string | undefined
   /** Kernels in use: `relaxed` needs relaxed SIMD, `simd128` runs everywhere. */
   readonly build: Build
   readonly #client: EngineClient
@@ -43,6 +48,8 @@ export class Engine implements AsyncDisposable {
     this.model = info.model
     this.draft = info.draft
     this.threads = info.threads
+    this.pool = info.pool
+    this.note = info.note
     this.build = info.build
   }
 
@@ -209,6 +216,7 @@ export class Engine implements AsyncDisposable {
 function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   const {
     threads = 'auto',
+    pool = 'auto',
     contextLength,
     stateBytes,
     weights = 'auto',
@@ -228,6 +236,7 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     draft: options.draft && resolveSource(options.draft, base, options.hub),
     hub: options.hub,
     threads,
+    pool,
     contextLength,
     stateBytes,
     weights,

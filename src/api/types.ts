@@ -11,6 +11,7 @@ import type {
 } from '../engine/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
+import type { PoolKind } from '../runtime/pool.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
 import type { StoredSession } from '../store/sessions.ts'
 
@@ -29,8 +30,14 @@ export interface LoadOptions {
    * so that replies are the same and sooner there. Rejects with `unsupported` when the vocabularies differ. Default: none.
    */
   readonly draft?: ModelSource | undefined
-  /** Threads that compute. Default `auto`: measured; always 1 where memory cannot be shared. */
+  /** Threads that compute. Default `auto`: measured. */
   readonly threads?: number | 'auto' | undefined
+  /**
+   * How threads share the work. `shared`: on one memory, for cross-origin isolated pages. `shards`: each holds a part of the
+   * model; logits differ in their last bits, and sessions can be neither saved nor restored. Default `auto`: `shared` where
+   * the page may, else `shards`, else one thread (`single`).
+   */
+  readonly pool?: PoolKind | 'auto' | undefined
   /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */
   readonly contextLength?: number | undefined
   /**

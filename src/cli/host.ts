@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ComputePort, Host } from '../runtime/host.ts'
 
@@ -40,7 +40,7 @@ function startNodeWorker(): ComputePort {
   const worker = new Worker(COMPUTE_WORKER, { execArgv: [], name: 'halfbyte compute' })
   let terminated = false
   return {
-    postMessage: (message) => worker.postMessage(message),
+    postMessage: (message, transfer) => worker.postMessage(message, transfer as Transferable[]),
     onMessage: (listener) => void worker.on('message', listener),
     onError: (listener) => {
       worker.on('error', (error) => listener(error instanceof Error ? error : new Error(String(error))))

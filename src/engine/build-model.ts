@@ -1,17 +1,19 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, in a memory and on threads of its own.
 import { ConstraintCompiler } from '../generate/constrain/compile.ts'
-import { probeStep } from '../generate/probe.ts'
 import { KernelRows } from '../generate/sampler/rows.ts'
 import { Scheduler } from '../generate/scheduler.ts'
 import { Sequence } from '../generate/sequence.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
-import { ENGINE_BYTES, openPool, openRuntime } from '../runtime/open.ts'
+import { ENGINE_BYTES, openRuntime } from '../runtime/open.ts'
+import type { PoolKind } from '../runtime/pool.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
 import { checkSameVocabulary, draftSource } from './draft.ts'
 import type { WeightHooks } from './load-weights.ts'
 import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
+import { openModelPool } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
+import { openShards } from './open-shards.ts'
 import { placeModel } from './place-model.ts'
 import { memoryNeed, type PreparedModel } from './prepare.ts'
 import type { ModelInfo } from './protocol.ts'
@@ -19,7 +21,11 @@ import type { ModelInfo } from './protocol.ts'
 export interface BuildOptions {
   readonly host: Host
   readonly threads: number | 'auto'
+  /** Default `auto`. */
+  readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
+  /** Of each shard, above 0. Default: measured. */
+  readonly shares?: readonly number[] | undefined
   /** A smaller model of the same vocabulary, to draft for the first. Default: none. */
   readonly draft?: PreparedModel | undefined
 }
@@ -36,81 +42,90 @@ export async function buildModel(
   options: BuildOptions,
   hooks: LoaderHooks,
 ): Promise<BuiltModel> {
-  const { plan, file } = prepared
+  const { file } = prepared
   const { host, draft } = options
-  const tokenizer = modelTokenizer(file, plan.logits.width)
+  const vocab = prepared.plan.logits.width
+  const tokenizer = modelTokenizer(file, vocab)
   if (draft !== undefined) {
     checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
   }
   hooks.onProgress({ phase: 'compile' })
   const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]))
   hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
-  const runtime = await openRuntime({ ...options, ...need })
+  const runtime = await openRuntime({ ...options, ...need, pool: options.pool ?? 'auto' })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
-  const weights = plan.slots.length
-  const draftWeights = draft?.plan.slots.length ?? 0
-  const hooksFrom = (before: number): WeightHooks => ({
-    signal: hooks.signal,
-    onWeight: (done) =>
-      hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
-  })
-  hooks.onProgress({ phase: 'convert', done: 0, total: weights + draftWeights })
-  const placed = await placeModel(arena, prepared, hooksFrom(0))
-  const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
-  const { written, step, cache } = placed
-  const logitRows = new KernelRows(runtime.engine, arena, plan.logits.width)
-  hooks.onProgress({ phase: 'warmup' })
-  let scheduler: Scheduler | undefined
-  const pool = await openPool(runtime, {
-    host,
-    threads: options.threads,
-    probe: (candidate) => probeStep(candidate, written, step, cache),
-    onDeath: (error) => scheduler?.dispose(error),
-  })
-  placed.connect(pool)
-  placedDraft?.connect(pool)
-  scheduler = new Scheduler({
-    pool,
-    arena,
-    plan,
-    written,
-    step,
-    now: () => host.now(),
-    yieldTask: () => host.yieldTask(),
-  })
-  if (hooks.signal.aborted) {
-    pool.dispose()
-    throw hooks.signal.reason
-  }
-  const text = modelText(tokenizer)
-  return {
-    info: {
-      model: modelInfo(prepared),
-      draft: draft && modelInfo(draft),
-      threads: pool.threads,
-      build: runtime.build,
-    },
-    logitRows,
-    tokenizer,
-    ...text,
-    constraints: new ConstraintCompiler(tokenizer, plan.logits.width, text.text.endIds),
-    scheduler,
-    newSequence: (options) => new Sequence(cache, options),
-    draft: placedDraft && draftSource(placedDraft, pool, plan.logits.width, () => host.now()),
-    fingerprint: placed.fingerprint,
-    restoreSequence: (source, fingerprint, options) => Sequence.restore(cache, source, fingerprint, options),
-    memory: () => ({
-      weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
-      stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),
-      keptBytes: cache.retainedBytes + (placedDraft?.cache.retainedBytes ?? 0),
-      arenaBytes: plan.arenaBytes + (placedDraft?.plan.arenaBytes ?? 0),
-      totalBytes: arena.memoryBytes,
-    }),
-    dispose() {
-      scheduler.dispose()
+  const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, options) : undefined
+  try {
+    const weights = prepared.plan.slots.length
+    const draftWeights = draft?.plan.slots.length ?? 0
+    const hooksFrom = (before: number): WeightHooks => ({
+      signal: hooks.signal,
+      onWeight: (done) =>
+        hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
+    })
+    hooks.onProgress({ phase: 'convert', done: 0, total: weights + draftWeights })
+    const placed = await placeModel(arena, prepared, hooksFrom(0), shards?.sharded)
+    const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
+    const { plan, written, step, cache } = placed
+    const logitRows = new KernelRows(runtime.engine, arena, vocab)
+    hooks.onProgress({ phase: 'warmup' })
+    let scheduler: Scheduler | undefined
+    const { pool, local, kind } = await openModelPool(runtime, placed, shards?.sharded, {
+      host,
+      threads: options.threads,
+      onDeath: (error) => scheduler?.dispose(error),
+    })
+    placed.connect(local)
+    placedDraft?.connect(local)
+    scheduler = new Scheduler({
+      pool,
+      arena,
+      plan,
+      written,
+      step,
+      now: () => host.now(),
+      yieldTask: () => host.yieldTask(),
+    })
+    if (hooks.signal.aborted) {
       pool.dispose()
-    },
+      throw hooks.signal.reason
+    }
+    const text = modelText(tokenizer)
+    return {
+      info: {
+        model: modelInfo(prepared),
+        draft: draft && modelInfo(draft),
+        threads: pool.threads,
+        pool: kind,
+        note: shards !== undefined && 'note' in shards ? shards.note : undefined,
+        build: runtime.build,
+      },
+      logitRows,
+      tokenizer,
+      ...text,
+      constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
+      scheduler,
+      newSequence: (options) => new Sequence(cache, options),
+      draft: placedDraft && draftSource(placedDraft, local, vocab, () => host.now()),
+      fingerprint: placed.fingerprint,
+      restoreSequence: (source, fingerprint, options) =>
+        Sequence.restore(cache, source, fingerprint, options),
+      memory: () => ({
+        weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
+        stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),
+        keptBytes: cache.retainedBytes + (placedDraft?.cache.retainedBytes ?? 0),
+        arenaBytes: plan.arenaBytes + (placedDraft?.plan.arenaBytes ?? 0),
+        totalBytes: arena.memoryBytes,
+      }),
+      dispose() {
+        scheduler.dispose()
+        pool.dispose()
+      },
+    }
+  } catch (error) {
+    shards?.sharded?.group.dispose()
+    throw error
   }
 }
 

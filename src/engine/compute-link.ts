@@ -8,8 +8,7 @@
 // An engine worker does not start them itself: in Firefox `new Worker` inside a worker waits on the new worker's own
 // condition variable for a word from the main thread, which may wake the new worker instead; then nothing ever ends
 // the wait, not even closing the page.
-import type { ComputeReply, ComputeRequest } from '../runtime/compute-thread.ts'
-import type { ComputePort } from '../runtime/host.ts'
+import type { ComputePort, WorkerReply } from '../runtime/host.ts'
 import { sameOriginScript } from './script.ts'
 
 /** From an engine worker. `script`: absolute; absent: the one that came with the library. */
@@ -78,9 +77,9 @@ export function startComputeWorker(script?: string | URL): ComputePort {
     globalThis.postMessage(message, { transfer })
   post({ type: 'compute-start', number, script: script?.toString(), port: port2 }, [port2])
   return {
-    postMessage: (message: ComputeRequest) => port1.postMessage(message),
+    postMessage: (message, transfer = []) => port1.postMessage(message, transfer),
     onMessage: (listener) => {
-      port1.onmessage = ({ data }: MessageEvent<ComputeReply>) => listener(data)
+      port1.onmessage = ({ data }: MessageEvent<WorkerReply>) => listener(data)
     },
     onError: (listener) => {
       port1.onmessageerror = () => listener(new Error('a message of it could not be read'))

@@ -1,14 +1,17 @@
 // Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
-import { ropeTables } from '../arch/rope.ts'
+import { type RopeTable, ropeTables } from '../arch/rope.ts'
+import { HalfbyteError } from '../base/errors.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/print.ts'
-import type { Arena } from '../runtime/arena.ts'
+import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
+import type { Arena, Ptr } from '../runtime/arena.ts'
 import { KvShift } from '../runtime/kv-shift.ts'
 import type { Pool } from '../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
 import type { Place } from '../state/shift.ts'
 import { StateCache } from '../state/state-cache.ts'
+import { dealWeights, type ShardedPlans } from './deal-weights.ts'
 import { modelFingerprint } from './fingerprint.ts'
 import { loadWeights, type WeightHooks } from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
@@ -35,12 +38,16 @@ export async function placeModel(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks,
+  sharded?: ShardedPlans,
 ): Promise<PlacedModel> {
-  const { plan, config, contextLength, stateBytes: budgetBytes } = prepared
-  const slots = await loadWeights(arena, prepared, hooks)
-  const written = writePlan(arena, plan, slots)
+  const { config, contextLength, stateBytes: budgetBytes } = prepared
+  const plan = sharded?.plans[0] ?? prepared.plan
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
   const ropes = ropeTables(config, contextLength)
+  const slots = await (sharded === undefined
+    ? loadWeights(arena, prepared, hooks)
+    : placeShards(arena, prepared, sharded, ropes, hooks))
+  const written = writePlan(arena, plan, slots)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
   const { blockBytes } = planTotals(plan)
@@ -51,12 +58,41 @@ export async function placeModel(
     move: (group, from, to, count) => {
       const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
       shift?.move(place(from), place(to), count, group)
+      sharded?.group.tell({ type: 'move', group, from: run(from, count), to: run(to, count), count })
+    },
+    mirror: sharded && {
+      copy: (group, from, to) => sharded.group.tell({ type: 'copy', group, from, to }),
+      clear: (group, block) => sharded.group.tell({ type: 'clear', group, block }),
     },
   })
+  const run = ({ table, position }: Place, count: number) => {
+    const end = Math.ceil((position + count) / BLOCK_POSITIONS)
+    return { blocks: arena.u32.slice(table / 4, table / 4 + end), position }
+  }
   const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
   const connect = (pool: Pool): void => {
     shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
   }
-  const fingerprint = (): Promise<string> => modelFingerprint(arena, config, plan, slots)
+  const fingerprint = async (): Promise<string> => {
+    if (sharded === undefined) return modelFingerprint(arena, config, plan, slots)
+    throw new HalfbyteError(
+      'unsupported',
+      'a session can be neither saved nor restored while its state lies in several workers; isolate the page or load with threads: 1',
+    )
+  }
   return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
+}
+
+/** Plans and weights of all shards. Returns where those of the first one lie. */
+async function placeShards(
+  arena: Arena,
+  prepared: PreparedModel,
+  sharded: ShardedPlans,
+  ropes: readonly RopeTable[],
+  hooks: WeightHooks,
+): Promise<Ptr[]> {
+  const { group, plans } = sharded
+  const tableWords = Math.ceil(prepared.contextLength / BLOCK_POSITIONS)
+  await group.place(plans, { shards: plans.length, sequences: STEP_SEQUENCES, tableWords, ropes })
+  return dealWeights(arena, prepared, sharded, hooks)
 }

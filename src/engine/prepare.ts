@@ -10,6 +10,7 @@ import { compile } from '../graph/compile.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/print.ts'
+import { shardGraph } from '../graph/shard.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
 import { isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
@@ -30,6 +31,8 @@ export interface PreparedModel {
   readonly file: ModelFile
   readonly config: ModelConfig
   readonly plan: Plan
+  /** The plan of one of several shards; throws `unsupported` for a model that cannot be shared out like that. */
+  readonly shardPlan: (shares: readonly number[], shard: number) => Plan
   readonly parameters: number
   /** Most tokens of a sequence. */
   readonly contextLength: number
@@ -60,20 +63,27 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     const { byteLength, shape } = weightOf(weights, name)
     return byteLength - sparseTableBytes(shape[0] ?? 0)
   }
-  const plan = compile(buildGraph(config), {
-    encodingOf,
+  const graph = buildGraph(config)
+  const sizes = {
     kvCache: options.kvCache,
-    stripBytesOf,
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
-  })
+  }
+  const plan = compile(graph, { ...sizes, encodingOf, stripBytesOf })
+  // Strips cannot be cut by columns: shards hold their weights densely.
+  const denseOf = (name: string): PackedEncoding => {
+    const encoding = encodingOf(name)
+    return isSparse(encoding) ? sparseParts(encoding).base : encoding
+  }
+  const shardPlan = (shares: readonly number[], shard: number): Plan =>
+    compile(shardGraph(graph, { shares, shard, encodingOf: denseOf }), { ...sizes, encodingOf: denseOf })
   // Learned positions end where the training did.
   const isOpen = options.beyondTraining === true && familyFile(config.family).traits?.positions !== 'learned'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
-  return { file, config, plan, contextLength, weights, parameters: countParameters(weights) }
+  return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(weights) }
 }
 
 function logitRowsOf(vocab: number): number {

@@ -16,6 +16,7 @@ import type { SamplerOptions } from '../generate/sampler/options.ts'
 import type { Priority } from '../generate/work.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
+import type { PoolKind } from '../runtime/pool.ts'
 import type { Hub } from '../store/hub.ts'
 import type { StoredSession } from '../store/sessions.ts'
 import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
@@ -68,6 +69,9 @@ export interface EngineInfo {
   readonly draft?: ModelInfo | undefined
   /** Threads that compute, the engine worker included. */
   readonly threads: number
+  readonly pool: PoolKind
+  /** Why it runs on one thread where more were wanted. */
+  readonly note?: string | undefined
   readonly build: Build
 }
 
@@ -113,6 +117,8 @@ export interface LoadRequest {
   /** The same of a smaller model that drafts for it. */
   readonly draft?: string | readonly File[] | undefined
   readonly threads: number | 'auto'
+  /** Default `auto`. */
+  readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
   readonly contextLength?: number | undefined
   /** Most bytes of state. */

@@ -1,5 +1,5 @@
 // Probe. In: a pool, a plan with its weights, an empty place in the state cache. Out: one step, run for its time.
-import type { Pool } from '../runtime/pool.ts'
+import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import type { StateCache } from '../state/state-cache.ts'
@@ -16,15 +16,41 @@ export function probeStep(
   cache: StateCache,
   rows = 1,
 ): void {
-  const state = new SequenceState(cache)
+  const state = describeFirst(step, cache, rows)
   try {
-    state.reserve(rows)
-    step.begin()
-    step.addSequence(state)
-    for (let row = 0; row < rows; row++) step.addToken(0, row === rows - 1)
-    step.finish()
     pool.run(written.records, step.step, 0, written.count)
   } finally {
     state.release()
   }
+}
+
+/** The same on shards, which end later. */
+export async function warmStep(
+  pool: AsyncPool,
+  written: WrittenPlan,
+  step: StepBuffer,
+  cache: StateCache,
+): Promise<void> {
+  const state = describeFirst(step, cache, 1)
+  try {
+    await pool.run(written.records, step.step, 0, written.count)
+  } finally {
+    state.release()
+  }
+}
+
+/** A step of token 0 as the first `rows` behind nothing. Returns its state, which is to be released. */
+function describeFirst(step: StepBuffer, cache: StateCache, rows: number): SequenceState {
+  const state = new SequenceState(cache)
+  try {
+    state.reserve(rows)
+  } catch (error) {
+    state.release()
+    throw error
+  }
+  step.begin()
+  step.addSequence(state)
+  for (let row = 0; row < rows; row++) step.addToken(0, row === rows - 1)
+  step.finish()
+  return state
 }

@@ -1,6 +1,6 @@
 // Scheduler. In: requests on sequences. Out: steps that carry all of them, one run of the plan each.
 import { HalfbyteError } from '../base/errors.ts'
-import { disposedError } from '../runtime/pool.ts'
+import { type AsyncPool, disposedError, type Pool } from '../runtime/pool.ts'
 import { type ForwardRequest, ForwardWork } from './forward-work.ts'
 import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
 import { Round } from './round.ts'
@@ -10,7 +10,8 @@ import type { StepBuffer } from './step-buffer.ts'
 import type { StepMachine } from './step-machine.ts'
 import { isChosen, type Lane, type Work } from './work.ts'
 
-export interface SchedulerOptions extends StepMachine {
+export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
+  readonly pool: Pool | AsyncPool
   /** Lets messages and aborts in between steps. */
   readonly yieldTask: () => Promise<void>
 }
@@ -26,6 +27,8 @@ export class Scheduler {
   readonly #line: Work[] = []
   #running = false
   #disposed = false
+  /** When the step that is running began. */
+  #started = 0
   #wake: (() => void) | undefined
 
   constructor(options: SchedulerOptions) {
@@ -101,8 +104,12 @@ export class Scheduler {
       await this.#options.yieldTask()
       while (this.#line.length > 0) {
         this.#dropAborted()
-        if (this.#choose() > 0) this.#runStep()
-        else if (this.#line.length > 0 && this.#line.every((work) => work.waiting)) await this.#somethingNew()
+        if (this.#choose() > 0) {
+          const running = this.#startStep()
+          if (running !== undefined) await running
+          this.#endStep()
+        } else if (this.#line.length > 0 && this.#line.every((work) => work.waiting))
+          await this.#somethingNew()
         await this.#options.yieldTask()
       }
     } catch (error) {
@@ -143,12 +150,18 @@ export class Scheduler {
     return rows
   }
 
-  #runStep(): void {
+  // hot
+  /** Returns what to wait for, where the step does not end at once. */
+  #startStep(): void | Promise<void> {
     const { pool, plan, written, step, now } = this.#options
-    const start = now()
+    this.#started = now()
     this.#describe(step)
-    pool.run(written.records, step.step, 0, this.#wantsLogits() ? written.count : plan.hidden.ops)
-    const end = now()
+    return pool.run(written.records, step.step, 0, this.#wantsLogits() ? written.count : plan.hidden.ops)
+  }
+
+  #endStep(): void {
+    const { step, now } = this.#options
+    const [start, end] = [this.#started, now()]
     this.#round.ran(this.#line, step.rows, end - start)
     for (let index = this.#line.length - 1; index >= 0; index--) {
       // A consumer may have disposed of everything.

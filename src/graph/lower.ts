@@ -141,7 +141,7 @@ export function lower(
     const n = node.output.shape[1]
     return placesOf(node).flatMap((arena, shard): [OpName, Fields][] => {
       if (node.residual === undefined && shard === node.shard) return []
-      return [['add', { x: { arena }, x_stride: stride, ...rowsAt('y', node.output), n }]]
+      return [['add', { x: { arena }, x_stride: stride, ...rowsAt('y', node.output), n, scale: 1 }]]
     })
   }
   function slotOf(weight: WeightRef | undefined): number | PlanPointer {

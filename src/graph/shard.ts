@@ -13,7 +13,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { GROUP_SIZE, isQuantized, PANEL_ROWS, ROW_PADDING } from '../weights/encoding.ts'
 import { divide, type Range } from './divide.ts'
 import type { AttentionShape, Graph, Node, NodeOf, StateGroup, Value, WeightPart, WeightRef } from './ir.ts'
-import { mapInputs, nextId, producersOf, readersOf } from './nodes.ts'
+import { inputsOf, mapInputs, nextId, producersOf, readersOf } from './nodes.ts'
 import { rowsOf } from './shapes.ts'
 import type { EncodingOf } from './split.ts'
 
@@ -260,8 +260,7 @@ class Sharder {
   /** A node that every shard runs alike: it must not read what is cut. */
   #pushWhole(node: Node): void {
     const isCut = ({ id }: Value) => this.#columns.has(id) || this.#partial.has(id)
-    const read = 'input' in node ? [node.input] : node.op === 'add' ? [node.left, node.right] : []
-    if (read.some(isCut)) throw uncut(node, 'reads values that are shared out')
+    if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are shared out')
     this.#push(node)
   }
 }

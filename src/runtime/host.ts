@@ -1,11 +1,17 @@
 // Host. In: nothing. Out: the interface through which the core reaches workers, clocks and module files.
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
+import type { ShardReply, ShardRequest } from './shards/messages.ts'
+
+/** What a compute worker is told: it becomes a thread on shared memory or a shard by the first message. */
+export type WorkerRequest = ComputeRequest | ShardRequest
+export type WorkerReply = ComputeReply | ShardReply
 
 /** A compute worker as the pool sees it. */
 export interface ComputePort {
-  postMessage(message: ComputeRequest): void
-  onMessage(listener: (message: ComputeReply) => void): void
+  /** What is in `transfer` is given away. */
+  postMessage(message: WorkerRequest, transfer?: Transferable[]): void
+  onMessage(listener: (message: WorkerReply) => void): void
   /** The worker failed to load, threw outside its own handler, or ended without being told to. */
   onError(listener: (error: Error) => void): void
   terminate(): void

@@ -5,7 +5,7 @@ import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './feat
 import type { Host } from './host.ts'
 import { createMemory } from './memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
-import type { Pool } from './pool.ts'
+import type { Pool, PoolKind } from './pool.ts'
 import { SharedPool, type SharedPoolOptions } from './shared.ts'
 import { SinglePool } from './single.ts'
 
@@ -15,6 +15,8 @@ export interface RuntimeOptions {
   readonly build?: Build | 'auto'
   /** Default `auto`: measured, at most the cores there are and 4. */
   readonly threads?: number | 'auto'
+  /** Default `auto`: `shared` where memory can be shared, else `shards`. */
+  readonly pool?: PoolKind | 'auto'
   /** Bytes without which the model cannot run: weights, activations, some state. */
   readonly needBytes: number
   /** Bytes that would be good, the whole context included; default `needBytes`. */
@@ -30,6 +32,8 @@ export interface Runtime {
   readonly module: WebAssembly.Module
   /** Most threads a pool of this runtime may have. */
   readonly maxThreads: number
+  /** Most shards that this runtime may be the first of; 1: it must work alone. */
+  readonly maxShards: number
 }
 
 /** The module's data and stacks, the plan and the step: what comes on top of a model's own bytes. */
@@ -42,21 +46,26 @@ const MOST_AUTO_THREADS = 4
  * Throws `unsupported` without WebAssembly SIMD, `network` when the module cannot be had, `out-of-memory`.
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
-  const { host } = options
+  const { host, pool = 'auto' } = options
   const needBytes = options.needBytes + ENGINE_BYTES
   const wantBytes = Math.max(needBytes, (options.wantBytes ?? 0) + ENGINE_BYTES)
   const features = detectFeatures(host.globals)
   const build = chooseBuild(features, options.build)
   const wanted = options.threads ?? 'auto'
-  const threads =
-    wanted === 'auto' ? Math.min(host.cores, MOST_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
-  const mayShare = threads > 1 && features.sharedMemory && host.startWorker !== undefined
+  const most = wanted === 'auto' ? Math.min(host.cores, MOST_AUTO_THREADS) : Math.max(1, Math.floor(wanted))
+  const threads = pool === 'single' || host.startWorker === undefined ? 1 : most
+  const mayShare = threads > 1 && features.sharedMemory && pool !== 'shards'
   const memory = (mayShare && trySharedMemory(needBytes, wantBytes)) || createMemory('plain', needBytes)
   const memoryKind = memory.buffer instanceof ArrayBuffer ? 'plain' : 'shared'
   const module = await host.loadModule(build, memoryKind)
   const engine = instantiateEngine(module, memory)
   const arena = new Arena(memory, Number(engine.__heap_base.value))
-  return { build, memoryKind, arena, engine, module, maxThreads: memoryKind === 'shared' ? threads : 1 }
+  const isShared = memoryKind === 'shared'
+  const limits = {
+    maxThreads: isShared ? threads : 1,
+    maxShards: isShared || pool === 'shared' ? 1 : threads,
+  }
+  return { build, memoryKind, arena, engine, module, ...limits }
 }
 
 /** Devices that reserve a shared memory whole may refuse one that a plain memory grows to. */

@@ -15,6 +15,15 @@ export interface Pool {
   dispose(): void
 }
 
+/** A pool whose threads share no memory with the caller's: its runs end later. */
+export interface AsyncPool extends Omit<Pool, 'run'> {
+  /** One run at a time. Rejects as `Pool.run` throws, and with `out-of-memory` when a thread has no room for the state. */
+  run(plan: Ptr, step: Ptr, first: number, last: number): Promise<void>
+}
+
+/** How a model is run: threads on one memory, workers with a part of the model each, or this thread alone. */
+export type PoolKind = 'shared' | 'shards' | 'single'
+
 export const disposedError = (): HalfbyteError =>
   new HalfbyteError('disposed', 'the engine has ended; load the model again')
 

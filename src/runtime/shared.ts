@@ -162,7 +162,7 @@ export class SharedPool implements Pool {
     const stack = this.#stacks[index]
     const worker: Worker = { port: startWorker(), expected: undefined }
     this.#workers.push(worker)
-    worker.port.onMessage((reply) => this.#receive(worker, reply))
+    worker.port.onMessage((reply) => this.#receive(worker, reply as ComputeReply))
     worker.port.onError((error) => {
       if (this.#workers.includes(worker)) this.#die(error.message)
     })

@@ -2,6 +2,12 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 
+/** Hears what is done to blocks whose other parts lie elsewhere. */
+export interface BlockMirror {
+  copy(group: number, from: Ptr, to: Ptr): void
+  clear(group: number, block: Ptr): void
+}
+
 /**
  * Blocks of one size. Knows bytes only: what a block means (keys and values of 64 positions, in whatever encoding, or a
  * sequence's recurrent state) is its owner's business. Extents are never moved or
@@ -10,12 +16,17 @@ import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 export class BlockPool {
   readonly blockBytes: number
   readonly #arena: Arena
+  readonly #group: number
+  readonly #mirror: BlockMirror | undefined
   readonly #free: Ptr[] = []
   /** Live blocks only. */
   readonly #references = new Map<Ptr, number>()
 
-  constructor(arena: Arena, blockBytes: number) {
+  /** `group`: what the mirror knows the pool by. */
+  constructor(arena: Arena, blockBytes: number, group = 0, mirror?: BlockMirror) {
     this.#arena = arena
+    this.#group = group
+    this.#mirror = mirror
     this.blockBytes = blockBytes
   }
 
@@ -70,10 +81,12 @@ export class BlockPool {
   /** Fills a block with zeros. */
   clear(block: Ptr): void {
     this.#arena.u8.fill(0, block, block + this.blockBytes)
+    this.#mirror?.clear(this.#group, block)
   }
 
   /** Copies one block's bytes over another's. */
   copy(from: Ptr, to: Ptr): void {
     this.#arena.u8.copyWithin(to, from, from + this.blockBytes)
+    this.#mirror?.copy(this.#group, from, to)
   }
 }

@@ -3,7 +3,7 @@ import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { ABI } from '../runtime/abi.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 import { roundUp } from '../weights/encoding.ts'
-import { BlockPool } from './block-pool.ts'
+import { type BlockMirror, BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
 import type { SharedPath } from './shared-path.ts'
 import type { MovePositions } from './shift.ts'
@@ -21,6 +21,8 @@ export interface StateCacheOptions {
   readonly contextLength: number
   /** How stored positions are moved. Default: they cannot be. */
   readonly move?: MovePositions | undefined
+  /** Hears of every change to blocks that is made neither by a step nor by `move`. */
+  readonly mirror?: BlockMirror | undefined
   /** Most bytes of all state together; default: what the memory grants. */
   readonly budgetBytes?: number | undefined
   /** Most bytes of blocks that no sequence holds any more; default: one full context. */
@@ -57,7 +59,9 @@ export class StateCache {
     this.contextLength = contextLength
     this.move = options.move
     this.windows = blockBytes.map((_, group) => options.windows?.[group] ?? 0)
-    this.pools = [...blockBytes, ...slabBytes].map((bytes) => new BlockPool(arena, roundUp(bytes, 64)))
+    this.pools = [...blockBytes, ...slabBytes].map(
+      (bytes, group) => new BlockPool(arena, roundUp(bytes, 64), group, options.mirror),
+    )
     const blocks = this.pools.slice(0, this.windows.length)
     this.checkpoints = new Checkpoints(
       this.pools.slice(this.windows.length),

@@ -151,13 +151,14 @@ export async function* packedChunks(
 }
 
 /** Some rows, read and waiting: `slab` writes them as `bytes` bytes, which belong at `offset` of the part. */
-interface Slab {
+export interface Slab {
   readonly slab: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
 }
 
-function slabs(
+/** The rows of a part in order, in slabs of whole groups of 32 rows. */
+export function slabs(
   part: StreamPart,
   k: number,
   encoding: Encoding,
@@ -281,7 +282,8 @@ function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
   )
 }
 
-function checkMatrix({ tensor, n }: StreamPart, k: number): void {
+/** Throws `architecture` when a tensor is not [n, k], `format` when it has not the bytes for that. */
+export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   const [rows, inputs, ...others] = tensor.shape
   if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)
   if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)

@@ -71,6 +71,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     info: {
       model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength },
       threads: 1,
+      pool: 'single',
       build: 'simd128',
     },
     logitRows: new PlainRows(VOCAB),

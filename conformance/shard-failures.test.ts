@@ -1,0 +1,116 @@
+// Shards that fail. In: workers that die, aborts, sessions that are dropped. Out: typed errors, nothing that hangs, and a state that is right.
+import { afterEach, describe, expect, test } from 'vitest'
+import { blobSource } from '../src/base/bytes.ts'
+import { nodeHost } from '../src/cli/host.ts'
+import { buildModel } from '../src/engine/build-model.ts'
+import { prepareModel } from '../src/engine/prepare.ts'
+import { openModel } from '../src/formats/model-file.ts'
+import type { ComputePort } from '../src/runtime/host.ts'
+import { GOLDEN_CASES, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from './support/golden.ts'
+import { openEngine } from './support/node-engine.ts'
+
+const [F32] = GOLDEN_CASES
+const file = () => goldenFile(F32!)
+/** Drafts change where a context is shifted, and with it the text. */
+const PLAIN = { ...GOLDEN_OPTIONS, speculation: 'off' } as const
+const SHARDS = { pool: 'shards', threads: 2 } as const
+
+/** A model on shards, and the workers that it started. */
+async function builtWith(start: (port: ComputePort) => ComputePort = (port) => port) {
+  const host = nodeHost()
+  const ports: ComputePort[] = []
+  const startWorker = (): ComputePort => {
+    const port = start(host.startWorker!())
+    ports.push(port)
+    return port
+  }
+  const prepared = await prepareModel(await openModel([blobSource('model', await file())]), {
+    weights: 'auto',
+  })
+  const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
+  const built = await buildModel(
+    prepared,
+    { ...SHARDS, build: 'auto', host: { ...host, startWorker } },
+    hooks,
+  )
+  return { built, ports }
+}
+
+const disposals: (() => void)[] = []
+afterEach(() => {
+  for (const dispose of disposals.splice(0)) dispose()
+})
+
+const forward = (built: Awaited<ReturnType<typeof buildModel>>, count: number, signal?: AbortSignal) => {
+  const sequence = built.newSequence()
+  sequence.setTokens(Array.from({ length: count }, (_, index) => 3 + (index % 200)))
+  return built.scheduler.forward({ sequence, logits: 'last', onLogits: () => undefined, signal })
+}
+
+describe('shards', () => {
+  test('whose worker dies reject what runs with internal, and what comes later with disposed', async () => {
+    const { built, ports } = await builtWith()
+    disposals.push(() => void built.dispose())
+    await forward(built, 40)
+    const running = forward(built, 500)
+    // The worker fails at a message that it does not know.
+    ports[0]!.postMessage({ type: 'weights', slot: 9999, offset: 0, bytes: new Uint8Array(4) })
+    await expect(running).rejects.toMatchObject({ code: 'internal' })
+    await expect(forward(built, 4)).rejects.toMatchObject({ code: 'disposed' })
+  })
+
+  test('whose worker cannot be started fail the load with internal', async () => {
+    const broken = (port: ComputePort): ComputePort => ({
+      ...port,
+      onError: (listener) => queueMicrotask(() => listener(new Error('no such script'))),
+      postMessage: () => undefined,
+    })
+    const ended: ComputePort[] = []
+    await expect(
+      builtWith((port) => {
+        ended.push(port)
+        return broken(port)
+      }),
+    ).rejects.toMatchObject({ code: 'internal', message: expect.stringContaining('no such script') })
+    for (const port of ended) port.terminate()
+  })
+
+  test('end an aborted forward with its reason and go on', async () => {
+    const { built } = await builtWith()
+    disposals.push(() => void built.dispose())
+    const abort = new AbortController()
+    const running = forward(built, 500, abort.signal)
+    abort.abort(new Error('enough'))
+    await expect(running).rejects.toThrow('enough')
+    await forward(built, 10)
+  })
+
+  test('reject what runs with disposed when the model is unloaded', async () => {
+    const { built } = await builtWith()
+    const running = forward(built, 500)
+    await new Promise((resolve) => setImmediate(resolve))
+    await built.dispose()
+    await expect(running).rejects.toMatchObject({ code: 'disposed' })
+  })
+
+  test('fork, go on, and drop their oldest tokens as one thread does', async () => {
+    const talk = async (options: Parameters<typeof openEngine>[1]) => {
+      await using engine = await openEngine([await file()], { ...options, contextLength: 160 })
+      const session = engine.createSession({ overflow: 'shift' })
+      const texts = [await session.send(GOLDEN_PROMPT, PLAIN).text()]
+      const fork = await session.fork()
+      texts.push(await session.send('and then', PLAIN).text())
+      texts.push(await fork.send('or else', PLAIN).text())
+      texts.push(await session.send('at last', PLAIN).text())
+      return texts
+    }
+    expect(await talk(SHARDS)).toEqual(await talk({ threads: 1 }))
+  })
+
+  test('say why a session cannot be saved', async () => {
+    await using engine = await openEngine([await file()], SHARDS)
+    const session = engine.createSession({ overflow: 'shift' })
+    await session.send('hello', GOLDEN_OPTIONS).text()
+    await expect(session.save()).rejects.toMatchObject({ code: 'unsupported' })
+  })
+})

@@ -1,0 +1,82 @@
+// Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or why there are none.
+import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import type { Plan } from '../graph/plan.ts'
+import { planTotals } from '../graph/print.ts'
+import type { Host } from '../runtime/host.ts'
+import type { Runtime } from '../runtime/open.ts'
+import { chooseShares, measureShares, type ShardMeasurement, sharesOf } from '../runtime/shards/choose.ts'
+import { ShardGroup } from '../runtime/shards/group.ts'
+import type { ShardedPlans } from './deal-weights.ts'
+import type { PreparedModel } from './prepare.ts'
+
+export interface ShardOptions {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  /** Of each shard, above 0. Default: measured. */
+  readonly shares?: readonly number[] | undefined
+}
+
+/** Shards, or a sentence that says why one thread does the work. */
+export type Shards =
+  | { readonly sharded: ShardedPlans }
+  | { readonly sharded?: undefined; readonly note: string }
+
+/**
+ * Starts as many workers as may be of use, measures them, keeps those that are. With `auto` a worker that cannot be started
+ * costs speed alone. Throws `internal` when one that was asked for cannot be started, `out-of-memory`.
+ */
+export async function openShards(
+  prepared: PreparedModel,
+  { engine, arena, module, maxShards }: Runtime,
+  { host, threads, shares: given }: ShardOptions,
+): Promise<Shards> {
+  const { most, why } = mostShards(prepared, maxShards)
+  if (most === 1 || host.startWorker === undefined) return { note: why ?? 'no workers can be started here' }
+  let group: ShardGroup | undefined
+  try {
+    group = await ShardGroup.start(most, { module, startWorker: host.startWorker.bind(host) })
+    const measurement = measurementOf(prepared, most, { engine, arena, now: () => host.now() })
+    const shares =
+      given?.slice(0, most) ??
+      (threads === 'auto'
+        ? await chooseShares(group, measurement)
+        : sharesOf(await measureShares(group, measurement, most)))
+    group.keep(shares.length)
+    if (shares.length === 1) return { note: 'one thread was measured to be the fastest' }
+    return { sharded: { group, plans: shares.map((_, shard) => prepared.shardPlan(shares, shard)) } }
+  } catch (error) {
+    group?.dispose()
+    if (threads !== 'auto' || !isHalfbyteError(error) || error.code !== 'internal') throw error
+    return { note: error.message }
+  }
+}
+
+function measurementOf(
+  prepared: PreparedModel,
+  shards: number,
+  machine: Pick<ShardMeasurement, 'engine' | 'arena' | 'now'>,
+): ShardMeasurement {
+  const { exchanges } = prepared.shardPlan(Array(shards).fill(1), 0)
+  const { decodeBytes } = planTotals(prepared.plan)
+  return { ...machine, decodeBytes, meetings: exchanges.length, width: exchanges[0]?.own.width ?? 1 }
+}
+
+/** The most shards up to `limit` that the model can be cut into, and what stands in the way of more. */
+function mostShards(prepared: PreparedModel, limit: number): { most: number; why: string | undefined } {
+  let why: string | undefined
+  for (let most = limit; most > 1; most--) {
+    const plan = tryPlan(prepared, most)
+    if (!isHalfbyteError(plan)) return { most, why }
+    why = plan.message
+  }
+  return { most: 1, why }
+}
+
+function tryPlan(prepared: PreparedModel, shards: number): Plan | HalfbyteError {
+  try {
+    return prepared.shardPlan(Array(shards).fill(1), 0)
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code === 'unsupported') return error
+    throw error
+  }
+}

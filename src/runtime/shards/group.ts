@@ -1,0 +1,193 @@
+// Shard groups. In: a host that starts workers. Out: shards in memories of their own, linked to each other, ready for plans.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Plan } from '../../graph/plan.ts'
+import type { ComputePort } from '../host.ts'
+import { diedError, disposedError } from '../pool.ts'
+import type { ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
+import type { Floats } from './run.ts'
+
+/** Workers start in 0.1 s; a phone under load needs more, one that fails silently never answers. */
+const TIMEOUT_MS = 15_000
+/** Rounds of a measurement; the first ones run slow code. */
+const MEETINGS = 41
+
+export interface ShardGroupOptions {
+  readonly module: WebAssembly.Module
+  readonly startWorker: () => ComputePort
+  /** How long a worker may take to start or to answer; default 15 s. */
+  readonly timeoutMs?: number | undefined
+}
+
+interface Member {
+  readonly port: ComputePort
+  /** From the first shard to this one. */
+  readonly link: MessagePort
+  /** Those who wait for an answer, in order. */
+  readonly asked: { resolve: (reply: ShardReply) => void; reject: (error: unknown) => void }[]
+}
+
+/** The other shards, as the first one sees them: shard s is worker s - 1. */
+export class ShardGroup {
+  /** Called once when a worker dies. */
+  onDeath: ((error: HalfbyteError) => void) | undefined
+  /** Called with what comes through the links. */
+  onFloats: ((shard: number, floats: Floats) => void) | undefined
+  readonly #timeoutMs: number
+  readonly #members: Member[] = []
+  #ended = false
+
+  private constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Starts all shards but the first. Throws `internal` when a worker cannot be started. */
+  static async start(shards: number, options: ShardGroupOptions): Promise<ShardGroup> {
+    const group = new ShardGroup(options.timeoutMs ?? TIMEOUT_MS)
+    try {
+      await group.#start(shards, options)
+    } catch (error) {
+      group.dispose()
+      throw error
+    }
+    return group
+  }
+
+  /** Shards, the first included. */
+  get shards(): number {
+    return this.#members.length + 1
+  }
+
+  /** Ends all but the first `shards`. */
+  keep(shards: number): void {
+    for (const member of this.#members.splice(shards - 1)) end(member)
+  }
+
+  /** How fast the shards from the second to `shards` are while all of them work. [bytes of weights per ms] */
+  async measure(shards: number, ms: number): Promise<number[]> {
+    const others = Array.from({ length: shards - 1 }, (_, index) =>
+      this.#ask(index + 1, { type: 'measure', ms }),
+    )
+    return (await Promise.all(others)).map((reply) => (reply.type === 'done' ? (reply.rate ?? 0) : 0))
+  }
+
+  /** Milliseconds in which rows of `width` values reach the shards up to `shards`: half of there and back, the median. */
+  async meet(shards: number, width: number, now: () => number): Promise<number> {
+    const rows = Array.from({ length: shards - 1 }, () => new Float32Array(width))
+    const times: number[] = []
+    for (let round = 0; round < MEETINGS; round++) {
+      const start = now()
+      await new Promise<void>((resolve) => {
+        let missing = rows.length
+        this.onFloats = (shard, floats) => {
+          rows[shard - 1] = floats
+          if (--missing === 0) resolve()
+        }
+        for (const [index, each] of rows.entries()) this.send(index + 1, each)
+      })
+      times.push(now() - start)
+    }
+    this.onFloats = undefined
+    return (times.sort((left, right) => left - right)[MEETINGS >> 1] ?? 0) / 2
+  }
+
+  /** Gives the shards their plans; `plans[0]` is the first shard's own. Throws `out-of-memory`, `internal`. */
+  async place(plans: readonly Plan[], layout: ShardLayout): Promise<void> {
+    const others = plans.slice(1)
+    await Promise.all(others.map((plan, index) => this.#ask(index + 1, { type: 'plan', plan, layout })))
+  }
+
+  /** Writes to a weight slot of a shard and waits until it is there. `bytes` is given away. */
+  async fill(shard: number, slot: number, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.#ask(shard, { type: 'weights', slot, offset, bytes }, [bytes.buffer])
+  }
+
+  // hot
+  send(shard: number, floats: Floats): void {
+    this.#members[shard - 1]!.link.postMessage(floats, [floats.buffer])
+  }
+
+  /** A step, or what else changes the state cache, to all others. */
+  tell(command: Uint32Array<ArrayBuffer> | StateCommand): void {
+    for (const { link } of this.#members) link.postMessage(command)
+  }
+
+  /** Ends the workers. */
+  dispose(reason: unknown = disposedError()): void {
+    if (this.#ended) return
+    this.#ended = true
+    for (const member of this.#members) {
+      end(member)
+      for (const { reject } of member.asked.splice(0)) reject(reason)
+    }
+  }
+
+  async #start(shards: number, { module, startWorker }: ShardGroupOptions): Promise<void> {
+    // links[a][b]: the port by which a reaches b.
+    const links: (MessagePort | undefined)[][] = Array.from({ length: shards }, () =>
+      Array(shards).fill(undefined),
+    )
+    for (let a = 0; a < shards; a++) {
+      for (let b = a + 1; b < shards; b++) {
+        const { port1, port2 } = new MessageChannel()
+        links[a]![b] = port1
+        links[b]![a] = port2
+      }
+    }
+    const started = Array.from({ length: shards - 1 }, (_, index) => {
+      const shard = index + 1
+      const link = links[0]![shard]!
+      link.onmessage = ({ data }: MessageEvent<Floats>) => this.onFloats?.(shard, data)
+      const own = links[shard]!
+      const member: Member = { port: startWorker(), link, asked: [] }
+      this.#members.push(member)
+      member.port.onMessage((reply) => this.#answered(member, reply as ShardReply))
+      member.port.onError((error) => {
+        if (this.#members.includes(member)) this.#die(diedError(error.message))
+      })
+      const ports = own.filter((port) => port !== undefined)
+      return this.#ask(shard, { type: 'shard', module, shard, links: own }, ports)
+    })
+    await Promise.all(started)
+  }
+
+  #ask(shard: number, request: ShardRequest, transfer: Transferable[] = []): Promise<ShardReply> {
+    if (this.#ended) return Promise.reject(disposedError())
+    const member = this.#members[shard - 1]!
+    return new Promise((resolve, reject) => {
+      const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))
+      const timer = setTimeout(late, this.#timeoutMs)
+      member.asked.push({
+        resolve: (reply) => {
+          clearTimeout(timer)
+          resolve(reply)
+        },
+        reject: (error) => {
+          clearTimeout(timer)
+          reject(error)
+        },
+      })
+      member.port.postMessage(request, transfer)
+    })
+  }
+
+  #answered(member: Member, reply: ShardReply): void {
+    if (reply.type === 'failed') this.#die(failure(reply))
+    else member.asked.shift()?.resolve(reply)
+  }
+
+  #die(error: HalfbyteError): void {
+    if (this.#ended) return
+    this.dispose(error)
+    this.onDeath?.(error)
+  }
+}
+
+function failure({ message, code }: Extract<ShardReply, { type: 'failed' }>): HalfbyteError {
+  return code === 'out-of-memory' ? new HalfbyteError(code, message) : diedError(message)
+}
+
+function end({ port, link }: Member): void {
+  link.onmessage = null
+  link.close()
+  port.terminate()
+}

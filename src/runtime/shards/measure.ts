@@ -1,0 +1,54 @@
+// Measuring. In: an engine and its memory. Out: how many bytes of weights a millisecond its thread reads and multiplies.
+
+import { a8Stride, floatStride } from '../../graph/memory.ts'
+import { OP_CODE } from '../../graph/op-codes.ts'
+import type { PlanOp } from '../../graph/plan.ts'
+import { matrixBytes } from '../../weights/encoding.ts'
+import { STEP, STEP_WORDS, SYNC_WORDS } from '../abi.ts'
+import type { Arena } from '../arena.ts'
+import type { EngineExports } from '../module.ts'
+import { writeRecord } from '../write-plan.ts'
+
+/** More than the caches of a core hold of their own. */
+const SIZE = { n: 8192, k: 1024 } as const
+const WINDOWS = 3
+
+/** Decodes with one matrix for about `ms`; of three parts of that time the best counts. Leaves the arena as it was. */
+export function measureRate(engine: EngineExports, arena: Arena, ms: number): number {
+  const mark = arena.mark()
+  const { n, k } = SIZE
+  const bytes = matrixBytes('w4_g32', n, k)
+  const take = (size: number): number => arena.allocate(size, 'a measurement')
+  const [w, x, y, step, sync, record] = [
+    ...[take(bytes), take(a8Stride(k)), take(floatStride(n))],
+    ...[take(STEP_WORDS * 4), take(SYNC_WORDS * 4), take(96)],
+  ] as [number, number, number, number, number, number]
+  arena.u32.fill(0, sync / 4, sync / 4 + SYNC_WORDS)
+  arena.u32.fill(0, step / 4, step / 4 + STEP_WORDS)
+  arena.u32[step / 4 + STEP.tokens] = 1
+  arena.u8.fill(0, x, y)
+  const fields: PlanOp['fields'] = {
+    ...{ rows: 0, w, bias: 0, n, k, x, x_stride: a8Stride(k), y, y_stride: floatStride(n), accumulate: 0 },
+  }
+  const op = { code: OP_CODE.linear_w4a8_g32, name: 'linear_w4a8_g32', label: 'measure', fields }
+  writeRecord(arena, record, op, () => 0)
+  const run = (): void => void engine.run(sync, record, step, 0, 1, 0, 1)
+  // First touch of the memory, and code that is not the fastest yet.
+  arena.u8.fill(0, w, w + bytes)
+  run()
+  let best = 0
+  for (let window = 0; window < WINDOWS; window++) {
+    const start = performance.now()
+    let [runs, spent] = [0, 0]
+    while (spent < ms / WINDOWS) {
+      run()
+      runs++
+      spent = performance.now() - start
+    }
+    best = Math.max(best, (runs * bytes) / spent)
+  }
+  // Fresh memory is zero, and whoever comes next counts on it.
+  arena.u8.fill(0, mark, arena.mark())
+  arena.reset(mark)
+  return best
+}

@@ -1,0 +1,64 @@
+// Shard messages. In: nothing. Out: everything that the first shard says to the others, and they to it, as types.
+//
+//   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request
+//   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone
+//                                     Float32Array  rows for an exchange of the plan; before there is a plan: comes back
+//                                     StateCommand  what else changes the state cache, from the first shard alone
+import type { RopeTable } from '../../arch/rope.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import type { Plan } from '../../graph/plan.ts'
+
+export type ShardRequest =
+  /** Once and first. `links[s]`: the way to shard s; none to itself. */
+  | {
+      readonly type: 'shard'
+      readonly module: WebAssembly.Module
+      readonly shard: number
+      readonly links: readonly (MessagePort | undefined)[]
+    }
+  /** Runs a kernel for about so long. */
+  | { readonly type: 'measure'; readonly ms: number }
+  /** Makes room for everything. */
+  | { readonly type: 'plan'; readonly plan: Plan; readonly layout: ShardLayout }
+  /** Bytes of a weight slot. */
+  | {
+      readonly type: 'weights'
+      readonly slot: number
+      readonly offset: number
+      readonly bytes: Uint8Array<ArrayBuffer>
+    }
+
+/** What a shard must know of steps and state beside its plan. */
+export interface ShardLayout {
+  readonly shards: number
+  /** Most sequences of a step. */
+  readonly sequences: number
+  /** Words of one group's block table. */
+  readonly tableWords: number
+  /** Each way in which the model rotates. */
+  readonly ropes: readonly RopeTable[]
+}
+
+export type ShardReply =
+  /** The request is done. `rate`: of `measure`, in bytes of weights per millisecond. */
+  | { readonly type: 'done'; readonly rate?: number }
+  /** It is not, and the shard cannot be used any more. */
+  | { readonly type: 'failed'; readonly message: string; readonly code?: ErrorCode | undefined }
+
+/** Blocks are named by their address on the first shard. */
+export type StateCommand =
+  | { readonly type: 'copy'; readonly group: number; readonly from: number; readonly to: number }
+  | { readonly type: 'clear'; readonly group: number; readonly block: number }
+  | {
+      readonly type: 'move'
+      readonly group: number
+      readonly from: BlockRun
+      readonly to: BlockRun
+      readonly count: number
+    }
+
+/** A block table, and a position in it. */
+export interface BlockRun {
+  readonly blocks: Uint32Array
+  readonly position: number
+}

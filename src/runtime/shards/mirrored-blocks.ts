@@ -1,0 +1,70 @@
+// Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each, in its memory.
+import type { Arena, Ptr } from '../arena.ts'
+import type { KvPlace, KvShift } from '../kv-shift.ts'
+import type { BlockRun, StateCommand } from './messages.ts'
+
+/**
+ * The first shard decides which block holds which positions; a block here stands for one there for ever. Blocks are made when
+ * they are first named, as the first shard's pools never give memory back.
+ */
+export class MirroredBlocks {
+  readonly #arena: Arena
+  readonly #blockBytes: readonly number[]
+  readonly #shift: KvShift
+  readonly #places: readonly Map<number, Ptr>[]
+  /** Block tables of the two sides of a move. */
+  readonly #tables: readonly [Ptr, Ptr]
+
+  /** Throws `out-of-memory`. */
+  constructor(arena: Arena, blockBytes: readonly number[], tableWords: number, shift: KvShift) {
+    this.#arena = arena
+    this.#blockBytes = blockBytes
+    this.#shift = shift
+    this.#places = blockBytes.map(() => new Map())
+    const table = (): Ptr => arena.allocate(tableWords * 4, 'the block tables')
+    this.#tables = [table(), table()]
+  }
+
+  // hot
+  /** Throws `out-of-memory` when a block is new and finds no room. 0, no block, is 0 here too. */
+  readonly addressOf = (group: number, block: number): number => {
+    if (block === 0) return 0
+    const known = this.#places[group]!.get(block)
+    if (known !== undefined) return known
+    const place = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
+    this.#places[group]!.set(block, place)
+    return place
+  }
+
+  obey(command: StateCommand): void {
+    const { group } = command
+    switch (command.type) {
+      case 'copy': {
+        const [from, to] = [this.addressOf(group, command.from), this.addressOf(group, command.to)]
+        this.#arena.u8.copyWithin(to, from, from + this.#blockBytes[group]!)
+        break
+      }
+      case 'clear': {
+        const block = this.addressOf(group, command.block)
+        this.#arena.u8.fill(0, block, block + this.#blockBytes[group]!)
+        break
+      }
+      case 'move': {
+        const [from, to] = [this.#place(command, command.from, 0), this.#place(command, command.to, 1)]
+        this.#shift.move(from, to, command.count, group)
+        break
+      }
+      default:
+        command satisfies never
+    }
+  }
+
+  #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPlace {
+    const table = this.#tables[side]
+    for (const [index, block] of blocks.entries()) {
+      const place = this.addressOf(group, block)
+      this.#arena.u32[table / 4 + index] = place
+    }
+    return { tables: this.#blockBytes.map(() => table), position }
+  }
+}

@@ -1,0 +1,103 @@
+// Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them run together.
+import type { HalfbyteError } from '../../base/errors.ts'
+import type { Ptr } from '../arena.ts'
+import { type AsyncPool, diedError, disposedError } from '../pool.ts'
+import type { ShardGroup } from './group.ts'
+import { ShardRun, type ShardRunOptions } from './run.ts'
+import { stepWords } from './step-mirror.ts'
+
+/** Seconds without a single exchange after which a shard is taken for dead: a step is cut so that it takes a tenth. */
+const PATIENCE_SECONDS = 20
+
+export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
+  readonly group: ShardGroup
+  /** Called once when a shard dies, also between steps. */
+  readonly onDeath?: ((error: HalfbyteError) => void) | undefined
+}
+
+/** For pages that cannot share memory: every shard runs its own plan; rows meet in messages. Runs one plan only. */
+export class ShardsPool implements AsyncPool {
+  readonly threads: number
+  readonly memory: WebAssembly.Memory
+  readonly #options: ShardsPoolOptions
+  readonly #run: ShardRun
+  readonly #watch: ReturnType<typeof setInterval>
+  #settle: { resolve: () => void; reject: (error: unknown) => void } | undefined
+  #ended: HalfbyteError | undefined
+  #seen = 0
+  #quietSeconds = 0
+
+  /** Throws `out-of-memory`. */
+  constructor(options: ShardsPoolOptions) {
+    const { group, arena } = options
+    this.#options = options
+    this.threads = group.shards
+    this.memory = arena.memory
+    this.#run = new ShardRun({
+      ...options,
+      shard: 0,
+      shards: group.shards,
+      send: (shard, floats) => group.send(shard, floats),
+    })
+    group.onFloats = (shard, floats) => this.#guard(() => this.#run.receive(shard, floats))
+    group.onDeath = (error) => this.#die(error)
+    this.#watch = setInterval(() => this.#look(), 1000)
+    // In Node a pool that waits for nothing must not keep the process.
+    const timer: unknown = this.#watch
+    if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as NodeJS.Timeout).unref()
+  }
+
+  /** Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory`, `disposed`. */
+  run(_plan: Ptr, step: Ptr, first: number, last: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) throw this.#ended
+      const { group, arena, plan } = this.#options
+      this.#settle = { resolve, reject }
+      group.tell(stepWords(arena, step, plan.stateGroups.length, first, last))
+      this.#guard(() => this.#run.start(step, first, last, this.#done))
+    })
+  }
+
+  dispose(): void {
+    this.#end(disposedError())
+  }
+
+  readonly #done = (): void => {
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.resolve()
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work()
+    } catch (cause) {
+      this.#die(diedError(cause instanceof Error ? cause.message : String(cause)))
+    }
+  }
+
+  #look(): void {
+    const { meetings } = this.#run
+    this.#quietSeconds = this.#settle !== undefined && meetings === this.#seen ? this.#quietSeconds + 1 : 0
+    this.#seen = meetings
+    if (this.#quietSeconds > PATIENCE_SECONDS) this.#die(diedError('it stopped answering'))
+  }
+
+  #die(error: HalfbyteError): void {
+    if (this.#ended !== undefined) return
+    this.#end(error)
+    // Whoever asks later hears that there is nothing any more.
+    this.#ended = disposedError()
+    this.#options.onDeath?.(error)
+  }
+
+  #end(error: HalfbyteError): void {
+    if (this.#ended !== undefined) return
+    this.#ended = error
+    clearInterval(this.#watch)
+    this.#options.group.dispose(error)
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.reject(error)
+  }
+}

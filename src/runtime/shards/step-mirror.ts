@@ -1,0 +1,137 @@
+// Step mirror. In: a step as it lies in one memory. Out: the same step as words for a message, and in another memory.
+//
+//   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
+//           per sequence: row0, rows, position, then per state group the blocks up to its last row
+import { fillRopeTable } from '../../arch/rope.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi.ts'
+import type { Arena, Ptr } from '../arena.ts'
+import type { ShardLayout } from './messages.ts'
+
+const HEAD_WORDS = 5
+const { BLOCK_POSITIONS } = ABI
+
+const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
+
+/** The step at `step` and the records that are to run. `groups`: state groups of the plan. */
+export function stepWords(
+  arena: Arena,
+  step: Ptr,
+  groups: number,
+  first: number,
+  last: number,
+): Uint32Array<ArrayBuffer> {
+  const { u32 } = arena
+  const at = (field: number): number => u32[step / 4 + field]!
+  const [tokens, sequences, logits] = [at(STEP.tokens), at(STEP.sequences), at(STEP.logit_count)]
+  const seqs = at(STEP.seqs) / 4
+  let length = HEAD_WORDS + 3 * tokens + logits
+  for (let index = 0; index < sequences; index++) {
+    const seq = seqs + index * SEQUENCE_WORDS
+    length += 3 + groups * blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
+  }
+  const words = new Uint32Array(length)
+  words.set([first, last, tokens, sequences, logits])
+  let end = HEAD_WORDS
+  const add = (address: number, count: number): void => {
+    words.set(u32.subarray(address / 4, address / 4 + count), end)
+    end += count
+  }
+  add(at(STEP.ids), tokens)
+  add(at(STEP.sequence_of), tokens)
+  add(at(STEP.positions), tokens)
+  add(at(STEP.logit_rows), logits)
+  for (let index = 0; index < sequences; index++) {
+    const seq = seqs + index * SEQUENCE_WORDS
+    add(seq * 4, 3)
+    const blocks = blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
+    for (let group = 0; group < groups; group++) add(u32[seq + SEQUENCE.tables + group]!, blocks)
+  }
+  return words
+}
+
+export interface MirrorCapacity extends ShardLayout {
+  readonly tokens: number
+  readonly logitRows: number
+  readonly groups: number
+}
+
+/** The steps of another memory, written to this one. */
+export class StepMirror {
+  readonly step: Ptr
+  readonly #arena: Arena
+  readonly #capacity: MirrorCapacity
+  readonly #ids: Ptr
+  readonly #sequenceOf: Ptr
+  readonly #positions: Ptr
+  readonly #logitRows: Ptr
+  readonly #sequences: Ptr
+  readonly #tables: Ptr
+  readonly #ropes: readonly Ptr[]
+
+  /** Throws `out-of-memory`. */
+  constructor(arena: Arena, capacity: MirrorCapacity) {
+    const { tokens, logitRows, sequences, groups, tableWords, ropes } = capacity
+    const words = (count: number): Ptr => arena.allocate(count * 4, 'the step')
+    this.#arena = arena
+    this.#capacity = capacity
+    this.step = words(STEP_WORDS)
+    this.#ids = words(tokens)
+    this.#sequenceOf = words(tokens)
+    this.#positions = words(tokens)
+    this.#logitRows = words(logitRows)
+    this.#sequences = words(sequences * SEQUENCE_WORDS)
+    this.#tables = words(sequences * groups * tableWords)
+    this.#ropes = ropes.map(({ frequencies }) => words(tokens * frequencies.length * 2))
+  }
+
+  // hot
+  /** `blockOf`: where a block of the other memory lies in this one; it may make room for it, and throw. */
+  write(words: Uint32Array, blockOf: (group: number, block: number) => number): void {
+    const [, , tokens = 0, sequences = 0, logits = 0] = words
+    let at = HEAD_WORDS
+    const put = (address: Ptr, count: number): void => {
+      this.#arena.u32.set(words.subarray(at, at + count), address / 4)
+      at += count
+    }
+    put(this.#ids, tokens)
+    put(this.#sequenceOf, tokens)
+    put(this.#positions, tokens)
+    put(this.#logitRows, logits)
+    const { groups, tableWords } = this.#capacity
+    for (let index = 0; index < sequences; index++) {
+      const seq = (this.#sequences + index * SEQUENCE_WORDS * 4) as Ptr
+      put(seq, 3)
+      const blocks = blocksOf(words[at - 1]!, words[at - 2]!)
+      for (let group = 0; group < groups; group++) {
+        const table = this.#tables / 4 + (index * groups + group) * tableWords
+        for (let block = 0; block < blocks; block++) {
+          const place = blockOf(group, words[at++]!)
+          this.#arena.u32[table + block] = place
+        }
+        this.#arena.u32[seq / 4 + SEQUENCE.tables + group] = table * 4
+      }
+    }
+    this.#describe(tokens, sequences, logits)
+  }
+
+  #describe(tokens: number, sequences: number, logits: number): void {
+    const { u32 } = this.#arena
+    const step = this.step / 4
+    u32[step + STEP.tokens] = tokens
+    u32[step + STEP.sequences] = sequences
+    u32[step + STEP.logit_count] = logits
+    u32[step + STEP.ids] = this.#ids
+    u32[step + STEP.sequence_of] = this.#sequenceOf
+    u32[step + STEP.positions] = this.#positions
+    u32[step + STEP.seqs] = this.#sequences
+    u32[step + STEP.logit_rows] = this.#logitRows
+    const { buffer } = this.#arena.memory
+    const positions = new Uint32Array(buffer, this.#positions, tokens)
+    for (const [rope, table] of this.#capacity.ropes.entries()) {
+      const address = this.#ropes[rope]!
+      u32[step + STEP.ropes + rope] = address
+      const view = new Float32Array(buffer, address, tokens * table.frequencies.length * 2)
+      fillRopeTable(view, positions, tokens, table)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+// Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
+import { readVector } from '../formats/dequantize.ts'
+import type { WeightPart, WeightRef } from '../graph/ir.ts'
+import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
+import { checkMatrix, type StreamOptions, type StreamPart, slabs } from './stream.ts'
+
+/** Takes bytes that belong at `offset` of a shard's slot, and may keep them; the next come when it is done. */
+export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
+
+/**
+ * Reads each tensor once and gives every shard the rows and columns that `held[shard]` names, in kernel layout; what is
+ * padding is not given, as fresh memory is zero. Row cuts are multiples of 8, column cuts of 32 where groups share a
+ * scale. Throws what `streamMatrix` throws.
+ */
+export async function dealMatrix(
+  parts: readonly StreamPart[],
+  k: number,
+  encoding: Encoding,
+  held: readonly WeightRef[],
+  deal: Deal,
+  options: StreamOptions = {},
+): Promise<void> {
+  for (const part of parts) checkMatrix(part, k)
+  const panel = panelBytes(encoding, k)
+  const begins = held.map(() => 0)
+  for (const [index, part] of parts.entries()) {
+    for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
+      const packed = new Uint8Array(bytes)
+      slab(packed)
+      const first = (offset / panel) * PANEL_ROWS
+      const end = first + (bytes / panel) * PANEL_ROWS
+      for (const [shard, ref] of held.entries()) {
+        const { rows, n } = ref.parts[index] as WeightPart
+        const start = rows?.first ?? 0
+        const [from, to] = [Math.max(first, start), Math.min(end, start + n)]
+        if (from >= to) continue
+        const panels = packed.subarray(((from - first) / PANEL_ROWS) * panel, panelsOf(to - first) * panel)
+        const at = (begins[shard] ?? 0) + ((from - start) / PANEL_ROWS) * panelBytes(encoding, ref.k)
+        await deal(shard, at, columnsOf(panels, panel, encoding, ref))
+      }
+    }
+    for (const [shard, ref] of held.entries())
+      begins[shard] = (begins[shard] ?? 0) + matrixBytes(encoding, ref.parts[index]?.n ?? 0, ref.k)
+  }
+}
+
+/** The same for norm weights and biases, as f32. */
+export async function dealVector(
+  parts: readonly StreamPart[],
+  held: readonly WeightRef[],
+  deal: Deal,
+  options: StreamOptions = {},
+): Promise<void> {
+  const begins = held.map(() => 0)
+  for (const [index, { tensor }] of parts.entries()) {
+    const values = await readVector(tensor, options.signal)
+    for (const [shard, ref] of held.entries()) {
+      const { rows, n } = ref.parts[index] as WeightPart
+      const start = rows?.first ?? 0
+      const part = new Float32Array(roundUp(n, ROW_PADDING))
+      part.set(values.subarray(start, start + n))
+      await deal(shard, begins[shard] ?? 0, new Uint8Array(part.buffer))
+      begins[shard] = (begins[shard] ?? 0) + part.byteLength
+    }
+    options.onBytes?.(tensor.byteLength)
+  }
+}
+
+const panelsOf = (rows: number): number => Math.ceil(rows / PANEL_ROWS)
+
+/** Some columns of whole panels: in each panel they lie together. */
+function columnsOf(
+  panels: Uint8Array<ArrayBuffer>,
+  panel: number,
+  encoding: Encoding,
+  { columns, k }: WeightRef,
+): Uint8Array<ArrayBuffer> {
+  if (columns === undefined) return panels.slice()
+  const from = panelBytes(encoding, columns.first)
+  const width = panelBytes(encoding, k)
+  const out = new Uint8Array((panels.byteLength / panel) * width)
+  for (let at = 0, to = 0; at < panels.byteLength; at += panel, to += width)
+    out.set(panels.subarray(at + from, at + from + width), to)
+  return out
+}
