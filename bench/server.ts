@@ -10,20 +10,28 @@ export interface BenchServer {
   close(): Promise<void>
 }
 
-const HEADERS = {
+const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
-/** Serves the pages of bench/ with SharedArrayBuffer allowed, and `model` at /model.gguf, in ranges too. `middleware` answers before both. */
-export async function serveBench(model?: URL, middleware?: Connect.NextHandleFunction): Promise<BenchServer> {
+/**
+ * Serves the pages of bench/, by default with SharedArrayBuffer allowed, and `model` at /model.gguf, in ranges too.
+ * `middleware` answers before both.
+ */
+export async function serveBench(
+  model?: URL,
+  middleware?: Connect.NextHandleFunction,
+  { isolated = true } = {},
+): Promise<BenchServer> {
+  const headers = isolated ? ISOLATION : {}
   const server = await createServer({
     root: fileURLToPath(new URL('.', import.meta.url)),
     configFile: false,
     logLevel: 'error',
     server: {
       port: 0,
-      headers: HEADERS,
+      headers,
       fs: { allow: [fileURLToPath(new URL('..', import.meta.url))] },
       hmr: false,
     },
@@ -40,7 +48,7 @@ export async function serveBench(model?: URL, middleware?: Connect.NextHandleFun
             const start = Number(from ?? 0)
             const end = Math.min(Number(to ?? size), size - 1)
             response.writeHead(from === undefined ? 200 : 206, {
-              ...HEADERS,
+              ...headers,
               'content-length': end - start + 1,
               'content-type': 'application/octet-stream',
               ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),

@@ -1,0 +1,119 @@
+// The pools bench: node bench/pools/main.ts. In: options. Out: tokens per second of every pool in one run of Chromium, as tables and JSON.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { pathToFileURL } from 'node:url'
+import { type Browser, chromium } from '@playwright/test'
+import { Command } from 'commander'
+import { chromiumOptions } from '../../e2e/chromium.ts'
+import { BENCH_FOLDER, modelFile } from '../model-file.ts'
+import { serveBench } from '../server.ts'
+import { QWEN_05B } from '../shapes.ts'
+import { type Spread, spread } from '../spread.ts'
+import type { Case, Job, Result, Sample } from './page.ts'
+
+const options = new Command('bench:pools')
+  .description("Compares the pools on a random model of Qwen2.5-0.5B's shape, in Chromium.")
+  .option('--model <file>', "a .gguf or .hbm file; default: random weights of Qwen2.5-0.5B's shape")
+  .option('--pages <list>', 'plain, isolated', (text) => text.split(','), ['plain', 'isolated'])
+  .option('--threads <n>', 'workers', Number, 2)
+  .option('--slow', 'also with one of the workers three times slower')
+  .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 5)
+  .option('--prompt <n>', 'tokens of the prompt', Number, 240)
+  .option('--tokens <n>', 'tokens decoded', Number, 40)
+  .option('--json <file>', 'where the figures go', 'build/bench/pools.json')
+  .parse()
+  .opts<{
+    model?: string
+    pages: string[]
+    threads: number
+    slow?: true
+    rounds: number
+    prompt: number
+    tokens: number
+    json: string
+  }>()
+
+const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFileURL(options.model)
+const browser = await chromium.launch(chromiumOptions())
+const tables: { page: string; results: Result[] }[] = []
+try {
+  for (const page of options.pages)
+    tables.push({ page, results: await measure(browser, page === 'isolated') })
+} finally {
+  await browser.close()
+}
+const about = {
+  date: new Date().toISOString(),
+  machine: `${cpus().length} x ${cpus()[0]?.model}`,
+  browser: `Chromium ${browser.version()}`,
+  command: ['node bench/pools/main.ts', ...process.argv.slice(2)].join(' '),
+}
+await mkdir(BENCH_FOLDER, { recursive: true })
+await writeFile(options.json, `${JSON.stringify({ ...about, tables }, undefined, 1)}\n`)
+console.log(`\n${about.machine}, ${about.browser}: \`${about.command}\`\n`)
+for (const { page, results } of tables) console.log(table(page, results))
+
+async function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
+  const server = await serveBench(model, undefined, { isolated })
+  try {
+    const page = await browser.newPage()
+    page.on('pageerror', (error) => console.error(error.message))
+    await page.goto(new URL('pools/index.html', server.url).href)
+    await page.waitForFunction(() => window.runPools !== undefined)
+    const pool = isolated ? 'shared' : 'shards'
+    const { threads, rounds, prompt, tokens } = options
+    const cases: Case[] = [
+      { name: 'single', pool: 'single', threads: 1 },
+      { name: pool, pool, threads },
+    ]
+    if (options.slow) {
+      cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
+      cases.push({ name: `${pool}, one of them slow`, pool, threads, slow: true })
+    }
+    const job: Job = { modelUrl: server.modelUrl, cases, rounds, prompt, tokens }
+    const results = await page.evaluate((how) => window.runPools(how), job)
+    await page.close()
+    return results
+  } finally {
+    await server.close()
+  }
+}
+
+function table(page: string, results: readonly Result[]): string {
+  const of = ({ median, min, max }: Spread, digits: number) =>
+    `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
+  const first = results[0] as Result
+  const rows = results.map(({ name, threads, loadMs, samples }) => {
+    const speed = (kind: keyof Sample) => of(spread(samples.map((sample) => sample[kind])), 1)
+    const ratio = (kind: keyof Sample) =>
+      of(spread(samples.map((sample, index) => sample[kind] / (first.samples[index]?.[kind] ?? 1))), 2)
+    const cells = [speed('decode'), ratio('decode'), speed('prefill'), ratio('prefill')]
+    return `| ${name} | ${threads} | ${cells.join(' | ')} | ${(loadMs / 1000).toFixed(1)} |`
+  })
+  return [
+    `${page} page; median (least-most)\n`,
+    '| pool | workers | decode tok/s | times single | prefill tok/s | times single | load s |',
+    '|---|--:|--:|--:|--:|--:|--:|',
+    ...rows,
+    ...slowLines(results),
+    '',
+  ].join('\n')
+}
+
+/** Of a pool with a slow worker: how much longer it takes than two cores that share the work by their speeds. */
+function slowLines(results: readonly Result[]): string[] {
+  const [fast, , slow, mixed] = results
+  if (fast === undefined || slow === undefined || mixed === undefined) return []
+  const loss = (kind: keyof Sample): string => {
+    const each = mixed.samples.map((sample, index) => {
+      const ideal = (fast.samples[index]?.[kind] ?? 0) + (slow.samples[index]?.[kind] ?? 0)
+      return 100 * (ideal / sample[kind] - 1)
+    })
+    const { median, min, max } = spread(each)
+    return `${median.toFixed(0)} % (${min.toFixed(0)}-${max.toFixed(0)})`
+  }
+  return [
+    '',
+    `${mixed.name}: longer than the ideal split by ${loss('decode')} in decode, ${loss('prefill')} in prefill`,
+  ]
+}

@@ -1,0 +1,78 @@
+// The pools bench's page. In: cases from its driver. Out: tokens per second of each, taken in turns.
+import { Engine } from '../../src/index.ts'
+
+export interface Case {
+  readonly name: string
+  readonly pool: 'single' | 'shared' | 'shards'
+  readonly threads: number
+  /** Computes every tile three times: the second worker, or the one of `single`. */
+  readonly slow?: boolean
+}
+export interface Job {
+  readonly modelUrl: string
+  readonly cases: readonly Case[]
+  readonly rounds: number
+  readonly prompt: number
+  readonly tokens: number
+}
+export interface Sample {
+  readonly prefill: number
+  readonly decode: number
+}
+export interface Result {
+  readonly name: string
+  readonly pool: string
+  readonly threads: number
+  readonly loadMs: number
+  readonly samples: Sample[]
+}
+
+const SLOW_COMPUTE = new URL('./slow-compute.worker.ts', import.meta.url)
+const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
+
+async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promise<Result[]> {
+  const engines: { engine: Engine; result: Result }[] = []
+  for (const { name, pool, threads, slow } of cases) {
+    const start = performance.now()
+    const slowed =
+      slow === true ? (pool === 'single' ? { worker: SLOW_ENGINE } : { compute: SLOW_COMPUTE }) : {}
+    const engine = await Engine.load(modelUrl, {
+      pool,
+      threads,
+      cache: 'none',
+      contextLength: 1024,
+      assets: slowed,
+    })
+    const loadMs = performance.now() - start
+    engines.push({
+      engine,
+      result: { name, pool: engine.pool, threads: engine.threads, loadMs, samples: [] },
+    })
+  }
+  for (let round = 0; round <= rounds; round++) {
+    for (const { engine, result } of engines) {
+      // Another first letter each time: nothing of the prompt is in the state cache.
+      const text = `${String.fromCharCode(98 + round)}${'hello world '.repeat(Math.ceil(prompt / 12))}`.slice(
+        0,
+        prompt,
+      )
+      const { timings } = await engine.complete(text, {
+        temperature: 0,
+        maxTokens: tokens,
+        speculation: 'off',
+      }).result
+      const { prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = timings
+      // The first round warms up.
+      if (round > 0) result.samples.push({ prefill, decode })
+    }
+  }
+  for (const { engine } of engines) await engine.dispose()
+  return engines.map(({ result }) => result)
+}
+
+declare global {
+  interface Window {
+    runPools: typeof runPools
+  }
+}
+window.runPools = runPools
