@@ -71,7 +71,7 @@ export async function buildModel(
     const logitRows = new KernelRows(runtime.engine, arena, vocab)
     hooks.onProgress({ phase: 'warmup' })
     let scheduler: Scheduler | undefined
-    const { pool, local, kind } = await openModelPool(runtime, placed, shards?.sharded, {
+    const { pool, local, kind, retune } = await openModelPool(runtime, placed, shards?.sharded, {
       host,
       threads: options.threads,
       onDeath: (error) => scheduler?.dispose(error),
@@ -84,6 +84,7 @@ export async function buildModel(
       plan,
       written,
       step,
+      retune,
       now: () => host.now(),
       yieldTask: () => host.yieldTask(),
     })

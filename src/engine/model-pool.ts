@@ -1,10 +1,11 @@
 // Model pools. In: a runtime, a model in its memory, its shards if there are any. Out: what runs the model's steps.
-import type { HalfbyteError } from '../base/errors.ts'
+import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { probeStep, warmStep } from '../generate/probe.ts'
 import type { Host } from '../runtime/host.ts'
-import { openPool, type Runtime } from '../runtime/open.ts'
+import { openPool, type PoolOptions, type Runtime, remeasure } from '../runtime/open.ts'
 import type { AsyncPool, Pool, PoolKind } from '../runtime/pool.ts'
 import { ShardsPool } from '../runtime/shards/pool.ts'
+import { SharedPool } from '../runtime/shared.ts'
 import { SinglePool } from '../runtime/single.ts'
 import type { ShardedPlans } from './deal-weights.ts'
 import type { PlacedModel } from './place-model.ts'
@@ -22,6 +23,8 @@ export interface ModelPool {
   /** Runs what concerns this thread's memory alone: moves of positions, a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
+  /** Finds the number of threads anew; absent where it was given, or cannot change. */
+  readonly retune?: (() => Promise<void>) | undefined
 }
 
 /** Throws `internal` when a thread that was asked for cannot be started, `out-of-memory`. */
@@ -35,10 +38,29 @@ export async function openModelPool(
   if (sharded === undefined) {
     const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
     const pool = await openPool(runtime, { host, threads, probe, onDeath })
-    return { pool, local: pool, kind: pool.threads > 1 ? 'shared' : 'single' }
+    const mayChange = threads === 'auto' && pool instanceof SharedPool
+    return {
+      pool,
+      local: pool,
+      kind: pool.threads > 1 ? 'shared' : 'single',
+      retune: mayChange ? () => retune(pool, runtime, { host, probe }) : undefined,
+    }
   }
   const { group } = sharded
   const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
   await warmStep(pool, written, step, cache)
   return { pool, local: new SinglePool(engine, arena), kind: 'shards' }
+}
+
+/** Without room for a step of its own the pool stays as it is. */
+async function retune(
+  pool: SharedPool,
+  runtime: Runtime,
+  options: Pick<PoolOptions, 'host' | 'probe'>,
+): Promise<void> {
+  try {
+    await remeasure(pool, runtime, options)
+  } catch (error) {
+    if (!isHalfbyteError(error) || error.code !== 'out-of-memory') throw error
+  }
 }

@@ -6,12 +6,15 @@ import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './gene
 import { Round } from './round.ts'
 import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
+import { Slowdown } from './slowdown.ts'
 import type { StepBuffer } from './step-buffer.ts'
 import type { StepMachine } from './step-machine.ts'
 import { isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
+  /** Called between steps when they have been slow for seconds: what was measured of this machine may be so no more. */
+  readonly retune?: (() => Promise<void>) | undefined
   /** Lets messages and aborts in between steps. */
   readonly yieldTask: () => Promise<void>
 }
@@ -23,6 +26,8 @@ export class Scheduler {
   readonly #options: SchedulerOptions
   readonly #views: Readonly<Record<Work['output'], RowsView>>
   readonly #round: Round
+  readonly #slowdown = new Slowdown()
+  #isSlow = false
   /** Requests that have not ended. Those that waited for longest come first. */
   readonly #line: Work[] = []
   #running = false
@@ -108,6 +113,7 @@ export class Scheduler {
           const running = this.#startStep()
           if (running !== undefined) await running
           this.#endStep()
+          if (this.#isSlow) await this.#retune()
         } else if (this.#line.length > 0 && this.#line.every((work) => work.waiting))
           await this.#somethingNew()
         await this.#options.yieldTask()
@@ -162,12 +168,26 @@ export class Scheduler {
   #endStep(): void {
     const { step, now } = this.#options
     const [start, end] = [this.#started, now()]
+    this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, end - start)
     this.#round.ran(this.#line, step.rows, end - start)
     for (let index = this.#line.length - 1; index >= 0; index--) {
       // A consumer may have disposed of everything.
       const work = this.#line[index]
       if (work !== undefined && isChosen(work)) this.#deliver(work, start, end)
     }
+  }
+
+  async #retune(): Promise<void> {
+    this.#isSlow = false
+    await this.#options.retune?.()
+  }
+
+  #allDecode(): boolean {
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      if (!work.decoding && isChosen(work)) return false
+    }
+    return true
   }
 
   #wantsLogits(): boolean {

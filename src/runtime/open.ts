@@ -126,6 +126,17 @@ async function tryMeasured(
   }
 }
 
+/** Finds the number of threads anew, between runs. Throws what `resize` and `probe` throw. */
+export async function remeasure(
+  pool: SharedPool,
+  { maxThreads }: Runtime,
+  { host, probe }: Pick<PoolOptions, 'host' | 'probe'>,
+): Promise<void> {
+  const work = (): void => probe(pool)
+  await pool.resize(await measureThreads(pool, maxThreads, work, () => host.now()))
+  pool.releaseIdle()
+}
+
 /** Runs timed per number of threads; the fastest counts, so that one interruption does not decide. */
 const TIMED_RUNS = 5
 /** Another thread must save this share of the time to be worth its core. */

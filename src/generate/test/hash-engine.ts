@@ -23,6 +23,7 @@ export interface Sizes {
   checkpointBytes?: number
   msPerRow?: number
   msPerStep?: number
+  retune?: () => Promise<void>
 }
 
 export function engineOf(sizes: Sizes = {}) {
@@ -70,6 +71,7 @@ export function engineOf(sizes: Sizes = {}) {
     written: { records: 0 as Ptr, count: 0, activations },
     step,
     now: () => clock.ms,
+    retune: sizes.retune,
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
   })
   const sequenceOf = (ids: readonly number[]): Sequence => {

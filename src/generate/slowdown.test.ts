@@ -1,0 +1,54 @@
+// Slowdown. In: times of steps. Out: one report when they have been slow for seconds, and none when not.
+import { describe, expect, test } from 'vitest'
+import { Slowdown } from './slowdown.ts'
+import { engineOf, expected, greedy, promptOf } from './test/hash-engine.ts'
+
+/** Reports of `count` steps of `rows` rows that take `ms`. */
+const reports = (slowdown: Slowdown, count: number, ms: number, rows = 1): number => {
+  let found = 0
+  for (let step = 0; step < count; step++) if (slowdown.observe(rows, ms)) found++
+  return found
+}
+
+describe('Slowdown', () => {
+  test('reports steps that are slow for three seconds, once', () => {
+    const slowdown = new Slowdown()
+    expect(reports(slowdown, 100, 20)).toBe(0)
+    expect(reports(slowdown, 49, 60)).toBe(0)
+    expect(reports(slowdown, 1, 60)).toBe(1)
+    expect(reports(slowdown, 500, 60)).toBe(0)
+  })
+  test('does not report a pause, or slow steps between usual ones', () => {
+    const slowdown = new Slowdown()
+    reports(slowdown, 100, 20)
+    expect(reports(slowdown, 1, 2500)).toBe(0)
+    expect(reports(slowdown, 1, 20)).toBe(0)
+    for (let turn = 0; turn < 50; turn++) {
+      expect(reports(slowdown, 20, 100)).toBe(0)
+      expect(reports(slowdown, 1, 20)).toBe(0)
+    }
+  })
+  test('follows a context that grows', () => {
+    const slowdown = new Slowdown()
+    for (let step = 0; step < 4000; step++) expect(slowdown.observe(1, 20 + step / 100)).toBe(false)
+  })
+  test('compares steps of as many rows only', () => {
+    const slowdown = new Slowdown()
+    reports(slowdown, 10, 20, 1)
+    expect(reports(slowdown, 500, 60, 8)).toBe(0)
+    expect(reports(slowdown, 500, 900, 200)).toBe(0)
+  })
+})
+
+test('a scheduler whose steps have become slow has the machine measured again, once, and goes on', async () => {
+  let measured = 0
+  const retune = async (): Promise<void> => void measured++
+  const { scheduler, pool, clock, sequenceOf } = engineOf({ retune })
+  pool.onRun = (rows) => {
+    clock.ms += pool.steps.length < 50 ? 20 : 60 + rows
+  }
+  const sequence = sequenceOf(promptOf(100))
+  await scheduler.generate({ sequence, sampler: greedy, maxTokens: 160 })
+  expect(sequence.tokens.slice(100)).toEqual(expected(promptOf(100), 160))
+  expect(measured).toBe(1)
+})
