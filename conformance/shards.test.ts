@@ -23,7 +23,7 @@ const QUANTIZED_BOUND = 0.02
 
 const STORIES = join(import.meta.dirname, '../../shared/fixtures/stories260k')
 const isMissing = !existsSync(STORIES)
-if (isMissing) console.warn(`skipped: the conformance of shards on a real model needs ${STORIES}`)
+if (isMissing) console.warn(`skipped: the conformance of shards on real models needs ${STORIES}`)
 const storiesFile = (name: string): File => {
   const file = `stories260K-${name}.gguf`
   return new File([readFileSync(join(STORIES, file))], file)
@@ -120,3 +120,15 @@ describe.skipIf(isMissing)('stories260k', () => {
     }
   })
 })
+
+const RECURRENT = join(import.meta.dirname, '../../shared/fixtures/mamba-random/mamba-random-f32.gguf')
+
+test.skipIf(!existsSync(RECURRENT))(
+  'a recurrent model runs on one thread, and the engine says why',
+  async () => {
+    const files = [new File([readFileSync(RECURRENT)], 'mamba.gguf')]
+    const info = await withBuilt(files, { pool: 'shards', threads: 2 }, async (built) => built.info)
+    expect(info).toMatchObject({ pool: 'single', threads: 1 })
+    expect(info.note).toMatch(/cannot be shared out to workers without shared memory: its .*; use one thread/)
+  },
+)
