@@ -1,5 +1,6 @@
 // Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and word of its death.
 import { type Endpoint, expose } from 'comlink'
+import { randomId } from '../base/random-id.ts'
 import { attendComputeWorkers } from './compute-link.ts'
 import { keepErrorClasses } from './failure.ts'
 import type { EngineService } from './protocol.ts'
@@ -67,7 +68,7 @@ export function workerConnection(worker: Worker): Connection {
 function watchLife(worker: Worker, signal: AbortSignal, ended: () => void): void {
   const { locks } = navigator
   if (locks === undefined) return
-  const lock = `halfbyte-${crypto.randomUUID()}`
+  const lock = `halfbyte-${randomId()}`
   worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
     // Where locks are refused or the connection was closed, there is nothing to learn.
     if (data?.type === 'held') locks.request(lock, { signal }, ended).catch(() => undefined)

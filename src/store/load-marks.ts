@@ -4,6 +4,8 @@
 // which is written at once, and erased when it ends, well or not, and when the page is left as pages are. Its Web Lock tells
 // a load that another tab is still busy with from one that nobody will end.
 
+import { randomId } from '../base/random-id.ts'
+
 /** What is written down, with the key under which. */
 export interface LoadMark<T> {
   readonly key: string
@@ -21,11 +23,14 @@ const PREFIX = 'halfbyte-load-'
 /** More than these have nothing to tell. */
 const MOST_MARKS = 8
 
-/** Writes down that a load begins. Where storage is refused nothing is. */
+/**
+ * Writes down that a load begins. Nothing is where storage is refused, or where there are no locks (a page over plain HTTP):
+ * there a load of another tab could not be told from one that was killed.
+ */
 export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
-  const key = PREFIX + crypto.randomUUID()
+  const key = PREFIX + randomId()
   const release = await holdLock(key)
-  let isOpen = true
+  let isOpen = release !== undefined
   const write = (value: T | undefined): void => {
     if (isOpen) store(key, value)
   }
@@ -39,7 +44,7 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
       write(undefined)
       isOpen = false
       globalThis.removeEventListener?.('pagehide', leave)
-      release()
+      release?.()
     },
   }
 }
@@ -82,10 +87,10 @@ function store(key: string, value: unknown): void {
   }
 }
 
-/** Holds a lock until what is returned is called. */
-function holdLock(name: string): Promise<() => void> {
+/** Holds a lock until what is returned is called; undefined where there are none. */
+function holdLock(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
-    const none = () => resolve(() => undefined)
+    const none = () => resolve(undefined)
     const held = () => new Promise<void>((release) => resolve(release))
     const locks = globalThis.navigator?.locks
     if (locks === undefined) none()

@@ -1,4 +1,5 @@
 // OpenAI's shape. In: an engine. Out: `chat.completions.create` over it, whole or as a stream of chunks.
+import { randomId } from '../../base/random-id.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { type ChatRequest, chatRequest } from './openai-request.ts'
@@ -101,7 +102,7 @@ async function* chunks(
 }
 
 const heading = <T extends string>(engine: Engine, object: T) => ({
-  id: `chatcmpl-${crypto.randomUUID()}`,
+  id: `chatcmpl-${randomId()}`,
   object,
   created: Math.floor(Date.now() / 1000),
   model: engine.model.id,
