@@ -20,6 +20,7 @@ test.beforeAll(async () => {
 })
 test.beforeEach(() => {
   server.requests.length = 0
+  server.bytesPerSecond = undefined
 })
 test.afterAll(() => server.close())
 
@@ -59,9 +60,12 @@ test('a page that was killed while it loaded a model asks the next time, and pro
       else await route.continue()
     }),
   )
+  // Slowly, so that what holds the load is there before the download ends.
+  server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)
   await expect(notice(page)).toContainText('Downloading')
   isHeld = true
+  server.bytesPerSecond = undefined
   await held
   const marks = () => page.evaluate(() => Object.values({ ...localStorage }).join())
   await expect.poll(marks).toContain('neededBytes')
