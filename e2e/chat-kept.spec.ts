@@ -43,6 +43,7 @@ test('each conversation keeps its own, other instructions read it again, and wha
   await set(page, SHORT)
   await ask(page, STORY)
   await page.getByRole('button', { name: 'Start a new chat' }).click()
+  await expect(page.locator('.message')).toHaveCount(0)
   await ask(page, 'Hello!')
   // The first was kept when the second began.
   await expect.poll(() => kept(page)).toBe(2)

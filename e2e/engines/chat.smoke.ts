@@ -115,17 +115,22 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     await openChat(browser, { maxTokens: 40, seed: 1 })
     const { answer, figures } = await say(browser, 'Hello!')
     expect(answer).not.toBe('')
-    const threads = facts.sharedMemory ? '\\d threads?' : '1 thread'
-    expect(figures).toMatch(new RegExp(`^${threads}, ${facts.relaxedSimd ? 'relaxed' : 'simd128'}$`))
+    expect(figures).toMatch(new RegExp(`^\\d threads?, ${facts.relaxedSimd ? 'relaxed' : 'simd128'}$`))
   })
 
-  test('says greedily what Chromium says, on two threads where memory can be shared', async ({ skip }) => {
+  test('says greedily what Chromium says', async ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
-    await openChat(browser, { temperature: 0, maxTokens: 40, threads: 2 })
-    const { answer, figures } = await say(browser, 'Tell me a story about a fox and a river.')
-    expect(figures).toMatch(facts.sharedMemory ? /^2 threads,/ : /^1 thread,/)
-    expect(answer).not.toBe('')
+    const story = async (threads: number) => {
+      await openChat(browser, { temperature: 0, maxTokens: 40, threads })
+      const { answer, figures } = await say(browser, 'Tell me a story about a fox and a river.')
+      expect(figures).toMatch(new RegExp(`^${threads} threads?,`))
+      expect(answer).not.toBe('')
+      return answer
+    }
+    const answer = await story(facts.sharedMemory ? 2 : 1)
     reference ??= answer
     expect(answer).toBe(reference)
+    // Shards add in another order: a word whose second best is as good may be the other one, but not among the first.
+    if (!facts.sharedMemory) expect((await story(2)).slice(0, 40)).toBe(reference.slice(0, 40))
   })
 })
