@@ -149,10 +149,7 @@ class Group {
     } catch (error) {
       this.#fail(kind.name, error)
       // It may come yet.
-      starting.then(
-        (runner) => runner.close(),
-        () => {},
-      )
+      starting.then((runner) => runner.close()).catch(() => {})
     }
   }
 

@@ -72,7 +72,8 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
       pause: async () => pauseAll(await host.pids('renderer')),
       resume,
       async close() {
-        await resume()
+        // A browser that died in the meantime has no processes to go on with.
+        await resume().catch(() => {})
         await host.close()
       },
     }
