@@ -1,35 +1,9 @@
 // Faults of the network, the disk and the page. In: a server that misbehaves in every way. Out: the model or a typed error, and the model the next time.
-import { readFileSync } from 'node:fs'
 import { expect, type Page } from '@playwright/test'
-import {
-  GOLDEN_CASES,
-  GOLDEN_OPTIONS,
-  GOLDEN_PROMPT,
-  goldenFile,
-  goldenReply,
-} from '../conformance/support/golden.ts'
-import { type Behaviour, type FileServer, serveFiles } from '../src/store/test/file-server.ts'
-import { test as base, openLibrary } from './library-site.ts'
-
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
-const TEXT = goldenReply(GOLDEN).text
-const MIB = 1 << 20
-/** What servers of models do. */
-const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
-
-const test = base.extend<{ server: FileServer }>({
-  async server({ browserName: _ }, use) {
-    const bytes = await (await goldenFile(GOLDEN)).bytes()
-    // What follows the tensors belongs to nobody: the same model in more than one chunk.
-    const long = new Uint8Array(11 * MIB)
-    long.set(bytes)
-    const pack = readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url))
-    const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long, 'tiny.hbm': pack })
-    server.behaviour = { ...FRIENDLY }
-    await use(server)
-    await server.close()
-  },
-})
+import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../conformance/support/golden.ts'
+import type { Behaviour } from '../src/store/test/file-server.ts'
+import { FRIENDLY, MIB, stored, TEXT, test } from './golden-server.ts'
+import { openLibrary } from './library-site.ts'
 
 interface Loaded {
   readonly text?: string
@@ -67,7 +41,6 @@ const begin = (page: Page, url: string) =>
 const outcome = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { outcome: Promise<string> }).outcome)
 
-const stored = (page: Page, url: string) => page.evaluate((url) => halfbyte.storedBytes(url), url)
 const partial = (page: Page) =>
   page.evaluate(async () => (await halfbyte.storedFiles()).map(({ size }) => size).join())
 

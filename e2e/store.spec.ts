@@ -1,35 +1,9 @@
 // Storage in Chromium. In: a model server and the origin's private files. Out: what is kept, what is never half-kept.
 import { expect, type Page } from '@playwright/test'
-import {
-  GOLDEN_CASES,
-  GOLDEN_OPTIONS,
-  GOLDEN_PROMPT,
-  goldenFile,
-  goldenReply,
-} from '../conformance/support/golden.ts'
+import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../conformance/support/golden.ts'
 import type { LoadProgress } from '../src/index.ts'
-import { type FileServer, serveFiles } from '../src/store/test/file-server.ts'
-import { test as base, openLibrary } from './library-site.ts'
-
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
-const TEXT = goldenReply(GOLDEN).text
-
-const test = base.extend<{ server: FileServer }>({
-  async server({ browserName: _ }, use) {
-    const file = await goldenFile(GOLDEN)
-    const bytes = await file.bytes()
-    // What follows the tensors belongs to nobody: the same model in more than one chunk.
-    const long = new Uint8Array(11 << 20)
-    long.set(bytes)
-    const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long })
-    Object.assign(server.behaviour, FRIENDLY)
-    await use(server)
-    await server.close()
-  },
-})
-
-/** What servers of models do. */
-const FRIENDLY = { exposes: true, etag: '"1"' } as const
+import { FRIENDLY, stored, TEXT, test } from './golden-server.ts'
+import { openLibrary } from './library-site.ts'
 
 interface Loaded {
   readonly text?: string
@@ -62,8 +36,6 @@ const load = (
     },
     { url, cache, worker, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
   )
-
-const stored = (page: Page, url: string) => page.evaluate((url) => halfbyte.storedBytes(url), url)
 
 /** Names and sizes of the stored files, as the browser has them. */
 const files = (page: Page) =>

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { kvOf, layState, layStep } from './test/attention.ts'
 import { FORMATS, fillBlock, storedKey, storedValue } from './test/kv.ts'
-import { BUILDS, type Build, compare, plainMachine } from './test/machine.ts'
+import { BUILDS, type Build, compare, evaluate, plainMachine } from './test/machine.ts'
 
 const DIMS = [8, 20, 32, 64, 80, 96, 128, 256]
 /** Query heads, KV heads, rows. */
@@ -119,22 +119,9 @@ describe.each(formats)('%s', (_, format) => {
 })
 
 describe('2^x', () => {
-  const evaluate = (build: Build, inputs: Float32Array) => {
-    const machine = plainMachine(build)
-    const [x, y, scalar] = [1, 2, 3].map(() => machine.allocate(inputs.byteLength)) as [
-      number,
-      number,
-      number,
-    ]
-    machine.f32.set(inputs, x / 4)
-    machine.exports.power_of_two(y, scalar, x, inputs.length)
-    const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)
-    return { vector: read(y), scalar: read(scalar) }
-  }
-
   test('is within 2^-22 of the truth from -126 to 0, the same in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 400_000 }, (_, i) => -126 * (1 - i / 400_000) ** 2)
-    const [relaxed, ...others] = BUILDS.map((build) => evaluate(build, inputs))
+    const [relaxed, ...others] = BUILDS.map((build) => evaluate(plainMachine(build), 'power_of_two', inputs))
     for (const { vector } of others) expect(vector).toEqual(relaxed!.vector)
     expect(relaxed!.vector).toEqual(relaxed!.scalar)
     let worst = 0
@@ -144,7 +131,11 @@ describe('2^x', () => {
   })
 
   test('is 1 at 0, stops at 2^-126 and keeps NaN', () => {
-    const { vector } = evaluate('simd128', Float32Array.of(0, -Infinity, -1e9, Number.NaN))
+    const { vector } = evaluate(
+      plainMachine('simd128'),
+      'power_of_two',
+      Float32Array.of(0, -Infinity, -1e9, Number.NaN),
+    )
     expect([...vector]).toEqual([1, 2 ** -126, 2 ** -126, Number.NaN])
   })
 })

@@ -4,7 +4,15 @@ import type { PackedEncoding } from '../src/formats/tensors.ts'
 import { ROWS } from '../src/graph/op-codes.ts'
 import { ENCODING_CODE, type Encoding, isSparse, matrixBytes, roundUp } from '../src/weights/encoding.ts'
 import { packedMatrix } from '../src/weights/testing/reference.ts'
-import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
+import {
+  BUILDS,
+  compare,
+  evaluate,
+  type Machine,
+  plainMachine,
+  type Rows,
+  randomFrom,
+} from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
@@ -234,22 +242,10 @@ describe('add', () => {
 })
 
 describe('the exponential', () => {
-  const evaluate = (machine: Machine, inputs: Float32Array) => {
-    const [x, y, scalar] = [0, 0, 0].map(() => machine.allocate(inputs.byteLength)) as [
-      number,
-      number,
-      number,
-    ]
-    machine.f32.set(inputs, x / 4)
-    machine.exports.exponential(y, scalar, x, inputs.length)
-    const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)
-    return { vector: read(y), scalar: read(scalar) }
-  }
-
   test('is within 1.2e-7 of the truth from -87 to 88, the same in both builds and in its scalar form', () => {
     const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 175)
-    const relaxed = evaluate(plainMachine('relaxed'), inputs)
-    const simd128 = evaluate(plainMachine('simd128'), inputs)
+    const relaxed = evaluate(plainMachine('relaxed'), 'exponential', inputs)
+    const simd128 = evaluate(plainMachine('simd128'), 'exponential', inputs)
     expect(relaxed.vector).toEqual(simd128.vector)
     expect(relaxed.vector).toEqual(relaxed.scalar)
     let worst = 0
@@ -259,7 +255,11 @@ describe('the exponential', () => {
   })
 
   test('clamps what f32 cannot hold and keeps NaN', () => {
-    const { vector } = evaluate(plainMachine('relaxed'), Float32Array.of(-1000, 1000, -Infinity, Number.NaN))
+    const { vector } = evaluate(
+      plainMachine('relaxed'),
+      'exponential',
+      Float32Array.of(-1000, 1000, -Infinity, Number.NaN),
+    )
     expect(vector[0]! / Math.exp(-87)).toBeCloseTo(1, 5)
     expect(vector[1]! / Math.exp(88)).toBeCloseTo(1, 5)
     expect(vector[2]).toBe(vector[0])

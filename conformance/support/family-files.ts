@@ -1,11 +1,10 @@
 // Family files. In: a family's case and a seed. Out: its random weights as GGUF, as llama.cpp's converter writes it, and as safetensors.
-import { byteLevelSpec, jsonSpec } from '../../src/text/test/tiny.ts'
 import { type CaseTensor, type FamilyCase, PHI3_FACTORS, SIZES } from './family-tensors.ts'
 import { type GgufTensor, type GgufValue, ggufBytes } from './gguf-writer.ts'
-import { interleaved, jsonFile, newFile } from './model-files.ts'
+import { hubFolder, interleaved, tokenizerMetadata } from './model-files.ts'
 import type { RandomTensor } from './random-llama.ts'
 import { randomNormal } from './random-tensor.ts'
-import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
+import type { StoredTensor } from './safetensors-writer.ts'
 
 type Weights = ReadonlyMap<string, RandomTensor>
 
@@ -43,13 +42,7 @@ export function familySafetensors({ config }: FamilyCase, weights: Weights): Fil
   const tensors: Record<string, StoredTensor> = {}
   for (const [name, { shape, values }] of weights)
     tensors[name] = { dtype: 'F32', shape, data: bytesOf(values) }
-  const { tokenizer, config: tokenizerConfig } = jsonSpec()
-  return [
-    newFile('model.safetensors', safetensorsBytes(tensors)),
-    jsonFile('config.json', config),
-    jsonFile('tokenizer.json', tokenizer),
-    jsonFile('tokenizer_config.json', tokenizerConfig),
-  ]
+  return hubFolder(config, tensors)
 }
 
 export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uint8Array> {
@@ -124,7 +117,6 @@ const ggufName = ({ gguf }: FamilyCase, name: string): string =>
   [...(gguf.names ?? []), ...COMMON_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
 
 function metadata({ config, gguf }: FamilyCase): Record<string, GgufValue> {
-  const { tokens, merges = [], types = [], bosId = 0, eosId = 0 } = byteLevelSpec()
   const { hidden, heads, kvHeads, headDim, wide, context } = SIZES
   const keys: Record<string, GgufValue> = {
     block_count: ['u32', Number(config['num_hidden_layers'] ?? config['n_layer'])],
@@ -145,13 +137,7 @@ function metadata({ config, gguf }: FamilyCase): Record<string, GgufValue> {
     'general.architecture': ['string', gguf.architecture],
     'general.name': ['string', 'random'],
     ...Object.fromEntries(named),
-    'tokenizer.ggml.model': ['string', 'gpt2'],
-    'tokenizer.ggml.pre': ['string', 'gpt-2'],
-    'tokenizer.ggml.tokens': ['string[]', tokens],
-    'tokenizer.ggml.merges': ['string[]', merges],
-    'tokenizer.ggml.token_type': ['i32[]', types],
-    'tokenizer.ggml.bos_token_id': ['u32', bosId],
-    'tokenizer.ggml.eos_token_id': ['u32', eosId],
+    ...tokenizerMetadata(),
   }
 }
 

@@ -2,8 +2,7 @@
 //
 // The addon of node-llama-cpp gives no logits, but the probabilities of all tokens at temperature 1: their logarithms are the
 // logits up to one number per row.
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
+import { openAddonModel, startAddon } from './llama-cpp-addon.ts'
 
 export interface ReferenceOrder {
   readonly modelPath: string
@@ -16,34 +15,12 @@ export interface ReferenceAnswer {
   readonly failure?: string
 }
 
-interface Context {
-  init(): Promise<boolean>
-  initBatch(size: number): void
-  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
-  decodeBatch(): Promise<void>
-  sampleToken(row: number, sampler: object, probabilities: boolean): Promise<[number, number[]]>
-}
-interface Addon {
-  readonly AddonModel: new (path: string, options: object) => { init(): Promise<boolean> }
-  readonly AddonContext: new (model: object, options: object) => Context
-  readonly AddonSampler: new (model: object) => { applyConfig(config: object): void }
-  markLoaded(): boolean
-  setLogger(logger: (level: number, text: string) => void): void
-  loadBackends(folder?: string): void
-  getGpuType(): string | false | undefined
-  init(): Promise<void>
-}
-
 async function run({ modelPath, addonPath, tokens }: ReferenceOrder): Promise<ReferenceAnswer> {
   const log: string[] = []
-  const addon: Addon = createRequire(import.meta.url)(addonPath)
-  addon.markLoaded()
-  addon.setLogger((_, text) => log.push(text))
-  addon.loadBackends()
-  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(addonPath))
-  await addon.init()
-  const model = new addon.AddonModel(modelPath, { addonExports: addon, gpuLayers: 0, useMmap: true })
-  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${modelPath}: ${log.slice(-5).join(' ')}`)
+  const addon = await startAddon(addonPath, (text) => log.push(text))
+  const model = await openAddonModel(addon, modelPath).catch((error: Error) => {
+    throw new Error(`${error.message}: ${log.slice(-5).join(' ')}`)
+  })
   const context = new addon.AddonContext(model, {
     ...{ contextSize: 512, batchSize: 512, sequences: 1, flashAttention: false, threads: 1 },
   })

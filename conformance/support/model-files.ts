@@ -36,7 +36,6 @@ export function ggufContents({ config, weights }: RandomModel, dtype: FloatType)
 
 function ggufMetadata({ config }: RandomModel): Record<string, GgufValue> {
   const family = isQwen2(config) ? 'qwen2' : 'llama'
-  const { tokens, merges = [], types = [], bosId = 0, eosId = 0 } = byteLevelSpec()
   return {
     'general.architecture': ['string', family],
     'general.name': ['string', 'random'],
@@ -54,6 +53,23 @@ function ggufMetadata({ config }: RandomModel): Record<string, GgufValue> {
     ...(config.sliding_window !== undefined && {
       [`${family}.attention.sliding_window`]: ['u32', config.sliding_window] as const,
     }),
+    ...tokenizerMetadata(),
+  }
+}
+
+/** model.safetensors with config.json, tokenizer.json and tokenizer_config.json, as a folder of the hub has them. */
+export function safetensorsFiles({ config, weights }: RandomModel, dtype: FloatType = 'F32'): File[] {
+  const tensors: Record<string, StoredTensor> = {}
+  for (const [name, { shape, values }] of weights) {
+    tensors[name] = { dtype, shape, data: encode(values, dtype) }
+  }
+  return hubFolder(config, tensors)
+}
+
+/** What every random model has as its tokenizer in GGUF. */
+export function tokenizerMetadata(): Record<string, GgufValue> {
+  const { tokens, merges = [], types = [], bosId = 0, eosId = 0 } = byteLevelSpec()
+  return {
     'tokenizer.ggml.model': ['string', 'gpt2'],
     'tokenizer.ggml.pre': ['string', 'gpt-2'],
     'tokenizer.ggml.tokens': ['string[]', tokens],
@@ -64,12 +80,8 @@ function ggufMetadata({ config }: RandomModel): Record<string, GgufValue> {
   }
 }
 
-/** model.safetensors with config.json, tokenizer.json and tokenizer_config.json, as a folder of the hub has them. */
-export function safetensorsFiles({ config, weights }: RandomModel, dtype: FloatType = 'F32'): File[] {
-  const tensors: Record<string, StoredTensor> = {}
-  for (const [name, { shape, values }] of weights) {
-    tensors[name] = { dtype, shape, data: encode(values, dtype) }
-  }
+/** model.safetensors, its configuration and the same tokenizer, as a folder of the hub has them. */
+export function hubFolder(config: object, tensors: Readonly<Record<string, StoredTensor>>): File[] {
   const { tokenizer, config: tokenizerConfig } = jsonSpec()
   return [
     newFile('model.safetensors', safetensorsBytes(tensors)),

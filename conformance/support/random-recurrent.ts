@@ -1,11 +1,11 @@
 // Random recurrent models. In: a family and a seed. Out: the same weights as GGUF, as Hugging Face has them and as mamba_ssm.
 import type { MetaValue } from '../../src/formats/tensors.ts'
-import { byteLevelSpec, jsonSpec } from '../../src/text/test/tiny.ts'
+import { byteLevelSpec } from '../../src/text/test/tiny.ts'
 import { type GgufValue, ggufBytes } from './gguf-writer.ts'
-import { jsonFile, newFile } from './model-files.ts'
+import { hubFolder, newFile, tokenizerMetadata } from './model-files.ts'
 import type { RandomTensor } from './random-llama.ts'
 import { randomNormal } from './random-tensor.ts'
-import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
+import type { StoredTensor } from './safetensors-writer.ts'
 
 export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
 
@@ -133,7 +133,6 @@ export async function recurrentGguf(model: RandomRecurrent): Promise<File> {
 
 function metadata({ family, groups, vocab }: RandomRecurrent): Record<string, GgufValue> {
   const { hidden, layers, inner, state, taps, rank, heads, attention, wide } = SIZES
-  const { tokens, merges = [], types = [], bosId = 0, eosId = 0 } = byteLevelSpec()
   const isHybrid = family === 'granitehybrid'
   const key = (values: Record<string, GgufValue>) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [`${family}.${name}`, value]))
@@ -166,13 +165,7 @@ function metadata({ family, groups, vocab }: RandomRecurrent): Record<string, Gg
         logit_scale: ['f32', GRANITE.logits] as const,
       }),
     }),
-    'tokenizer.ggml.model': ['string', 'gpt2'],
-    'tokenizer.ggml.pre': ['string', 'gpt-2'],
-    'tokenizer.ggml.tokens': ['string[]', tokens],
-    'tokenizer.ggml.merges': ['string[]', merges],
-    'tokenizer.ggml.token_type': ['i32[]', types],
-    'tokenizer.ggml.bos_token_id': ['u32', bosId],
-    'tokenizer.ggml.eos_token_id': ['u32', eosId],
+    ...tokenizerMetadata(),
   }
 }
 
@@ -184,13 +177,7 @@ export function recurrentSafetensors(model: RandomRecurrent, naming: 'hf' | 'mam
     const stored = naming === 'hf' ? name : name.replace('embeddings', 'embedding')
     tensors[stored] = { dtype: 'F32', shape, data: new Uint8Array(values.slice().buffer) }
   }
-  const { tokenizer, config } = jsonSpec()
-  return [
-    newFile('model.safetensors', safetensorsBytes(tensors)),
-    jsonFile('config.json', naming === 'hf' ? hfConfig(model) : mambaSsmConfig(model)),
-    jsonFile('tokenizer.json', tokenizer),
-    jsonFile('tokenizer_config.json', config),
-  ]
+  return hubFolder(naming === 'hf' ? hfConfig(model) : mambaSsmConfig(model), tensors)
 }
 
 function hfConfig({ family, groups, vocab }: RandomRecurrent): Record<string, MetaValue> {

@@ -3,60 +3,22 @@
 // Needs the platform package that the perf workspace has (`@node-llama-cpp/linux-x64`); `node conformance/support/write-families.ts`
 // writes all anew, with names of families behind it only those.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { FAMILY_CASES } from './family-cases.ts'
 import { drawFamily, familyGguf } from './family-files.ts'
 import { type FamilyGolden, LEAST_LEAD, TOKENS, watchedIds } from './family-golden.ts'
 import type { FamilyCase } from './family-tensors.ts'
-
-interface Context {
-  init(): Promise<boolean>
-  initBatch(size: number): void
-  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
-  decodeBatch(): Promise<void>
-  sampleToken(row: number, sampler: object, probabilities: boolean): Promise<[number, number[]]>
-  dispose(): Promise<void>
-}
-/** What is used of the addon. */
-interface Addon {
-  readonly AddonModel: new (
-    path: string,
-    options: object,
-  ) => { init(): Promise<boolean>; dispose(): Promise<void> }
-  readonly AddonContext: new (model: object, options: object) => Context
-  readonly AddonSampler: new (model: object) => { applyConfig(config: object): void }
-  markLoaded(): boolean
-  setLogger(logger: (level: number, text: string) => void): void
-  loadBackends(folder?: string): void
-  getGpuType(): string | false | undefined
-  init(): Promise<void>
-}
+import { llamaCppAddon } from './llama-cpp.ts'
+import { type Addon, openAddonModel, startAddon } from './llama-cpp-addon.ts'
 
 /** GGML_TYPE_F32 */
 const F32 = 0
-const ADDON = '@node-llama-cpp/linux-x64/bins/linux-x64/llama-addon.node'
 const GOLDEN = new URL('../golden/families.json', import.meta.url)
-
-async function loadAddon(): Promise<Addon> {
-  const path = fileURLToPath(new URL(`../../node_modules/${ADDON}`, import.meta.url))
-  const addon: Addon = createRequire(import.meta.url)(path)
-  addon.markLoaded()
-  addon.setLogger((_, text) => {
-    if (process.env['LLAMA_LOG']) process.stderr.write(text)
-  })
-  addon.loadBackends()
-  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(path))
-  await addon.init()
-  return addon
-}
 
 /** ln of every token's probability at every position. */
 async function logProbabilities(addon: Addon, modelPath: string): Promise<Float64Array[]> {
-  const model = new addon.AddonModel(modelPath, { addonExports: addon, gpuLayers: 0, useMmap: true })
-  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${modelPath}`)
+  const model = await openAddonModel(addon, modelPath)
   const context = new addon.AddonContext(model, {
     ...{ contextSize: 128, batchSize: 128, sequences: 1, threads: 1 },
     ...{ flashAttention: false, kvCacheKeyType: F32, kvCacheValueType: F32, swaFullCache: true },
@@ -106,7 +68,12 @@ const only = process.argv.slice(2)
 const known: Record<string, FamilyGolden> = existsSync(GOLDEN) ? JSON.parse(readFileSync(GOLDEN, 'utf8')) : {}
 const folder = mkdtempSync(join(tmpdir(), 'halfbyte-families-'))
 try {
-  const addon = await loadAddon()
+  const path = llamaCppAddon()
+  if (path === undefined)
+    throw new Error('the platform package of node-llama-cpp is not installed; run npm ci')
+  const addon = await startAddon(path, (text) => {
+    if (process.env['LLAMA_LOG']) process.stderr.write(text)
+  })
   for (const one of FAMILY_CASES) {
     if (only.length > 0 && !only.includes(one.family)) continue
     known[one.family] = await golden(addon, one, folder)

@@ -6,6 +6,10 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { ended, GREEDY, halfbyte, MAIN, model, path, start } from './test/program.ts'
 
+/** A reply that nobody waits for to its end. */
+const startEndless = () =>
+  start('generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '16000', '--temperature', '0')
+
 describe.concurrent('generate', () => {
   test('prints one JSON object with what it promises, the same on one thread and on two', async () => {
     const runs = await Promise.all(
@@ -118,17 +122,7 @@ describe.concurrent('generate', () => {
   })
 
   test('ends quietly when nobody reads on', async () => {
-    const child = start(
-      'generate',
-      model,
-      '--raw',
-      '--prompt',
-      'ab',
-      '--max-tokens',
-      '16000',
-      '--temperature',
-      '0',
-    )
+    const child = startEndless()
     child.stdout?.once('data', () => child.stdout?.destroy())
     const err = await text(child.stderr!)
     expect(err).toBe('')
@@ -136,17 +130,7 @@ describe.concurrent('generate', () => {
   })
 
   test('stops at Ctrl-C', async () => {
-    const child = start(
-      'generate',
-      model,
-      '--raw',
-      '--prompt',
-      'ab',
-      '--max-tokens',
-      '16000',
-      '--temperature',
-      '0',
-    )
+    const child = startEndless()
     child.stdout?.once('data', () => child.kill('SIGINT'))
     expect(await ended(child)).toMatchObject({ code: 130, err: 'stopped\n' })
   })

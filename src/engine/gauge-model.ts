@@ -1,8 +1,9 @@
 // Gauge model. In: an encoding. Out: the headers of a small Llama in it, whose weights are one byte over and over: to time kernels.
 import type { ModelConfig } from '../arch/config.ts'
+import { DTYPE_OF } from '../formats/hbm.ts'
 import type { MetaObject } from '../formats/json.ts'
 import type { ModelFile } from '../formats/model-file.ts'
-import type { DType, TensorInfo } from '../formats/tensors.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
 import { type Encoding, matrixBytes } from '../weights/encoding.ts'
 
 const HIDDEN = 1024
@@ -12,15 +13,6 @@ const VOCAB = 256
 const WEIGHT_BYTES = 24e6
 /** Read as f16, bf16 or f32 a positive number of middling size; as codes of either width ones of both signs. */
 const FILL = 0x3c
-
-const DTYPE: Readonly<Record<Encoding, DType>> = {
-  f32: 'F32',
-  f16: 'F16',
-  bf16: 'BF16',
-  w8_g32: 'Q8_0',
-  w4_g32: 'Q4_0',
-  w4m_g32: 'Q4_1',
-}
 
 const MATRICES: readonly (readonly [name: string, n: number, k: number])[] = [
   ['attn_q', HIDDEN, HIDDEN],
@@ -54,7 +46,7 @@ export function gaugeModel(encoding: Encoding): ModelFile {
   const tensors = new Map<string, TensorInfo>()
   const add = (name: string, encoding: Encoding, shape: readonly number[], bytes: number) =>
     tensors.set(name, {
-      ...{ name, dtype: DTYPE[encoding], shape, offset: 0, byteLength: bytes, packed: encoding },
+      ...{ name, dtype: DTYPE_OF[encoding], shape, offset: 0, byteLength: bytes, packed: encoding },
       source: fill(bytes),
     })
   const matrix = (name: string, n: number, k: number) =>

@@ -60,7 +60,8 @@ export interface Pack {
 
 /** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
 const HEADER_LIMIT_BYTES = 128 << 20
-const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
+/** What a tensor in an encoding counts as, among the types of other files. */
+export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   f32: 'F32',
   f16: 'F16',
   bf16: 'BF16',

@@ -1,6 +1,7 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
 import type { ByteSource } from '../base/bytes.ts'
 import { fileName } from './address.ts'
+import { fileKey, openFolder } from './folder.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import type { Version } from './partial.ts'
 import { writeError } from './quota.ts'
@@ -32,11 +33,6 @@ export type OnWait = (loaded: number, total: number) => void
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
 
-async function key(url: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(url)))
-  return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
 /** Model files in the origin's private file system. Files are keyed by address. */
 export class Opfs {
   readonly #folder: FileSystemDirectoryHandle
@@ -46,17 +42,13 @@ export class Opfs {
 
   /** Undefined where the browser refuses storage (private windows, insecure pages): then run from memory. */
   static async open(): Promise<Opfs | undefined> {
-    try {
-      const root = await navigator.storage.getDirectory()
-      return new Opfs(await root.getDirectoryHandle(FOLDER, { create: true }))
-    } catch {
-      return undefined
-    }
+    const folder = await openFolder(FOLDER)
+    return folder && new Opfs(folder)
   }
 
   /** The stored file, or undefined when it is absent, incomplete or shorter than its manifest says. */
   async find(url: string): Promise<File | undefined> {
-    const name = await key(url)
+    const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest?.url !== url) return undefined
     const file = await this.#read(`${name}.bin`)
@@ -66,7 +58,7 @@ export class Opfs {
   /** The same, to be read and closed by its reader. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     if ((await this.find(url)) === undefined) return undefined
-    const name = await key(url)
+    const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     const handle = await this.#folder.getFileHandle(`${name}.bin`).catch(() => undefined)
     return handle && storedSource(fileName(url), handle, manifest?.isChecked === true)
@@ -74,7 +66,7 @@ export class Opfs {
 
   /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
   async noteChecked(url: string): Promise<void> {
-    const name = await key(url)
+    const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest?.url !== url || manifest.isChecked === true) return
     await this.#writeManifest(name, { ...manifest, isChecked: true }).catch(() => undefined)
@@ -82,7 +74,7 @@ export class Opfs {
 
   /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
   async touch(url: string): Promise<void> {
-    const name = await key(url)
+    const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined) return
     await this.#writeManifest(name, { ...manifest, used: Date.now() }).catch(() => undefined)
@@ -98,7 +90,7 @@ export class Opfs {
     write: (part: StoredPart) => Promise<Version | undefined>,
     { onWait, signal }: { readonly onWait?: OnWait; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<{ readonly file: File | undefined } | undefined> {
-    const name = await key(url)
+    const name = await fileKey(url)
     return this.#alone(name, { onWait, signal }, async () => {
       const found = await this.find(url)
       if (found !== undefined) return { file: found }
@@ -130,7 +122,7 @@ export class Opfs {
    * brings what overlaps `lost`. Only in a worker.
    */
   async doubt(url: string, lost?: LostBytes): Promise<void> {
-    const name = await key(url)
+    const name = await fileKey(url)
     await this.#alone(name, {}, async () => {
       const manifest = await this.#manifest(name)
       if (manifest?.url !== url) return
@@ -159,7 +151,7 @@ export class Opfs {
 
   /** Waits until nobody writes it. */
   async remove(url: string): Promise<void> {
-    const name = await key(url)
+    const name = await fileKey(url)
     await this.#alone(name, {}, () => this.#removeAll(name))
   }
 

@@ -5,7 +5,7 @@
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
 import { HalfbyteError } from '../base/errors.ts'
-import { sha256 } from '../base/sha256.ts'
+import { fileKey, openFolder } from './folder.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
 
@@ -28,9 +28,6 @@ const FOLDER = 'halfbyte-sessions'
 const ENTRY = /^([0-9a-f]{32})-(\d+)\.(bin|json)$/
 const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored session or model' }
 
-const keyOf = async (name: string): Promise<string> =>
-  (await sha256(new TextEncoder().encode(name))).slice(0, 32)
-
 /** Sessions in the origin's private file system. Writing works in workers only. */
 export class SessionStore {
   readonly #folder: FileSystemDirectoryHandle
@@ -41,12 +38,8 @@ export class SessionStore {
 
   /** Undefined where there is no such storage, or the browser refuses it. */
   static async open(): Promise<SessionStore | undefined> {
-    try {
-      const root = await navigator.storage.getDirectory()
-      return new SessionStore(await root.getDirectoryHandle(FOLDER, { create: true }))
-    } catch {
-      return undefined
-    }
+    const folder = await openFolder(FOLDER)
+    return folder && new SessionStore(folder)
   }
 
   /**
@@ -54,7 +47,7 @@ export class SessionStore {
    * browser cannot write so, and what `pieces` throws; then the old one is as it was.
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
-    const key = await keyOf(name)
+    const key = await fileKey(name)
     const stored = await alone(key, 'exclusive', async () => {
       const old = await this.#bases(key)
       const base = `${key}-${Math.max(0, ...old.map(turnOf)) + 1}`
@@ -76,7 +69,7 @@ export class SessionStore {
 
   /** Hands the file of that name to `use`; nobody replaces it meanwhile. Undefined when there is none. */
   async read<T>(name: string, use: (file: File) => Promise<T>): Promise<T | undefined> {
-    const key = await keyOf(name)
+    const key = await fileKey(name)
     return alone(key, 'shared', async () => {
       const entry = newest(await this.#entries()).find((each) => each.name === name)
       const file = entry && (await this.#file(`${entry.base}.bin`))
@@ -91,7 +84,7 @@ export class SessionStore {
 
   /** Waits until nobody reads or writes it. */
   async remove(name: string): Promise<void> {
-    const key = await keyOf(name)
+    const key = await fileKey(name)
     await alone(key, 'exclusive', async () => this.#removeAll(await this.#bases(key)))
   }
 

@@ -261,3 +261,17 @@ export function compare(scene: (machine: Machine) => void): {
   }
   return { machine, difference: undefined }
 }
+
+/** A function of one number as kernels compute it, by vectors and by scalars; as many inputs as fill vectors. */
+export function evaluate(
+  machine: Machine,
+  name: 'exponential' | 'step_size' | 'power_of_two',
+  inputs: Float32Array,
+): { readonly vector: Float32Array; readonly scalar: Float32Array } {
+  const place = () => machine.allocate(inputs.byteLength)
+  const [x, y, scalar] = [place(), place(), place()]
+  machine.f32.set(inputs, x / 4)
+  machine.exports[name](y, scalar, x, inputs.length)
+  const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)
+  return { vector: read(y), scalar: read(scalar) }
+}

@@ -1,8 +1,12 @@
 // Native llama.cpp, in a process of its own. In: a GGUF file, then prompts, by message. Out: greedy tokens and times.
 //
 // The addon of node-llama-cpp is called directly: its JavaScript would only cost time.
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
+import {
+  type Context,
+  openAddonModel,
+  type Sampler,
+  startAddon,
+} from '../../../conformance/support/llama-cpp-addon.ts'
 import { CONTEXT, type Run } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 import { heldBytes } from './memory.ts'
@@ -24,32 +28,6 @@ export interface NativeAnswer {
   readonly failure?: string
 }
 
-interface Context {
-  init(): Promise<boolean>
-  initBatch(size: number): void
-  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
-  decodeBatch(): Promise<void>
-  sampleToken(row: number, sampler: Sampler): Promise<number>
-  disposeSequence(sequence: number): void
-}
-interface Sampler {
-  applyConfig(config: object): void
-}
-interface Model {
-  init(): Promise<boolean>
-}
-/** What is used of the addon. */
-interface Addon {
-  readonly AddonModel: new (path: string, options: object) => Model
-  readonly AddonContext: new (model: Model, options: object) => Context
-  readonly AddonSampler: new (model: Model) => Sampler
-  markLoaded(): boolean
-  setLogger(logger: (level: number, text: string) => void): void
-  loadBackends(folder?: string): void
-  getGpuType(): string | false | undefined
-  init(): Promise<void>
-}
-
 /** llama.cpp's own default. */
 const BATCH = 512
 const NONE = new Uint32Array(0)
@@ -58,17 +36,10 @@ let context: Context
 let sampler: Sampler
 
 async function load({ modelPath, addonPath, threads }: NativeOrder): Promise<NativeAnswer> {
-  const addon: Addon = createRequire(import.meta.url)(addonPath)
-  addon.markLoaded()
-  addon.setLogger(() => {})
-  // Without a folder it finds none where the package keeps its backends apart.
-  addon.loadBackends()
-  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(addonPath))
-  await addon.init()
+  const addon = await startAddon(addonPath, () => {})
   const baseBytes = await heldBytes([process.pid])
   const started = performance.now()
-  const model = new addon.AddonModel(modelPath, { addonExports: addon, gpuLayers: 0, useMmap: true })
-  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${modelPath}`)
+  const model = await openAddonModel(addon, modelPath)
   context = new addon.AddonContext(model, {
     ...{ contextSize: CONTEXT, batchSize: BATCH, sequences: 1, flashAttention: 'auto', threads },
   })

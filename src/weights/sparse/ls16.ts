@@ -3,7 +3,7 @@ import type { SparseBase } from '../../formats/tensors.ts'
 import { roundUp } from '../encoding.ts'
 import { addCode, readQuad } from './codes.ts'
 import type { StripFormat } from './format.ts'
-import { blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'
+import { areWhole, blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'
 
 const SEGMENT_GROUPS = 16
 const HEAD_BYTES = 32
@@ -152,14 +152,9 @@ export const ls16: StripFormat = {
   },
 
   isWhole(encoded, base, groups) {
-    let at = 0
-    let isGood = true
-    forGroups(groups, SEGMENT_GROUPS, (_, count) => {
-      const end = isGood ? segmentEnd(encoded, at, base, count) : undefined
-      isGood = end !== undefined
-      at = end ?? at
-    })
-    return isGood && at === encoded.byteLength
+    return areWhole(groups, SEGMENT_GROUPS, encoded.byteLength, (at, count) =>
+      segmentEnd(encoded, at, base, count),
+    )
   },
 }
 

@@ -39,6 +39,23 @@ export function forGroups(groups: number, most: number, each: (first: number, co
   for (let first = 0; first < groups; first += most) each(first, Math.min(most, groups - first))
 }
 
+/**
+ * Whether runs of at most `most` groups, one after the other from byte 0, end with the last byte. `end`: where the run that
+ * begins at `at` ends; undefined when it is none.
+ */
+export function areWhole(
+  groups: number,
+  most: number,
+  byteLength: number,
+  end: (at: number, count: number) => number | undefined,
+): boolean {
+  let at: number | undefined = 0
+  forGroups(groups, most, (_, count) => {
+    if (at !== undefined) at = end(at, count)
+  })
+  return at === byteLength
+}
+
 /** First word of a block. */
 export const blockAt = ({ base, groups }: DenseStrip, panel: number, group: number): number =>
   (panel * groups + group) * BLOCK_WORDS[base]

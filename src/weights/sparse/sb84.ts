@@ -2,7 +2,16 @@
 import type { SparseBase } from '../../formats/tensors.ts'
 import { roundUp } from '../encoding.ts'
 import type { StripFormat } from './format.ts'
-import { blockAt, blockMasks, countBits, forGroups, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
+import {
+  areWhole,
+  blockAt,
+  blockMasks,
+  countBits,
+  forGroups,
+  SCALE_WORDS,
+  STRIP_PANELS,
+  valueWords,
+} from './panels.ts'
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
@@ -88,14 +97,9 @@ export const sb84: StripFormat = {
   },
 
   isWhole(encoded, base, groups) {
-    let at = 0
-    let isGood = true
-    forGroups(groups, SEGMENT_GROUPS, (_, count) => {
-      const end = isGood ? segmentEnd(encoded, at, base, count) : undefined
-      isGood = end !== undefined
-      at = end ?? at
-    })
-    return isGood && at === encoded.byteLength
+    return areWhole(groups, SEGMENT_GROUPS, encoded.byteLength, (at, count) =>
+      segmentEnd(encoded, at, base, count),
+    )
   },
 }
 

@@ -1,0 +1,51 @@
+// llama.cpp's addon. In: the file of node-llama-cpp's platform package. Out: what is used of it, started.
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+export interface Context {
+  init(): Promise<boolean>
+  initBatch(size: number): void
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
+  decodeBatch(): Promise<void>
+  /** Of all ids, ids and probabilities in turns, when these are wanted. */
+  sampleToken(row: number, sampler: Sampler): Promise<number>
+  sampleToken(row: number, sampler: Sampler, probabilities: true): Promise<[number, number[]]>
+  disposeSequence(sequence: number): void
+  dispose(): Promise<void>
+}
+export interface Sampler {
+  applyConfig(config: object): void
+}
+export interface Model {
+  init(): Promise<boolean>
+  dispose(): Promise<void>
+}
+export interface Addon {
+  readonly AddonModel: new (path: string, options: object) => Model
+  readonly AddonContext: new (model: Model, options: object) => Context
+  readonly AddonSampler: new (model: Model) => Sampler
+  markLoaded(): boolean
+  setLogger(logger: (level: number, text: string) => void): void
+  loadBackends(folder?: string): void
+  getGpuType(): string | false | undefined
+  init(): Promise<void>
+}
+
+/** `log` hears what llama.cpp says. */
+export async function startAddon(path: string, log: (text: string) => void): Promise<Addon> {
+  const addon: Addon = createRequire(import.meta.url)(path)
+  addon.markLoaded()
+  addon.setLogger((_, text) => log(text))
+  // Without a folder it finds none where the package keeps its backends apart.
+  addon.loadBackends()
+  if (addon.getGpuType() === undefined) addon.loadBackends(dirname(path))
+  await addon.init()
+  return addon
+}
+
+/** A model's file, opened. Throws when llama.cpp cannot load it. */
+export async function openAddonModel(addon: Addon, path: string): Promise<Model> {
+  const model = new addon.AddonModel(path, { addonExports: addon, gpuLayers: 0, useMmap: true })
+  if (!(await model.init())) throw new Error(`llama.cpp cannot load ${path}`)
+  return model
+}

@@ -1,0 +1,31 @@
+// A server of golden models. In: Playwright's fixtures. Out: `server`, which misbehaves as a test asks for, and what its models say.
+import { readFileSync } from 'node:fs'
+import type { Page } from '@playwright/test'
+import { GOLDEN_CASES, goldenFile, goldenReply } from '../conformance/support/golden.ts'
+import { type Behaviour, type FileServer, serveFiles } from '../src/store/test/file-server.ts'
+import { test as base } from './library-site.ts'
+
+const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
+/** What golden.gguf and long.gguf reply. */
+export const TEXT = goldenReply(GOLDEN).text
+/** What servers of models do. */
+export const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
+export const MIB = 1 << 20
+
+export const test = base.extend<{ server: FileServer }>({
+  async server({ browserName: _ }, use) {
+    const bytes = await (await goldenFile(GOLDEN)).bytes()
+    // What follows the tensors belongs to nobody: the same model in more than one chunk.
+    const long = new Uint8Array(11 * MIB)
+    long.set(bytes)
+    const pack = readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url))
+    const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long, 'tiny.hbm': pack })
+    server.behaviour = { ...FRIENDLY }
+    await use(server)
+    await server.close()
+  },
+})
+
+/** Bytes of the model at `url` that the page's origin keeps. */
+export const stored = (page: Page, url: string): Promise<number> =>
+  page.evaluate((url) => halfbyte.storedBytes(url), url)
