@@ -1,5 +1,5 @@
 // Chat templates. In: messages and a template in Jinja. Out: the prompt, its ids, and which ids end a turn.
-import { Environment, Interpreter, Template } from '@huggingface/jinja'
+import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { strftime } from './strftime.ts'
 import type { Tokenizer } from './tokenizer.ts'
@@ -41,16 +41,18 @@ const MAX_TEMPLATE_LENGTH = 1 << 20
 /** A template that counts further than this never comes to an end. */
 const MAX_RANGE = 1 << 16
 
+const WHITESPACE = { lstrip_blocks: true, trim_blocks: true }
+
 /** A template, parsed once for many prompts. */
 export class ChatTemplate {
-  readonly #template: Template
+  readonly #program: ReturnType<typeof parse>
 
   /** Throws `format` when the template cannot be parsed. */
   constructor(source: string) {
     if (source.length > MAX_TEMPLATE_LENGTH) {
       throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
     }
-    this.#template = attempt('cannot be read', () => new Template(source))
+    this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
   }
 
   /** Throws `format` with the template's own words when it refuses the messages. */
@@ -65,7 +67,7 @@ export class ChatTemplate {
       // Templates ask whether tools are none, which undefined is not.
       environment.set('tools', tools ?? null)
       environment.set('documents', null)
-      const result = new Interpreter(environment).run(this.#template.parsed)
+      const result = new Interpreter(environment).run(this.#program)
       return typeof result.value === 'string' ? result.value : ''
     })
   }
