@@ -9,8 +9,8 @@ import { Worker } from 'node:worker_threads'
 import { OP_CODE } from '../src/graph/op-codes.ts'
 import { SYNC, SYNC_WORDS } from '../src/runtime/abi.ts'
 import { ENCODING_CODE, matrixBytes } from '../src/weights/encoding.ts'
-import { STRIP_FORMATS } from '../src/weights/sparse/formats.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
+import { STRIP_WRITERS } from '../src/weights/sparse/writers.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -179,7 +179,7 @@ console.log(
 for (const build of values.build.split(',')) {
   const machine = await openMachine(build)
   for (const base of ['w4_g32', 'w8_g32']) {
-    for (const format of Object.keys(STRIP_FORMATS)) {
+    for (const format of Object.keys(STRIP_WRITERS)) {
       if (!`${base}_${format}`.includes(only)) continue
       const curve = []
       for (const share of values.kept.split(',').map(Number)) {

@@ -1,7 +1,7 @@
 // Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or why there are none.
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import type { Plan } from '../graph/plan.ts'
-import { planTotals } from '../graph/print.ts'
+import { planTotals } from '../graph/totals.ts'
 import type { Host } from '../runtime/host.ts'
 import type { Runtime } from '../runtime/open.ts'
 import { chooseShares, measureShares, type ShardMeasurement, sharesOf } from '../runtime/shards/choose.ts'

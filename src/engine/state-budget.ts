@@ -1,6 +1,6 @@
 // State budget. In: models that share a memory, and the bytes that all their state may take. Out: the models, each with its part.
 import { HalfbyteError } from '../base/errors.ts'
-import { planTotals } from '../graph/print.ts'
+import { planTotals } from '../graph/totals.ts'
 import type { PreparedModel } from './prepare.ts'
 
 /** A model, and the one that drafts for it. */

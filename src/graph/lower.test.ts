@@ -8,8 +8,9 @@ import { compile } from './compile.ts'
 import { EXACT_KV, type Graph } from './ir.ts'
 import { OP_CODE, type OpName } from './op-codes.ts'
 import type { Plan } from './plan.ts'
-import { planTotals, printPlan } from './print.ts'
+import { printPlan } from './print.ts'
 import { BLOCK_POSITIONS, blockBytes, layerOffsets } from './state-layout.ts'
+import { planTotals } from './totals.ts'
 
 const HIDDEN = 64
 const INNER = 80

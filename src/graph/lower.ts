@@ -7,9 +7,10 @@ import { inputsOf } from './nodes.ts'
 import { ACTIVATION, KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
 import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
+import { slabLayout } from './slab-layout.ts'
 import { Slots, type StripBytesOf } from './slots.ts'
 import type { EncodingOf } from './split.ts'
-import { layerOffsets, slabLayout } from './state-layout.ts'
+import { layerOffsets } from './state-layout.ts'
 
 const LINEAR: Readonly<Record<Encoding, OpName>> = {
   f32: 'linear_f32',

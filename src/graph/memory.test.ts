@@ -6,8 +6,9 @@ import type { Encoding } from '../weights/encoding.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { optimize } from './compile.ts'
 import type { Graph, Node, Value } from './ir.ts'
-import { a8Stride, floatStride, type MemoryPlan, planMemory } from './memory.ts'
+import { type MemoryPlan, planMemory } from './memory.ts'
 import { basesOf, inputsOf, outputsOf } from './nodes.ts'
+import { a8Stride, floatStride } from './strides.ts'
 import { randomGraph, VOCAB } from './testing/models.ts'
 
 const CAPACITY = { tokens: 5, logitRows: 2 }

@@ -1,8 +1,9 @@
 // Memory plan. In: a graph, how many rows a step may have. Out: where each value's rows lie in the arena, and its size.
 import { HalfbyteError } from '../base/errors.ts'
-import { GROUP_SIZE, ROW_PADDING, roundUp } from '../weights/encoding.ts'
+import { ROW_PADDING, roundUp } from '../weights/encoding.ts'
 import type { AttentionShape, Dim, Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
+import { a8Stride, floatStride } from './strides.ts'
 
 /** The most rows of one step. */
 export interface Capacity {
@@ -32,15 +33,6 @@ const PART_SUMS = 12
 
 /** Cache lines: no two regions share one. */
 const ALIGNMENT = 64
-
-/** Bytes of a row of f32, zeros up to the next group included. */
-export const floatStride = (width: number): number => roundUp(width, GROUP_SIZE) * 4
-
-/** Bytes of a row of int8 codes, scales and sums. */
-export function a8Stride(width: number): number {
-  const codes = roundUp(width, GROUP_SIZE)
-  return roundUp(codes + 8 * (codes / GROUP_SIZE), 16)
-}
 
 /** Places every value; values whose lives overlap never share bytes. Throws `internal` for what no kernel can do. */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {

@@ -1,30 +1,8 @@
-// Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak, and the totals as numbers.
-import { OP_CODE, type OpName, ROWS } from './op-codes.ts'
-import type { Plan, PlanOp, PlanPointer } from './plan.ts'
-import { BLOCK_POSITIONS, blockBytes } from './state-layout.ts'
-
-export interface PlanTotals {
-  /** All weight slots in linear memory. */
-  readonly weightBytes: number
-  /** Peak of the activation arena. */
-  readonly arenaBytes: number
-  /** One block of 64 positions, per state group. */
-  readonly blockBytes: readonly number[]
-  /** Of one sequence's slab. */
-  readonly slabBytes: number
-  /** Weights read to decode one token: all matrices, one row of an embedding table that is not tied. */
-  readonly decodeBytes: number
-}
-
-export function planTotals(plan: Plan): PlanTotals {
-  return {
-    weightBytes: plan.slots.reduce((sum, { bytes }) => sum + bytes, 0),
-    arenaBytes: plan.arenaBytes,
-    blockBytes: plan.stateGroups.map(blockBytes),
-    slabBytes: plan.slabBytes,
-    decodeBytes: plan.ops.reduce((sum, op) => sum + decodeBytes(plan, op), 0),
-  }
-}
+// Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak.
+import { OP_CODE, type OpName } from './op-codes.ts'
+import type { Plan, PlanOp } from './plan.ts'
+import { BLOCK_POSITIONS } from './state-layout.ts'
+import { planTotals, slotsOf, weightBytes } from './totals.ts'
 
 const HEADINGS = ['#', 'op', 'output', 'reads', 'writes', 'encoding', 'weights', 'state']
 const RIGHT_ALIGNED = new Set([0, 6])
@@ -106,27 +84,6 @@ function arenaOf(op: PlanOp, fields: readonly string[]): string {
     return typeof value === 'object' && 'arena' in value ? [`${field} ${value.arena}`] : []
   })
   return `${offsets.join(' ')}${op.fields['accumulate'] === 1 && offsets[0]?.startsWith('y') ? ' +=' : ''}`
-}
-
-const slotsOf = (op: PlanOp): number[] =>
-  Object.values(op.fields).flatMap((value: number | PlanPointer) =>
-    typeof value === 'object' && 'slot' in value ? [value.slot] : [],
-  )
-
-const weightBytes = (plan: Plan, op: PlanOp): number =>
-  slotsOf(op).reduce((sum, slot) => sum + (plan.slots[slot]?.bytes ?? 0), 0)
-
-function decodeBytes(plan: Plan, op: PlanOp): number {
-  if (op.name === 'linear_experts') return routedBytes(op, weightBytes(plan, op))
-  if (op.name !== 'embed') return weightBytes(plan, op)
-  const slot = plan.slots[slotsOf(op)[0] ?? -1]
-  return slot === undefined ? 0 : Math.round(slot.bytes / slot.n)
-}
-
-/** One row reads the weights of its own experts only. */
-function routedBytes({ fields }: PlanOp, bytes: number): number {
-  const used = Number(fields['rows']) - ROWS.routed
-  return (bytes / Number(fields['experts'])) * used
 }
 
 function encodingOf(plan: Plan, op: PlanOp): string {

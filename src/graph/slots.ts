@@ -3,9 +3,9 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { PackedEncoding } from '../formats/tensors.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp, sparseTableBytes } from '../weights/encoding.ts'
 import type { WeightPart, WeightRef } from './ir.ts'
-import { floatStride } from './memory.ts'
 import type { WeightSlot } from './plan.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'
+import { floatStride } from './strides.ts'
 
 /** Bytes of the strips of a weight in a sparse encoding: they depend on its zeros. */
 export type StripBytesOf = (name: string) => number

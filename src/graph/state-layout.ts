@@ -1,7 +1,6 @@
 // State layout. In: a state group. Out: how many bytes a block of 64 positions has and where each layer lies in it.
 import { HalfbyteError } from '../base/errors.ts'
-import type { Graph, Node, StateGroup } from './ir.ts'
-import { rowsOf } from './shapes.ts'
+import type { StateGroup } from './ir.ts'
 
 /** Positions of a block; BLOCK_POSITIONS of wasm/abi.h. */
 export const BLOCK_POSITIONS = 64
@@ -28,36 +27,4 @@ export function layerOffsets(group: StateGroup, layer: number): { readonly k: nu
     throw new HalfbyteError('internal', `layer ${layer} is not in the state group of ${group.layers}`)
   const k = index * (keyBytes(group) + valueBytes(group))
   return { k, v: k + keyBytes(group) }
-}
-
-/** Where each recurrent node's f32 state lies in a sequence's slab, and the slab's size; both in bytes. */
-export interface SlabLayout {
-  readonly offsets: ReadonlyMap<Node, number>
-  readonly bytes: number
-}
-
-/** Parts begin at cache lines, in the order of the nodes. */
-export function slabLayout({ nodes }: Graph): SlabLayout {
-  const offsets = new Map<Node, number>()
-  let bytes = 0
-  for (const node of nodes) {
-    const floats = recurrentFloats(node)
-    if (floats === 0) continue
-    offsets.set(node, bytes)
-    bytes += Math.ceil((floats * 4) / 64) * 64
-  }
-  return { offsets, bytes }
-}
-
-function recurrentFloats(node: Node): number {
-  switch (node.op) {
-    case 'conv1d':
-      return rowsOf(node.weight) * (node.weight.k - 1)
-    case 'scan':
-      return rowsOf(node.decay) * node.decay.k
-    case 'ssd':
-      return (node.x.shape[1] * node.b.shape[1]) / node.groups
-    default:
-      return 0
-  }
 }

@@ -1,8 +1,8 @@
 // Measuring. In: an engine and its memory. Out: how many bytes of weights a millisecond its thread reads and multiplies.
 
-import { a8Stride, floatStride } from '../../graph/memory.ts'
 import { OP_CODE } from '../../graph/op-codes.ts'
 import type { PlanOp } from '../../graph/plan.ts'
+import { a8Stride, floatStride } from '../../graph/strides.ts'
 import { matrixBytes } from '../../weights/encoding.ts'
 import { STEP, STEP_WORDS, SYNC_WORDS } from '../abi.ts'
 import type { Arena } from '../arena.ts'

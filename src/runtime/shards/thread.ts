@@ -1,7 +1,7 @@
 // Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan.ts'
-import { planTotals } from '../../graph/print.ts'
+import { blockBytes } from '../../graph/state-layout.ts'
 import { Arena, type Ptr } from '../arena.ts'
 import { KvShift } from '../kv-shift.ts'
 import { createMemory } from '../memory.ts'
@@ -88,7 +88,7 @@ class Shard {
     const mirror = new StepMirror(arena, { ...plan, ...layout, groups })
     const ropes = layout.ropes.map(({ frequencies }) => frequencies)
     const shift = new KvShift({ pool: new SinglePool(this.#engine, arena), arena, plan, ropes })
-    const blocks = new MirroredBlocks(arena, planTotals(plan).blockBytes, layout.tableWords, shift)
+    const blocks = new MirroredBlocks(arena, plan.stateGroups.map(blockBytes), layout.tableWords, shift)
     const run = new ShardRun({
       ...{ engine: this.#engine, arena, plan, written, shard, shards: layout.shards },
       send: (other, floats) => links[other]!.postMessage(floats, [floats.buffer]),

@@ -2,7 +2,7 @@
 import type { PackedEncoding, SparseBase, SparseFormat } from '../../formats/tensors.ts'
 import type { Curve, MeasuredBuild } from './costs.ts'
 import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
-import { STRIP_FORMATS } from './formats.ts'
+import { STRIP_WRITERS } from './writers.ts'
 
 /** `auto`: the fastest. `none`: dense. A format: that one wherever it makes a matrix smaller. */
 export type SparsePolicy = 'auto' | 'none' | SparseFormat
@@ -29,7 +29,7 @@ const MOST_BYTES = 1.06
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
   if (policy === 'none') return { encoding: base, why: 'dense was asked for' }
   if (policy !== 'auto') return forced(base, census, policy)
-  const names = Object.keys(STRIP_FORMATS) as SparseFormat[]
+  const names = Object.keys(STRIP_WRITERS) as SparseFormat[]
   const ranked = names
     .filter((format) => census.formats[format].bytes <= MOST_BYTES * census.denseBytes)
     .filter((format) => speedOf(base, format, census, 'simd128') >= LEAST_SIMD128)
@@ -71,5 +71,5 @@ function describe(format: SparseFormat, census: Census): string {
   const { kept, units, bytes } = census.formats[format]
   if (!Number.isFinite(bytes)) return 'not every output keeps at most 2 of 4 inputs'
   const share = units === 0 ? 100 : (100 * kept) / units
-  return `keeps ${share.toFixed(1)} % of the ${STRIP_FORMATS[format].unit} in ${(bytes / census.denseBytes).toFixed(2)} of the bytes`
+  return `keeps ${share.toFixed(1)} % of the ${STRIP_WRITERS[format].unit} in ${(bytes / census.denseBytes).toFixed(2)} of the bytes`
 }

@@ -2,7 +2,7 @@
 import type { SparseBase } from '../../formats/tensors.ts'
 import { roundUp } from '../encoding.ts'
 import { addCode, readQuad } from './codes.ts'
-import type { StripFormat } from './format.ts'
+import type { StripReader, StripWriter } from './format.ts'
 import { areWhole, blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'
 
 const SEGMENT_GROUPS = 16
@@ -85,7 +85,7 @@ function writeItem(out: DataView, at: number, base: SparseBase, { kept, vectors 
   }
 }
 
-export const ls16: StripFormat = {
+export const ls16Writer: StripWriter = {
   unit: 'pairs of weights in 8 outputs',
 
   measure(strip) {
@@ -105,7 +105,7 @@ export const ls16: StripFormat = {
 
   encode(strip) {
     const { base, groups, words } = strip
-    const out = new Uint8Array(ls16.measure(strip).bytes)
+    const out = new Uint8Array(ls16Writer.measure(strip).bytes)
     const view = new DataView(out.buffer)
     let at = 0
     forGroups(groups, SEGMENT_GROUPS, (first, count) => {
@@ -127,7 +127,9 @@ export const ls16: StripFormat = {
     })
     return out
   },
+}
 
+export const ls16Reader: StripReader = {
   decode(encoded, strip) {
     const { base, groups, words } = strip
     const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength)

@@ -3,8 +3,8 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { malformed, shown } from '../../formats/malformed.ts'
 import type { SparseEncoding, TensorInfo } from '../../formats/tensors.ts'
 import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../encoding.ts'
-import { STRIP_FORMATS } from './formats.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
+import { STRIP_READERS } from './readers.ts'
 
 /** Some strips that follow each other. */
 export interface StripRun {
@@ -57,7 +57,7 @@ export async function* stripRuns(
     const bytes = stored.byteOffset % 4 === 0 ? stored : stored.slice()
     const offsets = Array.from(table.subarray(first, end + 1), (at) => at - from)
     for (let i = 0; i < end - first; i++) {
-      if (!STRIP_FORMATS[format].isWhole(bytes.subarray(offsets[i], offsets[i + 1]), base, groups))
+      if (!STRIP_READERS[format].isWhole(bytes.subarray(offsets[i], offsets[i + 1]), base, groups))
         throw damaged(tensor, `strip ${first + i} is not what ${encoding} lays out`)
     }
     yield { first, offsets, bytes }
@@ -75,7 +75,7 @@ export function densePanels(run: StripRun, encoding: SparseEncoding, k: number):
   for (let i = 0; i < count; i++) {
     const strip: DenseStrip = denseStrip(base, groups, out.subarray(i * size, (i + 1) * size))
     strip.words.set(emptyStrip(base, groups).words)
-    STRIP_FORMATS[format].decode(run.bytes.subarray(run.offsets[i], run.offsets[i + 1]), strip)
+    STRIP_READERS[format].decode(run.bytes.subarray(run.offsets[i], run.offsets[i + 1]), strip)
   }
   return out
 }

@@ -4,9 +4,9 @@ import type { SparseBase, SparseEncoding, SparseFormat, TensorInfo } from '../..
 import { GROUP_SIZE, sparseParts } from '../encoding.ts'
 import { packedChunks } from '../stream.ts'
 import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'
-import { STRIP_FORMATS } from './formats.ts'
 import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
+import { STRIP_WRITERS } from './writers.ts'
 
 /** A matrix that was looked through: the choice for all its parts, and the bytes of every strip of each. */
 export interface SparseSurvey {
@@ -21,7 +21,7 @@ export async function surveySparse(
   policy: SparsePolicy,
   signal?: AbortSignal,
 ): Promise<SparseSurvey> {
-  const names = Object.keys(STRIP_FORMATS) as SparseFormat[]
+  const names = Object.keys(STRIP_WRITERS) as SparseFormat[]
   const none = () => ({ kept: 0, units: 0, bytes: 0 })
   const formats = Object.fromEntries(names.map((name) => [name, none()])) as Record<
     SparseFormat,
@@ -33,7 +33,7 @@ export async function surveySparse(
     for await (const strip of denseStrips(tensor, base, signal)) {
       denseBytes += stripBytes(base, strip.groups)
       for (const name of names) {
-        const { kept, units, bytes } = STRIP_FORMATS[name].measure(strip)
+        const { kept, units, bytes } = STRIP_WRITERS[name].measure(strip)
         const sum = formats[name]
         sum.kept += kept
         sum.units += units
@@ -61,7 +61,7 @@ export function packSparse(
   const table = stripTable(sizes, n)
   async function* data() {
     yield table
-    for await (const strip of denseStrips(tensor, base, signal)) yield STRIP_FORMATS[format].encode(strip)
+    for await (const strip of denseStrips(tensor, base, signal)) yield STRIP_WRITERS[format].encode(strip)
   }
   const bytes = sizes.reduce((sum, size) => sum + size, table.byteLength)
   return { name, encoding, shape: [n, k], bytes, data }

@@ -1,7 +1,7 @@
 // sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse_sb84.c draws it.
 import type { SparseBase } from '../../formats/tensors.ts'
 import { roundUp } from '../encoding.ts'
-import type { StripFormat } from './format.ts'
+import type { StripReader, StripWriter } from './format.ts'
 import {
   areWhole,
   blockAt,
@@ -29,7 +29,7 @@ function bytesOf(base: SparseBase, groups: number, kept: number): number {
   return bytes
 }
 
-export const sb84: StripFormat = {
+export const sb84Writer: StripWriter = {
   unit: 'blocks of 8 outputs x 4 inputs',
 
   measure(strip) {
@@ -72,7 +72,9 @@ export const sb84: StripFormat = {
     })
     return out
   },
+}
 
+export const sb84Reader: StripReader = {
   decode(encoded, strip) {
     const { base, groups, words } = strip
     const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)

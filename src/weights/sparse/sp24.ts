@@ -1,7 +1,7 @@
 // sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse_sp24.c draws it.
 import type { SparseBase } from '../../formats/tensors.ts'
 import { addCode, readQuad } from './codes.ts'
-import type { StripFormat } from './format.ts'
+import type { StripReader, StripWriter } from './format.ts'
 import { blockAt, countBits, type DenseStrip, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
 
 const QUADS = 8
@@ -15,7 +15,7 @@ const groupBytes = (base: SparseBase): number =>
   STRIP_PANELS * (SCALE_BYTES + sumBytes(base) + panelBytes(base))
 
 /** By mask of four inputs that are not zero, two of them at most: these, then others. */
-const KEPT = Array.from({ length: 16 }, (_, mask) =>
+const KEPT = /* @__PURE__ */ Array.from({ length: 16 }, (_, mask) =>
   [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
 )
 
@@ -60,7 +60,7 @@ function countKept(strip: DenseStrip): number | undefined {
   return kept
 }
 
-export const sp24: StripFormat = {
+export const sp24Writer: StripWriter = {
   unit: 'weights',
 
   measure(strip) {
@@ -103,7 +103,9 @@ export const sp24: StripFormat = {
     })
     return out
   },
+}
 
+export const sp24Reader: StripReader = {
   decode(encoded, strip) {
     const isWide = strip.base === 'w8_g32'
     const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength)

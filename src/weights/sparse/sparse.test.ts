@@ -7,12 +7,13 @@ import type { SparseBase, SparseFormat, TensorInfo } from '../../formats/tensors
 import { isSparse, matrixBytes, panelBytes, sparseParts, sparseTableBytes } from '../encoding.ts'
 import { packedChunks, streamMatrix } from '../stream.ts'
 import { chooseSparse } from './choose.ts'
-import { STRIP_FORMATS } from './formats.ts'
 import { packSparse, surveySparse } from './pack.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
+import { STRIP_READERS } from './readers.ts'
 import { dropWeights, keeper, UNITS } from './testing/matrices.ts'
+import { STRIP_WRITERS } from './writers.ts'
 
-const FORMATS = Object.keys(STRIP_FORMATS) as SparseFormat[]
+const FORMATS = Object.keys(STRIP_READERS) as SparseFormat[]
 const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
 
 const masks = fc.record({
@@ -37,7 +38,7 @@ function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
 }
 
 describe.each(FORMATS)('%s', (name) => {
-  const format = STRIP_FORMATS[name]
+  const format = { ...STRIP_READERS[name], ...STRIP_WRITERS[name] }
 
   test('gives back every strip, in the bytes it said', () => {
     fc.assert(
@@ -192,7 +193,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     const size = stripBytes('w4_g32', k / 32)
     for (let i = 0; i < rows / 32; i++) {
       const strip = emptyStrip('w4_g32', k / 32)
-      STRIP_FORMATS[format].decode(slot.slice(table[i], table[i + 1]), strip)
+      STRIP_READERS[format].decode(slot.slice(table[i], table[i + 1]), strip)
       expect(Buffer.compare(bytesOf(strip), expected.subarray(i * size, (i + 1) * size))).toBe(0)
     }
   })

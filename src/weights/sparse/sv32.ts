@@ -1,6 +1,6 @@
 // sv32. In: a dense strip. Out: the same without the inputs that are zero in all 32 rows, as wasm/sparse_sv32.c draws it.
 import type { SparseBase } from '../../formats/tensors.ts'
-import type { StripFormat } from './format.ts'
+import type { StripReader, StripWriter } from './format.ts'
 import {
   blockAt,
   columnMasks,
@@ -45,7 +45,7 @@ function forKept(
   return index
 }
 
-export const sv32: StripFormat = {
+export const sv32Writer: StripWriter = {
   unit: 'inputs of 32 outputs',
 
   measure(strip) {
@@ -77,7 +77,9 @@ export const sv32: StripFormat = {
     })
     return new Uint8Array(out.buffer)
   },
+}
 
+export const sv32Reader: StripReader = {
   decode(encoded, strip) {
     const { base, groups, words } = strip
     const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)

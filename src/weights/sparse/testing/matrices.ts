@@ -1,9 +1,9 @@
 // Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each sparse format.
 import type { SparseBase, SparseFormat } from '../../../formats/tensors.ts'
 import { PANEL_ROWS, panelBytes } from '../../encoding.ts'
-import { STRIP_FORMATS } from '../formats.ts'
 import { stripTable } from '../matrix.ts'
 import { denseStrip, stripBytes } from '../panels.ts'
+import { STRIP_WRITERS } from '../writers.ts'
 
 /** What each format keeps or drops as one: outputs, inputs. */
 export const UNITS: Readonly<Record<SparseFormat, readonly [number, number]>> = {
@@ -79,7 +79,7 @@ export function sparseSlot(
   const groups = Math.ceil(k / 32)
   const size = stripBytes(base, groups)
   const strips = Array.from({ length: panels.length / size }, (_, i) =>
-    STRIP_FORMATS[format].encode(denseStrip(base, groups, panels.slice(i * size, (i + 1) * size))),
+    STRIP_WRITERS[format].encode(denseStrip(base, groups, panels.slice(i * size, (i + 1) * size))),
   )
   const table = stripTable(
     strips.map(({ length }) => length),

@@ -1,0 +1,14 @@
+// Readers of strips. In: a sparse format's name. Out: what loading one takes.
+import type { SparseFormat } from '../../formats/tensors.ts'
+import type { StripReader } from './format.ts'
+import { ls16Reader } from './ls16.ts'
+import { sb84Reader } from './sb84.ts'
+import { sp24Reader } from './sp24.ts'
+import { sv32Reader } from './sv32.ts'
+
+export const STRIP_READERS: Readonly<Record<SparseFormat, StripReader>> = {
+  sb84: sb84Reader,
+  sv32: sv32Reader,
+  sp24: sp24Reader,
+  ls16: ls16Reader,
+}

@@ -1,0 +1,14 @@
+// Writers of strips. In: a sparse format's name. Out: what making one takes; pages have no need of it.
+import type { SparseFormat } from '../../formats/tensors.ts'
+import type { StripWriter } from './format.ts'
+import { ls16Writer } from './ls16.ts'
+import { sb84Writer } from './sb84.ts'
+import { sp24Writer } from './sp24.ts'
+import { sv32Writer } from './sv32.ts'
+
+export const STRIP_WRITERS: Readonly<Record<SparseFormat, StripWriter>> = {
+  sb84: sb84Writer,
+  sv32: sv32Writer,
+  sp24: sp24Writer,
+  ls16: ls16Writer,
+}
