@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from bpe import BOS, END, PAD, Tokenizer
-from model import Config, quantise4, quantise8
+from family import restore
+from names import NAMES
 
 TEMPLATE = ("{{ bos_token }}{% for message in messages %}"
             "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
@@ -31,31 +32,11 @@ def write_safetensors(path, tensors, metadata):
             file.write(np.ascontiguousarray(array).tobytes())
 
 
-def llama_tensors(state, config):
-    """Hugging Face Llama names to float32 arrays, the fused matrices split apart."""
-    c, out = config, {'model.embed_tokens.weight': state['embed']}
-    for i in range(c.layers):
-        sizes = [heads * c.head_dim for heads in (c.heads, c.kv_heads, c.kv_heads)]
-        q, k, v = state[f'layers.{i}.qkv'].split(sizes)
-        gate, up = state[f'layers.{i}.gate_up'].chunk(2)
-        at = f'model.layers.{i}.'
-        out.update({
-            at + 'input_layernorm.weight': state[f'layers.{i}.norm1'],
-            at + 'self_attn.q_proj.weight': q, at + 'self_attn.k_proj.weight': k,
-            at + 'self_attn.v_proj.weight': v,
-            at + 'self_attn.o_proj.weight': state[f'layers.{i}.out'],
-            at + 'post_attention_layernorm.weight': state[f'layers.{i}.norm2'],
-            at + 'mlp.gate_proj.weight': gate, at + 'mlp.up_proj.weight': up,
-            at + 'mlp.down_proj.weight': state[f'layers.{i}.down'],
-        })
-    out['model.norm.weight'] = state['final_norm']
-    return {name: tensor.numpy() for name, tensor in out.items()}
-
-
-def snap(state):
-    """Every matrix replaced by its quantised value, so that any packer finds the grid QAT trained for."""
-    snapped = {name: quantise4(t) for name, t in state.items() if t.ndim == 2 and name != 'embed'}
-    return {**state, **snapped, 'embed': quantise8(state['embed'])}
+def snap(model):
+    """The state with every matrix replaced by its quantised value, so that any packer finds the grid QAT trained for."""
+    kinds = model.QUANTISERS
+    return {name: kinds[last](t) if (last := name.split('.')[-1]) in kinds else t
+            for name, t in model.state_dict().items()}
 
 
 def main():
@@ -67,20 +48,18 @@ def main():
     parser.add_argument('--f32', action='store_true', help='store float32 instead of float16')
     args = parser.parse_args()
     saved = torch.load(args.out / 'checkpoint.pt')
-    c, state = Config(**saved['config']), saved['model']
-    kind = np.float32 if args.f32 else np.float16
-    tensors = {k: v.astype(kind) for k, v in llama_tensors(snap(state) if args.snap else state, c).items()}
+    model = restore(saved)
+    c, kind = model.config, np.float32 if args.f32 else np.float16
+    tensors_of, config_of = NAMES[saved['family']]
+    named = tensors_of(snap(model) if args.snap else model.state_dict(), c)
+    tensors = {name: tensor.numpy().astype(kind) for name, tensor in named.items()}
     args.to.mkdir(parents=True, exist_ok=True)
     write_safetensors(args.to / 'model.safetensors', tensors, {'format': 'pt'})
     tokenizer = Tokenizer.load(args.out / 'tokenizer.json')
     files = {
         'config.json': {
-            'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'vocab_size': c.vocab,
-            'hidden_size': c.hidden,
-            'num_hidden_layers': c.layers, 'num_attention_heads': c.heads, 'num_key_value_heads': c.kv_heads,
-            'head_dim': c.head_dim, 'intermediate_size': c.intermediate, 'max_position_embeddings': c.context,
-            'rope_theta': c.theta, 'rms_norm_eps': c.eps, 'hidden_act': 'silu', 'tie_word_embeddings': True,
-            'attention_bias': False, 'mlp_bias': False,
+            **config_of(c), 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
+            'tie_word_embeddings': True,
             'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': PAD,
             'torch_dtype': 'float32' if args.f32 else 'float16',
         },

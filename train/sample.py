@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from bpe import ASSISTANT, BOS, END, USER, Tokenizer
-from model import Config, Model
+from family import restore
 from train import held_loss
 
 
@@ -49,8 +49,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     saved = torch.load(args.out / 'checkpoint.pt')
-    model, tokenizer = Model(Config(**saved['config'])), Tokenizer.load(args.out / 'tokenizer.json')
-    model.load_state_dict(saved['model'])
+    model, tokenizer = restore(saved), Tokenizer.load(args.out / 'tokenizer.json')
     sizes = json.loads((args.out / 'data.json').read_text())
     with torch.no_grad():
         for name in ('stories', 'dialogues') if args.losses else ():

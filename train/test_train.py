@@ -13,10 +13,12 @@ import torch.nn.functional as F
 from bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
 from corpus import chapters_of, clean
 from data import encode
-from export import llama_tensors, write_safetensors
-from model import Config, Model, quantise4, quantise8
+from export import snap, write_safetensors
+from llama import Llama, LlamaConfig
+from model import quantise4, quantise8
+from names import llama_tensors
 
-SMALL = Config(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
+SMALL = LlamaConfig(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
 TEXT = 'the cat sat on the mat. the cat ate the hat, and then the cat slept.'
 
 
@@ -86,13 +88,13 @@ class QuantiserTest(unittest.TestCase):
             self.assertEqual(quantise(torch.zeros(2, 32)).abs().sum().item(), 0)
 
     def test_gradient_passes_straight_through(self):
-        model = Model(SMALL)
+        model = Llama(SMALL)
         ids = torch.randint(0, 64, (2, 17))
         model.qat = True
         model.loss(ids).backward()
         self.assertGreater(model.layers[0].down.grad.abs().sum().item(), 0)
-        probe = torch.randn(4, 64, requires_grad=True)
-        (model.weight(probe) * torch.arange(64.)).sum().backward()
+        probe = model.layers[0].down = torch.nn.Parameter(torch.randn(4, 64))
+        (model.weight(model.layers[0], 'down') * torch.arange(64.)).sum().backward()
         self.assertTrue(torch.equal(probe.grad, torch.arange(64.).expand(4, 64)))
 
 
@@ -101,8 +103,8 @@ class ExportTest(unittest.TestCase):
 
     def test_a_plain_llama_over_the_exported_tensors_agrees(self):
         torch.manual_seed(5)
-        model, c = Model(SMALL), SMALL
-        tensors = {k: torch.from_numpy(v) for k, v in llama_tensors(model.state_dict(), c).items()}
+        model, c = Llama(SMALL), SMALL
+        tensors = llama_tensors(model.state_dict(), c)
         ids = torch.randint(0, c.vocab, (9,))
         x = tensors['model.embed_tokens.weight'][ids]
         speed = c.theta ** (-torch.arange(0, c.head_dim, 2) / c.head_dim)
@@ -135,6 +137,16 @@ class ExportTest(unittest.TestCase):
         logits = F.linear(norm(x, 'model.norm.weight'), tensors['model.embed_tokens.weight'])
         with torch.no_grad():
             self.assertLess((model(ids[None])[0] - logits).abs().max().item(), 1e-4)
+
+    def test_snapped_weights_are_what_qat_sees(self):
+        torch.manual_seed(6)
+        model, ids = Llama(SMALL), torch.randint(0, 64, (1, 9))
+        with torch.no_grad():
+            plain, model.qat = model(ids), True
+            seen, model.qat = model(ids), False
+            model.load_state_dict(snap(model))
+            self.assertLess((model(ids) - seen).abs().max().item(), 1e-5)
+        self.assertGreater((plain - seen).abs().max().item(), 1e-3)
 
     def test_safetensors_layout(self):
         arrays = {'a': np.arange(6, dtype=np.float16).reshape(2, 3), 'b': np.ones(4, dtype=np.float32)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from model import Config, Model
+from family import FAMILIES, build
 
 
 def muon_direction(gradient):
@@ -48,8 +48,9 @@ class Muon(torch.optim.Optimizer):
 
 def make_optimizers(model, args):
     """Muon for the layers' matrices (unless --adamw), AdamW for the rest; lr is set per step."""
-    matrices = [p for p in model.layers.parameters() if p.ndim == 2]
-    gains = [p for p in model.parameters() if p.ndim == 1]
+    matrices = model.matrices()
+    others = {id(p) for p in (model.embed, *matrices)}
+    gains = [p for p in model.parameters() if id(p) not in others]
     groups = [{'params': [model.embed], 'peak': args.lr, 'weight_decay': 0.01},
               {'params': gains, 'peak': args.lr, 'weight_decay': 0.0}]
     if args.adamw:
@@ -101,18 +102,15 @@ def main():
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
     parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--hidden', type=int, default=192)
-    parser.add_argument('--layers', type=int, default=5)
-    parser.add_argument('--intermediate', type=int, default=512)
+    parser.add_argument('--family', choices=FAMILIES, default='llama')
+    parser.add_argument('--layers', type=int, help="other than the family's own number")
     parser.add_argument('--seed', type=int, default=7)
     parser.add_argument('--save-minutes', type=float, default=5)
     parser.add_argument('--resume', action='store_true')
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
-    config = Config(hidden=args.hidden, heads=args.hidden // 32, layers=args.layers,
-                    intermediate=args.intermediate)
-    model = Model(config)
+    model = build(args.family, {} if args.layers is None else {'layers': args.layers})
     optimizers = make_optimizers(model, args)
     path, step, seen, progress = args.out / 'checkpoint.pt', 0, 0, 0.0
     if args.resume:
@@ -161,7 +159,8 @@ def main():
             logged, log_loss = (now, seen, step, 0.0), 0.0
         if time.time() - saved_at > args.save_minutes * 60 or progress >= 1:
             save(path, model=model.state_dict(), optimizers=[o.state_dict() for o in optimizers],
-                 step=step, seen=seen, final_seen=final_seen, progress=progress, config=vars(config), qat=model.qat)
+                 step=step, seen=seen, final_seen=final_seen, progress=progress, family=args.family,
+                 config=vars(model.config), qat=model.qat)
             saved_at = time.time()
             losses = {n: round(held_loss(model, args.out / f'held-{n}.bin', length), 4)
                       for n in ('stories', 'dialogues')}

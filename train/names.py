@@ -1,0 +1,62 @@
+"""A family's parameters in, its Hugging Face tensors and config.json out."""
+import torch
+
+from scan import STATES, WIDTH
+
+
+def llama_tensors(state, config):
+    """The fused matrices split apart."""
+    c, out = config, {'model.embed_tokens.weight': state['embed']}
+    for i in range(c.layers):
+        sizes = [heads * c.head_dim for heads in (c.heads, c.kv_heads, c.kv_heads)]
+        q, k, v = state[f'layers.{i}.qkv'].split(sizes)
+        gate, up = state[f'layers.{i}.gate_up'].chunk(2)
+        at = f'model.layers.{i}.'
+        out.update({
+            at + 'input_layernorm.weight': state[f'layers.{i}.norm1'],
+            at + 'self_attn.q_proj.weight': q, at + 'self_attn.k_proj.weight': k,
+            at + 'self_attn.v_proj.weight': v,
+            at + 'self_attn.o_proj.weight': state[f'layers.{i}.out'],
+            at + 'post_attention_layernorm.weight': state[f'layers.{i}.norm2'],
+            at + 'mlp.gate_proj.weight': gate, at + 'mlp.up_proj.weight': up,
+            at + 'mlp.down_proj.weight': state[f'layers.{i}.down'],
+        })
+    out['model.norm.weight'] = state['final_norm']
+    return out
+
+
+def llama_config(c):
+    """The keys that are the family's own."""
+    return {
+        'architectures': ['LlamaForCausalLM'], 'model_type': 'llama', 'num_attention_heads': c.heads,
+        'num_key_value_heads': c.kv_heads, 'head_dim': c.head_dim, 'intermediate_size': c.intermediate,
+        'max_position_embeddings': c.context, 'rope_theta': c.theta, 'rms_norm_eps': c.eps, 'hidden_act': 'silu',
+        'attention_bias': False, 'mlp_bias': False,
+    }
+
+
+def mamba_tensors(state, config):
+    """The halves of in_proj joined."""
+    out = {'backbone.embeddings.weight': state['embed']}
+    own = {'conv_bias': 'conv1d.bias', 'x_proj': 'x_proj.weight', 'dt_proj': 'dt_proj.weight', 'dt_bias': 'dt_proj.bias',
+           'a_log': 'A_log', 'd': 'D', 'out_proj': 'out_proj.weight'}
+    for i in range(config.layers):
+        layer, at = f'layers.{i}.', f'backbone.layers.{i}.'
+        out[at + 'norm.weight'] = state[layer + 'norm']
+        out[at + 'mixer.in_proj.weight'] = torch.cat([state[layer + 'in_x'], state[layer + 'in_z']])
+        out[at + 'mixer.conv1d.weight'] = state[layer + 'conv'][:, None]
+        out.update({f'{at}mixer.{theirs}': state[layer + ours] for ours, theirs in own.items()})
+    out['backbone.norm_f.weight'] = state['final_norm']
+    return out
+
+
+def mamba_config(c):
+    """The keys that are the family's own."""
+    return {
+        'architectures': ['MambaForCausalLM'], 'model_type': 'mamba', 'intermediate_size': c.inner,
+        'state_size': STATES, 'conv_kernel': WIDTH, 'time_step_rank': c.rank, 'layer_norm_epsilon': c.eps,
+        'hidden_act': 'silu', 'use_bias': False, 'use_conv_bias': True, 'rms_norm': True,
+    }
+
+
+NAMES = {'llama': (llama_tensors, llama_config), 'mamba': (mamba_tensors, mamba_config)}
