@@ -1,6 +1,6 @@
 // The halfbyte command. In: the real program on tiny models. Out: what people and scripts rely on, mistakes included.
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
@@ -94,6 +94,40 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     for (const { out } of texts) expect(out).toBe(texts[0]?.out)
     expect((await halfbyte('inspect', pack)).out).toMatch(/^name +Packed$/m)
     expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
+  })
+})
+
+describe.concurrent('convert in parts', () => {
+  test('writes a pack that is read by any of its files', async () => {
+    const [whole, parts] = [path('big.hbm'), path('cut.hbm')]
+    await halfbyte('convert', 'embedded', whole, '--sparse', 'none')
+    const { code, out } = await halfbyte(
+      'convert',
+      'embedded',
+      parts,
+      '--sparse',
+      'none',
+      '--shard-size',
+      '1MB',
+    )
+    const names = ['cut-00001-of-00002.hbm', 'cut-00002-of-00002.hbm'].map(path)
+    const files = await Promise.all(names.map((name) => readFile(name)))
+    expect(Buffer.concat(files)).toEqual(await readFile(whole))
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `${names[0]}: ${files[0]!.length + files[1]!.length} bytes in 2 files\n`,
+    })
+    expect((await halfbyte('inspect', names[1]!)).out).toMatch(/^format +hbm$/m)
+    await rm(names[1]!)
+    expect((await halfbyte('inspect', names[0]!)).err).toMatch(/^format: .*cut-00002-of-00002\.hbm/)
+  })
+
+  test.each(['12', '100KB', '1.5XB', 'MB', ''])('a size of "%s" is a usage error', async (size) => {
+    const { code, err } = await halfbyte('convert', model, path('no.hbm'), '--shard-size', size)
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('give a size of 1000000 bytes or more'),
+    })
   })
 })
 

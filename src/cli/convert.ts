@@ -1,19 +1,25 @@
-// halfbyte convert. In: a model in any format. Out: one .hbm pack, its tensors quantised and in kernel layout.
+// halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and in kernel layout.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { packContents } from '../engine/pack-model.ts'
+import { packBytes } from '../formats/hbm.ts'
 import { writePack } from '../formats/hbm-writer.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
-import { type EngineFlags, MODEL, weightsOption } from './options.ts'
+import { type EngineFlags, MODEL, size, weightsOption } from './options.ts'
 import { writeOutput } from './output.ts'
+import { writeParts } from './split-output.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights'> {
   readonly name?: string
   readonly license?: string
   readonly sparse: SparsePolicy
+  readonly shardSize?: number
 }
+
+/** Smaller ones cost more in requests than they save. */
+const LEAST_SHARD_BYTES = 1e6
 
 export function convertCommand(): Command {
   return new Command('convert')
@@ -23,22 +29,34 @@ export function convertCommand(): Command {
     .addOption(weightsOption())
     .addOption(sparseOption())
     .option('--name <name>', "the model's name; default: its own")
+    .option(
+      '--shard-size <size>',
+      'cut the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
+      size(LEAST_SHARD_BYTES),
+    )
     .option('--license <text>', 'licence to state in the pack')
     .action(convert)
 }
 
 async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
-  await interruptible((signal) =>
+  const { paths, bytes } = await interruptible((signal) =>
     withPrepared(model, flags, signal, async (prepared) => {
       const about = flags.license === undefined ? undefined : { license: flags.license }
       const contents = await packContents(prepared, {
         ...{ name: flags.name, about, sparse: flags.sparse, signal },
         onChoice: (matrix, encoding, why) => process.stdout.write(`${matrix}: ${encoding}, ${why}\n`),
       })
-      await writeOutput(output, writePack(contents, signal), signal)
+      const chunks = writePack(contents, signal)
+      if (flags.shardSize !== undefined) {
+        return writeParts(output, chunks, flags.shardSize, packBytes, signal)
+      }
+      await writeOutput(output, chunks, signal)
+      return { paths: [output], bytes: (await stat(output)).size }
     }),
   )
-  process.stdout.write(`${output}: ${(await stat(output)).size} bytes\n`)
+  const [first = output] = paths
+  const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
+  process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
 }
 
 function sparseOption(): Option {

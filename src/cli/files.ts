@@ -44,10 +44,12 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []
+  let opened = model
   const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))
   try {
     const sources: ByteSource[] = []
     for (const path of model === 'embedded' ? [await embeddedPath()] : await pathsOf(model)) {
+      opened = path
       const handle = await open(path)
       handles.push(handle)
       sources.push(handleSource(basename(path), handle, (await handle.stat()).size))
@@ -55,7 +57,7 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
     return { sources, close }
   } catch (error) {
     await close()
-    throw systemError(error, 'format', `the model ${model} cannot be opened`, 'check the path')
+    throw systemError(error, 'format', `the model ${opened} cannot be opened`, 'check the path')
   }
 }
 

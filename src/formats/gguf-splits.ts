@@ -2,24 +2,22 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { GgufFile } from './gguf.ts'
 import { malformed, shown } from './malformed.ts'
+import { inOrder } from './splits.ts'
 import type { MetaValue, TensorInfo } from './tensors.ts'
 
 const SPLIT_LIMIT = 65535
 
 /** Throws `format` when splits are missing, doubled or of different models. The metadata is the first split's. */
 export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadata' | 'tensors'> {
-  const [only] = files
-  if (only === undefined) throw new HalfbyteError('format', 'no GGUF file was given; give the model file')
-  const count = splitCount(only)
-  if (count === 1) {
-    if (files.length === 1) return only
-    throw new HalfbyteError(
-      'format',
-      `${files.length} GGUF files were given and ${only.source.name} is a whole model; give one of them`,
-      { files: files.map((file) => file.source.name) },
-    )
-  }
-  const splits = arrange(files, count)
+  const [first, ...others] = files.map((file) => ({
+    ...file,
+    name: file.source.name,
+    number: integerOf(file, 'split.no', 0),
+    count: splitCount(file),
+  }))
+  if (first === undefined) throw new HalfbyteError('format', 'no GGUF file was given; give the model file')
+  const splits = inOrder([first, ...others])
+  if (splits.length === 1) return first
   const tensors = new Map<string, TensorInfo>()
   for (const { source, tensors: own } of splits) {
     for (const tensor of own.values()) {
@@ -30,60 +28,15 @@ export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadat
       tensors.set(tensor.name, tensor)
     }
   }
-  const first = splits[0] as GgufFile
-  const expected = integerOf(first, 'split.tensors.count', tensors.size)
+  const head = splits[0] as GgufFile
+  const expected = integerOf(head, 'split.tensors.count', tensors.size)
   if (expected !== tensors.size) {
     throw malformed(
-      first.source.name,
+      head.source.name,
       `split.tensors.count is ${expected} but the splits hold ${tensors.size} tensors`,
     )
   }
-  return { metadata: first.metadata, tensors }
-}
-
-function arrange(files: readonly GgufFile[], count: number): readonly GgufFile[] {
-  const byNumber = new Map<number, GgufFile>()
-  for (const file of files) {
-    const own = splitCount(file)
-    const number = integerOf(file, 'split.no', 0)
-    if (own !== count || number >= count) {
-      throw malformed(
-        file.source.name,
-        `it is split ${number + 1} of ${own} among splits of a model in ${count}`,
-      )
-    }
-    const twin = byNumber.get(number)
-    if (twin !== undefined) {
-      throw new HalfbyteError(
-        'format',
-        `${file.source.name} and ${twin.source.name} are both split ${number + 1} of ${count}; give each split once`,
-        { split: number + 1, count },
-      )
-    }
-    byNumber.set(number, file)
-  }
-  const missing: number[] = []
-  for (let number = 0; number < count; number++) if (!byNumber.has(number)) missing.push(number)
-  if (missing.length > 0) throw missingSplits(files[0] as GgufFile, missing, files.length, count)
-  return [...byNumber].sort(([a], [b]) => a - b).map(([, file]) => file)
-}
-
-function missingSplits(
-  example: GgufFile,
-  missing: readonly number[],
-  given: number,
-  count: number,
-): HalfbyteError {
-  const pad = (number: number) => String(number).padStart(5, '0')
-  const nameOf = (number: number) =>
-    example.source.name.replace(/\d{5}-of-\d{5}(?=\.gguf)/, `${pad(number + 1)}-of-${pad(count)}`)
-  const names = missing.slice(0, 8).map((number) => `${number + 1} (${nameOf(number)})`)
-  const rest = missing.length > names.length ? ` and ${missing.length - names.length} more` : ''
-  return new HalfbyteError(
-    'format',
-    `the model is split in ${count} files and ${given} were given; add split ${names.join(', ')}${rest}`,
-    { count, given, missing: missing.slice(0, 64).map((number) => String(number + 1)) },
-  )
+  return { metadata: head.metadata, tensors }
 }
 
 function splitCount(file: GgufFile): number {

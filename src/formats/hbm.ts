@@ -58,6 +58,7 @@ export interface Pack {
   readonly tensors: TensorIndex
 }
 
+const MAGIC = 0x48424d31
 /** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
 const HEADER_LIMIT_BYTES = 128 << 20
 /** What a tensor in an encoding counts as, among the types of other files. */
@@ -84,6 +85,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
   const prefix = await source.read(0, PREFIX_BYTES, signal)
   const view = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_BYTES)
+  if (view.getUint32(0) !== MAGIC) throw malformed(file, 'it does not begin with HBM1')
   const version = view.getUint32(4, true)
   if (version !== PACK_VERSION) {
     throw new HalfbyteError(
@@ -94,9 +96,8 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   }
   const storedBytes = view.getUint32(8, true)
   const jsonBytes = view.getUint32(12, true)
-  const fileBytes = view.getBigUint64(16, true)
-  if (fileBytes !== BigInt(size))
-    throw malformed(file, `it has ${size} bytes where its prefix says ${fileBytes}`)
+  const fileBytes = packBytes(prefix)
+  if (fileBytes !== size) throw malformed(file, `it has ${size} bytes where its prefix says ${fileBytes}`)
   if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
     throw malformed(
       file,
@@ -106,7 +107,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   const head = await source.read(0, PREFIX_BYTES + storedBytes, signal)
   if ((await headerHash(head)) !== hexOf(prefix.subarray(32))) {
     throw new HalfbyteError('integrity', `${file}: its header does not match its hash; fetch it again`, {
-      file,
+      ...{ file, start: 0, end: head.length },
     })
   }
   const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
@@ -128,6 +129,11 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
     )
   })
   return { header, tensors }
+}
+
+/** Bytes of the whole pack, as its beginning says. */
+export function packBytes({ buffer, byteOffset }: Uint8Array): number {
+  return Number(new DataView(buffer, byteOffset).getBigUint64(16, true))
 }
 
 export function alignUp(bytes: number): number {

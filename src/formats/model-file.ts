@@ -7,6 +7,7 @@ import { foreignFile } from './foreign.ts'
 import { readGguf } from './gguf.ts'
 import { mergeSplits } from './gguf-splits.ts'
 import { readPack } from './hbm.ts'
+import { joinParts } from './hbm-parts.ts'
 import { type MetaObject, readJson, readText, withoutNulls } from './json.ts'
 import { readShards } from './safetensors.ts'
 import type { MetaValue, TensorIndex } from './tensors.ts'
@@ -32,7 +33,7 @@ const HEAD_BYTES = 64
 
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
- * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack.
+ * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or all its parts.
  * Throws `format` for what is damaged, missing or no model, `unsupported` for what is not read.
  */
 export async function openModel(sources: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> {
@@ -77,8 +78,9 @@ async function head(source: ByteSource, signal?: AbortSignal): Promise<Uint8Arra
 
 function formatOf(source: ByteSource, bytes: Uint8Array): ModelFormat | undefined {
   const magic = String.fromCharCode(...bytes.subarray(0, 4))
+  // Behind the first part of a pack anything may stand.
+  if (magic === 'HBM1' || /-\d{5}-of-\d{5}\.hbm$/.test(baseName(source.name))) return 'hbm'
   if (magic === 'GGUF') return 'gguf'
-  if (magic === 'HBM1') return 'hbm'
   // A safetensors file has no magic: its header's length, then a JSON object.
   const isJsonBehindLength =
     bytes.length > 8 && bytes[8] === 0x7b && bytes[7] === 0 && bytes[6] === 0 && bytes[5] === 0
@@ -111,13 +113,7 @@ async function openGguf(files: readonly ByteSource[], signal?: AbortSignal): Pro
 }
 
 async function openPack(files: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> {
-  const [file, second] = files as [ByteSource, ...ByteSource[]]
-  if (second !== undefined) {
-    throw new HalfbyteError('format', `${files.length} packs were given; give one`, {
-      files: files.map(({ name }) => name),
-    })
-  }
-  const { header, tensors } = await readPack(file, signal)
+  const { header, tensors } = await readPack(joinParts(files as [ByteSource]), signal)
   const metadata = new Map<string, MetaValue>([['config', header.config]])
   if (header.about !== undefined) metadata.set('about', header.about)
   return {

@@ -16,8 +16,10 @@ test('one file stands for itself', () => {
 })
 
 test('a part of a split model stands for all parts, whichever it is', () => {
-  const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.gguf?token=x`)
-  for (const part of parts) expect(urls(filesOf(part))).toEqual(parts)
+  for (const ending of ['gguf', 'hbm']) {
+    const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.${ending}?token=x`)
+    for (const part of parts) expect(urls(filesOf(part))).toEqual(parts)
+  }
 })
 
 test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-99999.gguf'])(

@@ -1,5 +1,6 @@
 // Addresses. In: what a caller names as a model. Out: the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
+import { SPLIT, splitName } from '../formats/splits.ts'
 
 /** One file to fetch; a missing optional file is not an error. */
 export interface RemoteFile {
@@ -7,7 +8,6 @@ export interface RemoteFile {
   readonly optional: boolean
 }
 
-const SPLIT = /-(\d{5})-of-(\d{5})\.gguf$/
 const FOLDER_FILES = [
   ['config.json', false],
   ['tokenizer.json', false],
@@ -29,7 +29,7 @@ export function fileName(url: string): string {
 }
 
 /**
- * Files that one address stands for: a `.gguf` (all its splits when the name says `-00001-of-00003`), a `.hbm` pack,
+ * Files that one address stands for: a `.gguf` or a `.hbm` pack (all splits when the name says `-00001-of-00003`),
  * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, in the index.
  */
 export function filesOf(address: string): readonly RemoteFile[] {
@@ -52,7 +52,7 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }
   const tail = address.slice(path.length)
   return Array.from({ length: count }, (_, index) => ({
-    url: `${path.replace(SPLIT, `-${String(index + 1).padStart(5, '0')}-of-${split[2]}.gguf`)}${tail}`,
+    url: splitName(path, index + 1, count) + tail,
     optional: false,
   }))
 }

@@ -1,7 +1,8 @@
 // Trust. In: a model's address, and how reading it went. Out: stored files that the next load reads as they are, or looks at again.
 import type { HalfbyteError } from '../base/errors.ts'
 import { fileName, isFileOf } from './address.ts'
-import { Opfs } from './opfs.ts'
+import { Opfs, type StoredFile } from './opfs.ts'
+import type { LostBytes } from './part-file.ts'
 
 /** Takes note that all stored files of `address` match the hashes in them. Never rejects. */
 export async function trust(address: string): Promise<void> {
@@ -30,14 +31,16 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
     const isOfModel = isFileOf(address)
     const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
     const named = files.filter(({ url }) => fileName(url) === detail['file'])
-    for (const { url, size } of named.length > 0 ? named : files) {
-      const { start = 0, end = size } = { start: detail['start'], end: detail['end'] } as {
-        start?: number
-        end?: number
-      }
-      await store?.doubt(url, code === 'integrity' ? { start, end } : undefined)
+    const { start = 0, end = Number.POSITIVE_INFINITY } = detail as Partial<LostBytes>
+    // The parts of a pack are counted through.
+    let at = 0
+    for (const { url, size } of named.length > 0 ? named : files.sort(byUrl)) {
+      await store?.doubt(url, code === 'integrity' ? { start: start - at, end: end - at } : undefined)
+      at += size
     }
   } catch {
     // The error that led here is the one to report.
   }
 }
+
+const byUrl = (a: StoredFile, b: StoredFile): number => (a.url < b.url ? -1 : 1)

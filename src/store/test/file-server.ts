@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
 export interface Behaviour {
+  /** Only for the file at this path; others are sent as they should be. */
+  only?: string
   /** Answers `Range` with 206. Default true. */
   ranges?: boolean
   /** Answers 401 to requests without this bearer token. */
@@ -28,8 +30,8 @@ export interface Behaviour {
   length?: boolean
   gzip?: boolean
   /** Lets pages of other origins see the range and the version. */
-  exposes?: boolean
-  etag?: string
+  exposes?: boolean | undefined
+  etag?: string | undefined
   /** Sends the headers and the first bytes, and then nothing. */
   stalls?: boolean
   /** Does so for ranges that begin before this byte. */
@@ -67,10 +69,11 @@ export async function serveFiles(files: Readonly<Record<string, Uint8Array>>): P
 }
 
 function answer(server: FileServer, request: IncomingMessage, response: ServerResponse): void {
-  const { behaviour } = server
+  const path = (request.url ?? '/').replace(/\?.*/, '')
+  const { only = path.slice(1), exposes, etag: version } = server.behaviour
+  const behaviour: Behaviour = path === `/${only}` ? server.behaviour : { exposes, etag: version }
   response.setHeader('Access-Control-Allow-Origin', '*')
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
-  const path = (request.url ?? '/').replace(/\?.*/, '')
   const asked = request.headers.range
   if (behaviour.exposes === true) {
     response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After')

@@ -1,0 +1,78 @@
+// Tests of split output. In: bytes that come in pieces, and what goes wrong on the way. Out: all parts, or no file at all.
+import { mkdtempSync } from 'node:fs'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { writeParts } from './split-output.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'halfbyte-parts-'))
+const output = join(folder, 'big.hbm')
+const BYTES = new Uint8Array(1000).map((_, at) => at * 7)
+
+afterEach(async () => {
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
+})
+
+async function* pieces(...lengths: readonly number[]): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for (const length of lengths) {
+    yield BYTES.subarray(at, at + length)
+    at += length
+  }
+}
+
+test.each([
+  [400, ['big-00001-of-00003.hbm', 'big-00002-of-00003.hbm', 'big-00003-of-00003.hbm']],
+  [500, ['big-00001-of-00002.hbm', 'big-00002-of-00002.hbm']],
+  [1000, ['big.hbm']],
+  [64e6, ['big.hbm']],
+])('parts of %i bytes', async (partBytes, names) => {
+  const parts = await writeParts(output, pieces(30, 0, 900, 70), partBytes, () => 1000)
+  expect(parts).toEqual({ paths: names.map((name) => join(folder, name)), bytes: 1000 })
+  expect((await readdir(folder)).sort()).toEqual(names)
+  const files = await Promise.all(parts.paths.map((path) => readFile(path)))
+  for (const file of files.slice(0, -1)) expect(file.length).toBe(partBytes)
+  expect(new Uint8Array(Buffer.concat(files))).toEqual(BYTES)
+})
+
+test('nothing stays of a model that fails, and its error is the one that is thrown', async () => {
+  const cause = new Error('the disk of the model')
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield* pieces(600)
+    expect(await readdir(folder)).toHaveLength(2)
+    throw cause
+  }
+  await expect(writeParts(output, failing(), 400, () => 1000)).rejects.toBe(cause)
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('nothing stays of what was stopped', async () => {
+  const controller = new AbortController()
+  async function* stopping(): AsyncGenerator<Uint8Array> {
+    yield* pieces(600)
+    controller.abort()
+    yield BYTES.subarray(600)
+  }
+  const writing = writeParts(output, stopping(), 400, () => 1000, controller.signal)
+  await expect(writing).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('nothing stays where a part cannot take its name', async () => {
+  await mkdir(join(folder, 'big-00002-of-00003.hbm', 'full'), { recursive: true })
+  const writing = writeParts(output, pieces(1000), 400, () => 1000)
+  await expect(writing).rejects.toMatchObject({ code: 'unsupported' })
+  expect(await readdir(folder)).toEqual(['big-00002-of-00003.hbm'])
+})
+
+test('more parts than are read are refused before one is written', async () => {
+  const writing = writeParts(output, pieces(1000), 1, () => 1000)
+  await expect(writing).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(
+      /1000 bytes, which are 1000 parts of 1 where 999 are read; make them 2 bytes/,
+    ),
+  })
+  expect(await readdir(folder)).toEqual([])
+})

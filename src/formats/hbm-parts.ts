@@ -1,0 +1,55 @@
+// Parts of a pack. In: the files that a .hbm pack was cut into, in any order. Out: the pack as one source, nothing copied.
+import { type ByteSource, checkRange, readInto } from '../base/bytes.ts'
+import { baseName } from './file-names.ts'
+import { malformed } from './malformed.ts'
+import { inOrder, SPLIT } from './splits.ts'
+
+/**
+ * Its bytes are those of the parts, one after the other. Whether they belong together, the pack's own size and hashes tell.
+ * Throws `format` for parts that are missing, doubled or of unequal sizes, and for several packs.
+ */
+export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSource {
+  const [first, ...others] = files.map((source) => {
+    const name = baseName(source.name)
+    const [, number = 1, count = 1] = SPLIT.exec(name) ?? []
+    return { source, name, number: Number(number) - 1, count: Number(count) }
+  })
+  if (others.length === 0 && first!.count === 1) return first!.source
+  const parts: { readonly source: ByteSource; readonly start: number }[] = []
+  let size = 0
+  for (const { source, number, count } of inOrder([first!, ...others])) {
+    const whole = parts[0]?.source.size ?? source.size
+    if (number < count - 1 && source.size !== whole) {
+      throw malformed(source.name, `it has ${source.size} bytes where the first part has ${whole}`)
+    }
+    parts.push({ source, start: size })
+    size += source.size
+  }
+  const name = first!.name.replace(SPLIT, '')
+
+  const fill = async (target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void> => {
+    signal?.throwIfAborted()
+    const end = offset + target.byteLength
+    for (const { source, start } of parts) {
+      const from = Math.max(offset, start)
+      const to = Math.min(end, start + source.size)
+      if (from < to) await readInto(source, target.subarray(from - offset, to - offset), from - start, signal)
+    }
+  }
+
+  return {
+    name,
+    size,
+    isChecked: parts.every(({ source }) => source.isChecked === true),
+    async readInto(target, offset, signal) {
+      checkRange({ name, size }, offset, target.byteLength)
+      await fill(target, offset, signal)
+    },
+    async read(offset, length, signal) {
+      checkRange({ name, size }, offset, length)
+      const bytes = new Uint8Array(length)
+      await fill(bytes, offset, signal)
+      return bytes
+    },
+  }
+}
