@@ -17,21 +17,8 @@ const MAX_COUNT = 1 << 20
 
 const DIGIT = codePoints([0x30, 0x39])
 const WORD = union(DIGIT, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
-const SPACE = codePoints(
-  ...([
-    [9, 13],
-    [0x20, 0x20],
-    [0xa0, 0xa0],
-    [0x1680, 0x1680],
-    [0x2000, 0x200a],
-  ] as const),
-  ...([
-    [0x2028, 0x2029],
-    [0x202f, 0x202f],
-    [0x205f, 0x205f],
-    [0x3000, 0x3000],
-    [0xfeff, 0xfeff],
-  ] as const),
+const SPACE = ofText(
+  '\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff',
 )
 const LINE_END = ofText('\n\r\u2028\u2029')
 const CLASSES: Readonly<Record<string, CodePoints>> = {
@@ -55,12 +42,19 @@ export function parseRegex(source: string): Regex {
       'shorten it',
     )
   }
-  const reader = new Reader(source)
-  const tree = reader.alternatives()
-  if (!reader.isDone) throw reader.error('has a ) that nothing opens')
-  return tree
+  try {
+    new RegExp(source, 'u')
+  } catch (error) {
+    // Some engines put the whole pattern before the reason.
+    const reason = (error as Error).message.split(': ').at(-1)
+    throw refused(`has the pattern ${shown(source)}, which is none: ${reason}`, 'correct it', {
+      pattern: source,
+    })
+  }
+  return new Reader(source).alternatives()
 }
 
+/** Of what RegExp has taken, so that nothing is open, misplaced or out of order. */
 class Reader {
   readonly #source: string
   readonly #chars: readonly string[]
@@ -72,19 +66,8 @@ class Reader {
     this.#chars = Array.from(source)
   }
 
-  get isDone(): boolean {
-    return this.#at >= this.#chars.length
-  }
-
-  error(what: string, next = 'change the pattern'): Error {
-    return refused(`has the pattern ${shown(this.#source)}, which ${what} at character ${this.#at}`, next, {
-      pattern: this.#source,
-      at: this.#at,
-    })
-  }
-
   alternatives(): Regex {
-    if (++this.#depth > MAX_DEPTH) throw this.error(`nests more than ${MAX_DEPTH} groups`)
+    if (++this.#depth > MAX_DEPTH) throw this.#error(`nests more than ${MAX_DEPTH} groups`)
     const options = [this.#sequence()]
     while (this.#take('|')) options.push(this.#sequence())
     this.#depth -= 1
@@ -93,7 +76,7 @@ class Reader {
 
   #sequence(): Regex {
     const parts: Regex[] = []
-    while (!this.isDone && this.#peek() !== '|' && this.#peek() !== ')') parts.push(this.#repeated())
+    while (!['', '|', ')'].includes(this.#peek())) parts.push(this.#repeated())
     return parts.length === 1 ? parts[0]! : { type: 'seq', parts }
   }
 
@@ -103,8 +86,6 @@ class Reader {
     if (counts === undefined) return body
     // Lazy or greedy, the language is the same.
     this.#take('?')
-    if (body.type === 'start' || body.type === 'end') throw this.error('repeats an anchor')
-    if (this.#quantifier() !== undefined) throw this.error('repeats a repetition')
     return { type: 'repeat', body, ...counts }
   }
 
@@ -114,20 +95,16 @@ class Reader {
     if (this.#take('?')) return { min: 0, max: 1 }
     if (!this.#take('{')) return undefined
     const min = this.#number()
-    const max = this.#take(',') ? (this.#number() ?? UNBOUNDED) : min
-    if (min === undefined || max === undefined || !this.#take('}')) {
-      throw this.error('has a { that is no count', 'write \\{ for the character')
-    }
-    if (min > max) throw this.error(`counts from ${min} to ${max}`)
+    const max = !this.#take(',') ? min : this.#peek() === '}' ? UNBOUNDED : this.#number()
+    this.#take('}')
     return { min, max }
   }
 
-  #number(): number | undefined {
+  #number(): number {
     let digits = ''
     while (/^[0-9]$/.test(this.#peek())) digits += this.#next()
-    if (digits === '') return undefined
     const value = Number(digits)
-    if (value > MAX_COUNT) throw this.error(`counts to ${digits}, more than ${MAX_COUNT}`)
+    if (value > MAX_COUNT) throw this.#error(`counts to ${digits}, more than ${MAX_COUNT}`)
     return value
   }
 
@@ -146,14 +123,6 @@ class Reader {
         return { type: 'chars', set: this.#class() }
       case '\\':
         return { type: 'chars', set: this.#escape(false) }
-      case '*':
-      case '+':
-      case '?':
-        throw this.error(`has ${char} with nothing to repeat`)
-      case '{':
-      case '}':
-      case ']':
-        throw this.error(`has ${char} alone`, `write \\${char} for the character`)
       default:
         return { type: 'chars', set: this.#literal(char) }
     }
@@ -162,38 +131,28 @@ class Reader {
   #group(): Regex {
     if (this.#take('?')) {
       const kind = this.#next()
-      if (kind === '<' && this.#peek() !== '=' && this.#peek() !== '!') this.#name()
+      if (kind === '<' && !['=', '!'].includes(this.#peek())) while (!this.#take('>')) this.#at += 1
       else if (kind !== ':') {
-        throw this.error('uses lookaround or flags', 'write what must be there in its place instead')
+        throw this.#error('uses lookaround or flags', 'write what must be there in its place instead')
       }
     }
     const inside = this.alternatives()
-    if (!this.#take(')')) throw this.error('has a ( that is not closed')
+    this.#take(')')
     return inside
-  }
-
-  #name(): void {
-    while (this.#peek() !== '>' && !this.isDone) this.#at += 1
-    if (!this.#take('>')) throw this.error('has a group name without end')
   }
 
   #class(): CodePoints {
     const isNegated = this.#take('^')
     const sets: CodePoints[] = []
     while (!this.#take(']')) {
-      if (this.isDone) throw this.error('has a [ that is not closed')
       const low = this.#member()
       if (this.#peek() !== '-' || this.#chars[this.#at + 1] === ']') {
         sets.push(low)
         continue
       }
       this.#at += 1
-      const high = this.#member()
-      const [first, last] = [single(low), single(high)]
-      if (first === undefined || last === undefined || first > last) {
-        throw this.error('has a range whose ends are no characters in order')
-      }
-      sets.push(codePoints([first, last]))
+      // Only single characters can be the ends.
+      sets.push(codePoints([low[0]!, this.#member()[0]!]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
@@ -205,7 +164,7 @@ class Reader {
 
   #literal(char: string): CodePoints {
     const set = ofText(char)
-    if (set.length === 0) throw this.error('has half a surrogate pair, which no text holds')
+    if (set.length === 0) throw this.#error('has half a surrogate pair, which no text holds')
     return set
   }
 
@@ -213,65 +172,50 @@ class Reader {
     const char = this.#next()
     const set = CLASSES[char]
     if (set !== undefined) return set
-    if (char === 'b' && inClass) return codePoints([8, 8])
-    if (char === '0' && /^[0-9]$/.test(this.#peek())) throw this.error('has an octal escape', 'write \\xHH')
-    const control = CONTROLS[char]
+    const control = char === 'b' && inClass ? 8 : CONTROLS[char]
     if (control !== undefined) return codePoints([control, control])
     switch (char) {
       case 'x':
         return this.#point(this.#hex(2))
       case 'u':
-        return this.#unicode()
-      case 'c': {
-        const letter = this.#next()
-        if (!/^[A-Za-z]$/.test(letter)) throw this.error('has \\c without a letter')
-        return this.#point(letter.charCodeAt(0) & 31)
-      }
+        return this.#point(this.#unicode())
+      case 'c':
+        return this.#point(this.#next().charCodeAt(0) & 31)
       case 'b':
       case 'B':
-        throw this.error(`uses \\${char}, a word boundary`, 'write the characters around it instead')
+        throw this.#error(`uses \\${char}, a word boundary`, 'write the characters around it instead')
       case 'p':
       case 'P':
-        throw this.error(`uses \\${char}, a Unicode property`, 'write the ranges of characters instead')
-      case 'k':
-        throw this.error('uses a back-reference', 'no grammar can repeat what was written')
+        throw this.#error(`uses \\${char}, a Unicode property`, 'write the ranges of characters instead')
       default:
-        if (/^[1-9]$/.test(char)) {
-          throw this.error('uses a back-reference', 'no grammar can repeat what was written')
+        if (/^[1-9k]$/.test(char)) {
+          throw this.#error('uses a back-reference', 'no grammar can repeat what was written')
         }
-        if (/^[A-Za-z]$/.test(char)) throw this.error(`uses \\${char}, which means nothing`)
         return this.#literal(char)
     }
   }
 
-  #unicode(): CodePoints {
-    if (!this.#take('{')) {
-      const first = this.#hex(4)
-      // Two escapes that spell one character.
-      const isLead = first >= 0xd800 && first <= 0xdbff
-      if (!isLead || this.#peek() !== '\\' || this.#chars[this.#at + 1] !== 'u') return this.#point(first)
-      this.#at += 2
-      return this.#point((first - 0xd800) * 0x400 + (this.#hex(4) - 0xdc00) + 0x10000)
+  #unicode(): number {
+    if (this.#take('{')) {
+      let digits = ''
+      while (!this.#take('}')) digits += this.#next()
+      return Number.parseInt(digits, 16)
     }
-    let digits = ''
-    while (/^[0-9A-Fa-f]$/.test(this.#peek())) digits += this.#next()
-    if (digits === '' || !this.#take('}')) throw this.error('has \\u{ without a hexadecimal number')
-    return this.#point(Number.parseInt(digits, 16))
+    const first = this.#hex(4)
+    // Two escapes that spell one character.
+    const behind = this.#chars.slice(this.#at, this.#at + 6).join('')
+    if (first < 0xd800 || first > 0xdbff || !/^\\ud[c-f]/i.test(behind)) return first
+    this.#at += 2
+    return (first - 0xd800) * 0x400 + (this.#hex(4) - 0xdc00) + 0x10000
   }
 
   #point(point: number): CodePoints {
-    const set = point <= 0x10ffff ? codePoints([point, point]) : []
-    if (set.length === 0) throw this.error(`names ${point}, which is no character`)
-    return set
+    return this.#literal(String.fromCodePoint(point))
   }
 
   #hex(length: number): number {
-    const digits = this.#chars.slice(this.#at, this.#at + length).join('')
-    if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits)) {
-      throw this.error(`has an escape without ${length} hexadecimal digits`)
-    }
     this.#at += length
-    return Number.parseInt(digits, 16)
+    return Number.parseInt(this.#chars.slice(this.#at - length, this.#at).join(''), 16)
   }
 
   #peek(): string {
@@ -279,10 +223,7 @@ class Reader {
   }
 
   #next(): string {
-    const char = this.#chars[this.#at]
-    if (char === undefined) throw this.error('ends too soon')
-    this.#at += 1
-    return char
+    return this.#chars[this.#at++]!
   }
 
   #take(char: string): boolean {
@@ -290,11 +231,13 @@ class Reader {
     this.#at += 1
     return true
   }
-}
 
-/** The one character of a set; undefined when it has more. */
-function single(set: CodePoints): number | undefined {
-  return set.length === 2 && set[0] === set[1] ? set[0] : undefined
+  #error(what: string, next = 'change the pattern'): Error {
+    return refused(`has the pattern ${shown(this.#source)}, which ${what} at character ${this.#at}`, next, {
+      pattern: this.#source,
+      at: this.#at,
+    })
+  }
 }
 
 /** Any text. */
