@@ -1,9 +1,9 @@
 // safetensors writer. In: tensors with their bytes. Out: the file.
-import type { DType } from '../../src/formats/tensors.ts'
+import type { StoredDType } from '../../src/formats/safetensors.ts'
 import { concat } from './gguf-writer.ts'
 
 export interface StoredTensor {
-  readonly dtype: DType
+  readonly dtype: StoredDType
   readonly shape: readonly number[]
   readonly data: Uint8Array
 }

@@ -71,9 +71,6 @@ function refuseVariants(fields: Fields, { hf, traits }: FamilyFile): void {
   const supported = hf.activations ?? ['silu']
   const activation = fields.text('hidden_act', supported[0])
   if (!supported.includes(activation)) throw refuse(`the activation "${activation}"`, supported.join(' or '))
-  if (fields.has('quantization_config')) {
-    throw refuse('weights that another tool quantised', 'weights in F32, F16 or BF16')
-  }
   for (const bias of traits?.qkvBias === true ? ['mlp_bias'] : ['attention_bias', 'mlp_bias']) {
     if (fields.fact(bias, false)) throw refuse(`the biases of ${bias}`, 'none')
   }

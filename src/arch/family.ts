@@ -14,7 +14,7 @@ export interface Place {
   /** The weight's rows in the tensor, as runs of [first, count]; default: all. */
   readonly runs?: readonly (readonly [number, number])[]
   /** `transposed`: the file has [inputs, outputs]. */
-  readonly form?: 'transposed'
+  readonly form?: 'transposed' | undefined
   /** What the values become. */
   readonly change?: ValueChange | undefined
   /** True for a vector that files may keep as rows. */

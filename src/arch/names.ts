@@ -1,6 +1,6 @@
 // Names. In: an opened model and its hyperparameters. Out: its tensors by canonical name, each with the shape the graph expects.
 import { HalfbyteError } from '../base/errors.ts'
-import { elementCount } from '../formats/dtypes.ts'
+import { BLOCKS, elementCount } from '../formats/dtypes.ts'
 import { shown } from '../formats/malformed.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
@@ -40,8 +40,10 @@ export function resolveWeights(
     const tensor = requireTensor(model, place.tensor)
     const stored = place.isFlat === true ? flat(tensor) : tensor
     const due = place.shape ?? shape
-    checkShape(model.name, stored, place.form === 'transposed' ? due.toReversed() : due)
-    weights.set(name, pieceOf(stored, place, shape))
+    // Quantisers store what transformers has transposed as they store every matrix.
+    const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
+    checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
+    weights.set(name, pieceOf(stored, { ...place, form }, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>

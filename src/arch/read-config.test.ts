@@ -131,7 +131,6 @@ describe('Hugging Face', () => {
     [{ hidden_act: 'gelu' }, /activation "gelu"/],
     [{ attention_bias: true }, /attention_bias/],
     [{ mlp_bias: true }, /mlp_bias/],
-    [{ quantization_config: { quant_method: 'gptq' } }, /another tool quantised/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
     const failure = await failureOf(() => read(changes))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })

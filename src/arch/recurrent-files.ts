@@ -106,9 +106,6 @@ function refuseVariants(fields: Fields, family: Family): void {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   const activation = fields.text('hidden_act', 'silu')
   if (activation !== 'silu') throw refuse(`the activation "${activation}"`, 'silu')
-  if (fields.has('quantization_config')) {
-    throw refuse('weights that another tool quantised', 'weights in F32, F16 or BF16')
-  }
   const experts = fields.number('num_local_experts', 0)
   if (experts > 0) throw refuse(`${experts} experts`, 'one dense MLP per layer')
   for (const bias of isPurelyRecurrent(family) ? ['mlp_bias'] : ['attention_bias', 'mlp_bias']) {

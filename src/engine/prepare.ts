@@ -55,8 +55,8 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const config = await readConfig(file, options.signal)
   const weights = resolveWeights(file, config)
   const encodingOf = (name: string): PackedEncoding => {
-    const { packed, dtype } = weightOf(weights, name)
-    const chosen = chooseEncoding(options.weights, roleOf(name), [dtype])
+    const { packed, dtype, like = dtype } = weightOf(weights, name)
+    const chosen = chooseEncoding(options.weights, roleOf(name), [like])
     return packed !== undefined && isSparse(packed) && sparseParts(packed).base === chosen ? packed : chosen
   }
   const stripBytesOf = (name: string): number => {

@@ -9,6 +9,7 @@ import { mergeSplits } from './gguf-splits.ts'
 import { readPack } from './hbm.ts'
 import { joinParts } from './hbm-parts.ts'
 import { type MetaObject, readJson, readText, withoutNulls } from './json.ts'
+import { unpackQuantized } from './quantized.ts'
 import { readShards } from './safetensors.ts'
 import type { MetaValue, TensorIndex } from './tensors.ts'
 import { ggufGeneration, ggufTokenizer } from './tokenizer-data.ts'
@@ -22,7 +23,7 @@ export interface ModelFile {
   readonly name: string
   /** By the file's own names; canonical ones in a .hbm pack. */
   readonly tensors: TensorIndex
-  /** GGUF keys; for safetensors config.json under `config`, without its nulls; for .hbm `config` is a ModelConfig and `about` the card. */
+  /** GGUF keys; for safetensors config.json under `config`, without its nulls and `quantization_config`; for .hbm `config` is a ModelConfig and `about` the card. */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
   /** Sampling defaults under the names of generation_config.json. */
@@ -136,7 +137,7 @@ async function openSafetensors(
     const source = find(name)
     return source === undefined ? undefined : readJson(source, signal)
   }
-  const tensors = await readShards(files, await json('model.safetensors.index.json'), signal)
+  const stored = await readShards(files, await json('model.safetensors.index.json'), signal)
   const config = await json('config.json')
   const file = files[0] as ByteSource
   if (config === undefined) {
@@ -146,6 +147,7 @@ async function openSafetensors(
       { file: file.name },
     )
   }
+  const { quantization_config: quantization, ...rest } = config
   const tokenizer = await json('tokenizer.json')
   const template = find('chat_template.jinja')
   const tokenizerConfig = await json('tokenizer_config.json')
@@ -155,8 +157,8 @@ async function openSafetensors(
   return {
     format: 'safetensors',
     name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
-    tensors,
-    metadata: new Map([['config', withoutNulls(config)]]),
+    tensors: unpackQuantized(file.name, stored, quantization),
+    metadata: new Map([['config', withoutNulls(rest)]]),
     tokenizer: tokenizer && {
       kind: 'json',
       tokenizer,

@@ -1,19 +1,30 @@
 // safetensors. In: one file, or the shards of a model and their index. Out: where each tensor lies.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { elementCount, rowBytes } from './dtypes.ts'
+import { elementCount } from './dtypes.ts'
 import { baseName } from './file-names.ts'
 import { isObject, type JsonObject, parseJson } from './json.ts'
 import { malformed, shown } from './malformed.ts'
-import type { DType, TensorIndex, TensorInfo } from './tensors.ts'
+import type { DType, TensorInfo } from './tensors.ts'
 
 /** Published headers stay below 2 MB; the format's own limit is 100 MB. */
 const HEADER_LIMIT_BYTES = 32 << 20
-const DTYPES: readonly string[] = ['F32', 'F16', 'BF16'] satisfies DType[]
 const MAX_DIMS = 8
 
+/** Bytes of an element. What is no float is read as part of a quantised matrix. */
+export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, F8_E4M3: 1, F8_E5M2: 1 }
+
+export type StoredDType = keyof typeof STORED_BYTES
+
+/** A tensor as it lies in its file. */
+export interface StoredTensor extends Omit<TensorInfo, 'dtype'> {
+  readonly dtype: StoredDType
+}
+
+export type StoredIndex = ReadonlyMap<string, StoredTensor>
+
 /** Throws `format` for a damaged header, `unsupported` for a dtype that is not read. */
-export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<TensorIndex> {
+export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<StoredIndex> {
   const { name: file, size } = source
   if (size < 10) throw malformed(file, `it has ${size} bytes and a safetensors file at least 10`)
   const prefix = await source.read(0, 8, signal)
@@ -23,7 +34,7 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
   }
   const dataStart = 8 + Number(length)
   const header = parseJson(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
-  const tensors: TensorInfo[] = []
+  const tensors: StoredTensor[] = []
   for (const [name, entry] of Object.entries(header)) {
     if (name !== '__metadata__') tensors.push(locate(source, name, entry, dataStart))
   }
@@ -31,7 +42,7 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
   return new Map(tensors.map((tensor) => [tensor.name, tensor]))
 }
 
-function locate(source: ByteSource, name: string, entry: unknown, dataStart: number): TensorInfo {
+function locate(source: ByteSource, name: string, entry: unknown, dataStart: number): StoredTensor {
   const { dtype, shape, data_offsets: offsets }: JsonObject = isObject(entry) ? entry : {}
   if (typeof dtype !== 'string' || !isCounts(shape) || shape.length > MAX_DIMS || !isCounts(offsets)) {
     throw malformed(source.name, `the entry of ${shown(name)} has no dtype, shape and data_offsets`)
@@ -46,26 +57,42 @@ function locate(source: ByteSource, name: string, entry: unknown, dataStart: num
   ) {
     throw malformed(source.name, `${shown(name)} lies at bytes [${offsets}] of ${source.size - dataStart}`)
   }
-  if (!DTYPES.includes(dtype)) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${DTYPES.join(', ')} from safetensors; ` +
-        'take the unquantised model, or a GGUF of it',
-      { file: source.name, tensor: name, dtype, supported: DTYPES },
-    )
-  }
   const elements = elementCount(shape)
-  if (elements === undefined || rowBytes(dtype as DType, elements) !== end - begin) {
+  const stored = { name, dtype: dtype as StoredDType, shape, source, offset: dataStart + begin }
+  if (!Object.hasOwn(STORED_BYTES, dtype)) throw unreadDType(stored)
+  if (elements === undefined || elements * STORED_BYTES[stored.dtype] !== end - begin) {
     throw malformed(
       source.name,
       `${shown(name)} [${shape}] as ${dtype} does not take the ${end - begin} bytes it has`,
     )
   }
-  return { name, dtype: dtype as DType, shape, source, offset: dataStart + begin, byteLength: end - begin }
+  return { ...stored, byteLength: end - begin }
+}
+
+const FLOATS = ['F32', 'F16', 'BF16'] as const satisfies (DType & StoredDType)[]
+
+/** Throws `unsupported` for what only means something together with other tensors. */
+export function floatTensor(tensor: StoredTensor): TensorInfo {
+  const dtype = FLOATS.find((float) => float === tensor.dtype)
+  if (dtype === undefined) throw unreadDType(tensor)
+  return { ...tensor, dtype }
+}
+
+function unreadDType({
+  name,
+  dtype,
+  source,
+}: Pick<StoredTensor, 'name' | 'dtype' | 'source'>): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${FLOATS.join(', ')} from safetensors, and ` +
+      'GPTQ, AWQ, compressed-tensors and FP8 by the configuration; take the unquantised model, or a GGUF of it',
+    { file: source.name, tensor: name, dtype, supported: FLOATS },
+  )
 }
 
 /** The format wants the data to have neither holes nor overlaps nor a rest: so a cut or doubled part shows. */
-function checkCoverage(source: ByteSource, tensors: readonly TensorInfo[], dataStart: number): void {
+function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dataStart: number): void {
   let end = dataStart
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength)) {
     if (tensor.offset !== end) {
@@ -91,9 +118,9 @@ export async function readShards(
   sources: readonly ByteSource[],
   index: JsonObject | undefined,
   signal?: AbortSignal,
-): Promise<TensorIndex> {
+): Promise<StoredIndex> {
   checkComplete(sources, index)
-  const tensors = new Map<string, TensorInfo>()
+  const tensors = new Map<string, StoredTensor>()
   for (const source of sources) {
     for (const tensor of (await readSafetensors(source, signal)).values()) {
       const before = tensors.get(tensor.name)

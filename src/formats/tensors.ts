@@ -44,6 +44,8 @@ export interface TensorInfo {
   readonly packed?: PackedEncoding | undefined
   /** What each value becomes once it is read as f32; only tensors that are kept as f32 have it. */
   readonly change?: ValueChange | undefined
+  /** F32 that is made while it is read: the dtype by which its encoding is chosen. */
+  readonly like?: DType | undefined
 }
 
 /** `scale * value + offset`, or `scale * e^value + offset`. */
