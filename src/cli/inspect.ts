@@ -45,7 +45,7 @@ function describe(prepared: PreparedModel): string {
   const parts = [block > 0 ? blocks : '', slabBytes > 0 ? `${bytesText(slabBytes)} however long it is` : '']
   const rows: [string, string][] = [
     ['name', file.name],
-    ['format', file.format],
+    ['format', [file.format, file.quantization].filter(Boolean).join(', ')],
     ['architecture', config.family],
     ['parameters', parameters.toLocaleString('en')],
     [
@@ -110,7 +110,8 @@ function headRows({ config }: PreparedModel): [string, string][] {
 function tensorLines({ plan, weights }: PreparedModel): string[] {
   return plan.slots.map((slot) => {
     const names = slot.ref.parts.map((part) => part.name).join(' + ')
-    const stored = [...new Set(slot.ref.parts.map((part) => weightOf(weights, part.name).dtype))].join(' + ')
+    const forms = slot.ref.parts.map(({ name }) => weightOf(weights, name))
+    const stored = [...new Set(forms.map(({ dtype, like }) => like ?? dtype))].join(' + ')
     const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
     return `${names}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
   })

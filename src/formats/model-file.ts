@@ -8,7 +8,7 @@ import { readGguf } from './gguf.ts'
 import { mergeSplits } from './gguf-splits.ts'
 import { readPack } from './hbm.ts'
 import { joinParts } from './hbm-parts.ts'
-import { type MetaObject, readJson, readText, withoutNulls } from './json.ts'
+import { isObject, type MetaObject, readJson, readText, withoutNulls } from './json.ts'
 import { unpackQuantized } from './quantized.ts'
 import { readShards } from './safetensors.ts'
 import type { MetaValue, TensorIndex } from './tensors.ts'
@@ -19,6 +19,8 @@ export type ModelFormat = 'gguf' | 'safetensors' | 'hbm'
 /** A model whose headers have been read and checked; its data is still in the sources. */
 export interface ModelFile {
   readonly format: ModelFormat
+  /** What config.json calls the tool that quantised it. */
+  readonly quantization?: MetaValue | undefined
   /** The name it gives itself, or its file's. */
   readonly name: string
   /** By the file's own names; canonical ones in a .hbm pack. */
@@ -147,7 +149,7 @@ async function openSafetensors(
       { file: file.name },
     )
   }
-  const { quantization_config: quantization, ...rest } = config
+  const { quantization_config, ...rest } = withoutNulls(config)
   const tokenizer = await json('tokenizer.json')
   const template = find('chat_template.jinja')
   const tokenizerConfig = await json('tokenizer_config.json')
@@ -157,8 +159,9 @@ async function openSafetensors(
   return {
     format: 'safetensors',
     name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
-    tensors: unpackQuantized(file.name, stored, quantization),
-    metadata: new Map([['config', withoutNulls(rest)]]),
+    tensors: unpackQuantized(file.name, stored, quantization_config),
+    quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
+    metadata: new Map([['config', rest]]),
     tokenizer: tokenizer && {
       kind: 'json',
       tokenizer,
