@@ -106,11 +106,4 @@ describe('shards', () => {
     }
     expect(await talk(SHARDS)).toEqual(await talk({ threads: 1 }))
   })
-
-  test('say why a session cannot be saved', async () => {
-    await using engine = await openEngine([await file()], SHARDS)
-    const session = engine.createSession({ overflow: 'shift' })
-    await session.send('hello', GOLDEN_OPTIONS).text()
-    await expect(session.save()).rejects.toMatchObject({ code: 'unsupported' })
-  })
 })

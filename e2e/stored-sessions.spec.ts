@@ -15,11 +15,18 @@ const test = base.extend<{ model: string }>({
 })
 
 /** Says something and stores it; the result is the code of what went wrong, or the reply. */
-const sayAndStore = (page: Page, model: string, name: string, question = QUESTION, worker?: string) =>
+const sayAndStore = (
+  page: Page,
+  model: string,
+  name: string,
+  question = QUESTION,
+  worker?: string,
+  threads = 1,
+) =>
   page.evaluate(
-    async ({ model, name, question, options, worker }) => {
+    async ({ model, name, question, options, worker, threads }) => {
       await using engine = await halfbyte.Engine.load(model, {
-        threads: 1,
+        threads,
         cache: 'none',
         assets: { worker },
       })
@@ -34,13 +41,13 @@ const sayAndStore = (page: Page, model: string, name: string, question = QUESTIO
         return { code: halfbyte.isHalfbyteError(error) ? error.code : String(error), message: String(error) }
       }
     },
-    { model, name, question, options: OPTIONS, worker },
+    { model, name, question, options: OPTIONS, worker, threads },
   )
 
-const goOn = (page: Page, model: string, name: string): Promise<GenerationResult | string> =>
+const goOn = (page: Page, model: string, name: string, threads = 1): Promise<GenerationResult | string> =>
   page.evaluate(
-    async ({ model, name, options }) => {
-      await using engine = await halfbyte.Engine.load(model, { threads: 1, cache: 'none' })
+    async ({ model, name, options, threads }) => {
+      await using engine = await halfbyte.Engine.load(model, { threads, cache: 'none' })
       try {
         const session = await engine.restoreSession(name)
         return await session.send('and then', options).result
@@ -48,7 +55,7 @@ const goOn = (page: Page, model: string, name: string): Promise<GenerationResult
         return halfbyte.isHalfbyteError(error) ? error.code : String(error)
       }
     },
-    { model, name, options: OPTIONS },
+    { model, name, options: OPTIONS, threads },
   )
 
 const listed = (page: Page) => page.evaluate(() => halfbyte.storedSessions())
@@ -85,20 +92,24 @@ const spoil = (page: Page, ending: string, how: 'cut' | 'flip' | 'copy') =>
     { ending, how },
   )
 
-for (const kind of ['isolated', 'plain'] as const) {
-  test(`a conversation goes on after a reload of the ${kind} page, and reads only what is new`, async ({
+for (const [kind, threads] of [
+  ['isolated', 1],
+  ['plain', 1],
+  ['plain', 2],
+] as const) {
+  test(`a conversation goes on after a reload of the ${kind} page on ${threads} workers, and reads only what is new`, async ({
     page,
     site,
     model,
   }) => {
     await openLibrary(page, site[kind])
-    const { stored, usage, next } = await sayAndStore(page, model, 'trip')
+    const { stored, usage, next } = await sayAndStore(page, model, 'trip', QUESTION, undefined, threads)
     expect(stored).toMatchObject({ name: 'trip', size: expect.any(Number) })
     expect(await listed(page)).toEqual([stored])
     expect((await files(page)).map(([, size]) => size)).toContain(stored?.size)
     await page.reload()
     await openLibrary(page, site[kind])
-    const after = (await goOn(page, model, 'trip')) as GenerationResult
+    const after = (await goOn(page, model, 'trip', threads)) as GenerationResult
     expect(after.text).toBe(next?.text)
     expect(after.usage).toEqual(next?.usage)
     expect(after.usage.cachedTokens).toBe(usage!.promptTokens + usage!.completionTokens - 1)

@@ -1,5 +1,4 @@
 // Slow compute worker. In: what a compute worker is told. Out: the same, every tile three times.
-import { slowDown } from './slow.ts'
-
-slowDown(3)
-await import('../../workers/compute.worker.ts')
+// Imported in this order and without waiting: what is told before the worker listens is lost.
+import './slow.ts'
+import '../../workers/compute.worker.ts'

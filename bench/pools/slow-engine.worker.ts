@@ -1,5 +1,4 @@
 // Slow engine worker. In: what an engine worker is told. Out: the same, every tile of its own thread three times.
-import { slowDown } from './slow.ts'
-
-slowDown(3)
-await import('../../workers/engine.worker.ts')
+// Imported in this order and without waiting: what is told before the worker listens is lost.
+import './slow.ts'
+import '../../workers/engine.worker.ts'

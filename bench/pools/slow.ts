@@ -1,4 +1,4 @@
-// A slow core. In: the global scope of a worker, before it makes an engine. Out: every tile that this worker computes is computed `times` times.
+// A slow core. In: the global scope of a worker, before it makes an engine. Out: every tile that this worker computes is computed three times.
 
 /**
  * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0) ...)): g calls f
@@ -20,7 +20,7 @@ function repeater(times: number): WebAssembly.Module {
 }
 
 /** Kernels are called through the table; only tiles return nothing for three parameters. */
-export function slowDown(times: number): void {
+function slowDown(times: number): void {
   const { Instance } = WebAssembly
   const module = repeater(times)
   WebAssembly.Instance = class extends Instance {
@@ -40,3 +40,5 @@ export function slowDown(times: number): void {
     }
   } as typeof WebAssembly.Instance
 }
+
+slowDown(3)

@@ -34,8 +34,8 @@ export interface LoadOptions {
   readonly threads?: number | 'auto' | undefined
   /**
    * How threads share the work. `shared`: on one memory, for cross-origin isolated pages. `shards`: each holds a part of the
-   * model; logits differ in their last bits, and sessions can be neither saved nor restored. Default `auto`: `shared` where
-   * the page may, else `shards`, else one thread (`single`).
+   * model; logits differ in their last bits. Default `auto`: `shared` where the page may, else `shards`, else one thread
+   * (`single`).
    */
   readonly pool?: PoolKind | 'auto' | undefined
   /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */

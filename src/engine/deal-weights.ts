@@ -2,8 +2,9 @@
 import type { Plan, WeightSlot } from '../graph/plan.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { ShardGroup } from '../runtime/shards/group.ts'
-import { type Deal, dealMatrix, dealVector } from '../weights/deal.ts'
-import type { Encoding } from '../weights/encoding.ts'
+import { type Deal, type DealOptions, dealMatrix, dealVector } from '../weights/deal.ts'
+import { type Encoding, isSparse, sparseTableBytes } from '../weights/encoding.ts'
+import { WeightSample } from './fingerprint.ts'
 import type { WeightHooks } from './load-weights.ts'
 import { type PreparedModel, weightOf } from './prepare.ts'
 
@@ -15,14 +16,15 @@ export interface ShardedPlans {
 
 /**
  * Reads every tensor once; the other shards' parts go to them by message. The shards have their plans. Returns the
- * addresses of the first shard's slots. Throws what `loadWeights` throws.
+ * addresses of the first shard's slots, and of each whole slot its sample. Throws what `loadWeights` throws.
  */
 export async function dealWeights(
   arena: Arena,
   prepared: PreparedModel,
   { group, plans }: ShardedPlans,
   hooks: WeightHooks = {},
-): Promise<Ptr[]> {
+): Promise<{ readonly addresses: Ptr[]; readonly samples: WeightSample[] }> {
+  const samples = prepared.plan.slots.map((slot) => new WeightSample(slot))
   const slots = plans[0]?.slots ?? []
   const addresses = slots.map(({ bytes }) => arena.allocate(bytes, 'the weights'))
   for (const [index, slot] of slots.entries()) {
@@ -35,10 +37,20 @@ export async function dealWeights(
       if (shard === 0) arena.u8.set(bytes, (addresses[index] as Ptr) + offset)
       return shard === 0 ? undefined : group.fill(shard, index, offset, bytes)
     }
+    const whole = prepared.plan.slots[index]
+    let at = whole !== undefined && isSparse(whole.encoding) ? sparseTableBytes(whole.n) : 0
+    const onPacked: DealOptions['onPacked'] = (offset, bytes, strips) => {
+      if (at === 0) samples[index]?.see(offset, bytes)
+      else if (strips !== undefined) {
+        samples[index]?.see(at, strips)
+        at += strips.length
+      }
+    }
+    const options = { ...hooks, onPacked }
     const k = slot.ref.columns?.whole ?? slot.ref.k
-    if (slot.ref.kind === 'vector') await dealVector(parts, held, deal, hooks)
-    else await dealMatrix(parts, k, slot.encoding as Encoding, held, deal, hooks)
+    if (slot.ref.kind === 'vector') await dealVector(parts, held, deal, options)
+    else await dealMatrix(parts, k, slot.encoding as Encoding, held, deal, options)
     hooks.onWeight?.(index + 1, slots.length)
   }
-  return addresses
+  return { addresses, samples }
 }

@@ -1,34 +1,41 @@
-// Fingerprint. In: a plan and its weights in linear memory. Out: a hash by which saved state knows its own model again.
+// Fingerprint. In: a plan and pieces of its weights. Out: a hash by which saved state knows its own model again.
 import type { ModelConfig } from '../arch/config.ts'
 import { sha256 } from '../base/sha256.ts'
-import type { Plan } from '../graph/plan.ts'
-import type { Arena, Ptr } from '../runtime/arena.ts'
+import type { Plan, WeightSlot } from '../graph/plan.ts'
+import { isSparse, sparseTableBytes } from '../weights/encoding.ts'
 
 /** Bytes looked at in each weight: what was trained on differs everywhere. */
 const SAMPLE_BYTES = 4096
 
+/** A piece from the middle of a weight's slot, behind the table of a sparse one. */
+export class WeightSample {
+  readonly bytes: Uint8Array
+  readonly #start: number
+
+  constructor({ bytes, encoding, n }: WeightSlot) {
+    const table = isSparse(encoding) ? sparseTableBytes(n) : 0
+    this.bytes = new Uint8Array(Math.min(bytes - table, SAMPLE_BYTES))
+    this.#start = table + Math.floor((bytes - table - this.bytes.length) / 2)
+  }
+
+  /** Takes what it needs of the bytes that lie at `offset` of the slot. */
+  see(offset: number, bytes: Uint8Array): void {
+    const at = offset - this.#start
+    const part = bytes.subarray(Math.max(0, -at), Math.max(0, this.bytes.length - at))
+    if (part.length > 0) this.bytes.set(part, Math.max(0, at))
+  }
+}
+
 /**
- * SHA-256 over what the model is, how its weights and state are stored, and a piece from the middle of every weight. The
- * same for all builds and threads, whose state is the same too.
+ * SHA-256 over what the model is, how its weights and state are stored, and a piece from the middle of every weight: of the
+ * whole model, also where it lies in several memories. The same for all builds, pools and threads, whose state is the same too.
  */
 export async function modelFingerprint(
-  arena: Arena,
   config: ModelConfig,
   { slots, stateGroups, slabBytes }: Plan,
-  addresses: readonly Ptr[],
+  samples: readonly WeightSample[],
 ): Promise<string> {
   const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups, slabBytes }))
-  const pieces = [form]
-  for (const [index, { bytes }] of slots.entries()) {
-    const length = Math.min(bytes, SAMPLE_BYTES)
-    const start = addresses[index]! + Math.floor((bytes - length) / 2)
-    pieces.push(arena.u8.slice(start, start + length))
-  }
-  const all = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.byteLength
-  }
-  return sha256(all)
+  const all = new Blob([form, ...samples.map(({ bytes }) => bytes as Uint8Array<ArrayBuffer>)])
+  return sha256(new Uint8Array(await all.arrayBuffer()))
 }

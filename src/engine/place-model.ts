@@ -1,18 +1,18 @@
 // Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
 import { type RopeTable, ropeTables } from '../arch/rope.ts'
-import { HalfbyteError } from '../base/errors.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
-import type { Plan } from '../graph/plan.ts'
+import type { Plan, WeightSlot } from '../graph/plan.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
-import type { Arena, Ptr } from '../runtime/arena.ts'
+import type { Arena } from '../runtime/arena.ts'
 import { KvShift } from '../runtime/kv-shift.ts'
 import type { Pool } from '../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
 import type { Place } from '../state/shift.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { dealWeights, type ShardedPlans } from './deal-weights.ts'
-import { modelFingerprint } from './fingerprint.ts'
+import { modelFingerprint, WeightSample } from './fingerprint.ts'
+import { gatherer } from './gather-state.ts'
 import { loadWeights, type WeightHooks } from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
@@ -44,9 +44,10 @@ export async function placeModel(
   const plan = sharded?.plans[0] ?? prepared.plan
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
   const ropes = ropeTables(config, contextLength)
-  const slots = await (sharded === undefined
-    ? loadWeights(arena, prepared, hooks)
-    : placeShards(arena, prepared, sharded, ropes, hooks))
+  const { addresses: slots, samples } =
+    sharded === undefined
+      ? { addresses: await loadWeights(arena, prepared, hooks), samples: undefined }
+      : await placeShards(arena, prepared, sharded, ropes, hooks)
   const written = writePlan(arena, plan, slots)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
@@ -63,6 +64,7 @@ export async function placeModel(
     mirror: sharded && {
       copy: (group, from, to) => sharded.group.tell({ type: 'copy', group, from, to }),
       clear: (group, block) => sharded.group.tell({ type: 'clear', group, block }),
+      ...gatherer(arena, sharded),
     },
   })
   const run = ({ table, position }: Place, count: number) => {
@@ -73,24 +75,24 @@ export async function placeModel(
   const connect = (pool: Pool): void => {
     shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
   }
-  const fingerprint = async (): Promise<string> => {
-    if (sharded === undefined) return modelFingerprint(arena, config, plan, slots)
-    throw new HalfbyteError(
-      'unsupported',
-      'a session can be neither saved nor restored while its state lies in several workers; isolate the page or load with threads: 1',
-    )
+  const sample = (slot: WeightSlot, index: number): WeightSample => {
+    const taken = new WeightSample(slot)
+    taken.see(0, arena.u8.subarray(slots[index], slots[index]! + slot.bytes))
+    return taken
   }
+  const fingerprint = (): Promise<string> =>
+    modelFingerprint(config, prepared.plan, samples ?? plan.slots.map(sample))
   return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
 }
 
-/** Plans and weights of all shards. Returns where those of the first one lie. */
+/** Plans and weights of all shards. */
 async function placeShards(
   arena: Arena,
   prepared: PreparedModel,
   sharded: ShardedPlans,
   ropes: readonly RopeTable[],
   hooks: WeightHooks,
-): Promise<Ptr[]> {
+): ReturnType<typeof dealWeights> {
   const { group, plans } = sharded
   const tableWords = Math.ceil(prepared.contextLength / BLOCK_POSITIONS)
   await group.place(plans, { shards: plans.length, sequences: STEP_SEQUENCES, tableWords, ropes })

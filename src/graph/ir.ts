@@ -56,6 +56,8 @@ export interface StateGroup {
   readonly format: KvFormat
   /** Layers in this group, in block order. */
   readonly layers: readonly number[]
+  /** Of a shard: which of the model's KV heads is its first, and how many the model has. */
+  readonly held?: { readonly first: number; readonly whole: number } | undefined
 }
 
 /** The outputs of a node whose kernel writes f32 rows, a8 rows, or both at once. Families ask for `output` only. */

@@ -194,32 +194,31 @@ class Sharder {
     throw uncut(linear, 'is not read part by part')
   }
 
-  #heads({ heads, kvHeads, headDim, layer }: AttentionShape): HeadRange {
-    const own = this.#own(divide(heads, headUnit(headDim, this.#alignment(layer)), this.#options.shares))
+  #heads({ heads, kvHeads, headDim }: AttentionShape): HeadRange {
+    const own = this.#own(divide(heads, headUnit(headDim, this.#alignment()), this.#options.shares))
     const ratio = heads / kvHeads
     const first = Math.floor(own.first / ratio)
     return { heads: own, kvHeads: { first, count: Math.ceil((own.first + own.count) / ratio) - first } }
   }
 
-  /** Heads begin at a whole panel of rows and, where the product behind them is quantised, at a whole group of columns. */
-  #alignment(layer: number): number {
-    const isRead = (node: Node) =>
-      node.op === 'linear' && this.#attentionOf(node.input)?.attention.layer === layer
-    const product = this.#graph.nodes.find(isRead) as NodeOf<'linear'> | undefined
-    const names = product?.weight.parts.map(({ name }) => name) ?? []
-    return names.some((name) => isQuantized(this.#options.encodingOf(name))) ? GROUP_SIZE : PANEL_ROWS
-  }
-
-  #attentionOf(value: Value): NodeOf<'attention'> | undefined {
-    const node = this.#graph.nodes[this.#producers.get(value.id) ?? -1]
-    return node?.op === 'attention' ? node : undefined
+  /**
+   * Heads begin at a whole panel of rows and, where a product behind them is quantised, at a whole group of columns: in all
+   * layers alike, as they share blocks of state.
+   */
+  #alignment(): number {
+    const isQuantised = (node: Node): boolean =>
+      node.op === 'linear' &&
+      this.#graph.nodes[this.#producers.get(node.input.id) ?? -1]?.op === 'attention' &&
+      node.weight.parts.some(({ name }) => isQuantized(this.#options.encodingOf(name)))
+    return this.#graph.nodes.some(isQuantised) ? GROUP_SIZE : PANEL_ROWS
   }
 
   #stateGroup(group: StateGroup): StateGroup {
     const layer = group.layers[0]
     const node = this.#graph.nodes.find((each) => each.op === 'ropeKv' && each.attention.layer === layer)
     if (node?.op !== 'ropeKv') return group
-    return { ...group, kvHeads: this.#heads(node.attention).kvHeads.count }
+    const { first, count } = this.#heads(node.attention).kvHeads
+    return { ...group, kvHeads: count, held: { first, whole: group.kvHeads } }
   }
 
   #vocab(weight: WeightRef): Range[] {

@@ -28,3 +28,17 @@ export function layerOffsets(group: StateGroup, layer: number): { readonly k: nu
   const k = index * (keyBytes(group) + valueBytes(group))
   return { k, v: k + keyBytes(group) }
 }
+
+/** Where the parts of a shard's block lie in the whole model's: byte offsets here and there, bytes. */
+export function* blockRuns(group: StateGroup): Generator<readonly [number, number, number]> {
+  const { kvHeads, layers, held = { first: 0, whole: kvHeads } } = group
+  let [here, there] = [0, 0]
+  for (const _ of layers) {
+    for (const bytes of [keyBytes(group), valueBytes(group)]) {
+      const head = bytes / kvHeads
+      yield [here, there + held.first * head, bytes]
+      here += bytes
+      there += held.whole * head
+    }
+  }
+}

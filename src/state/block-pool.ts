@@ -2,10 +2,15 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 
-/** Hears what is done to blocks whose other parts lie elsewhere. */
+/** Hears what is done to blocks whose other parts lie elsewhere, and brings the parts together. */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void
+  /** Bytes of a block with all its parts, per group. */
+  readonly wholeBytes: readonly number[]
+  /** A block with all its parts, as a model has it that lies in one place. */
+  gather(group: number, block: Ptr): Promise<Uint8Array<ArrayBuffer>>
+  scatter(group: number, block: Ptr, whole: Uint8Array): Promise<void>
 }
 
 /**

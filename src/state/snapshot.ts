@@ -41,6 +41,7 @@ interface Index extends SnapshotHead {
 
 /** A block or a slab. */
 interface Part {
+  readonly group: number
   readonly address: Ptr
   readonly bytes: number
 }
@@ -65,16 +66,15 @@ export async function* writeSnapshot(
   new DataView(preface.buffer).setUint32(8, VERSION, true)
   yield preface
   const hashes: string[] = []
-  for (const { address, bytes } of parts(cache, state)) {
-    const part = new Uint8Array(bytes)
-    part.set(cache.arena.u8.subarray(address, address + bytes))
+  for (const each of parts(cache, state)) {
+    const part = await partOf(cache, each)
     hashes.push(await sha256(part))
     yield part
   }
   const index: Index = {
     ...head,
     length: state.length,
-    blockBytes: cache.pools.map(({ blockBytes }) => blockBytes),
+    blockBytes: cache.savedBytes,
     from: state.tables.map(({ validFrom }) => validFrom),
     hashes,
   }
@@ -125,7 +125,7 @@ export async function readSnapshot(
 
 /** Reads ahead, so that the next parts come while one is hashed and put in its place; no more than a few are in the heap. */
 async function readParts(
-  { arena }: StateCache,
+  { arena, mirror }: StateCache,
   source: ByteSource,
   wanted: readonly Part[],
   hashes: readonly string[],
@@ -138,7 +138,7 @@ async function readParts(
   const ahead: Promise<Uint8Array>[] = []
   let offset = PREFACE_BYTES
   let next = 0
-  for (const { address } of wanted) {
+  for (const { group, address } of wanted) {
     for (; next < wanted.length && ahead.length < READ_AHEAD; next++) {
       const { bytes } = wanted[next]!
       const part = read(offset, bytes, hashes[next])
@@ -147,7 +147,9 @@ async function readParts(
       ahead.push(part)
       offset += bytes
     }
-    arena.u8.set(await ahead.shift()!, address)
+    const part = await ahead.shift()!
+    if (mirror === undefined) arena.u8.set(part, address)
+    else await mirror.scatter(group, address, part)
   }
 }
 
@@ -174,17 +176,26 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   return { index, start }
 }
 
+async function partOf(
+  { arena, mirror }: StateCache,
+  { group, address, bytes }: Part,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (mirror !== undefined) return mirror.gather(group, address)
+  const part = new Uint8Array(bytes)
+  part.set(arena.u8.subarray(address, address + bytes))
+  return part
+}
+
 /** Blocks of the first `length` positions in the order of the file, then slabs. */
 function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<Part> {
   const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
-  for (const table of state.tables) {
-    for (let index = table.first; index < end; index++) {
-      yield { address: table.at(index)!, bytes: table.pool.blockBytes }
+  for (const [group, bytes] of cache.savedBytes.entries()) {
+    const table = state.tables[group]
+    if (table === undefined) {
+      if (length > 0) yield { group, address: state.table(group), bytes }
+      continue
     }
-  }
-  if (length === 0) return
-  for (let group = state.tables.length; group < cache.pools.length; group++) {
-    yield { address: state.table(group), bytes: cache.pools[group]!.blockBytes }
+    for (let index = table.first; index < end; index++) yield { group, address: table.at(index)!, bytes }
   }
 }
 
@@ -214,8 +225,8 @@ function isIndex(value: unknown): value is Index {
   )
 }
 
-const isSame = (blockBytes: readonly number[], { pools }: StateCache): boolean =>
-  blockBytes.length === pools.length && pools.every((pool, group) => pool.blockBytes === blockBytes[group])
+const isSame = (blockBytes: readonly number[], { savedBytes }: StateCache): boolean =>
+  blockBytes.length === savedBytes.length && savedBytes.every((bytes, group) => bytes === blockBytes[group])
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 

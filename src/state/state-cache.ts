@@ -40,6 +40,7 @@ export class StateCache {
   readonly arena: Arena
   readonly contextLength: number
   readonly move: MovePositions | undefined
+  readonly mirror: BlockMirror | undefined
   /** One per group of keys and values, then one per recurrent group. */
   readonly pools: readonly BlockPool[]
   /** Of each group of keys and values, the positions attended to; 0: all. */
@@ -58,6 +59,7 @@ export class StateCache {
     this.arena = arena
     this.contextLength = contextLength
     this.move = options.move
+    this.mirror = options.mirror
     this.windows = blockBytes.map((_, group) => options.windows?.[group] ?? 0)
     this.pools = [...blockBytes, ...slabBytes].map(
       (bytes, group) => new BlockPool(arena, roundUp(bytes, 64), group, options.mirror),
@@ -107,6 +109,11 @@ export class StateCache {
   /** Bytes of all extents. */
   get capacityBytes(): number {
     return this.pools.reduce((sum, pool) => sum + pool.capacityBytes, 0)
+  }
+
+  /** Bytes of a block or slab as a snapshot has it, per pool. */
+  get savedBytes(): readonly number[] {
+    return this.mirror?.wholeBytes ?? this.pools.map(({ blockBytes }) => blockBytes)
   }
 
   /** Words of one group's block table. */

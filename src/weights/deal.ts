@@ -7,6 +7,11 @@ import { checkMatrix, type StreamOptions, type StreamPart, slabs } from './strea
 /** Takes bytes that belong at `offset` of a shard's slot, and may keep them; the next come when it is done. */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
+export interface DealOptions extends StreamOptions {
+  /** Sees the whole slot pass by: bytes at `offset` of it, and the strips that they were made of. */
+  readonly onPacked?: ((offset: number, bytes: Uint8Array, strips?: Uint8Array) => void) | undefined
+}
+
 /**
  * Reads each tensor once and gives every shard the rows and columns that `held[shard]` names, in kernel layout; what is
  * padding is not given, as fresh memory is zero. Row cuts are multiples of 8, column cuts of 32 where groups share a
@@ -18,15 +23,17 @@ export async function dealMatrix(
   encoding: Encoding,
   held: readonly WeightRef[],
   deal: Deal,
-  options: StreamOptions = {},
+  options: DealOptions = {},
 ): Promise<void> {
   for (const part of parts) checkMatrix(part, k)
   const panel = panelBytes(encoding, k)
   const begins = held.map(() => 0)
+  let begin = 0
   for (const [index, part] of parts.entries()) {
-    for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
+    for await (const { slab, offset, bytes, strips } of slabs(part, k, encoding, options)) {
       const packed = new Uint8Array(bytes)
       slab(packed)
+      options.onPacked?.(begin + offset, packed, strips)
       const first = (offset / panel) * PANEL_ROWS
       const end = first + (bytes / panel) * PANEL_ROWS
       for (const [shard, ref] of held.entries()) {
@@ -41,6 +48,7 @@ export async function dealMatrix(
     }
     for (const [shard, ref] of held.entries())
       begins[shard] = (begins[shard] ?? 0) + matrixBytes(encoding, ref.parts[index]?.n ?? 0, ref.k)
+    begin += matrixBytes(encoding, part.n, k)
   }
 }
 
@@ -49,9 +57,10 @@ export async function dealVector(
   parts: readonly StreamPart[],
   held: readonly WeightRef[],
   deal: Deal,
-  options: StreamOptions = {},
+  options: DealOptions = {},
 ): Promise<void> {
   const begins = held.map(() => 0)
+  let begin = 0
   for (const [index, { tensor }] of parts.entries()) {
     const values = await readVector(tensor, options.signal)
     for (const [shard, ref] of held.entries()) {
@@ -62,6 +71,8 @@ export async function dealVector(
       await deal(shard, begins[shard] ?? 0, new Uint8Array(part.buffer))
       begins[shard] = (begins[shard] ?? 0) + part.byteLength
     }
+    options.onPacked?.(begin, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
+    begin += roundUp(values.length, ROW_PADDING) * 4
     options.onBytes?.(tensor.byteLength)
   }
 }

@@ -155,6 +155,8 @@ export interface Slab {
   readonly slab: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
+  /** The same as a pack has them, when those are strips. */
+  readonly strips?: Uint8Array
 }
 
 /** The rows of a part in order, in slabs of whole groups of 32 rows. */
@@ -188,6 +190,7 @@ async function* slabsOfStrips(
         writeSlab({ tensor, packed: base, encoding, k, count }, densePanels(run, packed, k), target),
       offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
       bytes: matrixBytes(encoding, count, k),
+      strips: run.bytes,
     }
     options.onBytes?.(run.bytes.byteLength)
   }

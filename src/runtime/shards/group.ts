@@ -3,7 +3,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
-import type { ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
+import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
 import type { Floats } from './run.ts'
 
 /** Workers start in 0.1 s; a phone under load needs more, one that fails silently never answers. */
@@ -101,6 +101,14 @@ export class ShardGroup {
     await this.#ask(shard, { type: 'weights', slot, offset, bytes }, [bytes.buffer])
   }
 
+  /** What a shard has of a block; `bytes`, what it shall have, are given away. In order with steps. */
+  async block(shard: number, request: BlockRequest): Promise<Uint8Array> {
+    const { bytes } = request
+    const transfer = bytes === undefined ? [] : [bytes.buffer]
+    const reply = await this.#ask(shard, request, transfer)
+    return (reply.type === 'done' && reply.bytes) || new Uint8Array()
+  }
+
   // hot
   send(shard: number, floats: Floats): void {
     this.#members[shard - 1]!.link.postMessage(floats, [floats.buffer])
@@ -150,7 +158,11 @@ export class ShardGroup {
     await Promise.all(started)
   }
 
-  #ask(shard: number, request: ShardRequest, transfer: Transferable[] = []): Promise<ShardReply> {
+  #ask(
+    shard: number,
+    request: ShardRequest | BlockRequest,
+    transfer: Transferable[] = [],
+  ): Promise<ShardReply> {
     if (this.#ended) return Promise.reject(disposedError())
     const member = this.#members[shard - 1]!
     return new Promise((resolve, reject) => {
@@ -166,7 +178,8 @@ export class ShardGroup {
           reject(error)
         },
       })
-      member.port.postMessage(request, transfer)
+      if (request.type === 'block') member.link.postMessage(request, transfer)
+      else member.port.postMessage(request, transfer)
     })
   }
 

@@ -1,6 +1,6 @@
 // Shard messages. In: nothing. Out: everything that the first shard says to the others, and they to it, as types.
 //
-//   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request
+//   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request and each BlockRequest
 //   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone
 //                                     Float32Array  rows for an exchange of the plan; before there is a plan: comes back
 //                                     StateCommand  what else changes the state cache, from the first shard alone
@@ -40,8 +40,8 @@ export interface ShardLayout {
 }
 
 export type ShardReply =
-  /** The request is done. `rate`: of `measure`, in bytes of weights per millisecond. */
-  | { readonly type: 'done'; readonly rate?: number }
+  /** The request is done. `rate`: of `measure`, in bytes of weights per millisecond; `bytes`: of a block. */
+  | { readonly type: 'done'; readonly rate?: number; readonly bytes?: Uint8Array<ArrayBuffer> }
   /** It is not, and the shard cannot be used any more. */
   | { readonly type: 'failed'; readonly message: string; readonly code?: ErrorCode | undefined }
 
@@ -49,6 +49,7 @@ export type ShardReply =
 export type StateCommand =
   | { readonly type: 'copy'; readonly group: number; readonly from: number; readonly to: number }
   | { readonly type: 'clear'; readonly group: number; readonly block: number }
+  | BlockRequest
   | {
       readonly type: 'move'
       readonly group: number
@@ -56,6 +57,14 @@ export type StateCommand =
       readonly to: BlockRun
       readonly count: number
     }
+
+/** What the shard has of a block, or with `bytes` what it shall have. Answered at the compute port. */
+export interface BlockRequest {
+  readonly type: 'block'
+  readonly group: number
+  readonly block: number
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
+}
 
 /** A block table, and a position in it. */
 export interface BlockRun {

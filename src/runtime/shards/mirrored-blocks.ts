@@ -1,7 +1,7 @@
 // Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each, in its memory.
 import type { Arena, Ptr } from '../arena.ts'
 import type { KvPlace, KvShift } from '../kv-shift.ts'
-import type { BlockRun, StateCommand } from './messages.ts'
+import type { BlockRun, ShardReply, StateCommand } from './messages.ts'
 
 /**
  * The first shard decides which block holds which positions; a block here stands for one there for ever. Blocks are made when
@@ -36,7 +36,8 @@ export class MirroredBlocks {
     return place
   }
 
-  obey(command: StateCommand): void {
+  /** Returns what is to be answered, if anything. */
+  obey(command: StateCommand): ShardReply | undefined {
     const { group } = command
     switch (command.type) {
       case 'copy': {
@@ -49,6 +50,13 @@ export class MirroredBlocks {
         this.#arena.u8.fill(0, block, block + this.#blockBytes[group]!)
         break
       }
+      case 'block': {
+        const { bytes } = command
+        const block = this.addressOf(group, command.block)
+        if (bytes === undefined) return { type: 'done', bytes: this.#bytes(block, this.#blockBytes[group]!) }
+        this.#arena.u8.set(bytes, block)
+        return { type: 'done' }
+      }
       case 'move': {
         const [from, to] = [this.#place(command, command.from, 0), this.#place(command, command.to, 1)]
         this.#shift.move(from, to, command.count, group)
@@ -57,6 +65,11 @@ export class MirroredBlocks {
       default:
         command satisfies never
     }
+    return undefined
+  }
+
+  #bytes(block: number, length: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#arena.u8.subarray(block, block + length))
   }
 
   #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPlace {

@@ -30,7 +30,7 @@ export function shardThread(post: (reply: ShardReply) => void): (request: ShardR
   }
   return (request) =>
     guarded(() => {
-      if (request.type === 'shard') shard = new Shard(request, guarded)
+      if (request.type === 'shard') shard = new Shard(request, guarded, post)
       else if (shard === undefined) throw new Error(`${request.type} came before shard`)
       if (request.type === 'measure') post({ type: 'done', rate: shard.measure(request.ms) })
       else {
@@ -51,6 +51,7 @@ interface Placed {
 
 class Shard {
   readonly #start: StartRequest
+  readonly #post: (reply: ShardReply) => void
   readonly #engine: EngineExports
   readonly #arena: Arena
   #placed: Placed | undefined
@@ -58,8 +59,9 @@ class Shard {
   readonly #waiting: Command[] = []
   #isRunning = false
 
-  constructor(start: StartRequest, guarded: (work: () => void) => void) {
+  constructor(start: StartRequest, guarded: (work: () => void) => void, post: (reply: ShardReply) => void) {
     this.#start = start
+    this.#post = post
     const memory = createMemory('plain', 0)
     this.#engine = instantiateEngine(start.module, memory)
     this.#arena = new Arena(memory, Number(this.#engine.__heap_base.value))
@@ -115,7 +117,8 @@ class Shard {
     }
     const { blocks, mirror, run } = this.#ready()
     if (!(command instanceof Uint32Array)) {
-      blocks.obey(command)
+      const reply = blocks.obey(command)
+      if (reply !== undefined) this.#post(reply)
       return
     }
     this.#isRunning = true
