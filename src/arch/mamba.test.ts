@@ -69,7 +69,7 @@ describe('plans', () => {
 describe('configurations', () => {
   test.each([
     [{ innerSize: 1530 }, /inner size .* 1530 .* multiple of 32/],
-    [{ convKernel: 5 }, /sees 5 inputs but the kernels take 2 to 4/],
+    [{ convKernel: 5 }, /inputs of a convolution is 5 .* from 2 to 4/],
     [{ timeStepRank: 0 }, /rank of step sizes is 0/],
     [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
     [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],

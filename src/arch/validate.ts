@@ -14,158 +14,135 @@ const MOST = {
   contextLength: 1 << 26,
 } as const
 
+/** Most experts of a layer: the router's kernel looks through all of them for each row. */
+const MOST_EXPERTS = 1 << 10
+
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
 /** Checks every number. `file` is for the sentence. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
-  const { heads, kvHeads, headDim, rope, normEpsilon } = config
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
-    const value = config[key]
-    if (value === 0 && NONE_WHERE_RECURRENT.has(key) && config.heads === 0 && config.ssm !== undefined)
-      continue
-    if (Number.isSafeInteger(value) && value >= 1 && value <= MOST[key]) continue
-    throw wrong(file, `${key} is ${value} but must be a whole number from 1 to ${MOST[key]}`)
-  }
-  if (config.ssm !== undefined) checkSsm(file, config.ssm)
-  if (heads > 0 && heads % kvHeads !== 0) {
-    throw wrong(file, `${heads} heads cannot be shared out evenly to ${kvHeads} key and value heads`)
-  }
-  if (headDim % 4 !== 0)
-    throw wrong(file, `a head has ${headDim} numbers but the kernels take multiples of 4`)
-  if (!(normEpsilon >= 0 && normEpsilon < 1)) {
-    throw wrong(file, `the norms' epsilon is ${normEpsilon} but must be from 0 to 1`)
-  }
-  checkTraits(file, config)
-  const frozen = (each: RopeConfig): RopeConfig => {
-    // Without positions nothing is turned.
-    if (config.ssm === undefined || each.dims !== 0) checkRope(file, each, headDim)
-    return Object.freeze({ ...each, scaling: each.scaling && Object.freeze(each.scaling) })
-  }
-  const localRope = config.localRope && frozen(config.localRope)
-  const [window, experts] = [config.window && Object.freeze(config.window), config.experts]
-  return Object.freeze({
-    ...config,
-    rope: frozen(rope),
-    ...(localRope && { localRope }),
-    ...(window && { window }),
-    ...(experts && { experts: Object.freeze(experts) }),
-  })
+  new Checks(file).config(config)
+  return frozen(config)
 }
 
-/** Most experts of a layer: the router's kernel looks through all of them for each row. */
-const MOST_EXPERTS = 1 << 10
+class Checks {
+  readonly #file: string
 
-function checkTraits(file: string, config: ModelConfig): void {
-  const { window: local, experts, attentionCap = 0, logitCap = 0 } = config
-  if (local !== undefined && !(Number.isSafeInteger(local.positions) && local.positions >= 1)) {
-    throw wrong(file, `a window has ${local.positions} positions but must have 1 or more`)
+  constructor(file: string) {
+    this.#file = file
   }
-  if (experts !== undefined) {
-    const { count, used } = experts
-    const isWhole = Number.isSafeInteger(count) && Number.isSafeInteger(used)
-    if (!isWhole || used < 1 || used > count || count > MOST_EXPERTS) {
-      throw wrong(
-        file,
-        `${used} of ${count} experts are used but must be 1 to all of at most ${MOST_EXPERTS}`,
-      )
+
+  config(config: ModelConfig): void {
+    const { heads, kvHeads, headDim, normEpsilon, ssm, rope, localRope } = config
+    const isRecurrent = heads === 0 && ssm !== undefined
+    for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+      if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
+      this.#whole(key, config[key], MOST[key], key === 'headDim' ? 4 : 1)
+    }
+    if (ssm !== undefined) this.#ssm(ssm)
+    if (heads > 0) this.#shared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
+    this.#real("the norms' epsilon", normEpsilon, normEpsilon >= 0 && normEpsilon < 1, 'from 0 to 1')
+    this.#traits(config)
+    for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
+      // Without positions nothing is turned.
+      if (ssm === undefined || each.dims !== 0) this.#rope(each, headDim)
     }
   }
-  const { convTaps } = config
-  if (convTaps !== undefined && !(Number.isSafeInteger(convTaps) && convTaps >= 2 && convTaps <= 4)) {
-    throw wrong(file, `a convolution sees ${convTaps} inputs but the kernels take 2 to 4`)
-  }
-  if (convTaps !== undefined && config.hiddenSize % 32 !== 0) {
-    throw wrong(file, `${config.hiddenSize} channels are convolved but the kernels take multiples of 32`)
-  }
-  if (!(attentionCap >= 0 && logitCap >= 0)) {
-    throw wrong(file, `the soft caps are ${attentionCap} and ${logitCap} but cannot be below 0`)
-  }
-  for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
-    const value = config[key] ?? 1
-    if (!Number.isFinite(value)) throw wrong(file, `${key} is ${value} but must be a number`)
-  }
-}
 
-function checkRope(file: string, { theta, dims, scaling }: RopeConfig, headDim: number): void {
-  if (!Number.isSafeInteger(dims) || dims < 2 || dims % 2 !== 0 || dims > headDim) {
-    throw wrong(file, `RoPE turns ${dims} numbers of a head but must turn an even count from 2 to ${headDim}`)
+  #traits(config: ModelConfig): void {
+    const { window: local, experts, convTaps, attentionCap = 0, logitCap = 0 } = config
+    if (local !== undefined) this.#whole('the length of a window', local.positions, MOST.contextLength)
+    if (experts !== undefined) {
+      this.#whole('the number of experts', experts.count, MOST_EXPERTS)
+      this.#whole('the number of experts used', experts.used, experts.count)
+    }
+    if (convTaps !== undefined) {
+      this.#taps(convTaps)
+      this.#whole('the number of channels that are convolved', config.hiddenSize, MOST.hiddenSize, 32)
+    }
+    for (const cap of [attentionCap, logitCap]) this.#real('a soft cap', cap, cap >= 0, 'from 0')
+    for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
+      const value = config[key] ?? 1
+      this.#real(key, value, Number.isFinite(value), 'a number')
+    }
   }
-  checkPositive(file, "RoPE's base", theta)
-  if (scaling === undefined) return
-  if (scaling.type === 'longrope') {
-    const { shortFactors, longFactors, magnitude } = scaling
-    for (const factors of [shortFactors, longFactors]) checkFactors(file, factors, dims)
-    checkPositive(file, "RoPE's magnitude", magnitude)
-    return
-  }
-  if (scaling.type === 'factors') {
-    checkFactors(file, scaling.factors, dims)
-    return
-  }
-  checkPositive(file, "RoPE's factor", scaling.factor)
-  if (scaling.type === 'linear') return
-  if (scaling.type === 'yarn') {
-    const { originalContextLength, fast, slow, magnitude } = scaling
-    checkPositive(file, "RoPE's original context length", originalContextLength)
-    checkPositive(file, "RoPE's magnitude", magnitude)
-    checkPositive(file, 'the least turns of pairs that stay', fast)
-    checkPositive(file, 'the most turns of pairs that are divided', slow)
-    return
-  }
-  const { lowFrequencyFactor: low, highFrequencyFactor: high, originalContextLength } = scaling
-  checkPositive(file, "RoPE's original context length", originalContextLength)
-  checkPositive(file, "RoPE's low frequency factor", low)
-  if (!(high > low && high < Number.POSITIVE_INFINITY)) {
-    throw wrong(file, `RoPE's high frequency factor is ${high} but must be above the low one, ${low}`)
-  }
-}
 
-/** What the kernels of wasm/conv1d.c, scan.c and ssd.c can do. */
-function checkSsm(file: string, ssm: SsmConfig): void {
-  const { innerSize, stateSize, convKernel, timeStepRank, heads, groups } = ssm
-  const check = (what: string, value: number, multiple: number, most: number) => {
-    if (Number.isSafeInteger(value) && value >= multiple && value <= most && value % multiple === 0) return
-    throw wrong(file, `${what} is ${value} but must be a multiple of ${multiple} from ${multiple} to ${most}`)
+  #rope({ theta, dims, scaling }: RopeConfig, headDim: number): void {
+    this.#whole('the part of a head that RoPE turns', dims, headDim, 2)
+    this.#positive("RoPE's base", theta)
+    if (scaling === undefined) return
+    const lists =
+      scaling.type === 'longrope'
+        ? [scaling.shortFactors, scaling.longFactors]
+        : scaling.type === 'factors'
+          ? [scaling.factors]
+          : []
+    for (const factors of lists) {
+      if (factors.length !== dims / 2)
+        throw this.#wrong(`RoPE has ${factors.length} factors for ${dims / 2} frequencies`)
+      for (const factor of factors) this.#positive('a factor of RoPE', factor)
+    }
+    // What is left are numbers.
+    for (const [name, value] of Object.entries(scaling)) {
+      if (typeof value === 'number') this.#positive(`RoPE's ${name}`, value)
+    }
+    if (scaling.type !== 'llama3') return
+    const { lowFrequencyFactor: low, highFrequencyFactor: high } = scaling
+    this.#real("RoPE's highFrequencyFactor", high, high > low, `above lowFrequencyFactor, ${low}`)
   }
-  check('the inner size of recurrent layers', innerSize, 32, 1 << 20)
-  check('the state size of recurrent layers', stateSize, heads > 0 ? 4 : 1, 1 << 12)
-  if (!(convKernel >= 2 && convKernel <= 4 && Number.isSafeInteger(convKernel))) {
-    throw wrong(file, `a convolution sees ${convKernel} inputs but the kernels take 2 to 4`)
+
+  /** What the kernels of wasm/conv1d.c, scan.c and ssd.c can do. */
+  #ssm({ innerSize, stateSize, convKernel, timeStepRank, heads, groups }: SsmConfig): void {
+    this.#whole('the inner size of recurrent layers', innerSize, 1 << 20, 32)
+    this.#whole('the state size of recurrent layers', stateSize, 1 << 12, heads > 0 ? 4 : 1)
+    this.#taps(convKernel)
+    if (heads === 0) {
+      this.#whole('the rank of step sizes', timeStepRank, 1 << 14)
+      return
+    }
+    this.#whole('the number of recurrent heads', heads, 1 << 12)
+    this.#whole('the number of groups of recurrent heads', groups, heads)
+    this.#whole('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 32)
+    const rest = (heads % groups) + (innerSize % heads)
+    this.#shared(innerSize, 'channels', `${heads} heads in ${groups} groups`, rest)
+    this.#whole('the width of a recurrent head', innerSize / heads, 256, 4)
+    this.#whole('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
   }
-  if (heads === 0) {
-    check('the rank of step sizes', timeStepRank, 1, 1 << 14)
-    return
+
+  /** Inputs that the kernels' convolutions can see. */
+  #taps(count: number): void {
+    this.#whole('the number of inputs of a convolution', count, 4, 1, 2)
   }
-  check('the number of recurrent heads', heads, 1, 1 << 12)
-  check('the number of groups of recurrent heads', groups, 1, heads)
-  check('the width of all groups of B and C', groups * stateSize * 2, 32, 1 << 20)
-  if (heads % groups !== 0 || innerSize % heads !== 0) {
-    throw wrong(
-      file,
-      `${innerSize} channels cannot be shared out evenly to ${heads} heads in ${groups} groups`,
+
+  #whole(what: string, value: number, most: number, multiple = 1, least = multiple): void {
+    const isGood = Number.isSafeInteger(value) && value >= least && value <= most && value % multiple === 0
+    const kind = multiple === 1 ? 'whole number' : `multiple of ${multiple}`
+    this.#real(what, value, isGood, `a ${kind} from ${least} to ${most}`)
+  }
+
+  #positive(what: string, value: number): void {
+    this.#real(what, value, value > 0 && value < Number.POSITIVE_INFINITY, 'above 0')
+  }
+
+  #real(what: string, value: number, isGood: boolean, wanted: string): void {
+    if (!isGood) throw this.#wrong(`${what} is ${value} but must be ${wanted}`)
+  }
+
+  #shared(count: number, of: string, to: string, rest: number): void {
+    if (rest !== 0) throw this.#wrong(`${count} ${of} cannot be shared out evenly to ${to}`)
+  }
+
+  #wrong(sentence: string): HalfbyteError {
+    return new HalfbyteError(
+      'architecture',
+      `${this.#file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
+      { file: this.#file },
     )
   }
-  check('the width of a recurrent head', innerSize / heads, 4, 256)
-  check('the part of the norm of a group of heads', innerSize / groups, 32, 1 << 20)
 }
 
-function checkFactors(file: string, factors: readonly number[], dims: number): void {
-  if (factors.length !== dims / 2) {
-    throw wrong(file, `RoPE has ${factors.length} factors for ${dims / 2} frequencies`)
-  }
-  for (const factor of factors) checkPositive(file, 'a factor of RoPE', factor)
-}
-
-function checkPositive(file: string, what: string, value: number): void {
-  if (value > 0 && value < Number.POSITIVE_INFINITY) return
-  throw wrong(file, `${what} is ${value} but must be above 0`)
-}
-
-function wrong(file: string, sentence: string): HalfbyteError {
-  return new HalfbyteError(
-    'architecture',
-    `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
-    { file },
-  )
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
 }
