@@ -32,6 +32,16 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
+  /** Numbers whose keys are our own names. */
+  numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
+    return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
+  }
+
+  /** The same of those that are there. */
+  someNumbers<K extends string>(...keys: readonly K[]): Partial<Record<K, number>> {
+    return this.numbers(...keys.filter((key) => this.has(key)))
+  }
+
   /** A number, or a text such as "auto". */
   either(key: string): number | string {
     const value = this.#find(key)

@@ -104,27 +104,3 @@ export function hfMultipliers(fields: Fields, headDim: number): Multipliers {
     logits: 1 / fields.number('logits_scaling', 1),
   }
 }
-
-/** As a pack keeps it. */
-export function hbmSsm(fields: Fields | undefined): SsmConfig | undefined {
-  if (fields === undefined) return undefined
-  return {
-    innerSize: fields.number('innerSize'),
-    stateSize: fields.number('stateSize'),
-    convKernel: fields.number('convKernel'),
-    convBias: fields.fact('convBias'),
-    timeStepRank: fields.number('timeStepRank'),
-    heads: fields.number('heads'),
-    groups: fields.number('groups'),
-  }
-}
-
-export function hbmMultipliers(fields: Fields | undefined): Multipliers | undefined {
-  if (fields === undefined) return undefined
-  return {
-    embedding: fields.number('embedding'),
-    residual: fields.number('residual'),
-    attention: fields.number('attention'),
-    logits: fields.number('logits'),
-  }
-}
