@@ -1,12 +1,12 @@
 // Gauge. In: a host and a model's plan. Out: how fast the model would be here, from a short run of the kernels it would use.
 import { probeStep } from '../generate/probe.ts'
-import { planCosts, type StepShape } from '../graph/cost.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
 import { type Encoding, isSparse, sparseParts } from '../weights/encoding.ts'
+import { decodeBytes, prefillOps } from './gauge-costs.ts'
 import { gaugeModel } from './gauge-model.ts'
 import { placeModel } from './place-model.ts'
 import { memoryNeed, prepareModel } from './prepare.ts'
@@ -73,13 +73,9 @@ export async function gaugeSpeeds(
     )
     const prefillMs = timed(rows, TIMED_MS)
     const position = Math.min(POSITION, Math.floor(contextLength / 2))
-    const decodeRatio =
-      bytesOf(plan, { tokens: 1, logitRows: 1, position }) /
-      bytesOf(prepared.plan, { tokens: 1, logitRows: 1, position: 0 })
+    const decodeRatio = decodeBytes(plan, position) / decodeBytes(prepared.plan, 0)
     const tokens = Math.min(PREFILL_ROWS, plan.tokens)
-    const prefillRatio =
-      opsOf(plan, { tokens, logitRows: 1, position: 0 }) /
-      opsOf(prepared.plan, { tokens: rows, logitRows: 1, position: 0 })
+    const prefillRatio = prefillOps(plan, tokens) / prefillOps(prepared.plan, rows)
     return {
       decodeTokensPerSecond: 1000 / (decodeMs * decodeRatio),
       prefillTokensPerSecond: (1000 * tokens) / (prefillMs * prefillRatio),
@@ -88,15 +84,6 @@ export async function gaugeSpeeds(
     pool.dispose()
   }
 }
-
-const bytesOf = (plan: Plan, shape: StepShape): number =>
-  planCosts(plan, shape).reduce(
-    (sum, { weightBytes, stateBytes, activationBytes }) => sum + weightBytes + stateBytes + activationBytes,
-    0,
-  )
-
-const opsOf = (plan: Plan, shape: StepShape): number =>
-  planCosts(plan, shape).reduce((sum, { ops }) => sum + ops, 0)
 
 /** What most bytes of the weights are stored in. */
 function mainEncoding(plan: Plan): Encoding {
