@@ -24,16 +24,27 @@ INLINE struct exp2_constants exp2_constants(void) {
     UNROLLED for (int i = 0; i < 5; i++) c.terms[i] = constant(bits_of(exp2_terms[i]));
     return c;
 }
+/* Of four and more, each step is held before the next one: LLVM would write down one vector's whole chain after the other, and
+ * a machine that looks fewer instructions ahead waits for each. */
+INLINE v128_t abreast(v128_t v, const int n) {
+    if (n >= 4) pin(v);
+    return v;
+}
 /* x[i] = 2^x[i] of n vectors, step by step for all: one alone would wait for itself. */
+#define EACH UNROLLED for (int i = 0; i < n; i++)
 INLINE void exp2_vectors(v128_t *x, const int n, const struct exp2_constants *c) {
     v128_t t[4], square[4], p[4];
-    UNROLLED for (int i = 0; i < n; i++) x[i] = wasm_f32x4_pmax(x[i], c->least);
-    UNROLLED for (int i = 0; i < n; i++) t[i] = add(x[i], c->rounder);
-    UNROLLED for (int i = 0; i < n; i++) x[i] = sub(x[i], sub(t[i], c->rounder));
-    UNROLLED for (int i = 0; i < n; i++) square[i] = mul(x[i], x[i]);
-    UNROLLED for (int i = 0; i < n; i++) p[i] = add(mul(c->terms[3], x[i]), c->terms[2]);
-    UNROLLED for (int i = 0; i < n; i++) p[i] = add(mul(c->terms[4], square[i]), p[i]);
-    UNROLLED for (int i = 0; i < n; i++) p[i] = add(mul(p[i], square[i]), add(mul(c->terms[1], x[i]), c->terms[0]));
-    UNROLLED for (int i = 0; i < n; i++) x[i] = wasm_i32x4_add(add(mul(p[i], x[i]), c->one), wasm_i32x4_shl(t[i], 23));
+    EACH x[i] = abreast(wasm_f32x4_pmax(x[i], c->least), n);
+    EACH t[i] = abreast(add(x[i], c->rounder), n);
+    EACH p[i] = abreast(sub(t[i], c->rounder), n);
+    EACH x[i] = abreast(sub(x[i], p[i]), n);
+    EACH square[i] = abreast(mul(x[i], x[i]), n);
+    EACH p[i] = abreast(add(mul(c->terms[3], x[i]), c->terms[2]), n);
+    EACH p[i] = abreast(add(mul(c->terms[4], square[i]), p[i]), n);
+    EACH square[i] = abreast(mul(p[i], square[i]), n);
+    EACH p[i] = abreast(add(square[i], add(mul(c->terms[1], x[i]), c->terms[0])), n);
+    EACH p[i] = abreast(add(mul(p[i], x[i]), c->one), n);
+    EACH x[i] = abreast(wasm_i32x4_add(p[i], wasm_i32x4_shl(t[i], 23)), n);
 }
+#undef EACH
 #endif

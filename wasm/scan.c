@@ -46,23 +46,18 @@ void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* `states` states from n on of one panel: state and sums go on by one row. Everything is loaded before anything is stored, so
- * that the exponentials, which wait for themselves, can be computed side by side. */
+/* `states` states from n on of one panel: state and sums go on by one row. What the exponentials do not need is loaded behind
+ * them: they fill the registers. */
 INLINE void advance(v128_t sum[2], const v128_t delta[2], const v128_t input[2], const float *decay, float *h,
                     const float *b, const float *c, const int states, const struct exp2_constants *constants) {
-    v128_t factor[4], next[4], in[2], out[2];
-    UNROLLED for (int i = 0; i < states; i++) {
-        in[i] = load_splat(b + i);
-        out[i] = load_splat(c + i);
-    }
-    UNROLLED for (int i = 0; i < 2 * states; i++) {
-        factor[i] = mul(delta[i % 2], load(decay + 4 * i));
-        next[i] = load(h + 4 * i);
-    }
+    v128_t factor[4], next[4];
+    UNROLLED for (int i = 0; i < 2 * states; i++) factor[i] = mul(delta[i % 2], load(decay + 4 * i));
     exp2_vectors(factor, 2 * states, constants);
-    UNROLLED for (int i = 0; i < 2 * states; i++) next[i] = add(mul(factor[i], next[i]), mul(input[i % 2], in[i / 2]));
+    UNROLLED for (int i = 0; i < 2 * states; i++) {
+        next[i] = add(mul(factor[i], load(h + 4 * i)), mul(input[i % 2], load_splat(b + i / 2)));
+    }
     UNROLLED for (int i = 0; i < 2 * states; i++) store(h + 4 * i, next[i]);
-    UNROLLED for (int i = 0; i < 2 * states; i++) sum[i % 2] = add(sum[i % 2], mul(next[i], out[i / 2]));
+    UNROLLED for (int i = 0; i < 2 * states; i++) sum[i % 2] = add(sum[i % 2], mul(next[i], load_splat(c + i / 2)));
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) {

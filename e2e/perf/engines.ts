@@ -75,6 +75,12 @@ export interface Run {
   readonly ids: readonly number[]
 }
 
+/** The second turn of a conversation: what was read before its first token, as the engine says, and how long that took. */
+export interface Turn {
+  readonly readTokens: number
+  readonly ms: number
+}
+
 /** What a page is told to load; addresses are absolute. */
 export interface LoadOrder {
   readonly engine: EngineName

@@ -23,7 +23,7 @@ await mkdir(folder, { recursive: true })
 if (!options.report) await measureAll(options)
 await report(options)
 
-async function measureAll({ shapes, threads, kinds, limits, minutes, resume }: Options): Promise<void> {
+async function measureAll({ shapes, threads, kinds, limits, turn, minutes, resume }: Options): Promise<void> {
   const until = performance.now() + minutes * 60_000
   const machine = `${cpus().length} x ${cpus()[0]?.model}`
   for (const shape of shapes) await prepareFiles(shape, kinds)
@@ -35,7 +35,7 @@ async function measureAll({ shapes, threads, kinds, limits, minutes, resume }: O
     for (const [index, group] of groups.entries()) {
       const seconds = shareOf((until - performance.now()) / 1000, weights.slice(index))
       console.log(`${group.shape.name} ${group.threads}T: ${Math.round(seconds)} s`)
-      await measureGroup({ ...group, kinds, limits, site, machine, folder, resume, seconds })
+      await measureGroup({ ...group, kinds, limits, turn, site, machine, folder, resume, seconds })
     }
   } finally {
     await site.close()

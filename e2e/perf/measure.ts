@@ -27,6 +27,8 @@ export interface GroupOrder {
   readonly threads: number
   readonly kinds: readonly EngineKind[]
   readonly limits: Limits
+  /** Tokens before a second turn; absent: none is measured. */
+  readonly turn?: number | undefined
   readonly site: Site
   readonly machine: string
   readonly folder: URL
@@ -41,12 +43,15 @@ const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const LEAST_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
+/** A second turn: tokens of the reply before it and of its message, and a seed that no measured prompt has. */
+const [REPLY, MESSAGE, TURN_SEED] = [8, 32, 800_000]
 
 export async function measureGroup(order: GroupOrder): Promise<GroupResults> {
   const group = await Group.open(order)
   try {
     await group.startAll()
     await group.runAll()
+    await group.runTurns()
   } finally {
     await group.close()
   }
@@ -128,7 +133,7 @@ class Group {
     const { shape, threads, site } = this.#order
     const identity = this.#identities.get(kind.name)
     const cells = this.#cells(kind)
-    if (cells.every(({ rounds }) => rounds === 0)) return
+    if (cells.every(({ rounds }) => rounds === 0) && !this.#wantsTurn(kind.name)) return
     if (identity === undefined) {
       this.#record(kind.name, { failure: `${kind.packageName} is not installed` })
       return this.#say(`${kind.name}: left out, ${kind.packageName} is not installed`)
@@ -175,6 +180,35 @@ class Group {
       })
     }
     await saveResults(this.#order.folder, this.results)
+  }
+
+  /** A second turn of each engine that has not had one, while there is time for what it may read. */
+  async runTurns(): Promise<void> {
+    const { turn: history = 0, folder } = this.#order
+    for (const { kind, runner } of [...this.#players]) {
+      if (!this.#wantsTurn(kind.name)) continue
+      await waitForQuiet(QUIET_PATIENCE_MS)
+      try {
+        await runner.resume()
+        const turning = runner.turn(promptOf(history, TURN_SEED), REPLY, promptOf(MESSAGE, TURN_SEED + 1))
+        const turn = await within(Math.max(this.#secondsLeft(), LEAST_RUN_SECONDS), turning)
+        await runner.pause()
+        if (turn === undefined) continue
+        const turns = [...(this.results.turns ?? []), { engine: kind.name, history, ...turn }]
+        this.results = { ...this.results, turns }
+        this.#say(`${kind.name} second turn: ${turn.readTokens} tokens read in ${turn.ms.toFixed(0)} ms`)
+      } catch (error) {
+        this.#fail(kind.name, error)
+        await this.#drop(kind.name)
+      }
+      await saveResults(folder, this.results)
+    }
+  }
+
+  #wantsTurn(name: EngineName): boolean {
+    const { turn } = this.#order
+    const has = this.results.turns?.some(({ engine, history }) => engine === name && history === turn)
+    return turn !== undefined && has !== true
   }
 
   async close(): Promise<void> {

@@ -19,6 +19,7 @@ test('flags choose; Halfbyte always takes part', () => {
   expect(shapes.map(({ name }) => name)).toEqual(['tiny'])
   expect(kinds.map(({ name }) => name)).toEqual(['halfbyte', 'llama.cpp', 'wllama-2'])
   expect(limits).toMatchObject({ rounds: 2, prompts: [64, 512] })
+  expect(read('--turn 2000').turn).toBe(2000)
   expect(read('--peer none').kinds.map(({ name }) => name)).toEqual(['halfbyte'])
 })
 

@@ -9,6 +9,8 @@ export interface Options {
   readonly threads: readonly number[]
   readonly kinds: readonly EngineKind[]
   readonly limits: Limits
+  /** Tokens before a second turn; absent: none is measured. */
+  readonly turn?: number | undefined
   readonly minutes: number
   readonly resume: boolean
   readonly docs: boolean
@@ -29,6 +31,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     .option('--prompts <list>', 'prompt lengths; default: all of each engine', numbers)
     .option('--rounds <n>', 'most rounds of each cell', number)
     .option('--decode <n>', 'most tokens decoded', number)
+    .option('--turn <n>', 'tokens before a second turn, which is then measured once', number)
     .option('--minutes <n>', 'the whole run ends within; rounds are given up for it', number, 40)
     .option('--resume', 'keep what build/perf/*.json has and measure what is missing')
     .option('--report', 'measure nothing, only write the tables')
@@ -42,6 +45,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     prompts?: number[]
     rounds?: number
     decode?: number
+    turn?: number
     minutes: number
     resume?: true
     report?: true
@@ -49,7 +53,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     out: string
   }>()
   const isAsked = (name: EngineName) => name === OURS || (asked.peer?.includes(name) ?? true)
-  const { prompts, rounds, decode, threads, minutes, resume, report, docs, out } = asked
+  const { prompts, rounds, decode, turn, threads, minutes, resume, report, docs, out } = asked
   return {
     // ONNX models are written of transformers only, so recurrent shapes are for those who ask, with --peer.
     shapes: SHAPES.filter(
@@ -57,7 +61,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     ),
     kinds: ENGINES.filter(({ name }) => isAsked(name)),
     limits: { prompts, rounds, decode },
-    ...{ threads, minutes, resume: resume === true, report: report === true, docs: docs === true },
+    ...{ turn, threads, minutes, resume: resume === true, report: report === true, docs: docs === true },
     folder: out,
   }
 }

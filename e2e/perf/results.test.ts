@@ -16,6 +16,7 @@ const EARLIER: GroupResults = {
   engines: { halfbyte: record('old'), 'wllama-3': record('3'), 'wllama-2': record('2') },
   samples: [sample('halfbyte'), sample('wllama-3'), sample('wllama-2')],
   limits: [{ readGigabytesPerSecond: 1, dotGigaopsPerSecond: 1 }],
+  turns: (['halfbyte', 'wllama-3'] as const).map((engine) => ({ engine, history: 9, readTokens: 1, ms: 1 })),
 }
 const now = { machine: 'm', browser: 'b' }
 
@@ -28,11 +29,12 @@ test('an engine that changed is measured anew, one that does not take part this 
   expect(kept.samples.map(({ engine }) => engine)).toEqual(['wllama-3', 'wllama-2'])
   expect(Object.keys(kept.engines)).toEqual(['wllama-3', 'wllama-2'])
   expect(kept.limits).toEqual(EARLIER.limits)
+  expect(kept.turns?.map(({ engine }) => engine)).toEqual(['wllama-3'])
 })
 
 test.each([{ machine: 'another' }, { browser: 'another' }])('%o: nothing is kept', (change) => {
   const kept = carriedOver(EARLIER, { ...now, ...change, fingerprints: new Map() })
-  expect(kept).toEqual({ engines: {}, samples: [], limits: [] })
+  expect(kept).toEqual({ engines: {}, samples: [], limits: [], turns: [] })
 })
 
 test('what was saved is read again, and what was never saved is not there', async () => {

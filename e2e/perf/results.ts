@@ -16,6 +16,16 @@ export interface Sample {
   readonly at: string
 }
 
+/** A second turn: a history, a short reply, a message. */
+export interface TurnSample {
+  readonly engine: EngineName
+  /** Tokens of the history. */
+  readonly history: number
+  /** What the engine read before the turn's first token. */
+  readonly readTokens: number
+  readonly ms: number
+}
+
 export interface EngineRecord {
   /** e.g. `3.8.1` */
   readonly version: string
@@ -52,6 +62,8 @@ export interface GroupResults {
   readonly engines: Readonly<Partial<Record<EngineName, EngineRecord>>>
   readonly samples: readonly Sample[]
   readonly limits: readonly LimitSample[]
+  /** Absent in files of runs without. */
+  readonly turns?: readonly TurnSample[]
 }
 
 /** Where the groups' files lie. */
@@ -81,9 +93,9 @@ export async function saveResults(folder: URL, results: GroupResults): Promise<v
 export function carriedOver(
   earlier: GroupResults | undefined,
   now: Pick<GroupResults, 'machine' | 'browser'> & { fingerprints: ReadonlyMap<EngineName, string> },
-): Pick<GroupResults, 'engines' | 'samples' | 'limits'> {
+): Pick<GroupResults, 'engines' | 'samples' | 'limits' | 'turns'> {
   if (earlier === undefined || earlier.machine !== now.machine || earlier.browser !== now.browser) {
-    return { engines: {}, samples: [], limits: [] }
+    return { engines: {}, samples: [], limits: [], turns: [] }
   }
   const isSame = (name: EngineName) => {
     const fingerprint = now.fingerprints.get(name)
@@ -94,5 +106,6 @@ export function carriedOver(
     engines: Object.fromEntries(engines),
     samples: earlier.samples.filter(({ engine }) => isSame(engine)),
     limits: earlier.limits,
+    turns: earlier.turns?.filter(({ engine }) => isSame(engine)) ?? [],
   }
 }

@@ -21,6 +21,10 @@ const GROUP: GroupResults = {
     'wllama-3': record,
     'llama.cpp': { ...record, loadMs: [], failure: 'it is not installed' },
   },
+  turns: [
+    { engine: 'halfbyte', history: 2000, readTokens: 40, ms: 100 },
+    { engine: 'wllama-3', history: 2000, readTokens: 2040, ms: 8000 },
+  ],
   samples: [
     ...[400, 360, 440].map((rate) => sample('halfbyte', 64, rate, rate / 4)),
     ...[10, 11].map((rate) => sample('wllama-3', 64, rate, rate / 2)),
@@ -50,6 +54,7 @@ test('the tables have medians with their spread, load, memory, and what is missi
     '| 2 | 64 | wllama 3.8.1 | 10.5 (10.0-11.0) | 5.25 (5.00-5.50) | 2 | 38.1x | 19.0x |',
   )
   expect(text).toContain('| 2 | 64 | 25.0 (20.0-30.0) | 250 | 100.0 | 100.0 | 100 % |')
+  expect(text).toContain('| 2 | 2000 | wllama 3.8.1 | 2040 | 8000 | 1.3 % |')
   expect(text).toContain('| 2 | Halfbyte | 2.0 | 300 | 4 of 4 |')
   expect(text).toContain('llama.cpp, native 3.8.1, 2 threads: left out, it is not installed.')
 })

@@ -1,7 +1,7 @@
 // Summaries. In: groups of samples. Out: medians with their spread, ratios to Halfbyte, shares of what memory allows.
 import { type Spread, spread } from '../../bench/spread.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
-import type { Agreement, GroupResults, Sample } from './results.ts'
+import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'
 
 export interface Summary {
   /** ISO date of the last sample. */
@@ -20,6 +20,8 @@ export interface GroupSummary {
   readonly dot?: Spread | undefined
   readonly rows: readonly Row[]
   readonly engines: readonly EngineSummary[]
+  /** Absent where none was measured. */
+  readonly turns?: readonly TurnSample[] | undefined
 }
 /** One engine with one length of prompt. Rates are tokens per second. */
 export interface Row {
@@ -66,7 +68,7 @@ export function summarise(groups: readonly GroupResults[], command: string): Sum
 }
 
 function summariseGroup(group: GroupResults): GroupSummary {
-  const { shape, threads, limits, samples, stepBytes } = group
+  const { shape, threads, limits, samples, stepBytes, turns } = group
   const read = limits.length > 0 ? spread(limits.map((each) => each.readGigabytesPerSecond)) : undefined
   const dot = limits.length > 0 ? spread(limits.map((each) => each.dotGigaopsPerSecond)) : undefined
   const cells = Map.groupBy(samples, ({ engine, prompt }) => `${engine} ${prompt}`)
@@ -85,7 +87,7 @@ function summariseGroup(group: GroupResults): GroupSummary {
     const allowed = read && bytes !== undefined ? (read.median * 1e9) / bytes : undefined
     return { ...row, stepBytes: bytes, allowed, share: allowed && row.decode.median / allowed }
   })
-  return { shape, threads, read, dot, rows, engines: engineSummaries(group) }
+  return { shape, threads, read, dot, rows, engines: engineSummaries(group), turns }
 }
 
 type BareRow = Omit<Row, 'prefillRatio' | 'decodeRatio' | 'stepBytes' | 'allowed' | 'share'>

@@ -22,7 +22,14 @@ export function markdown(summary: Summary): string {
 function shapeSection(name: string, groups: readonly GroupSummary[]): string {
   const shape = SHAPES.find((each) => each.name === name)
   const size = shape === undefined ? '' : `, ${Math.round(parametersOf(shape) / 1e6)} M weights`
-  return [`### ${name}${size}`, speeds(groups), bandwidth(groups), engines(groups), notes(groups)]
+  return [
+    `### ${name}${size}`,
+    speeds(groups),
+    bandwidth(groups),
+    turns(groups),
+    engines(groups),
+    notes(groups),
+  ]
     .filter((part) => part !== '')
     .join('\n\n')
 }
@@ -67,6 +74,20 @@ function bandwidth(groups: readonly GroupSummary[]): string {
   if (lines.length === 0) return ''
   const heads = ['threads', 'prompt', 'read GB/s', 'step MB', 'allows tok/s', 'decode tok/s', 'share']
   return table(heads, lines, -1)
+}
+
+/** Second turns: what each engine reads of a conversation that it has read before. */
+function turns(groups: readonly GroupSummary[]): string {
+  const lines = groups.flatMap((group) =>
+    (group.turns ?? []).map(({ engine, history, readTokens, ms }) => {
+      const ours = group.turns?.find((own) => own.engine === OURS && own.history === history)
+      const share = ours === undefined || engine === OURS ? '' : `${((100 * ours.ms) / ms).toFixed(1)} %`
+      return [`${group.threads}`, `${history}`, titleOf(group, engine), `${readTokens}`, ms.toFixed(0), share]
+    }),
+  )
+  if (lines.length === 0) return ''
+  const heads = ['threads', 'turn after', 'engine', 'tokens read', 'first token ms', 'Halfbyte takes']
+  return table(heads, lines, 2)
 }
 
 function engines(groups: readonly GroupSummary[]): string {

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../chromium.ts'
-import type { LoadOrder, Run } from '../engines.ts'
+import type { LoadOrder, Run, Turn } from '../engines.ts'
 import { heldBytes } from './memory.ts'
 import type { NativeAnswer, NativeOrder, NativeRequest } from './native.child.ts'
 import { pauseAll, resumeAll } from './pause.ts'
@@ -12,6 +12,8 @@ import { pauseAll, resumeAll } from './pause.ts'
 export interface Runner {
   readonly loadMs: number
   run(prompt: string, decode: number): Promise<Run>
+  /** Undefined where there is none: a second turn, see `Loaded`. */
+  turn(history: string, reply: number, message: string): Promise<Turn | undefined>
   /** What the engine's processes hold more than before it was loaded. */
   memoryBytes(): Promise<number | undefined>
   /** Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows. */
@@ -65,6 +67,12 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
       loadMs,
       run: (prompt, decode) =>
         page.evaluate(([text, tokens]) => window.perf.run(text, tokens), [prompt, decode] as const),
+      turn: (history, reply, message) =>
+        page.evaluate(([text, tokens, next]) => window.perf.turn(text, tokens, next), [
+          history,
+          reply,
+          message,
+        ] as const),
       async memoryBytes() {
         const now = await heldBytes(await host.pids())
         return now === undefined || before === undefined ? undefined : now - before
@@ -98,6 +106,7 @@ export async function runNative(order: NativeOrder): Promise<Runner> {
         if (run === undefined) throw new Error('the process sent no run')
         return run
       },
+      turn: async () => undefined,
       async memoryBytes() {
         const now = await heldBytes(pids)
         return now === undefined ? undefined : now - baseBytes

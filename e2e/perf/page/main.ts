@@ -1,7 +1,7 @@
 // The suite's page. In: calls from the suite. Out: an engine that is loaded once, its runs, and this browser's limits.
 import type { LimitOptions, Limits } from '../../../bench/roofline/limits.ts'
 import { measureLimitsHere } from '../../../bench/roofline/run.ts'
-import type { EngineName, LoadOrder, Run } from '../engines.ts'
+import type { EngineName, LoadOrder, Run, Turn } from '../engines.ts'
 import { loadHalfbyte } from './halfbyte.ts'
 import { loadOrt } from './ort.ts'
 import { loadWllama2 } from './wllama-2.ts'
@@ -10,6 +10,8 @@ import { loadWllama3 } from './wllama-3.ts'
 /** An engine with a model in it. */
 export interface Loaded {
   run(prompt: string, decode: number): Promise<Run>
+  /** Reads `history`, replies with `reply` tokens, and is told `message`. Engines whose caller keeps the state have none. */
+  turn?(history: string, reply: number, message: string): Promise<Turn>
 }
 
 const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrder) => Promise<Loaded>>> = {
@@ -36,6 +38,9 @@ const perf = {
     if (loaded === undefined) throw new Error('no engine is loaded')
     return loaded.run(prompt, decode)
   },
+  /** Undefined where the engine keeps nothing. */
+  turn: (history: string, reply: number, message: string): Promise<Turn | undefined> =>
+    Promise.resolve(loaded?.turn?.(history, reply, message)),
   limits: (request: LimitOptions): Promise<Limits> => measureLimitsHere(request),
 }
 

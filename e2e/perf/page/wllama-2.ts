@@ -32,13 +32,17 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
   if (wllama.getNumThreads() !== threads) {
     throw new Error(`${wllama.getNumThreads()} threads started, ${threads} were asked for`)
   }
+  /** Empties the state and reads a prompt; the result is the first token. */
+  const begin = async (prompt: string) => {
+    await wllama.samplingInit({ temp: 0 })
+    await wllama.kvClear()
+    await wllama.decode(promptIds(prompt), {})
+    return (await wllama.samplingSample()).token
+  }
   return {
     async run(prompt, decode) {
       const started = performance.now()
-      await wllama.samplingInit({ temp: 0 })
-      await wllama.kvClear()
-      await wllama.decode(promptIds(prompt), {})
-      const ids = [(await wllama.samplingSample()).token]
+      const ids = [await begin(prompt)]
       const first = performance.now()
       for (let step = 1; step < decode; step++) {
         await wllama.samplingAccept(ids.slice(-1))
@@ -53,6 +57,19 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
         decodeMs,
         ids,
       }
+    },
+    // As createCompletion does with `useCache` when the prompt begins with all that was read and said.
+    async turn(history, reply, message) {
+      let token = await begin(history)
+      for (let step = 0; step < reply; step++) {
+        await wllama.samplingAccept([token])
+        await wllama.decode([token], {})
+        token = (await wllama.samplingSample()).token
+      }
+      const started = performance.now()
+      await wllama.decode(promptIds(message), {})
+      await wllama.samplingSample()
+      return { readTokens: message.length, ms: performance.now() - started }
     },
   }
 }
