@@ -29,10 +29,10 @@ const recurrent = (build: FamilyFile['build'], architecture: string, hfClass: st
 
 const FILES: Readonly<Record<Family, FamilyFile>> = {
   ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
+  granitehybrid,
   gpt_neox: gptNeox,
   mamba: recurrent(mamba, 'mamba', 'MambaForCausalLM'),
   mamba2: recurrent(mamba2, 'mamba2', 'Mamba2ForCausalLM'),
-  granitehybrid: recurrent(granitehybrid, 'granitehybrid', 'GraniteMoeHybridForCausalLM'),
 }
 
 export const familyFile = (family: Family): FamilyFile => FILES[family]

@@ -3,13 +3,15 @@ import { graphBuilder, matrix, vector } from '../graph/builder.ts'
 import type { Graph } from '../graph/ir.ts'
 import type { ModelConfig } from './config.ts'
 import { attention, decoderParts, feedForward } from './decoder.ts'
+import type { FamilyFile, Place } from './family.ts'
 import { mamba2Layer } from './mamba2.ts'
+import { mergedGateUp } from './phi3.ts'
 
 /**
  * `GraniteMoeHybridForCausalLM` without experts. What a layer makes is multiplied by `residual` before it is added: instead
  * the whole residual stream is kept divided by it, which the embedding's scale and the norms' epsilon make up for.
  */
-export function granitehybrid(config: ModelConfig): Graph {
+function build(config: ModelConfig): Graph {
   const { hiddenSize } = config
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}
   const epsilon = config.normEpsilon / residual ** 2
@@ -35,4 +37,31 @@ export function granitehybrid(config: ModelConfig): Graph {
   const wanted = b.rmsnorm('norm', b.takeRows('wanted', x), normWeight('norm'), epsilon)
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': config.vocabSize })
   return b.finish(b.linear('logits', wanted, output), wanted)
+}
+
+/** The logits are divided by a number: the norm in front of them does it. */
+const scaledNorm =
+  (tensor: string) =>
+  ({ multipliers }: ModelConfig): Place => ({
+    tensor,
+    change: multipliers && { scale: multipliers.logits },
+  })
+
+const MLP = 'model.layers.N.shared_mlp'
+
+export const granitehybrid: FamilyFile = {
+  build,
+  gguf: {
+    architecture: 'granitehybrid',
+    pairing: 'interleaved',
+    names: { 'norm.weight': scaledNorm('output_norm.weight') },
+  },
+  hf: {
+    classes: ['GraniteMoeHybridForCausalLM'],
+    names: {
+      'norm.weight': scaledNorm('model.norm.weight'),
+      ...mergedGateUp(`${MLP}.input_linear.weight`),
+      'layers.N.mlp_down.weight': `${MLP}.output_linear.weight`,
+    },
+  },
 }

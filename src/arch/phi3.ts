@@ -3,6 +3,18 @@ import type { ModelConfig } from './config.ts'
 import { PLAIN } from './decoder.ts'
 import { family, type Names } from './family.ts'
 
+/** Gate and up as one tensor. */
+export const mergedGateUp = (tensor: string): Names => {
+  const part =
+    (index: 0 | 1) =>
+    ({ intermediateSize: n, hiddenSize }: ModelConfig) => ({
+      tensor,
+      shape: [2 * n, hiddenSize],
+      runs: [[index * n, n]] as const,
+    })
+  return { 'layers.N.mlp_gate.weight': part(0), 'layers.N.mlp_up.weight': part(1) }
+}
+
 /** Q, K and V as one tensor, gate and up as another. */
 const merged = (qkv: string, gateUp: string): Names => {
   const ofQkv = (part: 0 | 1 | 2) => (config: ModelConfig) => {
@@ -12,19 +24,11 @@ const merged = (qkv: string, gateUp: string): Names => {
     const rows = sizes.reduce((sum, size) => sum + size, 0)
     return { tensor: qkv, shape: [rows, hiddenSize], runs: [[first, sizes[part]]] as const }
   }
-  const ofGateUp =
-    (part: 0 | 1) =>
-    ({ intermediateSize: n, hiddenSize }: ModelConfig) => ({
-      tensor: gateUp,
-      shape: [2 * n, hiddenSize],
-      runs: [[part * n, n]] as const,
-    })
   return {
     'layers.N.attn_q.weight': ofQkv(0),
     'layers.N.attn_k.weight': ofQkv(1),
     'layers.N.attn_v.weight': ofQkv(2),
-    'layers.N.mlp_gate.weight': ofGateUp(0),
-    'layers.N.mlp_up.weight': ofGateUp(1),
+    ...mergedGateUp(gateUp),
   }
 }
 

@@ -1,14 +1,17 @@
 // Recurrent names. In: nothing. Out: the rows of the tensor table that Mamba, Mamba-2 and hybrids add.
 import type { ModelConfig } from './config.ts'
-import { first, hidden, type RowExtra, row, type TensorRow, type TensorShape } from './tensor-row.ts'
+import { first, hidden, type IsIn, row, type Shape, type StoredPlace, type TensorRow } from './tensor-row.ts'
 
 /** Layer N's mixer, under Mamba's and under Granite's prefix. */
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`
 
-const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number) =>
+export const isRecurrent: IsIn = ({ ssm, attentionLayers }, _, layer) =>
   ssm !== undefined && attentionLayers?.includes(layer) !== true
-const isMamba = (config: ModelConfig, layer: number) => isRecurrent(config, layer) && config.ssm?.heads === 0
-const isMamba2 = (config: ModelConfig, layer: number) => isRecurrent(config, layer) && !isMamba(config, layer)
+const isMamba: IsIn = (config, traits, layer) => isRecurrent(config, traits, layer) && config.ssm?.heads === 0
+const isMamba2: IsIn = (config, traits, layer) =>
+  isRecurrent(config, traits, layer) && config.ssm?.heads !== 0
+const hasConvBias: IsIn = (config, traits, layer) =>
+  isRecurrent(config, traits, layer) && config.ssm?.convBias === true
 
 const inner = ({ ssm }: ModelConfig) => ssm?.innerSize ?? 0
 const heads = ({ ssm }: ModelConfig) => ssm?.heads ?? 0
@@ -23,30 +26,35 @@ function stacked(
   gguf: string,
   safetensors: string,
   k: (config: ModelConfig) => number,
-  isIn: TensorRow['isIn'],
+  isIn: IsIn,
 ): TensorRow[] {
   const widths = Object.values(names)
   const sum = (config: ModelConfig, count: number) =>
     widths.slice(0, count).reduce((all, width) => all + width(config), 0)
   return Object.entries(names).map(([name, width], index) =>
-    row(name, gguf, safetensors, (config) => [width(config), k(config)], isIn, {
-      rowsOf: (config) => [sum(config, index), sum(config, widths.length)],
-    }),
+    row(
+      name,
+      gguf,
+      safetensors,
+      (config) => [width(config), k(config)],
+      isIn,
+      (config) => ({
+        shape: [sum(config, widths.length), k(config)],
+        runs: [[sum(config, index), width(config)]],
+      }),
+    ),
   )
 }
 
 /** GGUF stores A, safetensors ln(-A); the kernels take A log2(e), so that a power of two does. */
-const decay: RowExtra = {
-  change: (format) => {
-    if (format === 'hbm') return undefined
-    return format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true }
-  },
-}
+const decay: StoredPlace = (_, format) => ({
+  change: format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true },
+})
 
 const inputs = ({ hiddenSize }: ModelConfig) => hiddenSize
-const perChannel: TensorShape = (config) => [inner(config)]
-const perHead: TensorShape = (config) => [heads(config)]
-const kernel: TensorShape = (config) => [channels(config), config.ssm?.convKernel ?? 0]
+const perChannel: Shape = (config) => [inner(config)]
+const perHead: Shape = (config) => [heads(config)]
+const kernel: Shape = (config) => [channels(config), config.ssm?.convKernel ?? 0]
 
 export const recurrentTensors: readonly TensorRow[] = [
   row(
@@ -75,13 +83,7 @@ export const recurrentTensors: readonly TensorRow[] = [
     isMamba2,
   ),
   row('layers.N.ssm_conv.weight', 'blk.N.ssm_conv1d.weight', mixer('conv1d.weight'), kernel, isRecurrent),
-  row(
-    'layers.N.ssm_conv.bias',
-    'blk.N.ssm_conv1d.bias',
-    mixer('conv1d.bias'),
-    first(kernel),
-    (config, layer) => isRecurrent(config, layer) && config.ssm?.convBias === true,
-  ),
+  row('layers.N.ssm_conv.bias', 'blk.N.ssm_conv1d.bias', mixer('conv1d.bias'), first(kernel), hasConvBias),
   ...stacked(
     { 'layers.N.ssm_select_dt.weight': rank, 'layers.N.ssm_select_bc.weight': between },
     'blk.N.ssm_x.weight',
@@ -110,9 +112,16 @@ export const recurrentTensors: readonly TensorRow[] = [
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perChannel, isMamba),
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perHead, isMamba2),
   // GGUF keeps a row for each group.
-  row('layers.N.ssm_gate_norm.weight', 'blk.N.ssm_norm.weight', mixer('norm.weight'), perChannel, isMamba2, {
-    isFlat: true,
-  }),
+  row(
+    'layers.N.ssm_gate_norm.weight',
+    'blk.N.ssm_norm.weight',
+    mixer('norm.weight'),
+    perChannel,
+    isMamba2,
+    () => ({
+      isFlat: true,
+    }),
+  ),
   row(
     'layers.N.ssm_output.weight',
     'blk.N.ssm_out.weight',

@@ -1,25 +1,11 @@
 // Tensor names. In: hyperparameters, a kind of file. Out: every tensor of the model: our name, the file's, the shape.
 import type { ModelFormat } from '../formats/model-file.ts'
 import type { ModelConfig } from './config.ts'
-import type { DecoderTraits } from './decoder.ts'
+import { PLAIN } from './decoder.ts'
 import { familyFile } from './families.ts'
 import type { Place } from './family.ts'
-import { recurrentWeights } from './recurrent-weights.ts'
-import { EMBEDDING } from './tensor-row.ts'
-
-/** One kind of tensor under its three common names; N is the layer, E the expert. */
-interface TensorRow {
-  /** Canonical: in graphs, plans and .hbm packs. */
-  readonly name: string
-  readonly gguf: string
-  readonly safetensors: string
-  /** Outermost first. */
-  readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
-  /** Default: every model has it. */
-  readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-}
-type Shape = TensorRow['shape']
-type IsIn = NonNullable<TensorRow['isIn']>
+import { isRecurrent, recurrentTensors } from './recurrent-names.ts'
+import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } from './tensor-row.ts'
 
 /** One tensor of one model. */
 export interface ExpectedTensor {
@@ -28,16 +14,11 @@ export interface ExpectedTensor {
   readonly place: Place
 }
 
-const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
 const table: Shape = ({ vocabSize, hiddenSize }) => [vocabSize, hiddenSize]
 const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
 const query: Shape = ({ heads, headDim, hiddenSize }) => [heads * headDim, hiddenSize]
 const keyValue: Shape = ({ kvHeads, headDim, hiddenSize }) => [kvHeads * headDim, hiddenSize]
 const widen: Shape = ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize]
-const first =
-  (shape: Shape): Shape =>
-  (config, traits) =>
-    shape(config, traits).slice(0, 1)
 const turned =
   (shape: Shape): Shape =>
   (config, traits) =>
@@ -47,30 +28,31 @@ const headNorm =
   (config, traits) =>
     traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
 
-const attends: IsIn = ({ attentionLayers }, _, layer) => attentionLayers?.includes(layer) ?? true
+const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
+  heads > 0 && (attentionLayers?.includes(layer) ?? true)
 const convolves: IsIn = (config, traits, layer) =>
   config.convTaps !== undefined && !attends(config, traits, layer)
 const hasHeadNorms: IsIn = (config, traits, layer) =>
   traits.headNorms !== undefined && attends(config, traits, layer)
 const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
 const hasBias: IsIn = (_, { bias }) => bias
-const normsBefore: IsIn = (_, { norms }) => norms !== 'after'
+const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
+const normsBefore: IsIn = (config, { norms }, layer) =>
+  norms !== 'after' && !isRecurrent(config, PLAIN, layer)
+const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
 const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
-const isGated: IsIn = (_, { mlp }) => mlp === 'gated'
-const isDense: IsIn = (_, { mlp }) => mlp !== 'experts'
+const isGated: IsIn = (config, { mlp }) => mlp === 'gated' && hasMlp(config)
+const isDense: IsIn = (config, { mlp }) => mlp !== 'experts' && hasMlp(config)
 const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
-const row = (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow => ({
-  ...{ name, gguf, safetensors, shape, isIn },
-})
 /** A row of each layer. */
 const each = (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow =>
   row(`layers.N.${name}`, `blk.N.${gguf}`, `model.layers.N.${safetensors}`, shape, isIn)
 
-/** Every tensor of every decoder. */
+/** Every tensor of every family. */
 const TENSORS: readonly TensorRow[] = [
   row('embed.weight', 'token_embd.weight', EMBEDDING, table),
   row(
@@ -80,7 +62,7 @@ const TENSORS: readonly TensorRow[] = [
     ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
     hasPositions,
   ),
-  row('norm.weight', 'output_norm.weight', 'model.norm.weight', hidden),
+  row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
   row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
   each('attn_norm.weight', 'attn_norm.weight', 'input_layernorm.weight', hidden, normsBefore),
@@ -113,7 +95,8 @@ const TENSORS: readonly TensorRow[] = [
   each('conv_x.weight', '', '', square, convolves),
   each('conv.weight', '', '', ({ hiddenSize, convTaps = 0 }) => [hiddenSize, convTaps], convolves),
   each('conv_output.weight', '', '', square, convolves),
-  each('mlp_norm.weight', 'ffn_norm.weight', 'post_attention_layernorm.weight', hidden, normsBefore),
+  ...recurrentTensors,
+  each('mlp_norm.weight', 'ffn_norm.weight', 'post_attention_layernorm.weight', hidden, normsMlp),
   each('mlp_norm.bias', 'ffn_norm.bias', 'post_attention_layernorm.bias', hidden, hasBiasBefore),
   each('mlp_gate.weight', 'ffn_gate.weight', 'mlp.gate_proj.weight', widen, isGated),
   each('mlp_up.weight', 'ffn_up.weight', 'mlp.up_proj.weight', widen, isDense),
@@ -153,16 +136,7 @@ const TENSORS: readonly TensorRow[] = [
 
 /** Every tensor the graph of `config` reads, in the order of the layers. */
 export function* expectedTensors(format: ModelFormat, config: ModelConfig): Generator<ExpectedTensor> {
-  const { traits } = familyFile(config.family)
-  if (traits === undefined) yield* recurrentWeights(format, config)
-  else yield* decoderWeights(format, config, traits)
-}
-
-function* decoderWeights(
-  format: ModelFormat,
-  config: ModelConfig,
-  traits: DecoderTraits,
-): Generator<ExpectedTensor> {
+  const { traits = PLAIN } = familyFile(config.family)
   for (let layer = -1; layer < config.layers; layer++) {
     for (const one of TENSORS) {
       if (one.name.includes('.N.') === layer < 0 || one.isIn?.(config, traits, layer) === false) continue
@@ -172,7 +146,7 @@ function* decoderWeights(
   }
 
   function expected(one: TensorRow, layer: number, expert: number): ExpectedTensor {
-    const fill = (name: string) => name.replace('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
+    const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
     const shape = one.shape(config, traits)
     const place = placeOf(one, format, config, expert, shape)
     return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor) } }
@@ -191,7 +165,8 @@ function placeOf(
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
   if (typeof special === 'function') return special(config, expert)
   if (special !== undefined) return { tensor: special }
-  if (format !== 'gguf' || !one.name.includes('.E.')) return { tensor: one[format] }
+  if (format !== 'gguf' || !one.name.includes('.E.'))
+    return { tensor: one[format], ...one.place?.(config, format) }
   // GGUF stacks the experts of a layer.
   const [n = 0] = shape
   const count = config.experts?.count ?? 0
