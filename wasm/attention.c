@@ -94,15 +94,17 @@ static uint32_t tiles(const struct op *o, const struct step *step) {
 
 static void begin_segment(struct tile *tile) {
     for (uint32_t i = 0; i < tile->count; i++) {
-        tile->queries[i].segment = (struct sums){splat(-__builtin_inff()), splat(0), splat(0)};
+        tile->queries[i].segment = (struct sums){splat(0), splat(0), splat(0)};
+        tile->top[i] = -__builtin_inff();
     }
     for (uint32_t d = 0; d < tile->count * tile->dim / 4; d++) tile->y[d] = splat(0);
 }
 
-/* Reads every line of a part that comes next, all at once: reads inside the sums would each wait for memory alone. */
-INLINE uint32_t touch(const uint8_t *part, uint32_t bytes) {
+/* Reads every line of a part of codes that comes next, all at once: reads inside the sums would each wait for memory alone.
+ * Floats have streams long enough for prefetchers. */
+INLINE uint32_t touch(const uint8_t *part, uint32_t format, uint32_t bytes) {
     uint32_t all = 0;
-    for (uint32_t i = 0; i < bytes; i += 64) all ^= part[i];
+    for (uint32_t i = 0; format != KV_F32 && i < bytes; i += 64) all ^= part[i];
     return all;
 }
 
@@ -122,8 +124,8 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
         tile->k = AT(uint8_t *, table[b] + k_at);
         tile->v = AT(uint8_t *, table[b] + v_at);
         if (tile->count <= HEAD_TILE && b + 1 < b1) {
-            const uint32_t touched = touch(AT(const uint8_t *, table[b + 1] + k_at), k_bytes);
-            tile->touched = touched ^ touch(AT(const uint8_t *, table[b + 1] + v_at), v_bytes);
+            const uint32_t touched = touch(AT(const uint8_t *, table[b + 1] + k_at), op->k_format, k_bytes);
+            tile->touched = touched ^ touch(AT(const uint8_t *, table[b + 1] + v_at), op->v_format, v_bytes);
         }
         const struct range groups = seen_groups(tile);
         score_block(tile, groups);
@@ -201,6 +203,7 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
             const uint32_t first = query->from / run.length;
             v128_t *all = tile.all_y + i * (op->head_dim / 4);
             if (s < first) continue;
+            query->segment.top = load_splat(&tile.top[i]);
             if (split && run.segments > 1) {
                 v128_t *part = part_of(op, query->m, query->head, s - run.segment0);
                 part[0] = query->segment.top;

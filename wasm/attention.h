@@ -41,7 +41,6 @@ struct sums { v128_t top, weights, offsets; };
 /* One head of one row. Positions from..to are absolute, low..high those of the current block; none: low >= high. */
 struct query {
     struct sums segment, all;   /* of the current segment, of those before */
-    v128_t kept, taken;         /* what the current block makes of y: factors of the old and of the new, in all lanes */
     const float *q;
     uint32_t m, head, from, to, low, high;
     float scale, sum_of_codes;  /* of int8 K: score = (dot * scale of key + offset of key * sum_of_codes) * scale */
@@ -62,11 +61,17 @@ struct tile {
     uint8_t *k, *v; /* the current block's */
     uint32_t touched;
     struct query queries[MAX_QUERIES];
+    /* By query: the greatest score so far, the block's; what the block makes of y: factors of the old and of the new. */
+    float top[MAX_QUERIES], most[MAX_QUERIES], kept[MAX_QUERIES], taken[MAX_QUERIES];
     v128_t y[MAX_TILE_FLOATS / 4], all_y[MAX_TILE_FLOATS / 4]; /* [query][head_dim / 4]: the segment's, all before */
     v128_t s[MAX_QUERIES][VECTORS];                             /* dots, scores, weights */
     v128_t q_codes[MAX_TILE_FLOATS / 8];                        /* int8 K: factors of each query, 2 * head_dim bytes */
     v128_t w_codes[MAX_QUERIES][BLOCK_POSITIONS / 8];           /* int8 V: factors of each query's weights */
 };
+
+/* Vectors of a block that queries go through: those of a column are `apart` from one to the next; columns from..to by `step`.
+ * apart 0: one vector each. */
+struct columns { uint32_t from, to, step, apart; };
 
 INLINE v128_t *y_of(struct tile *tile, uint32_t i) { return tile->y + i * (tile->dim / 4); }
 INLINE int sees(const struct query *query) { return query->low < query->high; }

@@ -78,16 +78,24 @@ INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *
     }
 }
 /* The operands of a product: `steps` vectors for each of some lanes, `stride` bytes apart; factors of some queries, `plane`
- * of them each; what planes begin with, or 0. */
-struct dots { const uint8_t *codes; uint32_t stride, steps; const uint8_t *factors; uint32_t plane; const int32_t *start; };
+ * of them each; what planes begin with, or 0, `start_stride` words apart. */
+struct dots {
+    const uint8_t *codes;
+    uint32_t stride, steps;
+    const uint8_t *factors;
+    uint32_t plane;
+    const int32_t *start;
+    uint32_t start_stride;
+};
 
-/* out[i][j], `out_stride` vectors a query = products of n queries with g times 4 lanes. */
-INLINE void dot_codes(v128_t *out, uint32_t out_stride, const int n, const int g, struct dots of, const int planes) {
+/* out[i][j], `out_stride` vectors a query and `apart` from one j to the next = products of n queries with g times 4 lanes. */
+INLINE void dot_codes(v128_t *out, uint32_t out_stride, uint32_t apart, const int n, const int g, struct dots of,
+                      const int planes) {
     v128_t acc[2 * QUAD][4];
     const uint8_t *at[4], *factors[QUAD];
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < g; j++) {
-            acc[i][j] = planes && of.start ? load(of.start + 4 * j) : wasm_i32x4_splat(0);
+            acc[i][j] = planes && of.start ? load(of.start + of.start_stride * (uint32_t)j) : wasm_i32x4_splat(0);
             if (planes) acc[n + i][j] = wasm_i32x4_splat(0);
         }
         factors[i] = of.factors + (uint32_t)i * 2 * of.plane;
@@ -106,7 +114,7 @@ INLINE void dot_codes(v128_t *out, uint32_t out_stride, const int n, const int g
     }
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < g; j++) {
-            out[(uint32_t)i * out_stride + (uint32_t)j] =
+            out[(uint32_t)i * out_stride + (uint32_t)j * apart] =
                 planes ? wasm_i32x4_add(wasm_i32x4_shl(acc[i][j], 7), acc[n + i][j]) : acc[i][j];
         }
     }
@@ -130,42 +138,41 @@ static void put_query_codes(struct tile *tile, uint32_t i) {
     query->scale = query_unit(largest) * (tile->op->scale * LOG2_E);
 }
 
-/* s of n queries = dots with groups from..to of 4 positions. */
-INLINE void score_codes(struct tile *tile, uint32_t first, const int n, const int groups, uint32_t from, uint32_t to) {
+/* s[i][group..] = dots of n queries with `groups` groups of 4 positions, `apart` groups from one to the next. */
+INLINE void score_codes(struct tile *tile, uint32_t first, const int n, uint32_t group, uint32_t apart, const int groups) {
     const uint32_t dim = tile->dim;
-    struct dots of = {.stride = dim * 4, .steps = dim / 4, .factors = (const uint8_t *)tile->q_codes + first * dim * 2, .plane = dim};
-    for (uint32_t g = from / (uint32_t)groups * (uint32_t)groups; g < to; g += (uint32_t)groups) {
-        of.codes = tile->k + g * dim * 4;
-        of.start = kv_sums(tile->k, dim) + 4 * g;
-        dot_codes(tile->s[first] + g, VECTORS, n, groups, of, HAS_PLANES);
-    }
+    const struct dots of = {.codes = tile->k + group * dim * 4, .stride = apart * dim * 4, .steps = dim / 4, .plane = dim,
+                            .factors = (const uint8_t *)tile->q_codes + first * dim * 2,
+                            .start = kv_sums(tile->k, dim) + 4 * group, .start_stride = 4 * apart};
+    dot_codes(tile->s[first] + group, VECTORS, apart, n, groups, of, HAS_PLANES);
 }
 
-/* y of n queries gathers groups from..to of 4 positions, in `vectors` vectors of dims from `d4` on; weights are 0 where a
- * query does not see. */
-INLINE void gather_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, const int vectors, uint32_t from,
-                         uint32_t to) {
+/* y of n queries gathers groups from..to of 4 positions, in `vectors` vectors of dims, the first at d4, `apart` from one to the
+ * next; weights are 0 where a query does not see. */
+INLINE void gather_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
+                         uint32_t from, uint32_t to) {
     v128_t out[QUAD][4];
-    const struct dots of = {.codes = tile->v + (d4 * (BLOCK_POSITIONS / 4) + from) * 16, .stride = BLOCK_POSITIONS * 4,
+    const struct dots of = {.codes = tile->v + (d4 * (BLOCK_POSITIONS / 4) + from) * 16, .stride = apart * BLOCK_POSITIONS * 4,
                             .steps = to - from, .plane = BLOCK_POSITIONS,
                             .factors = (const uint8_t *)tile->w_codes[first] + from * (HAS_PLANES ? 4 : 8)};
-    dot_codes(out[0], 4, n, vectors, of, HAS_PLANES);
+    dot_codes(out[0], 4, 1, n, vectors, of, HAS_PLANES);
     UNROLLED for (int i = 0; i < n; i++) {
-        const struct query *query = &tile->queries[first + (uint32_t)i];
+        const v128_t kept = load_splat(&tile->kept[first + (uint32_t)i]), taken = load_splat(&tile->taken[first + (uint32_t)i]);
         v128_t *y = y_of(tile, first + (uint32_t)i) + d4;
         UNROLLED for (int j = 0; j < vectors; j++) {
-            y[j] = add(mul(y[j], query->kept), mul(wasm_f32x4_convert_i32x4(out[i][j]), query->taken));
+            v128_t *at = y + (uint32_t)j * apart;
+            *at = add(mul(*at, kept), mul(wasm_f32x4_convert_i32x4(out[i][j]), taken));
         }
     }
 }
-#define CODES(n, groups) \
-    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
-        score_codes(tile, first, n, groups, from, to); \
+#define CODES(n, vectors) \
+    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, struct columns c) { \
+        for (uint32_t g = c.from; g < c.to; g += c.step) score_codes(tile, first, n, g, c.apart, vectors); \
     } \
-    static void DOTS(gather_codes_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
-        uint32_t d4 = 0; \
-        for (; d4 + groups <= tile->dim / 4; d4 += groups) gather_codes(tile, first, n, d4, groups, from, to); \
-        for (; d4 < tile->dim / 4; d4++) gather_codes(tile, first, n, d4, 1, from, to); \
+    static void DOTS(gather_codes_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        uint32_t d4 = c.from; \
+        for (; c.apart && d4 < c.to; d4++) gather_codes(tile, first, n, d4, c.apart, vectors, from, to); \
+        for (; d4 < c.to; d4++) gather_codes(tile, first, n, d4, 0, 1, from, to); \
     }
 CODES(1, 4)
 CODES(2, 2)

@@ -7,8 +7,8 @@
 #define HALFBYTE_ATTENTION_FLOAT_H
 #include "attention.h"
 
-/* s[i][group..] = dots of n queries with `groups` groups of 4 positions. */
-INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t group, const int groups) {
+/* s[i][group..] = dots of n queries with `groups` groups of 4 positions, `apart` groups from one to the next. */
+INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t group, uint32_t apart, const int groups) {
     const uint32_t dim = tile->dim;
     v128_t dot[QUAD][4];
     const float *keys[4], *q[QUAD];
@@ -16,7 +16,7 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
         UNROLLED for (int j = 0; j < groups; j++) dot[i][j] = splat(0);
         q[i] = tile->queries[first + (uint32_t)i].q;
     }
-    UNROLLED for (int j = 0; j < groups; j++) keys[j] = (const float *)tile->k + (group + (uint32_t)j) * dim * 4;
+    UNROLLED for (int j = 0; j < groups; j++) keys[j] = (const float *)tile->k + (group + (uint32_t)j * apart) * dim * 4;
     for (uint32_t d = 0; d < dim; d += 4) {
         UNROLLED for (int e = 0; e < 4; e++) {
             v128_t in[4];
@@ -33,12 +33,12 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
         UNROLLED for (int i = 0; i < n; i++) q[i] += 4;
     }
     UNROLLED for (int i = 0; i < n; i++) {
-        UNROLLED for (int j = 0; j < groups; j++) tile->s[first + (uint32_t)i][group + (uint32_t)j] = dot[i][j];
+        UNROLLED for (int j = 0; j < groups; j++) tile->s[first + (uint32_t)i][group + (uint32_t)j * apart] = dot[i][j];
     }
 }
 #define SCORE_FLOATS(n, groups) \
-    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
-        for (uint32_t g = from / groups * groups; g < to; g += groups) dot_floats(tile, first, n, g, groups); \
+    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, struct columns c) { \
+        for (uint32_t g = c.from; g < c.to; g += c.step) dot_floats(tile, first, n, g, c.apart, groups); \
     }
 SCORE_FLOATS(1, 4)
 SCORE_FLOATS(2, 2)
@@ -68,13 +68,13 @@ INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v
         }
     }
 }
-/* y of n queries gathers positions from..to of the block, in `vectors` vectors of dims from `d4` on. fp8: whole groups of 4
- * positions, one vector. */
-INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, const int vectors, uint32_t from,
-                          uint32_t to, const int fp8) {
+/* y of n queries gathers positions from..to of the block, in `vectors` vectors of dims, the first at d4, `apart` from one to
+ * the next. fp8: whole groups of 4 positions, one vector. */
+INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
+                          uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];
     UNROLLED for (int i = 0; i < n; i++) {
-        UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j];
+        UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart];
     }
     const float *w = (const float *)tile->s[first] + from;
     const uint8_t *v = tile->v + (d4 * BLOCK_POSITIONS + from) * (fp8 ? 4 : 16);
@@ -87,31 +87,34 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     }
     for (; left >= 4; left -= 4, w += 4, v += 64) {
         UNROLLED for (int e = 0; e < 4; e++) {
-            UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + j * BLOCK_POSITIONS * 16 + 16 * e);
+            UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + (uint32_t)j * apart * BLOCK_POSITIONS * 16 + 16 * e);
             gather_position(y, w + e, n, in, vectors);
         }
     }
     for (; left > 0; left--, w++, v += 16) {
-        UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + j * BLOCK_POSITIONS * 16);
+        UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + (uint32_t)j * apart * BLOCK_POSITIONS * 16);
         gather_position(y, w, n, in, vectors);
     }
     UNROLLED for (int i = 0; i < n; i++) {
-        UNROLLED for (int j = 0; j < vectors; j++) y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j] = y[i][j];
+        UNROLLED for (int j = 0; j < vectors; j++) y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart] = y[i][j];
     }
 }
-#define GATHER_FLOATS(name, n, vectors, fp8) \
-    static void DOTS(gather_##name##_##n)(struct tile *tile, uint32_t first, uint32_t from, uint32_t to) { \
-        uint32_t d4 = 0; \
-        if (from >= to) return; \
-        for (; d4 + vectors <= tile->dim / 4; d4 += vectors) gather_floats(tile, first, n, d4, vectors, from, to, fp8); \
-        for (; d4 < tile->dim / 4; d4++) gather_floats(tile, first, n, d4, 1, from, to, fp8); \
+#define GATHER_FLOATS(n, vectors) \
+    static void DOTS(gather_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        uint32_t d4 = c.from; \
+        for (; c.apart && d4 < c.to; d4++) gather_floats(tile, first, n, d4, c.apart, vectors, from, to, 0); \
+        for (; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 0); \
     }
-GATHER_FLOATS(f32, 1, 4, 0)
-GATHER_FLOATS(f32, 2, 2, 0)
-GATHER_FLOATS(f32, 3, 2, 0)
-GATHER_FLOATS(f32, 4, 2, 0)
-GATHER_FLOATS(fp8, 1, 1, 1)
-GATHER_FLOATS(fp8, 2, 1, 1)
-GATHER_FLOATS(fp8, 3, 1, 1)
-GATHER_FLOATS(fp8, 4, 1, 1)
+GATHER_FLOATS(1, 4)
+GATHER_FLOATS(2, 2)
+GATHER_FLOATS(3, 2)
+GATHER_FLOATS(4, 2)
+#define GATHER_FP8(n) \
+    static void DOTS(gather_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        for (uint32_t d4 = c.from; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 1); \
+    }
+GATHER_FP8(1)
+GATHER_FP8(2)
+GATHER_FP8(3)
+GATHER_FP8(4)
 #endif

@@ -136,13 +136,13 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
       }
       for (let i = 0; i < m * heads * dim; i++) f32[q / 4 + i] = Math.cos(i)
       u32.set([0, m, context - m, table, 0, 0, 0], seq / 4)
-      u32.set([m, 1, 0, 0, seq + 32, seq + 32, seq, 0], step / 4)
-      u32.fill(context - 1, seq / 4 + 8, seq / 4 + 9)
+      u32.set([m, 1, 0, 0, seq + 36, seq + 32, seq, 0], step / 4)
+      u32.set([context - 1, 0], seq / 4 + 8)
       const stride = heads * dim * 4
       u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, keyBytes], op / 4)
       u32.set([FORMATS[k], FORMATS[v], 0], op / 4 + 14)
       f32[op / 4 + 17] = dim ** -0.5 / 1000
-      u32[op / 4 + 18] = parts
+      u32.set([0, parts, heads / kvHeads, 0], op / 4 + 18)
     },
     work: () => {
       u32[seq / 4 + 3] = table + layer * blocks * 4
