@@ -97,6 +97,18 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
+test('a budget for state that holds no block is refused with both numbers', async () => {
+  const run = (command: string, ...rest: string[]) =>
+    halfbyte(command, model, ...rest, '--state-bytes', '1KB')
+  const runs = await Promise.all([run('generate', ...GREEDY), run('logits', '--tokens', '1,2')])
+  for (const { code, err } of runs) {
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^out-of-memory: stateBytes is 1000 but/),
+    })
+  }
+})
+
 describe.concurrent('convert in parts', () => {
   test('writes a pack that is read by any of its files', async () => {
     const [whole, parts] = [path('big.hbm'), path('cut.hbm')]

@@ -48,6 +48,7 @@ export function openEngine(
     weights: flags.weights,
     kvCache: flags.kv,
     contextLength: flags.context,
+    stateBytes: flags.stateBytes,
     signal,
     onProgress: showProgress,
   }).finally(clearProgress)

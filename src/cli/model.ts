@@ -2,6 +2,7 @@
 import type { BuiltModel } from '../engine/build-model.ts'
 import { buildModel } from '../engine/build-model.ts'
 import { type PreparedModel, prepareModel } from '../engine/prepare.ts'
+import { withStateBudget } from '../engine/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
 import { openModel } from '../formats/model-file.ts'
 import { openModelFiles } from './files.ts'
@@ -41,7 +42,8 @@ export async function withModel<T>(
   signal: AbortSignal,
   use: (built: BuiltModel) => Promise<T>,
 ): Promise<T> {
-  return withPrepared(model, { ...flags, beyondTraining: true }, signal, async (prepared) => {
+  return withPrepared(model, { ...flags, beyondTraining: true }, signal, async (whole) => {
+    const { prepared } = withStateBudget({ prepared: whole, draft: undefined }, flags.stateBytes)
     const hooks = { signal, onProgress: showProgress }
     const built = await buildModel(prepared, { ...flags, host: nodeHost() }, hooks).finally(clearProgress)
     try {

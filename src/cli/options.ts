@@ -48,6 +48,8 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
+  /** Most bytes of all conversations' state. */
+  readonly stateBytes?: number
 }
 
 export function weightsOption(): Option {
@@ -82,6 +84,11 @@ export function withEngineOptions(command: Command): Command {
     )
     .addOption(weightsOption())
     .addOption(kvOption())
+    .option(
+      '--state-bytes <size>',
+      'most memory for keys and values, like 256MB; default: what there is',
+      size(1),
+    )
 }
 
 export function withContextOption(command: Command): Command {

@@ -1,6 +1,7 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
 import type { ByteSource } from '../base/bytes.ts'
 import { fileName } from './address.ts'
+import { alone } from './alone.ts'
 import { fileKey, openFolder } from './folder.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import type { Version } from './partial.ts'
@@ -157,24 +158,23 @@ export class Opfs {
 
   /**
    * Between the first byte and the manifest another tab would take a file for unfinished, and replace it under its
-   * reader. Where there are no locks there is one tab, as far as we can know.
+   * reader.
    */
   async #alone<T>(
     name: string,
     { onWait, signal }: { readonly onWait?: OnWait | undefined; readonly signal?: AbortSignal | undefined },
     work: () => Promise<T>,
   ): Promise<T> {
-    const { locks } = navigator
-    if (locks === undefined) return work()
     const waiting = setInterval(async () => {
       const progress = await partialProgress(this.#folder, name)
       if (progress !== undefined) onWait?.(progress.loaded, progress.total)
     }, WAIT_MS)
     try {
-      return await locks.request(`halfbyte-store-${name}`, { ...(signal && { signal }) }, async () => {
+      const begin = () => {
         clearInterval(waiting)
         return work()
-      })
+      }
+      return await alone(`store-${name}`, begin, 'exclusive', signal)
     } finally {
       clearInterval(waiting)
     }

@@ -5,6 +5,7 @@
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
 import { HalfbyteError } from '../base/errors.ts'
+import { alone } from './alone.ts'
 import { fileKey, openFolder } from './folder.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
@@ -48,7 +49,7 @@ export class SessionStore {
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
     const key = await fileKey(name)
-    const stored = await alone(key, 'exclusive', async () => {
+    const stored = await alone(lockOf(key), async () => {
       const old = await this.#bases(key)
       const base = `${key}-${Math.max(0, ...old.map(turnOf)) + 1}`
       try {
@@ -70,11 +71,12 @@ export class SessionStore {
   /** Hands the file of that name to `use`; nobody replaces it meanwhile. Undefined when there is none. */
   async read<T>(name: string, use: (file: File) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
-    return alone(key, 'shared', async () => {
+    const find = async () => {
       const entry = newest(await this.#entries()).find((each) => each.name === name)
       const file = entry && (await this.#file(`${entry.base}.bin`))
       return file && use(file)
-    })
+    }
+    return alone(lockOf(key), find, 'shared')
   }
 
   /** In no particular order. */
@@ -85,7 +87,7 @@ export class SessionStore {
   /** Waits until nobody reads or writes it. */
   async remove(name: string): Promise<void> {
     const key = await fileKey(name)
-    await alone(key, 'exclusive', async () => this.#removeAll(await this.#bases(key)))
+    await alone(lockOf(key), async () => this.#removeAll(await this.#bases(key)))
   }
 
   async #write(entry: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<number> {
@@ -156,10 +158,11 @@ export class SessionStore {
       if (key !== undefined && !whole.has(`${key}-${turn}`)) keys.add(key)
     }
     for (const key of keys) {
-      await alone(key, 'unused', async () => {
+      const removeRest = async () => {
         const kept = newest(await this.#entries()).map(({ base }) => base)
         await this.#removeAll((await this.#bases(key)).filter((base) => !kept.includes(base)))
-      })
+      }
+      await alone(lockOf(key), removeRest, 'unused')
     }
   }
 
@@ -196,22 +199,7 @@ export const noStorage = (): HalfbyteError =>
     'nothing can be stored here (a private window, a page without TLS, or no browser); keep the file that session.save() gives',
   )
 
-/**
- * Tabs that write the same name come one after the other. `unused`: only when nobody else is there. Where there are no
- * locks there is one tab, as far as we can know.
- */
-async function alone<T>(
-  key: string,
-  how: 'exclusive' | 'shared' | 'unused',
-  work: () => Promise<T>,
-): Promise<T> {
-  const { locks } = navigator
-  if (locks === undefined) return work()
-  const mode = how === 'shared' ? 'shared' : 'exclusive'
-  return locks.request(`halfbyte-session-${key}`, { mode, ifAvailable: how === 'unused' }, (lock) =>
-    lock === null ? (undefined as T) : work(),
-  )
-}
+const lockOf = (key: string): string => `session-${key}`
 
 function attempt(size: number, work: () => void): void {
   try {
