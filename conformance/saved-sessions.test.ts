@@ -25,7 +25,7 @@ interface Index {
   length: number
   blockBytes: number[]
   from: number[]
-  hashes: string[]
+  sums: string[]
   extra: { keep?: unknown; dropped: unknown; extra: Record<string, unknown> }
 }
 
@@ -122,7 +122,7 @@ describe('the embedded model', () => {
     const changes: ((index: Index) => unknown)[] = [
       () => null,
       () => [],
-      (index) => ({ ...index, hashes: undefined }),
+      (index) => ({ ...index, sums: undefined }),
       (index) => ({ ...index, length: -1 }),
       (index) => ({ ...index, tokens: [] }),
       (index) => ({ ...index, moved: 'here' }),
@@ -138,7 +138,7 @@ describe('the embedded model', () => {
     for (const change of changes) {
       expect(await codeOf(engine.restoreSession(withIndex(saved, change))), String(change)).toBe('format')
     }
-    const fewer = withIndex(saved, (index) => ({ ...index, hashes: index.hashes.slice(1) }))
+    const fewer = withIndex(saved, (index) => ({ ...index, sums: index.sums.slice(1) }))
     expect(await codeOf(engine.restoreSession(fewer))).toBe('integrity')
     const endless = withIndex(saved, (index) => ({ ...index, length: 1e15, tokens: Array(99).fill(1) }))
     expect(await codeOf(engine.restoreSession(endless))).toBe('format')

@@ -1,5 +1,5 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
-import { blobSource } from '../base/bytes.ts'
+import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
@@ -177,9 +177,9 @@ class Service implements EngineService {
   }
 
   async restore(session: number, file: Blob | string): Promise<SavedSession> {
-    if (typeof file !== 'string') return this.#restore(session, file)
+    if (typeof file !== 'string') return this.#restore(session, blobSource('the saved session', file))
     const store = await openStore()
-    const saved = await store.read(file, (stored) => this.#restore(session, stored))
+    const saved = await store.read(file, (source) => this.#restore(session, source))
     if (saved !== undefined) return saved
     throw new HalfbyteError(
       'unsupported',
@@ -188,9 +188,8 @@ class Service implements EngineService {
     )
   }
 
-  async #restore(session: number, file: Blob): Promise<SavedSession> {
+  async #restore(session: number, source: ByteSource): Promise<SavedSession> {
     const model = this.#loaded()
-    const source = blobSource('the saved session', file)
     const fingerprint = await model.fingerprint()
     const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true })
     try {

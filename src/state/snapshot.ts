@@ -2,8 +2,9 @@
 //
 //   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON | its SHA-256 in hex, u32 bytes, magic
 //
-// The index has the SHA-256 of every block, so that no byte is believed that was not checked; numbers are little-endian.
+// The index has a checksum of every block, so that no byte is believed that was not checked; numbers are little-endian.
 import type { ByteSource } from '../base/bytes.ts'
+import { checksum } from '../base/checksum.ts'
 import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
@@ -13,7 +14,7 @@ import { SequenceState } from './sequence-state.ts'
 import type { StateCache } from './state-cache.ts'
 
 const MAGIC = 'HBSTATE1'
-const VERSION = 1
+const VERSION = 2
 const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
 /** More than any context's index; a number read from a file must not decide how much memory is taken. */
@@ -36,7 +37,7 @@ interface Index extends SnapshotHead {
   readonly blockBytes: readonly number[]
   /** Per group of keys and values, the first position that is held. */
   readonly from: readonly number[]
-  readonly hashes: readonly string[]
+  readonly sums: readonly string[]
 }
 
 /** A block or a slab. */
@@ -47,7 +48,7 @@ interface Part {
 }
 
 /** Parts that are read at once. */
-const READ_AHEAD = 3
+const READERS = 3
 
 const text = new TextEncoder()
 
@@ -65,10 +66,10 @@ export async function* writeSnapshot(
   preface.set(text.encode(MAGIC))
   new DataView(preface.buffer).setUint32(8, VERSION, true)
   yield preface
-  const hashes: string[] = []
+  const sums: string[] = []
   for (const each of parts(cache, state)) {
     const part = await partOf(cache, each)
-    hashes.push(await sha256(part))
+    sums.push(checksum(part))
     yield part
   }
   const index: Index = {
@@ -76,7 +77,7 @@ export async function* writeSnapshot(
     length: state.length,
     blockBytes: cache.savedBytes,
     from: state.tables.map(({ validFrom }) => validFrom),
-    hashes,
+    sums,
   }
   const json = text.encode(JSON.stringify(index))
   yield json
@@ -111,8 +112,8 @@ export async function readSnapshot(
     state.claim(index.length, index.from)
     const wanted = [...parts(cache, state, index.length)]
     const size = wanted.reduce((sum, { bytes }) => sum + bytes, PREFACE_BYTES)
-    if (wanted.length !== index.hashes.length || size !== start) throw damaged(source)
-    await readParts(cache, source, wanted, index.hashes)
+    if (wanted.length !== index.sums.length || size !== start) throw damaged(source)
+    await readParts(cache, source, wanted, index.sums)
     state.advance(index.length)
     if (index.moved !== undefined) state.setMoved(index.moved)
     state.checkpoint()
@@ -123,34 +124,37 @@ export async function readSnapshot(
   }
 }
 
-/** Reads ahead, so that the next parts come while one is hashed and put in its place; no more than a few are in the heap. */
+/** Several at once where reading takes waiting. When one fails the others have ended too: nobody writes blocks that are given back. */
 async function readParts(
   { arena, mirror }: StateCache,
   source: ByteSource,
   wanted: readonly Part[],
-  hashes: readonly string[],
+  sums: readonly string[],
 ): Promise<void> {
-  const read = async (start: number, bytes: number, hash: string | undefined): Promise<Uint8Array> => {
-    const part = await source.read(start, bytes)
-    if ((await sha256(part)) !== hash) throw damaged(source)
-    return part
-  }
-  const ahead: Promise<Uint8Array>[] = []
-  let offset = PREFACE_BYTES
   let next = 0
-  for (const { group, address } of wanted) {
-    for (; next < wanted.length && ahead.length < READ_AHEAD; next++) {
-      const { bytes } = wanted[next]!
-      const part = read(offset, bytes, hashes[next])
-      // When an earlier one is damaged, nobody waits for this one any more.
-      part.catch(() => undefined)
-      ahead.push(part)
+  let offset = PREFACE_BYTES
+  const readSome = async (): Promise<void> => {
+    while (next < wanted.length) {
+      const { group, address, bytes } = wanted[next]!
+      const sum = sums[next++]
+      const start = offset
       offset += bytes
+      // Memory may grow while a part is awaited, and its old view be gone.
+      const place = () => arena.u8.subarray(address, address + bytes)
+      if (mirror === undefined && source.readInto !== undefined) {
+        await source.readInto(place(), start)
+        if (checksum(place()) !== sum) throw damaged(source)
+        continue
+      }
+      const part = await source.read(start, bytes)
+      if (checksum(part) !== sum) throw damaged(source)
+      if (mirror === undefined) place().set(part)
+      else await mirror.scatter(group, address, part)
     }
-    const part = await ahead.shift()!
-    if (mirror === undefined) arena.u8.set(part, address)
-    else await mirror.scatter(group, address, part)
   }
+  const readers = Array.from({ length: READERS }, readSome)
+  await Promise.allSettled(readers)
+  await Promise.all(readers)
 }
 
 async function readIndex(source: ByteSource): Promise<{ index: Index; start: number }> {
@@ -208,10 +212,10 @@ function parsed(json: Uint8Array): unknown {
   }
 }
 
-/** The hash says that the index is as it was written, not that whoever wrote it was this engine. */
+/** Its hash says that the index is as it was written, not that whoever wrote it was this engine. */
 function isIndex(value: unknown): value is Index {
   if (typeof value !== 'object' || value === null) return false
-  const { fingerprint, tokens, moved, length, blockBytes, from, hashes } = value as Partial<Index>
+  const { fingerprint, tokens, moved, length, blockBytes, from, sums } = value as Partial<Index>
   return (
     typeof fingerprint === 'string' &&
     isCount(length) &&
@@ -221,7 +225,7 @@ function isIndex(value: unknown): value is Index {
     areCounts(from) &&
     from.every((position) => position <= length) &&
     (moved === undefined || isCount(moved)) &&
-    Array.isArray(hashes)
+    Array.isArray(sums)
   )
 }
 

@@ -4,10 +4,12 @@
 //   <key>-<turn>.json   the manifest, written after the last of them; without it there is no file
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
+import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { alone } from './alone.ts'
 import { fileKey, openFolder } from './folder.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'
+import { storedSource } from './stored-source.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
 
 export interface StoredSession {
@@ -68,13 +70,14 @@ export class SessionStore {
     return stored
   }
 
-  /** Hands the file of that name to `use`; nobody replaces it meanwhile. Undefined when there is none. */
-  async read<T>(name: string, use: (file: File) => Promise<T>): Promise<T | undefined> {
+  /** Hands the file of that name to `use`, to be read while that runs; nobody replaces it meanwhile. Undefined when there is none. */
+  async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
     const find = async () => {
       const entry = newest(await this.#entries()).find((each) => each.name === name)
-      const file = entry && (await this.#file(`${entry.base}.bin`))
-      return file && use(file)
+      if (entry === undefined) return undefined
+      const source = await storedSource(name, await this.#folder.getFileHandle(`${entry.base}.bin`), true)
+      return use(source).finally(() => source.close?.())
     }
     return alone(lockOf(key), find, 'shared')
   }

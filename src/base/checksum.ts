@@ -1,0 +1,31 @@
+// Checksum. In: bytes. Out: 128 bits that tell whether they were changed by accident; against intent there is SHA-256.
+
+/**
+ * 32 lower-case hex digits. Four lanes take a word of 4 bytes each in turn: h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32, which is one to one
+ * in both, so that one changed word is always seen. The bytes may lie in shared memory, and are read once, at some GB/s.
+ */
+export function checksum(bytes: Uint8Array): string {
+  const words = wordsOf(bytes)
+  let [a, b, c, d] = [bytes.length, 1, 2, 3]
+  for (let at = 0; at < words.length; at += 4) {
+    a = step(a, words[at]!)
+    b = step(b, words[at + 1]!)
+    c = step(c, words[at + 2]!)
+    d = step(d, words[at + 3]!)
+  }
+  return [a, b, c, d].map((lane) => (lane >>> 0).toString(16).padStart(8, '0')).join('')
+}
+
+function step(lane: number, word: number): number {
+  const mixed = lane ^ word
+  return Math.imul((mixed << 15) | (mixed >>> 17), 0x9e3779b1)
+}
+
+/** Zeros follow where the last word is not whole. */
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  const { buffer, byteOffset, length } = bytes
+  if (byteOffset % 4 === 0 && length % 4 === 0) return new Uint32Array(buffer, byteOffset, length / 4)
+  const whole = new Uint8Array(Math.ceil(length / 4) * 4)
+  whole.set(bytes)
+  return new Uint32Array(whole.buffer)
+}
