@@ -25,7 +25,7 @@ interface Failure {
 const failure = (
   page: Page,
   urls: readonly string[],
-  options: Omit<LoadOptions, 'draft'> = {},
+  options: Omit<LoadOptions, 'draft' | 'lora'> = {},
 ): Promise<Failure> =>
   page.evaluate(
     async ({ urls, options }) => {
@@ -52,7 +52,7 @@ const failure = (
     { urls, options },
   )
 
-const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft'> = {}) =>
+const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft' | 'lora'> = {}) =>
   page.evaluate(
     async ({ url, options, prompt, decode }) => {
       const engine = await halfbyte.Engine.load(url, { cache: 'none', ...options })

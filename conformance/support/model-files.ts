@@ -129,7 +129,7 @@ const GGUF_NAMES: readonly (readonly [string, string])[] = [
   ['mlp.down_proj', 'ffn_down'],
 ]
 
-function ggufName(name: string): string {
+export function ggufName(name: string): string {
   return GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name)
 }
 

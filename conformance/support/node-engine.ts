@@ -9,10 +9,11 @@ import { forwardRows } from '../../src/cli/model.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/build-model.ts'
 import { localConnection } from '../../src/engine/connection.ts'
 import { loadModel } from '../../src/engine/model.ts'
+import { openAdapters } from '../../src/engine/open-adapters.ts'
 import { prepareModel } from '../../src/engine/prepare.ts'
 import type { EngineService } from '../../src/engine/protocol.ts'
 import { createService } from '../../src/engine/service.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { type ModelFile, openModel } from '../../src/formats/model-file.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 
 export type Files = readonly File[]
@@ -39,6 +40,7 @@ export function repositoryFile(path: string): File {
 export interface BuildOptions
   extends Pick<LoadOptions, 'threads' | 'pool' | 'build' | 'weights' | 'contextLength'> {
   readonly kvCache?: KvFormat | undefined
+  readonly lora?: readonly { readonly source: Files; readonly scale: number }[] | undefined
   readonly shares?: readonly number[] | undefined
 }
 
@@ -48,9 +50,24 @@ export async function withBuilt<T>(
   options: BuildOptions,
   use: (built: BuiltModel) => Promise<T>,
 ): Promise<T> {
+  return withModel(await openModel(sourcesOf(files)), options, use)
+}
+
+const sourcesOf = (files: Files) => files.map((each) => blobSource(each.name, each))
+
+/** The same of a model whose headers were read. */
+export async function withModel<T>(
+  file: ModelFile,
+  options: BuildOptions,
+  use: (built: BuiltModel) => Promise<T>,
+): Promise<T> {
   const { threads = 1, pool, build = 'auto', weights = 'auto', contextLength, kvCache, shares } = options
-  const file = await openModel(files.map((each) => blobSource(each.name, each)))
-  const prepared = await prepareModel(file, { weights, contextLength, kvCache, beyondTraining: true })
+  const adapters = await openAdapters(options.lora, async (source) => ({
+    sources: sourcesOf(source as Files),
+  }))
+  const prepared = await prepareModel(file, {
+    ...{ weights, contextLength, kvCache, adapters, beyondTraining: true },
+  })
   const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
   const built = await buildModel(prepared, { threads, pool, shares, build, host: nodeHost() }, hooks)
   try {

@@ -234,6 +234,10 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   return {
     source: resolveSource(source, base, options.hub),
     draft: options.draft && resolveSource(options.draft, base, options.hub),
+    lora: options.lora?.map(({ source, scale = 1 }) => ({
+      source: resolveSource(source, base, options.hub),
+      scale,
+    })),
     hub: options.hub,
     threads,
     pool,

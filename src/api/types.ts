@@ -30,6 +30,12 @@ export interface LoadOptions {
    * so that replies are the same and sooner there. Rejects with `unsupported` when the vocabularies differ. Default: none.
    */
   readonly draft?: ModelSource | undefined
+  /**
+   * LoRA adapters to merge into the model while it loads: GGUF files, or folders of PEFT. `scale`: how much of it is added, times
+   * what the adapter says; default 1. Quantised matrices that one changes are stored in 8 bits. Rejects with `architecture` for
+   * an adapter of another model. Default: none.
+   */
+  readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
   /** Threads that compute. Default `auto`: measured. */
   readonly threads?: number | 'auto' | undefined
   /**

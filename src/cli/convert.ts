@@ -7,11 +7,11 @@ import { writePack } from '../formats/hbm-writer.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
-import { type EngineFlags, MODEL, size, weightsOption } from './options.ts'
+import { type EngineFlags, loraOption, MODEL, size, weightsOption } from './options.ts'
 import { writeOutput } from './output.ts'
 import { writeParts } from './split-output.ts'
 
-interface ConvertFlags extends Pick<EngineFlags, 'weights'> {
+interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
   readonly name?: string
   readonly license?: string
   readonly sparse: SparsePolicy
@@ -27,6 +27,7 @@ export function convertCommand(): Command {
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm file to write')
     .addOption(weightsOption())
+    .addOption(loraOption())
     .addOption(sparseOption())
     .option('--name <name>', "the model's name; default: its own")
     .option(

@@ -21,7 +21,7 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
 /** Says whether `<model>` would fit here, without loading it. */
 export function probeEngine(
   model: string,
-  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context'>,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora'>,
   signal: AbortSignal,
 ): Promise<ProbeReport> {
   const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
@@ -30,8 +30,8 @@ export function probeEngine(
       peekModelFiles(String(source), signal),
     ),
   )
-  const { weights, kv: kvCache, context: contextLength } = flags
-  return Engine.ask(localConnection(service), model, { weights, kvCache, contextLength, signal })
+  const { weights, lora, kv: kvCache, context: contextLength } = flags
+  return Engine.ask(localConnection(service), model, { weights, lora, kvCache, contextLength, signal })
 }
 
 /** Loads `<model>`; an aborted signal rejects with its reason. */
@@ -43,6 +43,7 @@ export function openEngine(
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), model, {
     draft: flags.draft,
+    lora: flags.lora,
     threads: flags.threads,
     build: flags.build,
     weights: flags.weights,

@@ -8,9 +8,9 @@ import { planTotals } from '../graph/totals.ts'
 import { probeEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
-import { type EngineFlags, kvOption, MODEL, weightsOption, withContextOption } from './options.ts'
+import { type EngineFlags, kvOption, loraOption, MODEL, weightsOption, withContextOption } from './options.ts'
 
-interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv'> {
+interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
   readonly plan?: true
   readonly fit?: true
 }
@@ -20,6 +20,7 @@ export function inspectCommand(): Command {
     .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
     .argument('<model>', MODEL)
     .addOption(weightsOption())
+    .addOption(loraOption())
     .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')
     .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')

@@ -1,6 +1,8 @@
 // Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without sessions around it.
 import type { BuiltModel } from '../engine/build-model.ts'
 import { buildModel } from '../engine/build-model.ts'
+import type { OpenFiles } from '../engine/model.ts'
+import { openAdapters } from '../engine/open-adapters.ts'
 import { type PreparedModel, prepareModel } from '../engine/prepare.ts'
 import { withStateBudget } from '../engine/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
@@ -10,7 +12,9 @@ import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
 
-interface PrepareFlags extends Pick<EngineFlags, 'weights' | 'context'>, Partial<Pick<EngineFlags, 'kv'>> {
+interface PrepareFlags
+  extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,
+    Partial<Pick<EngineFlags, 'kv'>> {
   readonly beyondTraining?: true
 }
 
@@ -21,17 +25,22 @@ export async function withPrepared<T>(
   signal: AbortSignal,
   use: (prepared: PreparedModel) => Promise<T>,
 ): Promise<T> {
-  const files = await openModelFiles(model, {
-    signal,
-    onProgress: (progress) => showProgress({ phase: 'download', ...progress }),
-  }).finally(clearProgress)
+  const opened: OpenFiles[] = []
+  const open = async (source: string | readonly File[]) => {
+    const files = await openModelFiles(String(source), {
+      signal,
+      onProgress: (progress) => showProgress({ phase: 'download', ...progress }),
+    }).finally(clearProgress)
+    opened.push(files)
+    return files
+  }
   try {
-    const file = await openModel(files.sources, signal)
-    return await use(
-      await prepareModel(file, { ...flags, kvCache: flags.kv, contextLength: flags.context, signal }),
-    )
+    const file = await openModel((await open(model)).sources, signal)
+    const adapters = await openAdapters(flags.lora, open, signal)
+    const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
+    return await use(await prepareModel(file, options))
   } finally {
-    await files.close()
+    for (const files of opened) await files.close()
   }
 }
 

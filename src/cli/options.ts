@@ -50,6 +50,24 @@ export interface EngineFlags {
   readonly context?: number
   /** Most bytes of all conversations' state. */
   readonly stateBytes?: number
+  readonly lora?: readonly LoraFlag[]
+}
+
+interface LoraFlag {
+  readonly source: string
+  readonly scale: number
+}
+
+/** `--lora`, as often as there are adapters. */
+export function loraOption(): Option {
+  return new Option(
+    '--lora <adapter[:scale]>',
+    "a LoRA to merge into the model: a GGUF, a folder of PEFT or its URL; scale 1 is the adapter's own",
+  ).argParser((text, before: readonly LoraFlag[] = []) => {
+    const [, source = text, scale = '1'] = /^(.+):(-?[\d.]+)$/.exec(text) ?? []
+    if (!Number.isFinite(Number(scale))) throw new InvalidArgumentError('give a scale like 0.5.')
+    return [...before, { source, scale: Number(scale) }]
+  })
 }
 
 export function weightsOption(): Option {
@@ -83,6 +101,7 @@ export function withEngineOptions(command: Command): Command {
       new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
     )
     .addOption(weightsOption())
+    .addOption(loraOption())
     .addOption(kvOption())
     .option(
       '--state-bytes <size>',

@@ -5,6 +5,7 @@ import { openModel } from '../formats/model-file.ts'
 import type { Host } from '../runtime/host.ts'
 import { type BuiltModel, buildModel } from './build-model.ts'
 import type { LoaderHooks } from './loaded-model.ts'
+import { openAdapters } from './open-adapters.ts'
 import { openRequestedFiles } from './open-files.ts'
 import { prepareModel } from './prepare.ts'
 import type { LoadRequest } from './protocol.ts'
@@ -36,21 +37,31 @@ export async function loadModel(
   host: Host,
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<BuiltModel> {
+  const { signal } = hooks
   const opened: OpenFiles[] = []
-  const prepare = async (source: LoadRequest['source'], contextLength = request.contextLength) => {
+  const packs: OpenFiles[] = []
+  const open = async (source: LoadRequest['source']) => {
     const files = await openFiles({ ...request, source }, hooks)
     opened.push(files)
-    const file = await openModel(files.sources, hooks.signal)
-    return prepareModel(file, { ...request, contextLength, signal: hooks.signal })
+    return files
+  }
+  const prepare = async (
+    source: LoadRequest['source'],
+    contextLength = request.contextLength,
+    lora?: LoadRequest['lora'],
+  ) => {
+    const files = await open(source)
+    const file = await openModel(files.sources, signal)
+    if (file.format === 'hbm') packs.push(files)
+    const adapters = await openAdapters(lora, open, signal)
+    return prepareModel(file, { ...request, contextLength, adapters, signal })
   }
   try {
-    const main = await prepare(request.source)
+    const main = await prepare(request.source, request.contextLength, request.lora)
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, host }, hooks)
-    for (const [index, { file }] of [main, ...(second === undefined ? [] : [second])].entries()) {
-      if (file.format === 'hbm') await opened[index]?.trust?.()
-    }
+    for (const files of packs) await files.trust?.()
     return built
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)

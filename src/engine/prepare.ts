@@ -12,6 +12,7 @@ import type { Plan } from '../graph/plan.ts'
 import { shardGraph } from '../graph/shard.ts'
 import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
+import { adaptWeights, type ScaledAdapter } from '../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
 import { isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
 
@@ -21,6 +22,8 @@ export interface PrepareOptions {
   /** Lets contextLength exceed what the model was trained for, as evaluations do. Default false. */
   readonly beyondTraining?: boolean | undefined
   readonly weights: WeightPolicy
+  /** What is added to the model's matrices, in this order. */
+  readonly adapters?: readonly ScaledAdapter[] | undefined
   /** Default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined
   readonly signal?: AbortSignal | undefined
@@ -53,7 +56,7 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
   if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
-  const weights = resolveWeights(file, config)
+  const weights = adaptWeights(resolveWeights(file, config), config, options.adapters ?? [])
   const encodingOf = (name: string): PackedEncoding => {
     const { packed, dtype, like = dtype } = weightOf(weights, name)
     const chosen = chooseEncoding(options.weights, roleOf(name), [like])

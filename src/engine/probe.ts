@@ -9,6 +9,7 @@ import { grantedBytes } from '../runtime/memory.ts'
 import { ENGINE_BYTES } from '../runtime/open.ts'
 import { gaugeSpeeds } from './gauge.ts'
 import type { LoaderHooks } from './loaded-model.ts'
+import { openAdapters } from './open-adapters.ts'
 import { memoryNeed, type PreparedModel, prepareModel } from './prepare.ts'
 import type { ProbeReport, ProbeRequest, Smaller } from './probe-protocol.ts'
 import type { LoadRequest } from './protocol.ts'
@@ -40,17 +41,21 @@ export async function probeModel(
   const opened: PeekedFiles[] = []
   try {
     const files: ModelFile[] = []
-    for (const source of [request.source, request.draft]) {
-      if (source === undefined) continue
+    const open = async (source: LoadRequest['source']) => {
       const peeked = await peekFiles({ ...request, source }, { signal })
       opened.push(peeked)
-      files.push(await openModel(peeked.sources, signal))
+      return peeked
     }
+    for (const source of [request.source, request.draft]) {
+      if (source !== undefined) files.push(await openModel((await open(source)).sources, signal))
+    }
+    const lora = await openAdapters(request.lora, open, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
       const prepared: PreparedModel[] = []
       for (const file of files) {
         const contextLength = changes.contextLength ?? request.contextLength ?? prepared[0]?.contextLength
-        prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, signal }))
+        const adapters = prepared.length === 0 ? lora : []
+        prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, adapters, signal }))
       }
       return prepared
     }

@@ -116,6 +116,8 @@ export interface LoadRequest {
   readonly source: string | readonly File[]
   /** The same of a smaller model that drafts for it. */
   readonly draft?: string | readonly File[] | undefined
+  /** LoRA adapters, and how much of each is added. */
+  readonly lora?: readonly { readonly source: string | readonly File[]; readonly scale: number }[] | undefined
   readonly threads: number | 'auto'
   /** Default `auto`. */
   readonly pool?: PoolKind | 'auto' | undefined

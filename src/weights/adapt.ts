@@ -1,0 +1,148 @@
+// Adapting. In: a model's tensors, adapters with weights. Out: the tensors, those that are changed merged while they are read.
+import type { ModelConfig } from '../arch/config.ts'
+import { familyFile } from '../arch/families.ts'
+import type { Weights } from '../arch/names.ts'
+import { expectedTensors } from '../arch/tensor-names.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { floatToHalf } from '../base/half.ts'
+import type { Adapter, LowRank } from '../formats/adapter.ts'
+import { dequantize, storedRows } from '../formats/dequantize.ts'
+import { rowBytes } from '../formats/dtypes.ts'
+import { shown } from '../formats/malformed.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
+import { isSparse, PANEL_ROWS, panelBytes } from './encoding.ts'
+import { unpackPanels } from './unpack.ts'
+
+/** An adapter, and how much of it is added. */
+export interface ScaledAdapter {
+  readonly adapter: Adapter
+  readonly scale: number
+}
+
+/**
+ * W + scale * B * A for each matrix that an adapter changes, summed in f64 and rounded to f32, or to the file's F16 or BF16.
+ * Quantised matrices become 8-bit groups: codes of 4 bits would round most of an adapter away. Throws `architecture` for
+ * an adapter of another model, `unsupported` for matrices stored without their zeros.
+ */
+export function adaptWeights(
+  weights: Weights,
+  config: ModelConfig,
+  adapters: readonly ScaledAdapter[],
+): Weights {
+  const adapted = new Map(weights)
+  for (const { adapter, scale } of adapters) {
+    const { name: file, format, architecture, changes } = adapter
+    const { gguf } = familyFile(config.family)
+    const left = new Set(changes.keys())
+    if (format === 'gguf' && architecture !== gguf.architecture)
+      throw otherModel(file, `is of ${architecture}`)
+    for (const { name, shape, place } of expectedTensors(format, config)) {
+      const found = place.tensor.split('|').find((each) => changes.has(each))
+      const change = found === undefined ? undefined : changes.get(found)
+      const base = adapted.get(name)
+      if (found === undefined || change === undefined || base === undefined) continue
+      left.delete(found)
+      const [n = 0, k = 0] = shape
+      const [inputs, outputs] = [change.down.shape[1], change.up.shape[0]]
+      const rows = place.shape?.[0] ?? n
+      if (shape.length !== 2 || inputs !== k || outputs !== rows) {
+        throw otherModel(
+          file,
+          `changes ${shown(found)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
+        )
+      }
+      // llama.cpp's converter interleaves the halves of each head of Q and K of some families, Hugging Face never does.
+      const pairing = format === 'gguf' ? gguf.pairing : 'halves'
+      const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
+      const order = rowsOf(place.runs ?? [[0, n]])
+      const { headDim } = config
+      const half = headDim / 2
+      const rowOf = (row: number): number => {
+        const within = row % headDim
+        const from =
+          pairing === 'halves'
+            ? Math.floor(within / 2) + (within % 2) * half
+            : 2 * (within % half) + Math.floor(within / half)
+        return order[isTurned ? row - within + from : row]!
+      }
+      adapted.set(name, merged(base, { ...change, scale: change.scale * scale }, rowOf))
+    }
+    const [first] = left
+    if (first !== undefined)
+      throw otherModel(file, `changes ${left.size} matrices, ${shown(first)} the first, that it has not`)
+  }
+  return adapted
+}
+
+const otherModel = (file: string, what: string): HalfbyteError =>
+  new HalfbyteError(
+    'architecture',
+    `${file}: the adapter ${what}; it was made for another model than this one`,
+  )
+
+const rowsOf = (runs: readonly (readonly [number, number])[]): number[] =>
+  runs.flatMap(([first, count]) => Array.from({ length: count }, (_, index) => first + index))
+
+function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: number) => number): TensorInfo {
+  const { name, packed, like = base.dtype } = base
+  if (packed !== undefined && isSparse(packed)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${shown(name)} is stored without its zeros; adapt the model it was converted from`,
+    )
+  }
+  const [n = 0, k = 0] = base.shape
+  const rank = down.shape[0] ?? 0
+  const dtype = like === 'F16' || like === 'BF16' ? like : 'F32'
+  const bytes = rowBytes(dtype, k)
+  const read = async (offset: number, length: number, signal?: AbortSignal) => {
+    const [first, count] = [offset / bytes, length / bytes]
+    const values = await valuesOf(base, first, count, signal)
+    const a = await valuesOf(down, 0, rank, signal)
+    const b = await valuesOf(up, 0, up.shape[0] ?? 0, signal)
+    const sum = new Float64Array(k)
+    for (let row = 0; row < count; row++) {
+      sum.set(values.subarray(row * k, row * k + k))
+      for (let r = 0; r < rank; r++) {
+        const factor = scale * b[rowOf(first + row) * rank + r]!
+        for (let i = 0; i < k; i++) sum[i]! += factor * a[r * k + i]!
+      }
+      values.set(sum, row * k)
+    }
+    return new Uint8Array(stored(dtype, values).buffer)
+  }
+  const source = { name: base.source.name, size: n * bytes, read }
+  return {
+    ...{ ...base, dtype, source, offset: 0, byteLength: source.size, packed: undefined },
+    like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
+  }
+}
+
+/** Rows of any tensor; panels are read from a multiple of 8 on. */
+async function valuesOf(
+  { source, offset, packed, dtype, shape }: TensorInfo,
+  first: number,
+  count: number,
+  signal?: AbortSignal,
+): Promise<Float32Array> {
+  const k = shape[1] ?? 0
+  if (packed === undefined || isSparse(packed)) {
+    const bytes = rowBytes(dtype, k)
+    const out = new Float32Array(count * k)
+    const rows = await source.read(offset + first * bytes, count * bytes, signal)
+    dequantize(storedRows(dtype, rows), 0, out.length, out, 0)
+    return out
+  }
+  const panel = panelBytes(packed, k)
+  const panels = Math.ceil(count / PANEL_ROWS)
+  const rows = await source.read(offset + (first / PANEL_ROWS) * panel, panels * panel, signal)
+  return unpackPanels(packed, rows, k).subarray(0, count * k)
+}
+
+/** Rounded to nearest, ties to even. */
+function stored(dtype: 'F32' | 'F16' | 'BF16', values: Float32Array): Float32Array | Uint16Array {
+  if (dtype === 'F32') return values
+  if (dtype === 'F16') return Uint16Array.from(values, floatToHalf)
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  return Uint16Array.from(words, (word) => (word + 0x7fff + ((word >>> 16) & 1)) >>> 16)
+}
