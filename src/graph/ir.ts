@@ -292,12 +292,3 @@ export interface Graph {
   readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
 }
-
-/** The inputs of a recurrence, replaced. */
-export const mapScan = ({ x, dt, z, b, c }: ScanInputs, replace: (value: Value) => Value): ScanInputs => ({
-  x: replace(x),
-  dt: replace(dt),
-  z: replace(z),
-  b: replace(b),
-  c: replace(c),
-})

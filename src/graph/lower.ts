@@ -92,11 +92,15 @@ export function lower(
     const { offset, stride } = placeOf(value)
     return { arena: offset, stride, width: value.shape[1] }
   }
-  /** The two fields of a value's rows; zeros when the kernel need not make them. */
-  function rowsAt(field: string, value: Value | undefined): Fields {
-    if (value === undefined) return { [field]: 0, [`${field}_stride`]: 0 }
-    const { offset, stride } = placeOf(value)
-    return { [field]: { arena: offset }, [`${field}_stride`]: stride }
+  /** Two fields for each value's rows; zeros when the kernel need not make them. */
+  function rowsAt(values: Readonly<Record<string, Value | undefined>>): Fields {
+    const fields: Fields = {}
+    for (const [field, value] of Object.entries(values)) {
+      const place = value && placeOf(value)
+      fields[field] = place === undefined ? 0 : { arena: place.offset }
+      fields[`${field}_stride`] = place?.stride ?? 0
+    }
+    return fields
   }
   function routeAt(route: Value): PlanPointer {
     return { arena: placeOf(route).offset }
@@ -107,7 +111,7 @@ export function lower(
     if (isSparse(encoding)) {
       throw new HalfbyteError('unsupported', `no experts are read from ${encoding}; convert them densely`)
     }
-    const rows = { ...rowsAt('x', input), ...rowsAt('y', output), route: routeAt(route), experts }
+    const rows = { ...rowsAt({ x: input, y: output }), route: routeAt(route), experts }
     const expert_bytes = (slots.all[slot]?.bytes ?? 0) / experts
     const size = { n: output.shape[1], k: weight.k, encoding: ENCODING_CODE[encoding], expert_bytes }
     return { w: { slot }, ...size, ...rows }
@@ -142,11 +146,14 @@ export function lower(
     const n = node.output.shape[1]
     return placesOf(node).flatMap((arena, shard): [OpName, Fields][] => {
       if (node.residual === undefined && shard === node.shard) return []
-      return [['add', { x: { arena }, x_stride: stride, ...rowsAt('y', node.output), n, scale: 1 }]]
+      return [['add', { x: { arena }, x_stride: stride, ...rowsAt({ y: node.output }), n, scale: 1 }]]
     })
   }
-  function slotOf(weight: WeightRef | undefined): number | PlanPointer {
-    return weight === undefined ? 0 : { slot: slots.of(weight).slot }
+  /** 0 for a weight that a node does without. */
+  function slotsOf(weights: Readonly<Record<string, WeightRef | undefined>>): Fields {
+    return Object.fromEntries(
+      Object.entries(weights).map(([field, weight]) => [field, weight ? { slot: slots.of(weight).slot } : 0]),
+    )
   }
   /** The table of slabs comes behind those of blocks. */
   function slabFields(node: Node): Fields {
@@ -170,39 +177,36 @@ export function lower(
         const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab, first, whole }
         const by_position = node.by === 'position' ? 1 : 0
         const size = { n: node.table.k, scale: node.scale, by_position }
-        return ['embed', { ...table, ...size, ...rowsAt('y', node.output) }]
+        return ['embed', { ...table, ...size, ...rowsAt({ y: node.output }) }]
       }
       case 'rmsnorm':
       case 'layernorm': {
-        const weight = { weight: slotOf(node.weight), n: node.input.shape[1] }
-        const bias = node.op === 'layernorm' && { bias: slotOf(node.bias) }
-        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        const parts = node.op === 'rmsnorm' && { parts: node.parts ?? 1 }
-        const fields = { ...rowsAt('x', node.input), ...weight, ...bias, ...outputs, ...parts }
-        return [node.op, { ...fields, eps: node.epsilon }]
+        const { input, weight, output, quantized, epsilon } = node
+        const rows = { ...rowsAt({ x: input, y: output, q: quantized }), n: input.shape[1], eps: epsilon }
+        return node.op === 'rmsnorm'
+          ? ['rmsnorm', { ...rows, ...slotsOf({ weight }), parts: node.parts ?? 1 }]
+          : ['layernorm', { ...rows, ...slotsOf({ weight, bias: node.bias }) }]
       }
-      case 'quantize': {
-        const n = node.input.shape[1]
-        return ['quantize', { ...rowsAt('x', node.input), n, ...rowsAt('q', node.output) }]
-      }
+      case 'quantize':
+        return ['quantize', { ...rowsAt({ x: node.input, q: node.output }), n: node.input.shape[1] }]
       case 'linear': {
-        const { slot, encoding } = slots.of(node.weight)
-        const bias = slotOf(node.bias)
-        const size = { n: columnsOf(node.weight), k: node.weight.k }
-        const x = rowsAt('x', node.input)
-        const y = rowsAt('y', node.output)
-        const accumulate = node.residual === undefined ? 0 : 1
-        const fields = { w: { slot }, bias, ...size, ...x, ...y, accumulate }
+        const { input, output, weight, bias, residual } = node
+        const { encoding } = slots.of(weight)
+        const fields = {
+          ...{ ...slotsOf({ w: weight, bias }), ...rowsAt({ x: input, y: output }) },
+          ...{ n: columnsOf(weight), k: weight.k, accumulate: residual === undefined ? 0 : 1 },
+        }
         return isSparse(encoding)
           ? ['linear_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
           : [LINEAR[encoding], fields]
       }
       case 'linearSwiglu': {
-        const { slot, encoding } = slots.of(node.weight)
-        const size = { n: node.quantized.shape[1], k: node.weight.k }
-        const rows = { ...rowsAt('x', node.input), ...rowsAt('q', node.quantized) }
-        const activation = ACTIVATION[node.activation]
-        const fields = { w: { slot }, bias: slotOf(node.bias), ...size, ...rows, activation }
+        const { input, quantized, weight, bias } = node
+        const { encoding } = slots.of(weight)
+        const fields = {
+          ...{ ...slotsOf({ w: weight, bias }), ...rowsAt({ x: input, q: quantized }) },
+          ...{ n: quantized.shape[1], k: weight.k, activation: ACTIVATION[node.activation] },
+        }
         if (isSparse(encoding))
           return ['linear_swiglu_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
         const name = LINEAR_SWIGLU[encoding]
@@ -210,82 +214,69 @@ export function lower(
         return [name, fields]
       }
       case 'ropeKv': {
-        const { heads, kvHeads, headDim } = node.attention
-        const values = { ...rowsAt('q', node.q), ...rowsAt('k', node.k), ...rowsAt('v', node.v) }
-        const { table, dims, pairing } = node.rope
-        const rope = { rope: table, rope_dims: dims, pairing: PAIRING[pairing] }
-        const size = { heads, kv_heads: kvHeads, head_dim: headDim }
-        const norms = {
-          q_norm: slotOf(node.norms?.q),
-          k_norm: slotOf(node.norms?.k),
-          norm_rows: node.norms?.over === 'row' ? 1 : 0,
-          eps: node.norms?.epsilon ?? 0,
-        }
-        return ['rope_kv', { ...values, ...size, ...rope, ...state(node.attention), ...norms }]
+        const { q, k, v, norms, rope, attention } = node
+        const { heads, kvHeads, headDim } = attention
+        return [
+          'rope_kv',
+          {
+            ...{ ...rowsAt({ q, k, v }), ...state(attention) },
+            ...{ heads, kv_heads: kvHeads, head_dim: headDim },
+            ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
+            ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
+            norm_rows: norms?.over === 'row' ? 1 : 0,
+          },
+        ]
       }
       case 'attention': {
+        const { input, output, quantized, scale, cap } = node
         const { heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = node.attention
-        const outputs = { ...rowsAt('y', node.output), ...rowsAt('a8', node.quantized) }
         const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
-        const scores = { window, scale: node.scale, cap: node.cap }
-        const parts = { parts: { arena: memory.rooms.get(node) ?? 0 } }
-        return [
-          'attention',
-          { ...rowsAt('q', node.input), ...outputs, ...size, ...scores, ...state(node.attention), ...parts },
-        ]
+        const scores = { window, scale, cap, parts: { arena: memory.rooms.get(node) ?? 0 } }
+        const rows = rowsAt({ q: input, y: output, a8: quantized })
+        return ['attention', { ...rows, ...size, ...scores, ...state(node.attention) }]
       }
       case 'swiglu': {
-        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        const inputs = { ...rowsAt('gate', node.gate), ...rowsAt('up', node.up) }
-        const activation = ACTIVATION[node.activation]
-        return ['swiglu', { ...inputs, n: node.gate.shape[1], ...outputs, activation }]
+        const { gate, up, output, quantized } = node
+        const rows = rowsAt({ gate, up, y: output, q: quantized })
+        return ['swiglu', { ...rows, n: gate.shape[1], activation: ACTIVATION[node.activation] }]
       }
       case 'conv1d': {
-        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        const weights = { w: slotOf(node.weight), bias: slotOf(node.bias) }
-        const activation = ACTIVATION[node.activation]
-        const size = { channels: wholeGroups(node.input), taps: node.weight.k, activation }
-        return [
-          'conv1d',
-          { ...rowsAt('x', node.input), ...weights, ...size, ...slabFields(node), ...outputs },
-        ]
+        const { input, output, quantized, weight, bias } = node
+        const rows = { ...rowsAt({ x: input, y: output, q: quantized }), ...slabFields(node) }
+        const size = { channels: wholeGroups(input), taps: weight.k, activation: ACTIVATION[node.activation] }
+        return ['conv1d', { ...rows, ...slotsOf({ w: weight, bias }), ...size }]
       }
       case 'scan': {
-        const outputs = { ...rowsAt('y', node.output), ...rowsAt('q', node.quantized) }
-        const rows = { ...rowsAt('u', node.x), ...rowsAt('dt', node.dt), ...rowsAt('z', node.z) }
-        const size = { channels: wholeGroups(node.x), states: node.decay.k }
-        const weights = { decay: slotOf(node.decay), skip: slotOf(node.skip) }
-        const between = { ...rowsAt('b', node.b), ...rowsAt('c', node.c) }
-        return ['scan', { ...rows, ...between, ...weights, ...size, ...slabFields(node), ...outputs }]
+        const { x, dt, z, b, c, decay, skip, output, quantized } = node
+        const rows = { ...rowsAt({ u: x, dt, z, b, c, y: output, q: quantized }), ...slabFields(node) }
+        const size = { channels: wholeGroups(x), states: decay.k }
+        return ['scan', { ...rows, ...slotsOf({ decay, skip }), ...size }]
       }
       case 'ssd': {
-        const { heads, groups } = node
-        const rows = { ...rowsAt('x', node.x), ...rowsAt('dt', node.dt), ...rowsAt('z', node.z) }
-        const between = { ...rowsAt('b', node.b), ...rowsAt('c', node.c), ...rowsAt('y', node.output) }
-        const weights = { decay: slotOf(node.decay), skip: slotOf(node.skip), dt_bias: slotOf(node.dtBias) }
-        const size = { heads, head_dim: node.x.shape[1] / heads, groups, states: node.b.shape[1] / groups }
-        return ['ssd', { ...rows, ...between, ...weights, ...size, ...slabFields(node) }]
+        const { x, dt, z, b, c, decay, skip, dtBias, heads, groups, output } = node
+        const rows = { ...rowsAt({ x, dt, z, b, c, y: output }), ...slabFields(node) }
+        const size = { heads, head_dim: x.shape[1] / heads, groups, states: b.shape[1] / groups }
+        return ['ssd', { ...rows, ...slotsOf({ decay, skip, dt_bias: dtBias }), ...size }]
       }
       case 'add': {
-        const inPlace = placeOf(node.output).offset === placeOf(node.left).offset
-        const other = inPlace ? node.right : node.left
-        const size = { n: node.output.shape[1], scale: node.scale }
-        return ['add', { ...rowsAt('x', other), ...rowsAt('y', node.output), ...size }]
+        const { left, right, output, scale } = node
+        const other = placeOf(output).offset === placeOf(left).offset ? right : left
+        return ['add', { ...rowsAt({ x: other, y: output }), n: output.shape[1], scale }]
       }
       case 'rescale': {
         const { scale, cap, output } = node
-        return ['rescale', { ...rowsAt('y', output), n: output.shape[1], scale, cap }]
+        return ['rescale', { ...rowsAt({ y: output }), n: output.shape[1], scale, cap }]
       }
       case 'route': {
-        const { experts, used, normalize, input } = node
+        const { experts, used, normalize, input, output } = node
         const choice = { experts, used, normalize: normalize ? 1 : 0 }
-        return ['route', { ...rowsAt('x', input), ...choice, route: routeAt(node.output) }]
+        return ['route', { ...rowsAt({ x: input }), ...choice, route: routeAt(output) }]
       }
       case 'gather':
       case 'combine': {
-        const { experts, used, input, output } = node
-        const rows = { ...rowsAt('x', input), ...rowsAt('y', output), n: input.shape[1] }
-        const fields = { ...rows, route: routeAt(node.route), experts }
+        const { experts, used, input, output, route } = node
+        const rows = { ...rowsAt({ x: input, y: output }), n: input.shape[1] }
+        const fields = { ...rows, route: routeAt(route), experts }
         return node.op === 'gather' ? ['gather', fields] : ['combine', { ...fields, used }]
       }
       case 'linearExperts':

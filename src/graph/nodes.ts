@@ -1,30 +1,17 @@
 // Nodes. In: a node or a graph. Out: what a node reads and makes, who uses a value, a graph with values replaced.
-import { type Graph, mapScan, type Node, type Value } from './ir.ts'
+import type { Graph, Node, Value } from './ir.ts'
+
+/** The fields of nodes that hold what they read, in the order in which it is read. */
+const INPUTS = [
+  ...(['input', 'residual', 'q', 'k', 'v', 'gate', 'up', 'route', 'left', 'right'] as const),
+  ...(['x', 'dt', 'z', 'b', 'c'] as const),
+]
+
+type Inputs = Readonly<Partial<Record<(typeof INPUTS)[number], Value>>>
 
 /** Values a node reads, in the order of its fields. */
 export function inputsOf(node: Node): readonly Value[] {
-  switch (node.op) {
-    case 'embed':
-      return []
-    case 'linear':
-    case 'exchange':
-      return node.residual === undefined ? [node.input] : [node.input, node.residual]
-    case 'ropeKv':
-      return [node.q, node.k, node.v]
-    case 'swiglu':
-      return node.up === undefined ? [node.gate] : [node.gate, node.up]
-    case 'gather':
-    case 'linearExperts':
-    case 'combine':
-      return [node.input, node.route]
-    case 'add':
-      return [node.left, node.right]
-    case 'scan':
-    case 'ssd':
-      return [node.x, node.dt, node.z, node.b, node.c]
-    default:
-      return [node.input]
-  }
+  return INPUTS.map((field) => (node as Inputs)[field]).filter((value) => value !== undefined)
 }
 
 /** Values a node makes. */
@@ -35,30 +22,12 @@ export function outputsOf(node: Node): readonly Value[] {
 
 /** The node with every input replaced by `replace(input)`. */
 export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
-  switch (node.op) {
-    case 'embed':
-      return node
-    case 'linear':
-    case 'exchange': {
-      const residual = node.residual && replace(node.residual)
-      return { ...node, input: replace(node.input), residual }
-    }
-    case 'ropeKv':
-      return { ...node, q: replace(node.q), k: replace(node.k), v: replace(node.v) }
-    case 'swiglu':
-      return { ...node, gate: replace(node.gate), up: node.up && replace(node.up) }
-    case 'gather':
-    case 'linearExperts':
-    case 'combine':
-      return { ...node, input: replace(node.input), route: replace(node.route) }
-    case 'add':
-      return { ...node, left: replace(node.left), right: replace(node.right) }
-    case 'scan':
-    case 'ssd':
-      return { ...node, ...mapScan(node, replace) }
-    default:
-      return { ...node, input: replace(node.input) }
+  const replaced: Partial<Record<(typeof INPUTS)[number], Value>> = {}
+  for (const field of INPUTS) {
+    const value = (node as Inputs)[field]
+    if (value !== undefined) replaced[field] = replace(value)
   }
+  return { ...node, ...replaced } as Node
 }
 
 /** Indices of the nodes that read each value, by id; the graph's own output is read by nobody here. */
