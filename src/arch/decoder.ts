@@ -31,7 +31,7 @@ export const PLAIN: DecoderTraits = {
 }
 
 /** The parts that every block shares. */
-interface Parts {
+export interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
   readonly traits: DecoderTraits
@@ -41,7 +41,7 @@ interface Parts {
   readonly linear: (label: string, input: Value, name: string, n: number) => Value
 }
 
-export function decoderParts(b: GraphBuilder, config: ModelConfig, traits = PLAIN): Parts {
+function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTraits): Parts {
   const { hiddenSize, normEpsilon } = config
   const norm = (name: string, input: Value): Value => {
     const weight = vector({ [`${name}.weight`]: hiddenSize })
@@ -56,8 +56,15 @@ export function decoderParts(b: GraphBuilder, config: ModelConfig, traits = PLAI
   return { b, config, traits, norm, linear }
 }
 
-/** One step of a decoder-only transformer. */
-export function decoder(config: ModelConfig, traits: DecoderTraits = PLAIN): Graph {
+/** What a layer mixes positions with, made of its normalised input; by default attention. */
+export type Mixer = (parts: Parts, layer: number, input: Value) => Value
+
+/** Whether a layer keeps the state of a recurrence. */
+export const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number): boolean =>
+  ssm !== undefined && attentionLayers?.includes(layer) !== true
+
+/** One step of a decoder: layers of a mixer and, where the model has one, a feed-forward block. */
+export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
   const parts = decoderParts(b, config, traits)
@@ -69,8 +76,10 @@ export function decoder(config: ModelConfig, traits: DecoderTraits = PLAIN): Gra
   }
   for (let layer = 0; layer < config.layers; layer++) {
     const at = `layers.${layer}`
-    const attended = addedTo(parts, `${at}.attn`, x, (input) => attention(parts, layer, input))
-    x = addedTo(parts, `${at}.mlp`, attended, (input) => feedForward(parts, at, input), x)
+    const mixer = isRecurrent(config, layer) ? 'ssm' : 'attn'
+    const mixed = addedTo(parts, `${at}.${mixer}`, x, (input) => mix(parts, layer, input))
+    if (config.intermediateSize === 0) x = mixed
+    else x = addedTo(parts, `${at}.mlp`, mixed, (input) => feedForward(parts, at, input), x)
   }
   const wanted = parts.norm('norm', b.takeRows('wanted', x))
   const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': vocabSize })
@@ -142,7 +151,7 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
 }
 
 /** The feed-forward block of the layer named `at`. */
-export function feedForward(parts: Parts, at: string, input: Value): Value {
+function feedForward(parts: Parts, at: string, input: Value): Value {
   const { b, config, traits, linear } = parts
   const { hiddenSize, intermediateSize } = config
   if (traits.mlp === 'experts') return experts(parts, at, input)

@@ -1,6 +1,7 @@
 // Families. In: the name of a family. Out: its file; the graph that it builds.
 import type { Graph } from '../graph/ir.ts'
 import type { Family, ModelConfig } from './config.ts'
+import { decoder, type Mixer } from './decoder.ts'
 import type { FamilyFile } from './family.ts'
 import { gemma2 } from './gemma2.ts'
 import { gemma3 } from './gemma3.ts'
@@ -10,8 +11,8 @@ import { granite } from './granite.ts'
 import { granitehybrid } from './granitehybrid.ts'
 import { lfm2 } from './lfm2.ts'
 import { llama } from './llama.ts'
-import { mamba } from './mamba.ts'
-import { mamba2 } from './mamba2.ts'
+import { mambaLayer } from './mamba.ts'
+import { mamba2Layer } from './mamba2.ts'
 import { olmo2 } from './olmo2.ts'
 import { olmoe } from './olmoe.ts'
 import { phi3 } from './phi3.ts'
@@ -21,8 +22,8 @@ import { qwen3moe } from './qwen3moe.ts'
 import { smollm3 } from './smollm3.ts'
 
 /** A family of recurrent layers: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
-const recurrent = (build: FamilyFile['build'], architecture: string, hfClass: string): FamilyFile => ({
-  build,
+const recurrent = (mix: Mixer, architecture: string, hfClass: string): FamilyFile => ({
+  build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
   hf: { classes: [hfClass] },
 })
@@ -31,8 +32,8 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
   granitehybrid,
   gpt_neox: gptNeox,
-  mamba: recurrent(mamba, 'mamba', 'MambaForCausalLM'),
-  mamba2: recurrent(mamba2, 'mamba2', 'Mamba2ForCausalLM'),
+  mamba: recurrent(mambaLayer, 'mamba', 'MambaForCausalLM'),
+  mamba2: recurrent(mamba2Layer, 'mamba2', 'Mamba2ForCausalLM'),
 }
 
 export const familyFile = (family: Family): FamilyFile => FILES[family]

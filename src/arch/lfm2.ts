@@ -1,36 +1,17 @@
 // LFM2. In: nothing. Out: LFM2, dense: short convolutions between two gates in most layers, attention in some.
-import { type GraphBuilder, graphBuilder, matrix } from '../graph/builder.ts'
-import type { Graph, Value } from '../graph/ir.ts'
+import { matrix } from '../graph/builder.ts'
+import type { Value } from '../graph/ir.ts'
 import type { ModelConfig } from './config.ts'
-import { attention, type DecoderTraits, decoderParts, feedForward, PLAIN } from './decoder.ts'
+import { attention, type DecoderTraits, decoder, type Mixer, PLAIN } from './decoder.ts'
 import type { FamilyFile } from './family.ts'
 import { layersOf } from './sliding.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
-function build(config: ModelConfig): Graph {
-  const b = graphBuilder()
-  const parts = decoderParts(b, config, TRAITS)
-  const table = matrix(config.hiddenSize, { 'embed.weight': config.vocabSize })
-  let x = b.embed('embed', table)
-  for (let layer = 0; layer < config.layers; layer++) {
-    const at = `layers.${layer}`
-    const input = parts.norm(`${at}.attn_norm`, x)
-    const isAttention = config.attentionLayers?.includes(layer) === true
-    const made = isAttention ? attention(parts, layer, input) : shortConvolution(b, config, at, input)
-    x = b.add(`${at}.attn_sum`, x, made)
-    x = b.add(`${at}.mlp_sum`, x, feedForward(parts, at, parts.norm(`${at}.mlp_norm`, x)))
-  }
-  const wanted = parts.norm('norm', b.takeRows('wanted', x))
-  const output = config.tiedEmbeddings
-    ? table
-    : matrix(config.hiddenSize, { 'output.weight': config.vocabSize })
-  return b.finish(b.linear('logits', wanted, output), wanted)
-}
-
 /** out(c * conv(b * x)), with b, c and x made of the input by one matrix. */
-function shortConvolution(b: GraphBuilder, config: ModelConfig, at: string, input: Value): Value {
+const shortConvolution: Mixer = ({ b, config }, layer, input) => {
   const { hiddenSize, convTaps = 0 } = config
+  const at = `layers.${layer}`
   const weight = matrix(hiddenSize, {
     [`${at}.conv_b.weight`]: hiddenSize,
     [`${at}.conv_c.weight`]: hiddenSize,
@@ -52,6 +33,9 @@ function shortConvolution(b: GraphBuilder, config: ModelConfig, at: string, inpu
   )
 }
 
+const mix: Mixer = (parts, layer, input) =>
+  (parts.config.attentionLayers?.includes(layer) ? attention : shortConvolution)(parts, layer, input)
+
 /** Rows of the projection of a convolution: B, C, x. */
 const projected =
   (tensor: string, index: number) =>
@@ -72,7 +56,7 @@ const HF = 'model.layers.N'
 
 export const lfm2: FamilyFile = {
   traits: TRAITS,
-  build,
+  build: (config) => decoder(config, TRAITS, mix),
   gguf: {
     architecture: 'lfm2',
     pairing: 'halves',

@@ -1,33 +1,11 @@
-// Mamba. In: hyperparameters. Out: the graph of one step: a selective state space per layer, behind a norm.
-import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
-import type { Graph, Value, WeightRef } from '../graph/ir.ts'
+// Mamba. In: a layer's normalised input. Out: what its selective state space adds.
+import { matrix, vector } from '../graph/builder.ts'
+import type { Value, WeightRef } from '../graph/ir.ts'
 import type { ModelConfig, SsmConfig } from './config.ts'
+import type { Mixer } from './decoder.ts'
 
-/** Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
-export function mamba(config: ModelConfig): Graph {
-  return recurrentModel(config, mambaLayer)
-}
-
-type Layer = (b: GraphBuilder, config: ModelConfig, layer: number, input: Value) => Value
-
-/** A model all of whose layers are recurrent: `layer` makes what is added to the residual stream of its normalised input. */
-export function recurrentModel(config: ModelConfig, layer: Layer): Graph {
-  const { hiddenSize, normEpsilon } = config
-  const b = graphBuilder()
-  const table = matrix(hiddenSize, { 'embed.weight': config.vocabSize })
-  const normWeight = (name: string) => vector({ [`${name}.weight`]: hiddenSize })
-  let x = b.embed('embed', table)
-  for (let index = 0; index < config.layers; index++) {
-    const at = `layers.${index}`
-    const input = b.rmsnorm(`${at}.ssm_norm`, x, normWeight(`${at}.ssm_norm`), normEpsilon)
-    x = b.add(`${at}.ssm_output`, x, layer(b, config, index, input))
-  }
-  const wanted = b.rmsnorm('norm', b.takeRows('wanted', x), normWeight('norm'), normEpsilon)
-  const output = config.tiedEmbeddings ? table : matrix(hiddenSize, { 'output.weight': config.vocabSize })
-  return b.finish(b.linear('logits', wanted, output), wanted)
-}
-
-function mambaLayer(b: GraphBuilder, config: ModelConfig, layer: number, input: Value): Value {
+/** A layer of Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
+export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
   const ssm = ssmOf(config)
   const { innerSize, stateSize, timeStepRank } = ssm
   const at = `layers.${layer}`

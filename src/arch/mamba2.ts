@@ -1,22 +1,11 @@
-// Mamba-2. In: hyperparameters. Out: the graph of one step: a state space with one decay per head in each layer.
-import { type GraphBuilder, matrix, vector } from '../graph/builder.ts'
-import type { Graph, Value } from '../graph/ir.ts'
-import type { ModelConfig } from './config.ts'
-import { convWeights, recurrentModel, ssmOf } from './mamba.ts'
+// Mamba-2. In: a layer's normalised input. Out: what its state space with one decay per head adds.
+import { matrix, vector } from '../graph/builder.ts'
+import type { Value } from '../graph/ir.ts'
+import type { Mixer } from './decoder.ts'
+import { convWeights, ssmOf } from './mamba.ts'
 
-/** Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it. */
-export function mamba2(config: ModelConfig): Graph {
-  return recurrentModel(config, (b, _, layer, input) => mamba2Layer(b, config, layer, input))
-}
-
-/** One layer of Mamba-2, also of hybrids. `epsilon`: of the norm behind the gate, by default the model's. */
-export function mamba2Layer(
-  b: GraphBuilder,
-  config: ModelConfig,
-  layer: number,
-  input: Value,
-  epsilon = config.normEpsilon,
-): Value {
+/** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
+export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
   const ssm = ssmOf(config)
   const { innerSize, stateSize, heads, groups } = ssm
   const at = `layers.${layer}`
@@ -39,7 +28,7 @@ export function mamba2Layer(
     { heads, groups },
   )
   const gateNorm = vector({ [`${at}.ssm_gate_norm.weight`]: innerSize })
-  const normed = b.rmsnorm(`${at}.ssm_gate_norm`, scanned, gateNorm, epsilon, groups)
+  const normed = b.rmsnorm(`${at}.ssm_gate_norm`, scanned, gateNorm, config.normEpsilon, groups)
   return b.linear(
     `${at}.ssm_product`,
     normed,

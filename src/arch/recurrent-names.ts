@@ -1,17 +1,15 @@
 // Recurrent names. In: nothing. Out: the rows of the tensor table that Mamba, Mamba-2 and hybrids add.
 import type { ModelConfig } from './config.ts'
+import { isRecurrent } from './decoder.ts'
 import { first, hidden, type IsIn, row, type Shape, type StoredPlace, type TensorRow } from './tensor-row.ts'
 
 /** Layer N's mixer, under Mamba's and under Granite's prefix. */
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`
 
-export const isRecurrent: IsIn = ({ ssm, attentionLayers }, _, layer) =>
-  ssm !== undefined && attentionLayers?.includes(layer) !== true
-const isMamba: IsIn = (config, traits, layer) => isRecurrent(config, traits, layer) && config.ssm?.heads === 0
-const isMamba2: IsIn = (config, traits, layer) =>
-  isRecurrent(config, traits, layer) && config.ssm?.heads !== 0
-const hasConvBias: IsIn = (config, traits, layer) =>
-  isRecurrent(config, traits, layer) && config.ssm?.convBias === true
+const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
+const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.heads === 0
+const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.heads !== 0
+const hasConvBias: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.convBias === true
 
 const inner = ({ ssm }: ModelConfig) => ssm?.innerSize ?? 0
 const heads = ({ ssm }: ModelConfig) => ssm?.heads ?? 0
@@ -62,7 +60,7 @@ export const recurrentTensors: readonly TensorRow[] = [
     'blk.N.attn_norm.weight',
     'backbone.layers.N.norm.weight|model.layers.N.input_layernorm.weight',
     hidden,
-    isRecurrent,
+    hasState,
   ),
   ...stacked(
     { 'layers.N.ssm_in_x.weight': inner, 'layers.N.ssm_in_z.weight': inner },
@@ -82,7 +80,7 @@ export const recurrentTensors: readonly TensorRow[] = [
     inputs,
     isMamba2,
   ),
-  row('layers.N.ssm_conv.weight', 'blk.N.ssm_conv1d.weight', mixer('conv1d.weight'), kernel, isRecurrent),
+  row('layers.N.ssm_conv.weight', 'blk.N.ssm_conv1d.weight', mixer('conv1d.weight'), kernel, hasState),
   row('layers.N.ssm_conv.bias', 'blk.N.ssm_conv1d.bias', mixer('conv1d.bias'), first(kernel), hasConvBias),
   ...stacked(
     { 'layers.N.ssm_select_dt.weight': rank, 'layers.N.ssm_select_bc.weight': between },
@@ -127,6 +125,6 @@ export const recurrentTensors: readonly TensorRow[] = [
     'blk.N.ssm_out.weight',
     mixer('out_proj.weight'),
     (config) => [config.hiddenSize, inner(config)],
-    isRecurrent,
+    hasState,
   ),
 ]

@@ -1,10 +1,10 @@
 // Tensor names. In: hyperparameters, a kind of file. Out: every tensor of the model: our name, the file's, the shape.
 import type { ModelFormat } from '../formats/model-file.ts'
 import type { ModelConfig } from './config.ts'
-import { PLAIN } from './decoder.ts'
+import { isRecurrent, PLAIN } from './decoder.ts'
 import { familyFile } from './families.ts'
 import type { Place } from './family.ts'
-import { isRecurrent, recurrentTensors } from './recurrent-names.ts'
+import { recurrentTensors } from './recurrent-names.ts'
 import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } from './tensor-row.ts'
 
 /** One tensor of one model. */
@@ -37,8 +37,7 @@ const hasHeadNorms: IsIn = (config, traits, layer) =>
 const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
 const hasBias: IsIn = (_, { bias }) => bias
 const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
-const normsBefore: IsIn = (config, { norms }, layer) =>
-  norms !== 'after' && !isRecurrent(config, PLAIN, layer)
+const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
 const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
 const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
 const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
