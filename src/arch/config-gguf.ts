@@ -3,8 +3,7 @@ import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { familyFile, findFamily } from './families.ts'
 import { Fields } from './fields.ts'
-import { isPurelyRecurrent, RECURRENT_CONTEXT } from './recurrent-config.ts'
-import { recurrentGguf } from './recurrent-files.ts'
+import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 import { windowOf } from './sliding.ts'
 
@@ -35,46 +34,33 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const { traits, gguf } = familyFile(family)
   const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
   const stated = fields.number('context_length')
-  const contextLength = isPurelyRecurrent(family) ? Math.max(stated, RECURRENT_CONTEXT) : stated
+  const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
   const tokens = all.list('tokenizer.ggml.tokens').length
   const vocabSize = tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows)
-  const tiedEmbeddings = !facts.hasOutput
-  if (traits === undefined) {
-    const scaling = () => ropeScaling(fields, facts.ropeFactors, contextLength)
-    return {
-      family,
-      name,
-      contextLength,
-      vocabSize,
-      tiedEmbeddings,
-      ...recurrentGguf(fields, family, scaling),
-    }
-  }
   const hiddenSize = fields.number('embedding_length')
+  const layers = fields.number('block_count')
+  const epsilon = traits?.norm === 'layer' ? 'layer_norm_epsilon' : 'layer_norm_rms_epsilon'
+  const sizes = {
+    ...{ family, name, hiddenSize, layers, vocabSize, contextLength },
+    tiedEmbeddings: !facts.hasOutput,
+    normEpsilon: fields.number(`attention.${epsilon}`),
+  }
+  if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
   const heads = fields.number('attention.head_count')
   const headDim = fields.number('attention.key_length', hiddenSize / heads)
-  const layers = fields.number('block_count')
   refuseVariants(fields, headDim, traits.mlp === 'experts')
-  const epsilon = traits.norm === 'rms' ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon'
   const common: ModelConfig = {
-    family,
-    name,
-    hiddenSize,
-    layers,
+    ...sizes,
     heads,
     kvHeads: keyValueHeads(fields, heads),
     headDim,
     intermediateSize: fields.number('feed_forward_length', traits.mlp === 'experts' ? 1 : undefined),
-    vocabSize,
-    normEpsilon: fields.number(`attention.${epsilon}`),
     rope: {
       theta: fields.number('rope.freq_base', 10_000),
       dims: fields.number('rope.dimension_count', headDim),
       pairing: gguf.pairing,
       scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
     },
-    contextLength,
-    tiedEmbeddings,
     window: window(fields, { layers, contextLength }, gguf.windowPeriod),
   }
   return { ...common, ...gguf.config?.(fields, common) }

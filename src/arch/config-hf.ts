@@ -4,7 +4,7 @@ import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
 import { familyFile, findFamily } from './families.ts'
 import type { FamilyFile } from './family.ts'
 import type { Fields } from './fields.ts'
-import { recurrentHf } from './recurrent-files.ts'
+import { hfRecurrent } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 import { layersOf, windowOf } from './sliding.ts'
 
@@ -16,27 +16,20 @@ export function hfConfig(name: string, stated: Fields): ModelConfig {
   if (family === undefined) throw unknownArchitecture(stated.file, String(listed))
   const file = familyFile(family)
   const fields = stated.renamed(file.hf.keys ?? {})
-  if (file.traits === undefined) {
-    const scaling = () =>
-      ropeScaling(
-        ropeFields(fields) ?? fields.record('rope_scaling'),
-        fields,
-        fields.number('max_position_embeddings'),
-      )
-    return { family, name, ...recurrentHf(fields, family, scaling) }
-  }
-  const contextLength = fields.number('max_position_embeddings')
   refuseVariants(fields, file)
   const hiddenSize = fields.number('hidden_size')
+  const layers = fields.number('num_hidden_layers')
+  const sizes = {
+    ...{ family, name, hiddenSize, layers, vocabSize: fields.number('vocab_size') },
+    tiedEmbeddings: fields.fact('tie_word_embeddings', file.hf.tied ?? false),
+  }
+  if (file.traits === undefined) return { ...sizes, ...hfRecurrent(fields, family) }
+  const contextLength = fields.number('max_position_embeddings')
   const heads = fields.number('num_attention_heads')
   const headDim = fields.number('head_dim', hiddenSize / heads)
-  const layers = fields.number('num_hidden_layers')
   const rope = ropeFields(fields)
   const common: ModelConfig = {
-    family,
-    name,
-    hiddenSize,
-    layers,
+    ...sizes,
     heads,
     kvHeads: fields.number('num_key_value_heads', heads),
     headDim,
@@ -44,7 +37,6 @@ export function hfConfig(name: string, stated: Fields): ModelConfig {
       'intermediate_size',
       file.traits.mlp === 'plain' ? 4 * hiddenSize : undefined,
     ),
-    vocabSize: fields.number('vocab_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
     rope: {
       theta: (rope ?? fields).number('rope_theta', 10_000),
@@ -54,7 +46,6 @@ export function hfConfig(name: string, stated: Fields): ModelConfig {
       scaling: ropeScaling(rope ?? fields.record('rope_scaling'), fields, contextLength),
     },
     contextLength,
-    tiedEmbeddings: fields.fact('tie_word_embeddings', file.hf.tied ?? false),
     window: window(fields, file, { layers, contextLength }),
   }
   return { ...common, ...file.hf.config?.(fields, common) }

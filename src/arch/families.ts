@@ -21,11 +21,11 @@ import { qwen3 } from './qwen3.ts'
 import { qwen3moe } from './qwen3moe.ts'
 import { smollm3 } from './smollm3.ts'
 
-/** A family of recurrent layers: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
+/** A family of recurrent layers alone: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
 const recurrent = (mix: Mixer, architecture: string, hfClass: string): FamilyFile => ({
   build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
-  hf: { classes: [hfClass] },
+  hf: { classes: [hfClass], tied: architecture === 'mamba' },
 })
 
 const FILES: Readonly<Record<Family, FamilyFile>> = {

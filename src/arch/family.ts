@@ -28,7 +28,7 @@ export type Names = Readonly<Record<string, string | ((config: ModelConfig, expe
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
 export interface FamilyFile {
-  /** Of a decoder; families of recurrent layers have none. */
+  /** Of a decoder; families of recurrent layers alone have none. */
   readonly traits?: DecoderTraits
   readonly build: (config: ModelConfig) => Graph
   readonly gguf: {

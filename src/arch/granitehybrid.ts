@@ -1,10 +1,13 @@
 // Granite 4 hybrids. In: hyperparameters. Out: the graph of one step: Mamba-2 in most layers, attention in some, an MLP in each.
 import type { Graph } from '../graph/ir.ts'
-import type { ModelConfig } from './config.ts'
+import type { ModelConfig, RopeConfig } from './config.ts'
 import { attention, decoder, isRecurrent, PLAIN } from './decoder.ts'
 import type { FamilyFile, Place } from './family.ts'
 import { mamba2Layer } from './mamba2.ts'
 import { mergedGateUp } from './phi3.ts'
+import { ggufSsm, hfSsm } from './recurrent-config.ts'
+import { unbuiltVariant } from './refuse.ts'
+import { layersWithHeads } from './sliding.ts'
 
 /**
  * `GraniteMoeHybridForCausalLM` without experts. What a layer makes is multiplied by `residual` before it is added: instead
@@ -34,15 +37,54 @@ const scaledNorm =
 
 const MLP = 'model.layers.N.shared_mlp'
 
+/** Positions are told by the recurrent layers alone. */
+const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
+
+/** What `hfSsm` reads, under Granite's names. */
+const SSM_KEYS = {
+  ...{ use_bias: 'mamba_proj_bias', use_conv_bias: 'mamba_conv_bias', expand: 'mamba_expand' },
+  ...{ state_size: 'mamba_d_state', conv_kernel: 'mamba_d_conv' },
+  ...{ num_heads: 'mamba_n_heads', n_groups: 'mamba_n_groups' },
+}
+
 export const granitehybrid: FamilyFile = {
+  traits: PLAIN,
   build,
   gguf: {
     architecture: 'granitehybrid',
     pairing: 'interleaved',
+    config: (fields, { rope, headDim }) => ({
+      attentionLayers: layersWithHeads(fields),
+      ssm: ggufSsm(fields, 'granitehybrid'),
+      rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
+      multipliers: {
+        embedding: fields.number('embedding_scale', 1),
+        residual: fields.number('residual_scale', 1),
+        attention: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
+        logits: 1 / fields.number('logit_scale', 1),
+      },
+    }),
     names: { 'norm.weight': scaledNorm('output_norm.weight') },
   },
   hf: {
     classes: ['GraniteMoeHybridForCausalLM'],
+    keys: { intermediate_size: 'shared_intermediate_size' },
+    config(fields, { rope, headDim }) {
+      const experts = fields.number('num_local_experts', 0)
+      if (experts > 0) throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')
+      const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
+      return {
+        attentionLayers: [...types.keys()].filter((layer) => types[layer] === 'attention'),
+        ssm: hfSsm(fields.renamed(SSM_KEYS), 'granitehybrid', { stateSize: 256, groups: 1 }),
+        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
+        multipliers: {
+          embedding: fields.number('embedding_multiplier', 1),
+          residual: fields.number('residual_multiplier', 1),
+          attention: fields.number('attention_multiplier', 1 / Math.sqrt(headDim)),
+          logits: 1 / fields.number('logits_scaling', 1),
+        },
+      }
+    },
     names: {
       'norm.weight': scaledNorm('model.norm.weight'),
       ...mergedGateUp(`${MLP}.input_linear.weight`),

@@ -4,7 +4,7 @@ import type { Value } from '../graph/ir.ts'
 import type { ModelConfig } from './config.ts'
 import { attention, type DecoderTraits, decoder, type Mixer, PLAIN } from './decoder.ts'
 import type { FamilyFile } from './family.ts'
-import { layersOf } from './sliding.ts'
+import { layersOf, layersWithHeads } from './sliding.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
@@ -60,13 +60,10 @@ export const lfm2: FamilyFile = {
   gguf: {
     architecture: 'lfm2',
     pairing: 'halves',
-    config(fields) {
-      const perLayer = fields.list('attention.head_count_kv').map(Number)
-      return {
-        attentionLayers: [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0),
-        convTaps: fields.number('shortconv.l_cache'),
-      }
-    },
+    config: (fields) => ({
+      attentionLayers: layersWithHeads(fields),
+      convTaps: fields.number('shortconv.l_cache'),
+    }),
     names: {
       'norm.weight': 'token_embd_norm.weight',
       ...convolution('blk.N.shortconv.in_proj.weight', 'blk.N.shortconv'),

@@ -1,13 +1,10 @@
 // Recurrent configuration. In: a header's values. Out: what it says of recurrent layers, under each format's names.
-import type { Family, Multipliers, SsmConfig } from './config.ts'
+import type { Family, ModelConfig, SsmConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 import { unbuiltVariant } from './refuse.ts'
 
 /** Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter says the same. */
 export const RECURRENT_CONTEXT = 1 << 20
-
-/** Families without attention and without an MLP. */
-export const isPurelyRecurrent = (family: Family): boolean => family === 'mamba' || family === 'mamba2'
 
 /** `heads` and their like of a family without attention. */
 export const NO_ATTENTION = {
@@ -36,27 +33,8 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
   }
 }
 
-/** Layers that have key and value heads. */
-export function ggufAttentionLayers(fields: Fields): { layers: number[]; kvHeads: number } {
-  const perLayer = fields.list('attention.head_count_kv').map(Number)
-  return {
-    layers: perLayer.flatMap((count, layer) => (count > 0 ? [layer] : [])),
-    kvHeads: Math.max(0, ...perLayer),
-  }
-}
-
-/** The attention scale is read by the caller, who knows the heads. */
-export function ggufMultipliers(fields: Fields, headDim: number): Multipliers {
-  return {
-    embedding: fields.number('embedding_scale', 1),
-    residual: fields.number('residual_scale', 1),
-    attention: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
-    logits: 1 / fields.number('logit_scale', 1),
-  }
-}
-
-/** Of `MambaForCausalLM` and `Mamba2ForCausalLM`. */
-export function hfSsm(fields: Fields, family: Family): SsmConfig {
+/** Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, hybrids; in these `groups` has another default. */
+export function hfSsm(fields: Fields, family: Family, defaults = { stateSize: 128, groups: 8 }): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   if (fields.fact('use_bias', false)) throw refuse('biases on its projections', 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('no norm behind the gate', 'one')
@@ -64,43 +42,23 @@ export function hfSsm(fields: Fields, family: Family): SsmConfig {
   const isMamba = family === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
   return {
-    innerSize: fields.number('intermediate_size', fields.number('expand', 2) * hiddenSize),
-    stateSize: fields.number('state_size', isMamba ? 16 : 128),
+    innerSize: fields.number('inner_size', fields.number('expand', 2) * hiddenSize),
+    stateSize: fields.number('state_size', isMamba ? 16 : defaults.stateSize),
     convKernel: fields.number('conv_kernel', 4),
     convBias: fields.fact('use_conv_bias', true),
     timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
     heads: isMamba ? 0 : fields.number('num_heads', 128),
-    groups: isMamba ? 0 : fields.number('n_groups', 8),
+    groups: isMamba ? 0 : fields.number('n_groups', defaults.groups),
   }
 }
 
-/** Of `GraniteMoeHybridForCausalLM`. */
-export function hfGraniteSsm(fields: Fields): SsmConfig {
-  const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
-  if (fields.fact('mamba_proj_bias', false)) throw refuse('biases on its projections', 'none')
-  const innerSize = fields.number('mamba_expand', 2) * fields.number('hidden_size')
+/** What a header says of a model of recurrent layers alone, but for the sizes that every model has. */
+export function hfRecurrent(fields: Fields, family: Family): Omit<ModelConfig, Sizes> {
   return {
-    innerSize,
-    stateSize: fields.number('mamba_d_state', 256),
-    convKernel: fields.number('mamba_d_conv', 4),
-    convBias: fields.fact('mamba_conv_bias', true),
-    timeStepRank: 0,
-    heads: fields.number('mamba_n_heads', 128),
-    groups: fields.number('mamba_n_groups', 1),
+    ...NO_ATTENTION,
+    ssm: hfSsm(fields.renamed({ inner_size: 'intermediate_size' }), family),
+    normEpsilon: fields.number('layer_norm_epsilon', 1e-5),
+    contextLength: RECURRENT_CONTEXT,
   }
 }
-
-/** Layers whose type is attention. */
-export function hfAttentionLayers(fields: Fields): number[] {
-  const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
-  return types.flatMap((type, layer) => (type === 'attention' ? [layer] : []))
-}
-
-export function hfMultipliers(fields: Fields, headDim: number): Multipliers {
-  return {
-    embedding: fields.number('embedding_multiplier', 1),
-    residual: fields.number('residual_multiplier', 1),
-    attention: fields.number('attention_multiplier', 1 / Math.sqrt(headDim)),
-    logits: 1 / fields.number('logits_scaling', 1),
-  }
-}
+type Sizes = 'family' | 'name' | 'hiddenSize' | 'layers' | 'vocabSize' | 'tiedEmbeddings'

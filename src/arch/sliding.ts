@@ -1,5 +1,6 @@
-// Windows. In: how many positions a window has, how its layers are told. Out: the layers that have it.
+// Layers of a kind. In: how a header tells them. Out: those that have a window, those that attend.
 import type { ModelConfig, WindowConfig } from './config.ts'
+import type { Fields } from './fields.ts'
 
 /**
  * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0 all of them.
@@ -20,3 +21,9 @@ export function windowOf(
 /** Indices of a model's layers, of a number that may be anything yet. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
+
+/** Of a hybrid in GGUF: the layers that have key and value heads. */
+export function layersWithHeads(fields: Fields): number[] {
+  const perLayer = fields.list('attention.head_count_kv').map(Number)
+  return [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0)
+}
