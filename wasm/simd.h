@@ -31,6 +31,8 @@ INLINE v128_t splat(float x) { return wasm_f32x4_splat(x); }
 /* Keeps v where it is computed: LLVM would nest a chain of dots into one expression, whose loads then all come first, and
  * V8 would spill them. The lane is never used, so that V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
 INLINE void pin(v128_t v) { __asm__ volatile("" ::"r"(wasm_i32x4_extract_lane(v, 0)) : "memory"); }
+/* to[i] = value for i < n, in this order. */
+#define FOR_ALL(n, to, value) UNROLLED for (int i = 0; i < (n); i++) { (to)[i] = value; pin((to)[i]); }
 /* Four copies of u that stay in a register: V8 rebuilds a literal vector, in three instructions, at each use. */
 INLINE v128_t constant(uint32_t u) {
     __asm__ volatile("" : "+r"(u));
@@ -109,6 +111,19 @@ INLINE v128_t exp4(v128_t x, const struct exp_constants *c) {
     UNROLLED for (int i = 1; i < 6; i++) p = add(mul(p, r), c->p[i]);
     p = add(add(mul(p, mul(r, r)), r), c->p[6]);
     return wasm_i32x4_add(p, wasm_i32x4_shl(t, 23));
+}
+/* x[i] = e^x[i] of n <= 4 vectors, step by step for all: one alone would wait for itself. */
+INLINE void exp_vectors(v128_t *x, const int n, const struct exp_constants *c) {
+    v128_t t[4], p[4];
+    FOR_ALL(n, x, wasm_f32x4_pmin(wasm_f32x4_pmax(x[i], c->least), c->most))
+    FOR_ALL(n, t, add(mul(x[i], c->log2e), c->rounder))
+    FOR_ALL(n, p, sub(t[i], c->rounder))
+    FOR_ALL(n, x, sub(sub(x[i], mul(p[i], c->ln2_high)), mul(p[i], c->ln2_low)))
+    FOR_ALL(n, p, add(mul(c->p[0], x[i]), c->p[1]))
+    UNROLLED for (int j = 2; j < 6; j++) FOR_ALL(n, p, add(mul(p[i], x[i]), c->p[j]))
+    FOR_ALL(n, p, mul(p[i], mul(x[i], x[i])))
+    FOR_ALL(n, p, add(add(p[i], x[i]), c->p[6]))
+    FOR_ALL(n, x, wasm_i32x4_add(p[i], wasm_i32x4_shl(t[i], 23)))
 }
 
 #if defined(__wasm_relaxed_simd__)

@@ -17,21 +17,35 @@ INLINE float activated__ref(float gate, uint32_t activation) {
     const float t = activation == ACT_GELU ? gate * (gate * gate * G2 + G1) : gate;
     return gate / (1.0f + exp__ref(-t));
 }
+/* -t */
+INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
+    const v128_t t = activation == ACT_GELU ? mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1))) : gate;
+    return wasm_f32x4_neg(t);
+}
+/* The last coefficient of the exponential is 1. */
+INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
+    return wasm_f32x4_div(gate, add(c->p[6], exp));
+}
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
-    if (activation == ACT_NONE) return gate;
-    v128_t t = gate;
-    if (activation == ACT_GELU) t = mul(gate, add(mul(mul(gate, gate), splat(G2)), splat(G1)));
-    /* The last coefficient of the exponential is 1. */
-    return wasm_f32x4_div(gate, add(c->p[6], exp4(wasm_f32x4_neg(t), c)));
+    return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
 }
 INLINE float silu__ref(float x) { return activated__ref(x, ACT_SILU); }
 INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x, c, ACT_SILU); }
 
 /* One group of 32; up 0: none. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
-    ROLLED for (uint32_t j = 0; j < 8; j++) {
-        const v128_t y = activated(load(gate + 4 * j), c, activation);
-        v[j] = up ? mul(y, load(up + 4 * j)) : y;
+    enum { AT_ONCE = 4 };
+    ROLLED for (uint32_t j = 0; j < 8; j += AT_ONCE, gate += 4 * AT_ONCE) {
+        v128_t e[AT_ONCE];
+        UNROLLED for (uint32_t i = 0; i < AT_ONCE; i++) {
+            v[j + i] = load(gate + 4 * i);
+            e[i] = exponent_of(v[j + i], activation);
+        }
+        if (activation != ACT_NONE) exp_vectors(e, AT_ONCE, c);
+        UNROLLED for (uint32_t i = 0; i < AT_ONCE; i++) {
+            if (activation != ACT_NONE) v[j + i] = gated_by(v[j + i], e[i], c);
+            if (up) v[j + i] = mul(v[j + i], load(up + 4 * (j + i)));
+        }
     }
 }
 #endif
