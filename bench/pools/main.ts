@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'
-import { type Browser, chromium } from '@playwright/test'
+import { type Browser, chromium, type Page } from '@playwright/test'
 import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
@@ -16,6 +16,7 @@ const options = new Command('bench:pools')
   .option('--model <file>', "a .gguf or .hbm file; default: random weights of Qwen2.5-0.5B's shape")
   .option('--pages <list>', 'plain, isolated', (text) => text.split(','), ['plain', 'isolated'])
   .option('--threads <n>', 'workers', Number, 2)
+  .option('--loads', 'loads alone, with what was measured before and without')
   .option('--slow', 'also with one of the workers three times slower')
   .option('--rounds <n>', 'rounds; a ratio is taken within one', Number, 5)
   .option('--prompt <n>', 'tokens of the prompt', Number, 240)
@@ -26,6 +27,7 @@ const options = new Command('bench:pools')
     model?: string
     pages: string[]
     threads: number
+    loads?: true
     slow?: true
     rounds: number
     prompt: number
@@ -37,8 +39,10 @@ const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFi
 const browser = await chromium.launch(chromiumOptions())
 const tables: { page: string; results: Result[] }[] = []
 try {
-  for (const page of options.pages)
-    tables.push({ page, results: await measure(browser, page === 'isolated') })
+  for (const page of options.pages) {
+    if (options.loads) console.log(`${page} page: ${await loads(browser, page === 'isolated')}`)
+    else tables.push({ page, results: await measure(browser, page === 'isolated') })
+  }
 } finally {
   await browser.close()
 }
@@ -53,13 +57,39 @@ await writeFile(options.json, `${JSON.stringify({ ...about, tables }, undefined,
 console.log(`\n${about.machine}, ${about.browser}: \`${about.command}\`\n`)
 for (const { page, results } of tables) console.log(table(page, results))
 
-async function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
+async function withPage<T>(
+  browser: Browser,
+  isolated: boolean,
+  use: (page: Page, modelUrl: string) => Promise<T>,
+): Promise<T> {
   const server = await serveBench(model, undefined, { isolated })
   try {
     const page = await browser.newPage()
     page.on('pageerror', (error) => console.error(error.message))
     await page.goto(new URL('pools/index.html', server.url).href)
     await page.waitForFunction(() => window.runPools !== undefined)
+    const result = await use(page, server.modelUrl)
+    await page.close()
+    return result
+  } finally {
+    await server.close()
+  }
+}
+
+function loads(browser: Browser, isolated: boolean): Promise<string> {
+  return withPage(browser, isolated, async (page, modelUrl) => {
+    const [url, rounds] = [modelUrl, options.rounds]
+    const times = await page.evaluate(({ url, rounds }) => window.runLoads(url, rounds), { url, rounds })
+    const shown = (name: keyof typeof times) => {
+      const { median, min, max } = spread(times[name])
+      return `${name} ${median.toFixed(0)} ms (${min.toFixed(0)}-${max.toFixed(0)})`
+    }
+    return `loads ${shown('measured')}, ${shown('known')}`
+  })
+}
+
+function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
+  return withPage(browser, isolated, (page, modelUrl) => {
     const pool = isolated ? 'shared' : 'shards'
     const { threads, rounds, prompt, tokens } = options
     const cases: Case[] = [
@@ -70,13 +100,9 @@ async function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
       cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
       cases.push({ name: `${pool}, one of them slow`, pool, threads, slow: true })
     }
-    const job: Job = { modelUrl: server.modelUrl, cases, rounds, prompt, tokens }
-    const results = await page.evaluate((how) => window.runPools(how), job)
-    await page.close()
-    return results
-  } finally {
-    await server.close()
-  }
+    const job: Job = { modelUrl, cases, rounds, prompt, tokens }
+    return page.evaluate((how) => window.runPools(how), job)
+  })
 }
 
 function table(page: string, results: readonly Result[]): string {

@@ -70,9 +70,30 @@ async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promi
   return engines.map(({ result }) => result)
 }
 
+/** Milliseconds of loads that measure and of ones that know, by turns; the model comes from the device. */
+async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measured' | 'known', number[]>> {
+  const load = async (): Promise<number> => {
+    const start = performance.now()
+    const engine = await Engine.load(modelUrl, { contextLength: 1024 })
+    const ms = performance.now() - start
+    await engine.dispose()
+    return ms
+  }
+  await load()
+  const root = await navigator.storage.getDirectory()
+  const times = { measured: [] as number[], known: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    await root.removeEntry('halfbyte-notes', { recursive: true })
+    times.measured.push(await load())
+    times.known.push(await load())
+  }
+  return times
+}
+
 declare global {
   interface Window {
     runPools: typeof runPools
+    runLoads: typeof runLoads
   }
 }
-window.runPools = runPools
+Object.assign(window, { runPools, runLoads })

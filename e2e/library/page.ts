@@ -1,15 +1,17 @@
 // A page that uses the library. In: nothing. Out: the public API, and scripts of workers that fail or lack something, within reach of tests.
 import * as library from '../../src/index.ts'
-import hastyWorker from './hasty.worker.ts?worker&url'
-import mortalWorker from './mortal.worker.ts?worker&url'
+import hasty from './hasty.worker.ts?worker&url'
+import impatient from './impatient.worker.ts?worker&url'
+import mortal from './mortal.worker.ts?worker&url'
+import mortalCompute from './mortal-compute.worker.ts?worker&url'
 import privateWorker from './private.worker.ts?worker&url'
+import silent from './silent.worker.ts?worker&url'
+
+const scripts = { hasty, impatient, mortal, mortalCompute, private: privateWorker, silent } as const
 
 declare global {
   var halfbyte: typeof library
-  var workers: { readonly hasty: string; readonly mortal: string; readonly private: string }
+  var workers: Readonly<Record<keyof typeof scripts, string>>
 }
 
-Object.assign(globalThis, {
-  halfbyte: library,
-  workers: { hasty: hastyWorker, mortal: mortalWorker, private: privateWorker },
-})
+Object.assign(globalThis, { halfbyte: library, workers: scripts })

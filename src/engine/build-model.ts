@@ -4,11 +4,12 @@ import { KernelRows } from '../generate/sampler/rows.ts'
 import { Scheduler } from '../generate/scheduler.ts'
 import { Sequence } from '../generate/sequence.ts'
 import type { Build } from '../runtime/features.ts'
-import type { Host } from '../runtime/host.ts'
-import { ENGINE_BYTES, openRuntime } from '../runtime/open.ts'
+import type { Host, Note } from '../runtime/host.ts'
+import { ENGINE_BYTES, openRuntime, type Runtime } from '../runtime/open.ts'
 import type { PoolKind } from '../runtime/pool.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
 import { checkSameVocabulary, draftSource } from './draft.ts'
+import { modelFingerprint } from './fingerprint.ts'
 import type { WeightHooks } from './load-weights.ts'
 import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { openModelPool } from './model-pool.ts'
@@ -55,7 +56,8 @@ export async function buildModel(
   const runtime = await openRuntime({ ...options, ...need, pool: options.pool ?? 'auto' })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
-  const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, options) : undefined
+  const note = await noteOf(prepared, runtime, options)
+  const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, { ...options, note }) : undefined
   try {
     const weights = prepared.plan.slots.length
     const draftWeights = draft?.plan.slots.length ?? 0
@@ -74,6 +76,7 @@ export async function buildModel(
     const { pool, local, kind, retune } = await openModelPool(runtime, placed, shards?.sharded, {
       host,
       threads: options.threads,
+      note,
       onDeath: (error) => scheduler?.dispose(error),
     })
     placed.connect(local)
@@ -128,6 +131,17 @@ export async function buildModel(
     shards?.sharded?.group.dispose()
     throw error
   }
+}
+
+/** What was measured for this model in such a runtime. */
+async function noteOf(
+  { config, plan }: PreparedModel,
+  { build, memoryKind }: Runtime,
+  { host: { notes }, threads }: BuildOptions,
+): Promise<Note | undefined> {
+  if (notes === undefined) return undefined
+  const key = `${build} ${memoryKind} ${threads} ${await modelFingerprint(config, plan)}`
+  return { read: () => notes.read(key), write: (value) => void notes.write(key, value) }
 }
 
 const modelInfo = ({ file, config, parameters, contextLength }: PreparedModel): ModelInfo => ({

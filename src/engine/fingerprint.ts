@@ -33,7 +33,7 @@ export class WeightSample {
 export async function modelFingerprint(
   config: ModelConfig,
   { slots, stateGroups, slabBytes }: Plan,
-  samples: readonly WeightSample[],
+  samples: readonly WeightSample[] = [],
 ): Promise<string> {
   const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups, slabBytes }))
   const all = new Blob([form, ...samples.map(({ bytes }) => bytes as Uint8Array<ArrayBuffer>)])

@@ -2,6 +2,7 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
+import { deviceNotes } from '../store/notes.ts'
 import { startComputeWorker } from './compute-link.ts'
 
 /** Files to take from elsewhere, for a strict content policy or a CDN. */
@@ -26,6 +27,7 @@ export function browserHost(assets: HostAssets = {}): Host {
     globals: globalThis,
     cores: Math.max(1, navigator.hardwareConcurrency ?? 1),
     deviceBytes: deviceBytes(),
+    notes: deviceNotes(`${navigator.hardwareConcurrency} ${navigator.userAgent}`),
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),

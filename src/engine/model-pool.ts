@@ -1,7 +1,7 @@
 // Model pools. In: a runtime, a model in its memory, its shards if there are any. Out: what runs the model's steps.
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { probeStep, warmStep } from '../generate/probe.ts'
-import type { Host } from '../runtime/host.ts'
+import type { Host, Note } from '../runtime/host.ts'
 import { openPool, type PoolOptions, type Runtime, remeasure } from '../runtime/open.ts'
 import type { AsyncPool, Pool, PoolKind } from '../runtime/pool.ts'
 import { ShardsPool } from '../runtime/shards/pool.ts'
@@ -13,6 +13,8 @@ import type { PlacedModel } from './place-model.ts'
 export interface ModelPoolOptions {
   readonly host: Host
   readonly threads: number | 'auto'
+  /** What was measured before. */
+  readonly note?: Note | undefined
   /** Called once when a thread dies, but for one that dies while `auto` measures. */
   readonly onDeath: (error: HalfbyteError) => void
 }
@@ -23,7 +25,7 @@ export interface ModelPool {
   /** Runs what concerns this thread's memory alone: moves of positions, a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
-  /** Finds the number of threads anew; absent where it was given, or cannot change. */
+  /** Finds the number of threads anew, or lets the next load do so; absent where there is nothing to find. */
   readonly retune?: (() => Promise<void>) | undefined
 }
 
@@ -32,31 +34,32 @@ export async function openModelPool(
   runtime: Runtime,
   { plan, written, step, cache }: PlacedModel,
   sharded: ShardedPlans | undefined,
-  { host, threads, onDeath }: ModelPoolOptions,
+  { host, threads, note, onDeath }: ModelPoolOptions,
 ): Promise<ModelPool> {
   const { engine, arena } = runtime
   if (sharded === undefined) {
     const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
-    const pool = await openPool(runtime, { host, threads, probe, onDeath })
+    const pool = await openPool(runtime, { host, threads, probe, note, onDeath })
     const mayChange = threads === 'auto' && pool instanceof SharedPool
     return {
       pool,
       local: pool,
       kind: pool.threads > 1 ? 'shared' : 'single',
-      retune: mayChange ? () => retune(pool, runtime, { host, probe }) : undefined,
+      retune: mayChange ? () => retune(pool, runtime, { host, probe, note }) : undefined,
     }
   }
   const { group } = sharded
   const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
   await warmStep(pool, written, step, cache)
-  return { pool, local: new SinglePool(engine, arena), kind: 'shards' }
+  const forget = async (): Promise<void> => note?.write(undefined)
+  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
 }
 
 /** Without room for a step of its own the pool stays as it is. */
 async function retune(
   pool: SharedPool,
   runtime: Runtime,
-  options: Pick<PoolOptions, 'host' | 'probe'>,
+  options: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
 ): Promise<void> {
   try {
     await remeasure(pool, runtime, options)

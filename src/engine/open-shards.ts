@@ -2,7 +2,7 @@
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/totals.ts'
-import type { Host } from '../runtime/host.ts'
+import type { Host, Note } from '../runtime/host.ts'
 import type { Runtime } from '../runtime/open.ts'
 import { chooseShares, measureShares, type ShardMeasurement, sharesOf } from '../runtime/shards/choose.ts'
 import { ShardGroup } from '../runtime/shards/group.ts'
@@ -14,6 +14,8 @@ export interface ShardOptions {
   readonly threads: number | 'auto'
   /** Of each shard, above 0. Default: measured. */
   readonly shares?: readonly number[] | undefined
+  /** The shares that were measured before. */
+  readonly note?: Note | undefined
 }
 
 /** Shards, or a sentence that says why one thread does the work. */
@@ -28,27 +30,46 @@ export type Shards =
 export async function openShards(
   prepared: PreparedModel,
   { engine, arena, module, maxShards }: Runtime,
-  { host, threads, shares: given }: ShardOptions,
+  { host, threads, shares, note }: ShardOptions,
 ): Promise<Shards> {
   const { most, why } = mostShards(prepared, maxShards)
   if (most === 1 || host.startWorker === undefined) return { note: why ?? 'no workers can be started here' }
   let group: ShardGroup | undefined
   try {
-    group = await ShardGroup.start(most, { module, startWorker: host.startWorker.bind(host) })
-    const measurement = measurementOf(prepared, most, { engine, arena, now: () => host.now() })
-    const shares =
-      given?.slice(0, most) ??
-      (threads === 'auto'
-        ? await chooseShares(group, measurement)
-        : sharesOf(await measureShares(group, measurement, most)))
-    group.keep(shares.length)
-    if (shares.length === 1) return { note: 'one thread was measured to be the fastest' }
-    return { sharded: { group, plans: shares.map((_, shard) => prepared.shardPlan(shares, shard)) } }
+    let known = shares?.slice(0, most) ?? knownShares(await note?.read(), threads === 'auto' ? 1 : most, most)
+    if (known?.length !== 1) {
+      group = await ShardGroup.start(known?.length ?? most, {
+        module,
+        startWorker: host.startWorker.bind(host),
+      })
+      if (known === undefined) {
+        const measurement = measurementOf(prepared, most, { engine, arena, now: () => host.now() })
+        known =
+          threads === 'auto'
+            ? await chooseShares(group, measurement)
+            : sharesOf(await measureShares(group, measurement, most))
+        note?.write(known)
+        group.keep(known.length)
+      }
+    }
+    if (group === undefined || known.length === 1)
+      return { note: 'one thread was measured to be the fastest' }
+    const cut = known
+    return { sharded: { group, plans: cut.map((_, shard) => prepared.shardPlan(cut, shard)) } }
   } catch (error) {
     group?.dispose()
     if (threads !== 'auto' || !isHalfbyteError(error) || error.code !== 'internal') throw error
     return { note: error.message }
   }
+}
+
+/** What may be the shares of `least` to `most` shards: somebody else can have written it. */
+function knownShares(value: unknown, least: number, most: number): readonly number[] | undefined {
+  const isShare = (share: unknown) =>
+    typeof share === 'number' && share > 0 && share < Number.POSITIVE_INFINITY
+  const areShares =
+    Array.isArray(value) && value.length >= least && value.length <= most && value.every(isShare)
+  return areShares ? value : undefined
 }
 
 function measurementOf(

@@ -17,6 +17,20 @@ export interface ComputePort {
   terminate(): void
 }
 
+/** Small values that were found here, for the next load. */
+export interface Notes {
+  /** Undefined when nothing is known; else what was written, or what somebody has put in its place. */
+  read(key: string): Promise<unknown>
+  /** Replaces what was known. Resolves also where nothing can be kept. */
+  write(key: string, value: unknown): Promise<void>
+}
+
+/** One of them. */
+export interface Note {
+  read(): Promise<unknown>
+  write(value: unknown): void
+}
+
 /** What a page, a worker or a process offers. One implementation for browsers, one for Node. */
 export interface Host {
   readonly globals: FeatureGlobals
@@ -30,6 +44,8 @@ export interface Host {
   loadModule(build: Build, memory: MemoryKind): Promise<WebAssembly.Module>
   /** Lets messages, timers and aborts in; resolves in a new task. */
   yieldTask(): Promise<void>
+  /** Absent where nothing is kept. */
+  readonly notes?: Notes | undefined
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort
 }

@@ -2,7 +2,7 @@
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { Arena } from './arena.ts'
 import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './features.ts'
-import type { Host } from './host.ts'
+import type { Host, Note } from './host.ts'
 import { createMemory } from './memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 import type { Pool, PoolKind } from './pool.ts'
@@ -84,6 +84,8 @@ export interface PoolOptions {
   readonly threads?: number | 'auto'
   /** One small step on the pool, synchronous; timed to find the number of threads. */
   readonly probe: (pool: Pool) => void
+  /** The number of threads that was found before. */
+  readonly note?: Note | undefined
   readonly onDeath?: (error: HalfbyteError) => void
 }
 
@@ -107,16 +109,19 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
 
 /** A pool of the fastest number of threads; undefined when it died while that was found out. */
 async function tryMeasured(
-  { maxThreads }: Runtime,
+  runtime: Runtime,
   shared: SharedPoolOptions,
-  { host, probe, onDeath }: PoolOptions,
+  options: PoolOptions,
 ): Promise<SharedPool | undefined> {
   let measuring = true
+  const { probe, note, onDeath } = options
   const pool = new SharedPool({ ...shared, onDeath: (error) => (measuring ? undefined : onDeath?.(error)) })
-  const work = (): void => probe(pool)
   try {
-    await pool.resize(await measureThreads(pool, maxThreads, work, () => host.now()))
-    pool.releaseIdle()
+    const known = (await note?.read()) as number
+    if (Number.isInteger(known) && known > 0 && known <= runtime.maxThreads) {
+      await pool.resize(known)
+      probe(pool)
+    } else await remeasure(pool, runtime, options)
     measuring = false
     return pool
   } catch (error) {
@@ -130,11 +135,13 @@ async function tryMeasured(
 export async function remeasure(
   pool: SharedPool,
   { maxThreads }: Runtime,
-  { host, probe }: Pick<PoolOptions, 'host' | 'probe'>,
+  { host, probe, note }: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
 ): Promise<void> {
   const work = (): void => probe(pool)
-  await pool.resize(await measureThreads(pool, maxThreads, work, () => host.now()))
+  const threads = await measureThreads(pool, maxThreads, work, () => host.now())
+  await pool.resize(threads)
   pool.releaseIdle()
+  note?.write(threads)
 }
 
 /** Runs timed per number of threads; the fastest counts, so that one interruption does not decide. */

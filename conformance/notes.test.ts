@@ -1,0 +1,162 @@
+// Notes of pools. In: what was measured at an earlier load, or what somebody put in its place. Out: loads that do not measure, or do it anew.
+import { describe, expect, test } from 'vitest'
+import { blobSource } from '../src/base/bytes.ts'
+import { nodeHost } from '../src/cli/host.ts'
+import { buildModel } from '../src/engine/build-model.ts'
+import { prepareModel } from '../src/engine/prepare.ts'
+import { openModel } from '../src/formats/model-file.ts'
+import type { ComputePort, Host } from '../src/runtime/host.ts'
+import type { PoolKind } from '../src/runtime/pool.ts'
+import { GOLDEN_CASES, goldenFile } from './support/golden.ts'
+
+const [F32] = GOLDEN_CASES
+
+/** A device of three cores; `known` is what it keeps, and clocks go at `pace`. */
+class Device {
+  readonly known = new Map<string, unknown>()
+  /** Types of the messages to workers. */
+  sent: string[] = []
+  pace = 1
+  #now = 0
+  #last = performance.now()
+
+  host(): Host {
+    const host = nodeHost()
+    return {
+      ...host,
+      cores: 3,
+      now: () => {
+        const now = performance.now()
+        this.#now += (now - this.#last) * this.pace
+        this.#last = now
+        return this.#now
+      },
+      notes: {
+        read: async (key) => this.known.get(key),
+        write: async (key, value) => void this.known.set(key, value),
+      },
+      startWorker: () => this.#watched(host.startWorker!()),
+    }
+  }
+
+  /** Every note becomes `value`. */
+  set(value: unknown): void {
+    for (const key of this.known.keys()) this.known.set(key, value)
+  }
+
+  get values(): unknown[] {
+    return [...this.known.values()]
+  }
+
+  async load(pool: PoolKind, threads: number | 'auto' = 'auto') {
+    this.sent = []
+    const source = blobSource('model', await goldenFile(F32!))
+    const prepared = await prepareModel(await openModel([source]), { weights: 'auto' })
+    const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
+    return buildModel(prepared, { pool, threads, build: 'auto', host: this.host() }, hooks)
+  }
+
+  #watched(port: ComputePort): ComputePort {
+    return {
+      ...port,
+      postMessage: (message, transfer) => {
+        this.sent.push(message.type)
+        port.postMessage(message, transfer)
+      },
+    }
+  }
+}
+
+/** What is no number of threads up to 3, and no shares of two. */
+const WRONG: readonly unknown[] = ['two', 0, 1.5, 4, [], [0, 1], ['1', 1], [1, 1, 1, 1], [[1]]]
+
+describe('shards', () => {
+  test('are cut as they were measured before', async () => {
+    const device = new Device()
+    await (await device.load('shards', 2)).dispose()
+    expect(device.sent).toContain('measure')
+    expect(device.values).toEqual([[expect.any(Number), expect.any(Number)]])
+    device.set([3, 1])
+    const built = await device.load('shards', 2)
+    expect(built.info).toMatchObject({ pool: 'shards', threads: 2 })
+    expect(device.sent).not.toContain('measure')
+    expect(device.values).toEqual([[3, 1]])
+    await built.dispose()
+  })
+
+  test('are as many as were found to pay, and none are started for one', async () => {
+    const device = new Device()
+    await (await device.load('shards')).dispose()
+    for (const [shares, threads] of [
+      [[1, 1, 1], 3],
+      [[1], 1],
+    ] as const) {
+      device.set(shares)
+      const built = await device.load('shards')
+      expect(built.info.threads).toBe(threads)
+      expect(device.sent.filter((type) => type === 'shard')).toHaveLength(threads - 1)
+      await built.dispose()
+    }
+  })
+
+  test('are measured again when the note is wrong', async () => {
+    const device = new Device()
+    await (await device.load('shards', 2)).dispose()
+    for (const wrong of WRONG) {
+      device.set(wrong)
+      await (await device.load('shards', 2)).dispose()
+      expect(device.sent, JSON.stringify(wrong)).toContain('measure')
+      expect(device.values).toEqual([[expect.any(Number), expect.any(Number)]])
+    }
+  })
+})
+
+describe('threads', () => {
+  test.each([1, 2, 3])('on one memory are the %i of the note', async (known) => {
+    const device = new Device()
+    await (await device.load('shared')).dispose()
+    expect(device.values).toEqual([expect.any(Number)])
+    device.set(known)
+    const built = await device.load('shared')
+    expect(built.info.threads).toBe(known)
+    expect(device.sent.filter((type) => type === 'serve')).toHaveLength(known - 1)
+    await built.dispose()
+  })
+
+  test('are measured again when it is wrong', async () => {
+    const device = new Device()
+    await (await device.load('shared')).dispose()
+    for (const wrong of WRONG) {
+      device.set(wrong)
+      await (await device.load('shared')).dispose()
+      expect(
+        device.sent.filter((type) => type === 'start'),
+        JSON.stringify(wrong),
+      ).toHaveLength(2)
+      expect(device.values).toEqual([expect.any(Number)])
+    }
+  })
+})
+
+test.each([
+  ['shared', [1], [expect.any(Number)]],
+  ['shards', [[1, 1]], [undefined]],
+] as const)('what is known of %s is found anew when steps have become slow', async (pool, known, after) => {
+  const device = new Device()
+  await (await device.load(pool)).dispose()
+  device.set(known[0])
+  const built = await device.load(pool)
+  const decode = async () => {
+    const sequence = built.newSequence()
+    sequence.setTokens([3])
+    await built.scheduler.generate({ sequence, sampler: { sample: () => 5 }, maxTokens: 60 })
+    sequence.release()
+  }
+  await decode()
+  expect(device.values).toEqual(known)
+  device.set('not yet')
+  device.pace = 1e4
+  await decode()
+  expect(device.values).toEqual(after)
+  await built.dispose()
+})

@@ -1,0 +1,2 @@
+// A compute worker that never answers. In: anything. Out: nothing.
+self.addEventListener('message', () => undefined)
