@@ -1,4 +1,5 @@
 // Host. In: nothing. Out: the interface through which the core reaches workers, clocks and module files.
+import type { Notes } from '../store/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
 import type { ShardReply, ShardRequest } from './shards/messages.ts'
@@ -17,15 +18,7 @@ export interface ComputePort {
   terminate(): void
 }
 
-/** Small values that were found here, for the next load. */
-export interface Notes {
-  /** Undefined when nothing is known; else what was written, or what somebody has put in its place. */
-  read(key: string): Promise<unknown>
-  /** Replaces what was known. Resolves also where nothing can be kept. */
-  write(key: string, value: unknown): Promise<void>
-}
-
-/** One of them. */
+/** One of the notes. */
 export interface Note {
   read(): Promise<unknown>
   write(value: unknown): void

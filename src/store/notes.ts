@@ -1,7 +1,14 @@
 // Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for a week; nothing where storage is refused.
-import type { Notes } from '../runtime/host.ts'
 import { fileKey, openFolder } from './folder.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
+
+/** Small values that were found here, for the next load. */
+export interface Notes {
+  /** Undefined when nothing is known; else what was written, or what somebody has put in its place. */
+  read(key: string): Promise<unknown>
+  /** Replaces what was known. Resolves also where nothing can be kept. */
+  write(key: string, value: unknown): Promise<void>
+}
 
 const FOLDER = 'halfbyte-notes'
 /** What was measured while a machine was slow for a while is not believed for ever. */

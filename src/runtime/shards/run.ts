@@ -5,6 +5,7 @@ import { STEP, SYNC_WORDS } from '../abi.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
+import { Awake } from './awake.ts'
 
 /** Rows on their way. */
 export type Floats = Float32Array<ArrayBuffer>
@@ -39,6 +40,7 @@ export class ShardRun {
   #at = 0
   #exchange = 0
   #done: (() => void) | undefined
+  readonly #awake = new Awake()
   /** Exchanges so far, of all steps. */
   meetings = 0
 
@@ -70,6 +72,7 @@ export class ShardRun {
     this.#arrived[shard]!.push(floats)
     const exchange = this.#options.plan.exchanges[this.#exchange]
     if (this.#done !== undefined && exchange !== undefined && this.#isComplete(exchange)) {
+      this.#awake.rest()
       this.#take(exchange)
       this.#run()
     }
@@ -88,9 +91,14 @@ export class ShardRun {
       this.#at = end
       if (exchange === undefined) break
       this.#give(exchange)
-      if (!this.#isComplete(exchange)) return
+      if (!this.#isComplete(exchange)) {
+        this.#awake.stay()
+        return
+      }
       this.#take(exchange)
     }
+    // The first shard has the sampler's work to do, and then the next step for the others.
+    if (this.#options.shard !== 0) this.#awake.stay()
     const done = this.#done
     this.#done = undefined
     done?.()
