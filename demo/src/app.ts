@@ -33,9 +33,17 @@ interface Dialogs {
 export class ChatApp extends LitElement {
   readonly #chat = new Chat()
   readonly #wide = window.matchMedia(WIDE)
+  /** True when more than the last answer is another than on the page. */
+  #isChanged = true
   readonly #repaint = new Repaint(() => {
-    this.requestUpdate()
-    return this.updateComplete
+    const log = this.querySelector<ChatLog>('chat-log')
+    if (this.#isChanged || log === null) {
+      this.#isChanged = false
+      this.requestUpdate()
+      return this.updateComplete
+    }
+    log.conversation = this.#chat.conversation
+    return log.updateComplete
   })
 
   constructor() {
@@ -50,6 +58,7 @@ export class ChatApp extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback()
     this.#chat.addEventListener('change', this.#onChange)
+    this.#chat.addEventListener('grow', this.#onGrow)
     this.#wide.addEventListener('change', this.#onChange)
     window.addEventListener('keydown', this.#onKey)
     window.addEventListener('pagehide', this.#onLeave)
@@ -60,6 +69,7 @@ export class ChatApp extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     this.#chat.removeEventListener('change', this.#onChange)
+    this.#chat.removeEventListener('grow', this.#onGrow)
     this.#wide.removeEventListener('change', this.#onChange)
     window.removeEventListener('keydown', this.#onKey)
     window.removeEventListener('pagehide', this.#onLeave)
@@ -196,7 +206,12 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
-  readonly #onChange = (): void => this.#repaint.request()
+  readonly #onChange = (): void => {
+    this.#isChanged = true
+    this.#repaint.request()
+  }
+
+  readonly #onGrow = (): void => this.#repaint.request()
 
   readonly #onKey = (event: KeyboardEvent): void => {
     // Escape closes a dialog, a question or an editor first.

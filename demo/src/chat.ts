@@ -1,4 +1,4 @@
-// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another.
+// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another, or `grow` when only the answer is longer.
 import {
   type Engine,
   type Generation,
@@ -173,6 +173,7 @@ export class Chat extends EventTarget {
     this.problem = undefined
     this.isAnswering = true
     this.#grow(home, '')
+    this.#changed()
     let text = ''
     let ending: Ending | undefined = 'interrupted'
     try {
@@ -245,7 +246,7 @@ export class Chat extends EventTarget {
     if (this.conversation.id !== home.id) return
     const answer: StoredMessage = { role: 'assistant', content: text, ending: 'interrupted' }
     this.conversation = { ...home, messages: [...home.messages, answer] }
-    this.#changed()
+    this.dispatchEvent(new Event('grow'))
   }
 
   async #weigh(engine: Engine): Promise<void> {

@@ -1,7 +1,7 @@
 // In: Markdown as models write it, whole and cut off. Out: whether the tree is right and nothing in it can act.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Piece, parseMarkdown } from './markdown.ts'
+import { GrowingMarkdown, type Piece, parseMarkdown } from './markdown.ts'
 
 /** The tree as text: `p(a strong(b))`. */
 const print = (piece: Piece | string): string =>
@@ -77,4 +77,56 @@ test('every letter of a text without marks is shown', () => {
       expect(shown.join(' ')).toBe(words.join(' '))
     }),
   )
+})
+
+describe('a text that grows', () => {
+  const lines = [
+    '# Title',
+    'words',
+    '**bold',
+    'end**',
+    '- one',
+    '  more',
+    '1. a',
+    '2. b',
+    '> said',
+    '```',
+    '|a|b|',
+    '|-|-|',
+    '',
+  ]
+  const ends = ['\n', '\n\n', '\r\n']
+  const line = fc.tuple(fc.constantFrom(...lines), fc.constantFrom(...ends)).map((parts) => parts.join(''))
+
+  test('is at every length what it would be if it were read at once', () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (parts, step) => {
+        const text = parts.join('')
+        const growing = new GrowingMarkdown()
+        for (let length = 0; length <= text.length; length += step) {
+          const part = text.slice(0, length)
+          const pieces = (blocks: readonly { readonly piece: Piece }[]) => blocks.map(({ piece }) => piece)
+          expect(pieces(growing.blocks(part))).toEqual(pieces(parseMarkdown(part)))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('keeps the blocks that have ended, and reads another text anew', () => {
+    const growing = new GrowingMarkdown()
+    const text = 'One.\n\n- two\n- three\n\nFour\nfive'
+    const before = growing.blocks(text)
+    const after = growing.blocks(`${text} six\n\nSeven`)
+    expect([after[0], after[1]]).toEqual([before[0], before[1]])
+    expect(after[0]).toBe(before[0])
+    expect(after[1]).toBe(before[1])
+    expect(after.map(({ piece }) => print(piece))).toEqual([
+      'p(One.)',
+      'ul(li(two)li(three))',
+      'p(Four five six)',
+      'p(Seven)',
+    ])
+    expect(growing.blocks('One').map(({ piece }) => print(piece))).toEqual(['p(One)'])
+  })
 })

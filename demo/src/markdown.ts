@@ -20,6 +20,8 @@ export interface Piece {
 /** A block at the top level and the lines it was made of: as long as these stay, it stays. */
 export interface Block {
   readonly source: string
+  /** Where its first line begins in the text. */
+  readonly at: number
   readonly piece: Piece
 }
 
@@ -27,6 +29,10 @@ const parser = new MarkdownIt('commonmark', { html: false, linkify: false }).ena
   'table',
   'strikethrough',
 ])
+
+/** As the parser takes them. */
+const LINE_END = /\r\n?|\n/g
+const LAST_END = /(\r\n?|\n)$/
 
 /** Headings of an answer are below those of the page. */
 const TAGS: Readonly<Record<string, Tag>> = {
@@ -38,16 +44,43 @@ const TAGS: Readonly<Record<string, Tag>> = {
 
 /** Reads Markdown as it streams: an unfinished fence, list or table is shown as far as it goes. */
 export function parseMarkdown(text: string): Block[] {
-  const lines = text.split('\n')
+  const starts = [0, ...Array.from(text.matchAll(LINE_END), ({ 0: end, index }) => index + end.length)]
   const blocks: Block[] = []
   eachTree(parser.parse(text, {}), (tokens) => {
-    const [from, to] = tokens[0]?.map ?? [0, lines.length]
-    const source = lines.slice(from, to).join('\n')
+    const [from, to] = tokens[0]?.map ?? [0, starts.length]
+    const at = starts[from] ?? 0
+    const source = text.slice(at, starts[to] ?? text.length).replace(LAST_END, '')
     for (const piece of pieces(tokens)) {
-      blocks.push({ source, piece: typeof piece === 'string' ? { tag: 'p', children: [piece] } : piece })
+      blocks.push({ source, at, piece: typeof piece === 'string' ? { tag: 'p', children: [piece] } : piece })
     }
   })
   return blocks
+}
+
+/** An answer while it streams: what has ended in it is not read again. */
+export class GrowingMarkdown {
+  /** Nothing that follows changes these, but for definitions of links, which models do not write. */
+  #ended: readonly Block[] = []
+  /** The text that they were made of. */
+  #read = ''
+
+  /** The blocks of `text`; as long as it only grows, those that have ended are the same objects as before. */
+  blocks(text: string): readonly Block[] {
+    if (!text.startsWith(this.#read)) {
+      this.#ended = []
+      this.#read = ''
+    }
+    const rest = text.slice(this.#read.length)
+    const open = parseMarkdown(rest)
+    const all = [...this.#ended, ...open]
+    const { at = 0 } = open.at(-1) ?? {}
+    // The beginning of a line may be that of an item of the list before it.
+    if (at > 0 && /[\r\n]/.test(rest.slice(at))) {
+      this.#ended = [...this.#ended, ...open.filter((block) => block.at < at)]
+      this.#read = text.slice(0, this.#read.length + at)
+    }
+    return all
+  }
 }
 
 /** Splits a flat token list at its top level: each part is one leaf, or an open token, its inside and its close token. */

@@ -3,6 +3,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyText } from './clipboard.ts'
 import type { Ending, StoredMessage } from './conversations.ts'
 import { icon } from './icons.ts'
+import { GrowingMarkdown } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
@@ -32,6 +33,7 @@ export class ChatMessage extends LitElement {
   declare busy: boolean
   declare editing: boolean
   declare copied: boolean
+  readonly #markdown = new GrowingMarkdown()
 
   protected override createRenderRoot(): HTMLElement {
     return this
@@ -50,7 +52,7 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { content } = this.message
     if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
-    return renderMarkdown(content)
+    return renderMarkdown(this.#markdown.blocks(content))
   }
 
   #actions(): TemplateResult {

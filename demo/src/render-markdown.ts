@@ -1,12 +1,12 @@
-// Rendering Markdown. In: a model's text. Out: a Lit template; text becomes text nodes, never markup.
+// Rendering Markdown. In: the blocks of a model's text. Out: a Lit template; text becomes text nodes, never markup.
 import { html, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { copyText } from './clipboard.ts'
-import { type Piece, parseMarkdown } from './markdown.ts'
+import type { Block, Piece } from './markdown.ts'
 
 /** While an answer grows, only its last block is rendered anew. */
-export function renderMarkdown(text: string): TemplateResult {
-  return html`${parseMarkdown(text).map(({ source, piece }) => guard([source], () => render(piece)))}`
+export function renderMarkdown(blocks: readonly Block[]): TemplateResult {
+  return html`${blocks.map(({ source, piece }) => guard([source], () => render(piece)))}`
 }
 
 type Part = TemplateResult | string
