@@ -3,10 +3,11 @@
 //   <name>.bin    the bytes; where no chunk has been finished they mean nothing
 //   <name>.part   the journal: what the file will be, and the chunks that are there. It is written after its bytes
 
+import { CHUNK_BYTES } from './chunk.ts'
 import type { Version } from './partial.ts'
 import { checkQuota, writeError } from './quota.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
-import { CHUNK_BYTES, type PartialFile } from './transfer.ts'
+import type { PartialFile } from './transfer.ts'
 
 /** The journal as JSON. */
 interface Journal extends Version {

@@ -1,9 +1,10 @@
 // Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes, or a typed error.
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { CHUNK_BYTES } from './chunk.ts'
 import type { Version } from './partial.ts'
 import { type FileServer, serveFiles } from './test/file-server.ts'
-import { CHUNK_BYTES, type PartialFile, transfer } from './transfer.ts'
+import { type PartialFile, transfer } from './transfer.ts'
 
 /** Five chunks and a half. */
 const SIZE = 5.5 * CHUNK_BYTES

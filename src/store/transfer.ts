@@ -1,12 +1,11 @@
 // Transfer. In: a URL and a file to write. Out: all of its bytes there, several ranges at once, across cuts and visits.
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
+import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
 import { bodyLength, pieces, type Range, type RequestOptions, request } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
-/** What is asked for at a time, and what a cut costs at most per connection. */
-export const CHUNK_BYTES = 4 << 20
 /** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
 const CONNECTIONS = 4
 

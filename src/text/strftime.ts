@@ -1,23 +1,7 @@
 // strftime. In: a date and Python's format. Out: the date as an English template expects it, in local time.
 
-const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-]
-
 const padded = (value: number, width = 2) => String(value).padStart(width, '0')
-const twelve = (hours: number) => hours % 12 || 12
+const named = (date: Date, part: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', part)
 
 const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   Y: (date) => padded(date.getFullYear(), 4),
@@ -26,14 +10,14 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   d: (date) => padded(date.getDate()),
   e: (date) => String(date.getDate()).padStart(2),
   H: (date) => padded(date.getHours()),
-  I: (date) => padded(twelve(date.getHours())),
+  I: (date) => padded(date.getHours() % 12 || 12),
   M: (date) => padded(date.getMinutes()),
   S: (date) => padded(date.getSeconds()),
   p: (date) => (date.getHours() < 12 ? 'AM' : 'PM'),
-  A: (date) => DAYS[date.getDay()] as string,
-  a: (date) => (DAYS[date.getDay()] as string).slice(0, 3),
-  B: (date) => MONTHS[date.getMonth()] as string,
-  b: (date) => (MONTHS[date.getMonth()] as string).slice(0, 3),
+  A: (date) => named(date, { weekday: 'long' }),
+  a: (date) => named(date, { weekday: 'short' }),
+  B: (date) => named(date, { month: 'long' }),
+  b: (date) => named(date, { month: 'short' }),
   '%': () => '%',
 }
 
