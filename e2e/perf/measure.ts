@@ -43,8 +43,8 @@ const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const LEAST_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
-/** A second turn: tokens of the reply before it and of its message, and a seed that no measured prompt has. */
-const [REPLY, MESSAGE, TURN_SEED] = [8, 32, 800_000]
+/** A second turn: tokens of its message, and a seed that no measured prompt has. */
+const [MESSAGE, TURN_SEED] = [32, 800_000]
 
 export async function measureGroup(order: GroupOrder): Promise<GroupResults> {
   const group = await Group.open(order)
@@ -190,7 +190,7 @@ class Group {
       await waitForQuiet(QUIET_PATIENCE_MS)
       try {
         await runner.resume()
-        const turning = runner.turn(promptOf(history, TURN_SEED), REPLY, promptOf(MESSAGE, TURN_SEED + 1))
+        const turning = runner.turn(promptOf(history, TURN_SEED), promptOf(MESSAGE, TURN_SEED + 1))
         const turn = await within(Math.max(this.#secondsLeft(), LEAST_RUN_SECONDS), turning)
         await runner.pause()
         if (turn === undefined) continue

@@ -16,7 +16,7 @@ export interface Sample {
   readonly at: string
 }
 
-/** A second turn: a history, a short reply, a message. */
+/** A second turn: a history, a token, a message. */
 export interface TurnSample {
   readonly engine: EngineName
   /** Tokens of the history. */

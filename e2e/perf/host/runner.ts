@@ -13,7 +13,7 @@ export interface Runner {
   readonly loadMs: number
   run(prompt: string, decode: number): Promise<Run>
   /** Undefined where there is none: a second turn, see `Loaded`. */
-  turn(history: string, reply: number, message: string): Promise<Turn | undefined>
+  turn(history: string, message: string): Promise<Turn | undefined>
   /** What the engine's processes hold more than before it was loaded. */
   memoryBytes(): Promise<number | undefined>
   /** Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows. */
@@ -67,12 +67,8 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
       loadMs,
       run: (prompt, decode) =>
         page.evaluate(([text, tokens]) => window.perf.run(text, tokens), [prompt, decode] as const),
-      turn: (history, reply, message) =>
-        page.evaluate(([text, tokens, next]) => window.perf.turn(text, tokens, next), [
-          history,
-          reply,
-          message,
-        ] as const),
+      turn: (history, message) =>
+        page.evaluate(([text, next]) => window.perf.turn(text, next), [history, message] as const),
       async memoryBytes() {
         const now = await heldBytes(await host.pids())
         return now === undefined || before === undefined ? undefined : now - before

@@ -20,12 +20,12 @@ export async function loadHalfbyte(order: LoadOrder, build: LoadOptions['build']
       const promptTokens = usage.promptTokens - usage.cachedTokens
       return { promptTokens, prefillMs, decodedTokens: tokens.length, decodeMs, ids: tokens }
     },
-    async turn(history, reply, message) {
+    async turn(history, message) {
       const session = engine.createSession()
-      const options = { temperature: 0, speculation: 'off' } as const
-      await session.send(history, { ...options, maxTokens: reply }).result
+      const options = { maxTokens: 1, temperature: 0, speculation: 'off' } as const
+      await session.send(history, options).result
       const started = performance.now()
-      const { usage } = await session.send(message, { ...options, maxTokens: 1 }).result
+      const { usage } = await session.send(message, options).result
       const ms = performance.now() - started
       await session.dispose()
       return { readTokens: usage.promptTokens - usage.cachedTokens, ms }

@@ -10,8 +10,8 @@ import { loadWllama3 } from './wllama-3.ts'
 /** An engine with a model in it. */
 export interface Loaded {
   run(prompt: string, decode: number): Promise<Run>
-  /** Reads `history`, replies with `reply` tokens, and is told `message`. Engines whose caller keeps the state have none. */
-  turn?(history: string, reply: number, message: string): Promise<Turn>
+  /** Reads `history`, says one token, and is told `message`. Engines whose caller keeps the state have none. */
+  turn?(history: string, message: string): Promise<Turn>
 }
 
 const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrder) => Promise<Loaded>>> = {
@@ -39,8 +39,8 @@ const perf = {
     return loaded.run(prompt, decode)
   },
   /** Undefined where the engine keeps nothing. */
-  turn: (history: string, reply: number, message: string): Promise<Turn | undefined> =>
-    Promise.resolve(loaded?.turn?.(history, reply, message)),
+  turn: (history: string, message: string): Promise<Turn | undefined> =>
+    Promise.resolve(loaded?.turn?.(history, message)),
   limits: (request: LimitOptions): Promise<Limits> => measureLimitsHere(request),
 }
 

@@ -58,14 +58,9 @@ export async function loadWllama2({ threads, modelUrl, packageUrl }: LoadOrder):
         ids,
       }
     },
-    // As createCompletion does with `useCache` when the prompt begins with all that was read and said.
-    async turn(history, reply, message) {
-      let token = await begin(history)
-      for (let step = 0; step < reply; step++) {
-        await wllama.samplingAccept([token])
-        await wllama.decode([token], {})
-        token = (await wllama.samplingSample()).token
-      }
+    // As createCompletion does with `useCache` when the prompt begins with all that was read.
+    async turn(history, message) {
+      await begin(history)
       const started = performance.now()
       await wllama.decode(promptIds(message), {})
       await wllama.samplingSample()
