@@ -101,6 +101,20 @@ const NAMES = [
   ),
 ]
 
+test.each([
+  ['qwen2, qwen3, qwen3moe', ['qwen2', 'deepseek-r1-qwen']],
+  ['llama, smollm3', ['llama-bpe', 'smollm']],
+  ['mistral', ['tekken']],
+  ['phi3 of Phi-4, olmo2', ['dbrx']],
+  ['granite, granitehybrid', ['refact', 'dbrx', 'granite-docling']],
+  ['olmoe, gpt_neox, mamba, mamba2', ['olmo']],
+  ['lfm2', ['lfm2']],
+  ['gpt2', ['gpt-2']],
+  ['those whose files name none, as SentencePiece\u2019s do', ['default', '']],
+])('%s: files of the family name a known way to cut words', (_, names) => {
+  for (const name of names) expect(words(name, 'ab 12')).toContain('ab')
+})
+
 describe('every name', () => {
   const text = fc.string({
     unit: fc.constantFrom(
