@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 8, OP_BYTES = 96, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 9, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -176,6 +176,7 @@ struct op_scan {
 struct op_ssd {
     uint32_t code, rows, x, x_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
     uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
+    float least, most;
 };
 
 /* y[m] += scale * x[m] */

@@ -42,6 +42,11 @@ const SSDS: Op[] = [
     lay: (m, count, first) => ssd(m, { heads: 2, dim: 16, groups: 1, states: 4 }, count, first),
   },
   {
+    words: 8 * 16 * 4,
+    lay: (m, count, first) =>
+      ssd(m, { heads: 8, dim: 16, groups: 1, states: 4, limits: [0.1, 1.5] }, count, first),
+  },
+  {
     words: 256 * 8,
     lay: (m, count, first) => ssd(m, { heads: 1, dim: 256, groups: 1, states: 8 }, count, first),
   },

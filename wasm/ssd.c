@@ -1,6 +1,6 @@
 /* ssd: the state space layer of Mamba-2 (Dao and Gu, 2024) as a recurrence, gate and all, over one sequence's rows.    exact
  *
- *   delta   = softplus(dt[head] + dt_bias[head])              softplus.h
+ *   delta   = softplus(dt[head] + dt_bias[head])              softplus.h; then at least `least`, at most `most`
  *   h[p][n] = 2^(delta decay[head]) h[p][n] + (delta x[p]) b[n]          decay = A log2(e), at most 0
  *   y[p]    = (sum_n h[p][n] c[n] + skip[head] x[p]) silu(z[p])
  *
@@ -29,7 +29,10 @@ void ssd__ref(const struct op_ssd *op, const struct step *step, uint32_t s) {
         for (uint32_t i = 0; i < op->heads * op->head_dim; i++) {
             const uint32_t head = i / op->head_dim, shared = head / (op->heads / op->groups) * op->states;
             const float dt = AT(const float *, op->dt + m * op->dt_stride)[head] + AT(const float *, op->dt_bias)[head];
-            const float delta = softplus__ref(dt), factor = exp2__ref(delta * AT(const float *, op->decay)[head]);
+            float delta = softplus__ref(dt);
+            delta = delta < op->least ? op->least : delta;
+            delta = delta > op->most ? op->most : delta;
+            const float factor = exp2__ref(delta * AT(const float *, op->decay)[head]);
             const float input = delta * x[i];
             float *h = state + i * op->states, sums[4] = {0};
             for (uint32_t n = 0; n < op->states; n++) {
@@ -78,7 +81,7 @@ INLINE void head_rows(const struct op_ssd *op, uint32_t head, float *h, uint32_t
     UNROLLED for (int r = 0; r < rows; r++) {
         steps[r] = AT(const float *, op->dt + (m + (uint32_t)r) * op->dt_stride)[head] + AT(const float *, op->dt_bias)[head];
     }
-    const v128_t delta = softplus(load(steps), e);
+    const v128_t delta = wasm_f32x4_pmin(wasm_f32x4_pmax(softplus(load(steps), e), splat(op->least)), splat(op->most));
     v128_t factor = mul(delta, splat(AT(const float *, op->decay)[head]));
     exp2_vectors(&factor, 1, e2);
     store(steps, delta);

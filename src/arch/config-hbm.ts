@@ -1,6 +1,7 @@
 // Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
 import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling } from './config.ts'
 import type { Fields } from './fields.ts'
+import { stepLimit } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 
 /** Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of RoPE. */
@@ -30,6 +31,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     ssm: ssm && {
       ...ssm.numbers('innerSize', 'stateSize', 'convKernel', 'timeStepRank', 'heads', 'groups'),
       convBias: ssm.fact('convBias'),
+      timeStepLimit: stepLimit(ssm, 'timeStepLimit'),
     },
   }
 }

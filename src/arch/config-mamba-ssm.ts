@@ -1,7 +1,7 @@
 // mamba_ssm configuration. In: config.json as the original package writes it. Out: the hyperparameters it states.
 import type { ModelConfig } from './config.ts'
 import { Fields } from './fields.ts'
-import { NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
+import { NO_ATTENTION, RECURRENT_CONTEXT, stepLimit } from './recurrent-config.ts'
 import { unbuiltVariant } from './refuse.ts'
 
 /** True for config.json of state-spaces/mamba, which names no architecture. */
@@ -39,6 +39,7 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
       timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
       heads: isMamba ? 0 : innerSize / ssm.number('headdim', 64),
       groups: isMamba ? 0 : ssm.number('ngroups', 1),
+      timeStepLimit: isMamba ? undefined : stepLimit(ssm, 'dt_limit'),
     },
   }
 }

@@ -64,6 +64,8 @@ export interface SsmConfig {
   readonly heads: number
   /** Of Mamba-2: heads share B and C in this many groups, each with its part of the norm; 0 in Mamba. */
   readonly groups: number
+  /** Of Mamba-2: least and most of a step size; absent where nothing is limited. */
+  readonly timeStepLimit?: readonly [number, number] | undefined
 }
 
 /** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */

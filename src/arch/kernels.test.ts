@@ -170,6 +170,15 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],
   [
+    'mamba2 with limits of step sizes',
+    config({
+      family: 'mamba2',
+      ...NONE,
+      ssm: { ...MAMBA2, timeStepLimit: [0.5, 0.8] },
+      tiedEmbeddings: true,
+    }),
+  ],
+  [
     'granitehybrid',
     config({
       family: 'granitehybrid',

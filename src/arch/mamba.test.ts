@@ -1,13 +1,18 @@
 // Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and refusals of what has no kernel.
 import { describe, expect, test } from 'vitest'
+import { parseJson, withoutNulls } from '../formats/json.ts'
+import type { MetaValue } from '../formats/tensors.ts'
 import { compile } from '../graph/compile.ts'
 import type { Plan } from '../graph/plan.ts'
 import { printPlan } from '../graph/print.ts'
 import { chooseEncoding } from '../weights/choose.ts'
-
 import type { ModelConfig, SsmConfig } from './config.ts'
+import { hbmConfig } from './config-hbm.ts'
+import { mambaSsmConfig } from './config-mamba-ssm.ts'
 import { buildGraph } from './families.ts'
+import { Fields } from './fields.ts'
 import { roleOf } from './names.ts'
+import { hfRecurrent } from './recurrent-config.ts'
 import { validConfig } from './validate.ts'
 
 const SSM: SsmConfig = {
@@ -73,9 +78,45 @@ describe('configurations', () => {
     [{ timeStepRank: 0 }, /rank of step sizes is 0/],
     [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
     [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],
+    [{ timeStepLimit: [0.5, 0.1] as const }, /step size is 0.1 but must be above 0 and the least, 0.5/],
     [{ heads: 24, groups: 1, stateSize: 6 }, /state size .* 6 .* multiple of 4/],
   ])('%j has no kernel', (changes, message) => {
     expect(() => validConfig('file', config('mamba', { ...SSM, ...changes }))).toThrow(message)
+  })
+
+  test('limits of step sizes are read from every format, and those that limit nothing are none', async () => {
+    const ssm = (limits?: readonly MetaValue[]) => ({
+      ...{ architectures: ['Mamba2ForCausalLM'], hidden_size: 64, num_hidden_layers: 1, vocab_size: 300 },
+      ...{ state_size: 16, num_heads: 8, n_groups: 1, intermediate_size: 128 },
+      ...(limits && { time_step_limit: limits }),
+    })
+    const read = (limits?: readonly MetaValue[]) =>
+      hfRecurrent(Fields.of('config.json', ssm(limits)), 'mamba2').ssm?.timeStepLimit
+    expect(read()).toBeUndefined()
+    expect(read([0, Number.POSITIVE_INFINITY])).toBeUndefined()
+    expect(read([0])).toBeUndefined()
+    expect(read([0.001, 0.1])).toEqual([0.001, 0.1])
+    expect(read([0.001])).toEqual([0.001, Number.POSITIVE_INFINITY])
+    const limited = config('mamba2', { ...MAMBA2, timeStepLimit: [0.001, Number.POSITIVE_INFINITY] })
+    const packed = withoutNulls(JSON.parse(JSON.stringify(limited)))
+    expect(hbmConfig('test', Fields.of('test', packed)).ssm).toEqual(limited.ssm)
+    const original = {
+      ssm_cfg: { layer: 'Mamba2', dt_limit: [0, 0.5] },
+      d_model: 64,
+      n_layer: 1,
+      vocab_size: 9,
+    }
+    expect(mambaSsmConfig('test', Fields.of('test', original)).ssm?.timeStepLimit).toEqual([0, 0.5])
+  })
+
+  test('the HF file of a Mamba-2 writes a number that JSON has not', () => {
+    const text =
+      '{"time_step_limit": [0.0, Infinity], "name": "to Infinity \\" NaN", "x": NaN, "y": -Infinity}'
+    expect(parseJson('config.json', text)).toEqual({
+      ...{ time_step_limit: [0, Number.POSITIVE_INFINITY], name: 'to Infinity " NaN' },
+      ...{ x: null, y: Number.NEGATIVE_INFINITY },
+    })
+    expect(() => parseJson('config.json', '{"a": Infinit}')).toThrow(/not JSON/)
   })
 
   test('zero heads are none in Mamba alone', () => {

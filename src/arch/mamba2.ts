@@ -7,7 +7,7 @@ import { convWeights, ssmOf } from './mamba.ts'
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
 export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
   const ssm = ssmOf(config)
-  const { innerSize, stateSize, heads, groups } = ssm
+  const { innerSize, stateSize, heads, groups, timeStepLimit: stepLimit } = ssm
   const at = `layers.${layer}`
   const widths = { x: innerSize, b: groups * stateSize, c: groups * stateSize }
   const channels = innerSize + 2 * groups * stateSize
@@ -25,7 +25,7 @@ export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
     `${at}.ssm_ssd`,
     { x, dt, z, b: enter, c: leave },
     { decay: perHead('ssm_decay'), skip: perHead('ssm_skip'), dtBias: perHead('ssm_dt.bias') },
-    { heads, groups },
+    { heads, groups, stepLimit },
   )
   const gateNorm = vector({ [`${at}.ssm_gate_norm.weight`]: innerSize })
   const normed = b.rmsnorm(`${at}.ssm_gate_norm`, scanned, gateNorm, config.normEpsilon, groups)

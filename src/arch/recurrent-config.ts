@@ -33,6 +33,12 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
   }
 }
 
+/** Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows them. */
+export function stepLimit(fields: Fields, key: string): readonly [number, number] | undefined {
+  const [least = 0, most = Number.POSITIVE_INFINITY] = fields.list(key).map(Number)
+  return least <= 0 && most === Number.POSITIVE_INFINITY ? undefined : [least, most]
+}
+
 /** Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, hybrids; in these `groups` has another default. */
 export function hfSsm(fields: Fields, family: Family, defaults = { stateSize: 128, groups: 8 }): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
@@ -49,6 +55,7 @@ export function hfSsm(fields: Fields, family: Family, defaults = { stateSize: 12
     timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
     heads: isMamba ? 0 : fields.number('num_heads', 128),
     groups: isMamba ? 0 : fields.number('n_groups', defaults.groups),
+    timeStepLimit: isMamba ? undefined : stepLimit(fields, 'time_step_limit'),
   }
 }
 

@@ -93,10 +93,12 @@ class Checks {
   }
 
   /** What the kernels of wasm/conv1d.c, scan.c and ssd.c can do. */
-  #ssm({ innerSize, stateSize, convKernel, timeStepRank, heads, groups }: SsmConfig): void {
+  #ssm({ innerSize, stateSize, convKernel, timeStepRank, heads, groups, timeStepLimit }: SsmConfig): void {
     this.#whole('the inner size of recurrent layers', innerSize, 1 << 20, 32)
     this.#whole('the state size of recurrent layers', stateSize, 1 << 12, heads > 0 ? 4 : 1)
     this.#taps(convKernel)
+    const [least, most] = timeStepLimit ?? [0, 1]
+    this.#real('the most of a step size', most, most > 0 && least <= most, `above 0 and the least, ${least}`)
     if (heads === 0) {
       this.#whole('the rank of step sizes', timeStepRank, 1 << 14)
       return

@@ -24,10 +24,23 @@ export async function readJson(source: ByteSource, signal?: AbortSignal): Promis
   return parseJson(source.name, await readText(source, signal))
 }
 
+/** Python writes numbers that JSON has not, as in the limits of step sizes; what stands in quotes stays as it is. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const finite = text.replace(/"(?:[^"\\]|\\.)*"|Infinity|NaN/g, (found) =>
+      found === 'Infinity' ? '1e999' : found === 'NaN' ? 'null' : found,
+    )
+    if (finite === text) throw cause
+    return JSON.parse(finite)
+  }
+}
+
 export function parseJson(file: string, text: string): JsonObject {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parse(text)
   } catch (cause) {
     throw malformed(file, `it is not JSON (${cause instanceof Error ? cause.message : String(cause)})`)
   }

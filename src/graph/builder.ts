@@ -80,7 +80,7 @@ export interface GraphBuilder {
     label: string,
     inputs: ScanInputs,
     weights: { decay: WeightRef; skip: WeightRef; dtBias: WeightRef },
-    shape: { heads: number; groups: number },
+    shape: { heads: number; groups: number; stepLimit?: readonly [number, number] | undefined },
   ): Value
   /** activation(gate) * up; of one value its activation. Default: silu. */
   swiglu(label: string, gateUp: readonly Value[], activation?: Activation): Value

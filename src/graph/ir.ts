@@ -167,6 +167,8 @@ export type Node =
       readonly dtBias: WeightRef
       readonly heads: number
       readonly groups: number
+      /** Least and most of a step size behind its softplus; default: none. */
+      readonly stepLimit?: readonly [number, number] | undefined
       readonly output: Value
     } & ScanInputs)
   /** left + scale * right */

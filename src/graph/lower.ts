@@ -254,9 +254,10 @@ export function lower(
       }
       case 'ssd': {
         const { x, dt, z, b, c, decay, skip, dtBias, heads, groups, output } = node
+        const [least, most] = node.stepLimit ?? [0, Number.POSITIVE_INFINITY]
         const rows = { ...rowsAt({ x, dt, z, b, c, y: output }), ...slabFields(node) }
         const size = { heads, head_dim: x.shape[1] / heads, groups, states: b.shape[1] / groups }
-        return ['ssd', { ...rows, ...slotsOf({ decay, skip, dt_bias: dtBias }), ...size }]
+        return ['ssd', { ...rows, ...slotsOf({ decay, skip, dt_bias: dtBias }), ...size, least, most }]
       }
       case 'add': {
         const { left, right, output, scale } = node

@@ -4,8 +4,8 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 8,
-  OP_BYTES: 96,
+  ABI_VERSION: 9,
+  OP_BYTES: 112,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
   PANEL: 8,
@@ -20,7 +20,7 @@ export const ABI = {
 } as const
 
 /** Fields that hold an f32; every other field is a u32. */
-export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap'])
+export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap', 'least', 'most'])
 
 const LINEAR = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
 const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride', 'activation'] as const
@@ -75,7 +75,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   ssd: [
     ...['x', 'x_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'],
     ...['decay', 'skip', 'dt_bias', 'heads', 'head_dim', 'groups', 'states', 'group', 'state_offset'],
-    ...['y', 'y_stride'],
+    ...['y', 'y_stride', 'least', 'most'],
   ],
   shift_kv: [
     ...['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'],

@@ -104,9 +104,16 @@ export interface Ssd {
   readonly dim: number
   readonly groups: number
   readonly states: number
+  /** Of step sizes. */
+  readonly limits?: readonly [number, number]
 }
 
-export function ssd(machine: Machine, { heads, dim, groups, states }: Ssd, count: number, first = 0) {
+export function ssd(
+  machine: Machine,
+  { heads, dim, groups, states, limits = [0, Number.POSITIVE_INFINITY] }: Ssd,
+  count: number,
+  first = 0,
+) {
   const rows = (seed: number, width: number, size: number) =>
     machine.rows(count, width, drawn(seed, width, size, first))
   const [x, z, dt] = [rows(10, heads * dim, 1), rows(11, heads * dim, 4), rows(12, heads, 6)]
@@ -117,6 +124,7 @@ export function ssd(machine: Machine, { heads, dim, groups, states }: Ssd, count
     ...{ ...place('x', x), ...place('dt', dt), ...place('z', z), ...place('b', b), ...place('c', c) },
     ...{ decay: vector(0, (_, head) => -0.2 - head), skip: vector(15), dt_bias: vector(16) },
     ...{ heads, head_dim: dim, groups, states, group: 0, state_offset: 64, ...place('y', y) },
+    ...{ least: limits[0], most: limits[1] },
   })
   return { y }
 }

@@ -58,7 +58,11 @@ export function selectiveScan(rows: ScanRows, decay: Rows, skip: Float64Array, k
 
 /** `weights`: one number per head each. */
 export function stateSpace(
-  { heads, groups }: Pick<NodeOf<'ssd'>, 'heads' | 'groups'>,
+  {
+    heads,
+    groups,
+    stepLimit: [least, most] = [0, Number.POSITIVE_INFINITY],
+  }: Pick<NodeOf<'ssd'>, 'heads' | 'groups' | 'stepLimit'>,
   rows: ScanRows,
   weights: { readonly decay: Float64Array; readonly skip: Float64Array; readonly dtBias: Float64Array },
   kept: Kept,
@@ -70,7 +74,8 @@ export function stateSpace(
       const shared = Math.floor(head / (heads / groups)) * states
       kept.rows[channel] ??= new Float64Array(states)
       const h = kept.rows[channel]!
-      const delta = softplus(rows.dt[m]![head]! + weights.dtBias[head]!)
+      const step = softplus(rows.dt[m]![head]! + weights.dtBias[head]!)
+      const delta = Math.min(Math.max(step, least), most)
       let sum = weights.skip[head]! * value
       for (let n = 0; n < states; n++) {
         h[n] = 2 ** (delta * weights.decay[head]!) * h[n]! + delta * value * rows.b[m]![shared + n]!
