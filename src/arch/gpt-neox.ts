@@ -1,7 +1,7 @@
 // GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE, and both blocks reading the same rows.
 import type { ModelConfig } from './config.ts'
 import { family, type Names } from './family.ts'
-import { GPT, mergedQkv } from './gpt2.ts'
+import { GPT, mergedQkv, withBias } from './gpt2.ts'
 
 /** Hugging Face keeps Q, K and V of each head together. */
 const byHead = (name: string): Names => {
@@ -42,18 +42,14 @@ export const gptNeox = family(GPT, {
       ...byHead(`${AT}.attention.query_key_value`),
       'embed.weight': 'gpt_neox.embed_in.weight',
       'output.weight': 'embed_out.weight',
-      'norm.weight': 'gpt_neox.final_layer_norm.weight',
-      'norm.bias': 'gpt_neox.final_layer_norm.bias',
-      'layers.N.attn_norm.weight': `${AT}.input_layernorm.weight`,
-      'layers.N.attn_norm.bias': `${AT}.input_layernorm.bias`,
-      'layers.N.attn_output.weight': `${AT}.attention.dense.weight`,
-      'layers.N.attn_output.bias': `${AT}.attention.dense.bias`,
-      'layers.N.mlp_norm.weight': `${AT}.post_attention_layernorm.weight`,
-      'layers.N.mlp_norm.bias': `${AT}.post_attention_layernorm.bias`,
-      'layers.N.mlp_up.weight': `${AT}.mlp.dense_h_to_4h.weight`,
-      'layers.N.mlp_up.bias': `${AT}.mlp.dense_h_to_4h.bias`,
-      'layers.N.mlp_down.weight': `${AT}.mlp.dense_4h_to_h.weight`,
-      'layers.N.mlp_down.bias': `${AT}.mlp.dense_4h_to_h.bias`,
+      ...withBias({
+        norm: 'gpt_neox.final_layer_norm',
+        'layers.N.attn_norm': `${AT}.input_layernorm`,
+        'layers.N.attn_output': `${AT}.attention.dense`,
+        'layers.N.mlp_norm': `${AT}.post_attention_layernorm`,
+        'layers.N.mlp_up': `${AT}.mlp.dense_h_to_4h`,
+        'layers.N.mlp_down': `${AT}.mlp.dense_4h_to_h`,
+      }),
     },
   },
 })

@@ -30,7 +30,16 @@ export const mergedQkv = (name: string, form?: Place['form']): Names => {
   return { ...parts('weight'), ...parts('bias') }
 }
 
-const transposed = (tensor: string) => () => ({ tensor, form: 'transposed' }) as const
+/** Matrices or norms with their biases, by module; `form`: of the matrices. */
+export const withBias = (modules: Readonly<Record<string, string>>, form?: Place['form']): Names =>
+  Object.fromEntries(
+    Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [
+      [`${name}.weight`, () => ({ tensor: `${file}.weight`, form })],
+      [`${name}.bias`, `${file}.bias`],
+    ]),
+  )
+
+const AT = 'transformer.h.N'
 
 export const gpt2 = family(
   { ...GPT, positions: 'learned' },
@@ -50,21 +59,22 @@ export const gpt2 = family(
       },
       tied: true,
       names: {
-        ...mergedQkv('transformer.h.N.attn.c_attn', 'transposed'),
+        ...mergedQkv(`${AT}.attn.c_attn`, 'transposed'),
         'embed.weight': 'transformer.wte.weight',
         'positions.weight': 'transformer.wpe.weight',
-        'norm.weight': 'transformer.ln_f.weight',
-        'norm.bias': 'transformer.ln_f.bias',
-        'layers.N.attn_norm.weight': 'transformer.h.N.ln_1.weight',
-        'layers.N.attn_norm.bias': 'transformer.h.N.ln_1.bias',
-        'layers.N.attn_output.weight': transposed('transformer.h.N.attn.c_proj.weight'),
-        'layers.N.attn_output.bias': 'transformer.h.N.attn.c_proj.bias',
-        'layers.N.mlp_norm.weight': 'transformer.h.N.ln_2.weight',
-        'layers.N.mlp_norm.bias': 'transformer.h.N.ln_2.bias',
-        'layers.N.mlp_up.weight': transposed('transformer.h.N.mlp.c_fc.weight'),
-        'layers.N.mlp_up.bias': 'transformer.h.N.mlp.c_fc.bias',
-        'layers.N.mlp_down.weight': transposed('transformer.h.N.mlp.c_proj.weight'),
-        'layers.N.mlp_down.bias': 'transformer.h.N.mlp.c_proj.bias',
+        ...withBias({
+          norm: 'transformer.ln_f',
+          'layers.N.attn_norm': `${AT}.ln_1`,
+          'layers.N.mlp_norm': `${AT}.ln_2`,
+        }),
+        ...withBias(
+          {
+            'layers.N.attn_output': `${AT}.attn.c_proj`,
+            'layers.N.mlp_up': `${AT}.mlp.c_fc`,
+            'layers.N.mlp_down': `${AT}.mlp.c_proj`,
+          },
+          'transposed',
+        ),
       },
     },
   },

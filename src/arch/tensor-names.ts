@@ -47,9 +47,19 @@ const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
-/** A row of each layer. */
-const each = (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow =>
-  row(`layers.N.${name}`, `blk.N.${gguf}`, `model.layers.N.${safetensors}`, shape, isIn)
+/** Rows of each layer, by the names of their modules. */
+const ofLayer =
+  (kind: 'weight' | 'bias') =>
+  (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow =>
+    row(
+      `layers.N.${name}.${kind}`,
+      `blk.N.${gguf}.${kind}`,
+      `model.layers.N.${safetensors}.${kind}`,
+      shape,
+      isIn,
+    )
+const weight = ofLayer('weight')
+const bias = ofLayer('bias')
 
 /** Every tensor of every family. */
 const TENSORS: readonly TensorRow[] = [
@@ -64,73 +74,43 @@ const TENSORS: readonly TensorRow[] = [
   row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
   row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
   row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
-  each('attn_norm.weight', 'attn_norm.weight', 'input_layernorm.weight', hidden, normsBefore),
-  each('attn_norm.bias', 'attn_norm.bias', 'input_layernorm.bias', hidden, hasBiasBefore),
-  each('attn_q.weight', 'attn_q.weight', 'self_attn.q_proj.weight', query, attends),
-  each('attn_k.weight', 'attn_k.weight', 'self_attn.k_proj.weight', keyValue, attends),
-  each('attn_v.weight', 'attn_v.weight', 'self_attn.v_proj.weight', keyValue, attends),
-  each('attn_q.bias', 'attn_q.bias', 'self_attn.q_proj.bias', first(query), hasQkvBias),
-  each('attn_k.bias', 'attn_k.bias', 'self_attn.k_proj.bias', first(keyValue), hasQkvBias),
-  each('attn_v.bias', 'attn_v.bias', 'self_attn.v_proj.bias', first(keyValue), hasQkvBias),
-  each('attn_q_norm.weight', 'attn_q_norm.weight', 'self_attn.q_norm.weight', headNorm(query), hasHeadNorms),
-  each(
-    'attn_k_norm.weight',
-    'attn_k_norm.weight',
-    'self_attn.k_norm.weight',
-    headNorm(keyValue),
-    hasHeadNorms,
-  ),
-  each('attn_output.weight', 'attn_output.weight', 'self_attn.o_proj.weight', turned(query), attends),
-  each('attn_output.bias', 'attn_output.bias', 'self_attn.o_proj.bias', hidden, hasBias),
-  each(
-    'attn_post_norm.weight',
-    'post_attention_norm.weight',
-    'post_attention_layernorm.weight',
-    hidden,
-    normsAfter,
-  ),
-  each('conv_b.weight', '', '', square, convolves),
-  each('conv_c.weight', '', '', square, convolves),
-  each('conv_x.weight', '', '', square, convolves),
-  each('conv.weight', '', '', ({ hiddenSize, convTaps = 0 }) => [hiddenSize, convTaps], convolves),
-  each('conv_output.weight', '', '', square, convolves),
+  weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
+  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, hasBiasBefore),
+  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, attends),
+  weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, attends),
+  weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, attends),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), hasQkvBias),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), hasQkvBias),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
+  weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
+  weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
+  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasBias),
+  weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
+  weight('conv_b', '', '', square, convolves),
+  weight('conv_c', '', '', square, convolves),
+  weight('conv_x', '', '', square, convolves),
+  weight('conv', '', '', ({ hiddenSize, convTaps = 0 }) => [hiddenSize, convTaps], convolves),
+  weight('conv_output', '', '', square, convolves),
   ...recurrentTensors,
-  each('mlp_norm.weight', 'ffn_norm.weight', 'post_attention_layernorm.weight', hidden, normsMlp),
-  each('mlp_norm.bias', 'ffn_norm.bias', 'post_attention_layernorm.bias', hidden, hasBiasBefore),
-  each('mlp_gate.weight', 'ffn_gate.weight', 'mlp.gate_proj.weight', widen, isGated),
-  each('mlp_up.weight', 'ffn_up.weight', 'mlp.up_proj.weight', widen, isDense),
-  each('mlp_up.bias', 'ffn_up.bias', 'mlp.up_proj.bias', first(widen), hasBias),
-  each('mlp_down.weight', 'ffn_down.weight', 'mlp.down_proj.weight', turned(widen), isDense),
-  each('mlp_down.bias', 'ffn_down.bias', 'mlp.down_proj.bias', hidden, hasBias),
-  each(
-    'router.weight',
-    'ffn_gate_inp.weight',
-    'mlp.gate.weight',
+  weight('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, normsMlp),
+  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, hasBiasBefore),
+  weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
+  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
+  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), hasBias),
+  weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
+  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, hasBias),
+  weight(
+    'router',
+    'ffn_gate_inp',
+    'mlp.gate',
     ({ experts, hiddenSize }) => [experts?.count ?? 0, hiddenSize],
     hasExperts,
   ),
-  each(
-    'experts.E.mlp_gate.weight',
-    'ffn_gate_exps.weight',
-    'mlp.experts.E.gate_proj.weight',
-    widen,
-    hasExperts,
-  ),
-  each('experts.E.mlp_up.weight', 'ffn_up_exps.weight', 'mlp.experts.E.up_proj.weight', widen, hasExperts),
-  each(
-    'experts.E.mlp_down.weight',
-    'ffn_down_exps.weight',
-    'mlp.experts.E.down_proj.weight',
-    turned(widen),
-    hasExperts,
-  ),
-  each(
-    'mlp_post_norm.weight',
-    'post_ffw_norm.weight',
-    'post_feedforward_layernorm.weight',
-    hidden,
-    normsAfter,
-  ),
+  weight('experts.E.mlp_gate', 'ffn_gate_exps', 'mlp.experts.E.gate_proj', widen, hasExperts),
+  weight('experts.E.mlp_up', 'ffn_up_exps', 'mlp.experts.E.up_proj', widen, hasExperts),
+  weight('experts.E.mlp_down', 'ffn_down_exps', 'mlp.experts.E.down_proj', turned(widen), hasExperts),
+  weight('mlp_post_norm', 'post_ffw_norm', 'post_feedforward_layernorm', hidden, normsAfter),
 ]
 
 /** Every tensor the graph of `config` reads, in the order of the layers. */
