@@ -78,6 +78,7 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     }
     const float *w = (const float *)tile->s[first] + from;
     const uint8_t *v = tile->v + (d4 * BLOCK_POSITIONS + from) * (fp8 ? 4 : 16);
+    const uint8_t *at[4];
     uint32_t left = to - from;
     if (fp8) {
         for (; left >= 4; left -= 4, w += 4, v += 16) {
@@ -85,15 +86,18 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
             UNROLLED for (int e = 0; e < 4; e++) gather_position(y, w + e, n, in + e, 1);
         }
     }
-    for (; left >= 4; left -= 4, w += 4, v += 64) {
+    UNROLLED for (int j = 0; j < vectors; j++) at[j] = v + (uint32_t)j * apart * BLOCK_POSITIONS * 16;
+    for (; left >= 4; left -= 4, w += 4) {
         UNROLLED for (int e = 0; e < 4; e++) {
-            UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + (uint32_t)j * apart * BLOCK_POSITIONS * 16 + 16 * e);
+            UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j] + 16 * e);
             gather_position(y, w + e, n, in, vectors);
         }
+        UNROLLED for (int j = 0; j < vectors; j++) at[j] += 64;
     }
-    for (; left > 0; left--, w++, v += 16) {
-        UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(v + (uint32_t)j * apart * BLOCK_POSITIONS * 16);
+    for (; left > 0; left--, w++) {
+        UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j]);
         gather_position(y, w, n, in, vectors);
+        UNROLLED for (int j = 0; j < vectors; j++) at[j] += 16;
     }
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < vectors; j++) y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart] = y[i][j];
