@@ -185,6 +185,8 @@ export interface Head {
   readonly skips?: readonly number[] | undefined
   /** [channel][state] */
   readonly state?: readonly (readonly number[])[] | undefined
+  /** Least and most of a step size. */
+  readonly limits?: readonly [number, number] | undefined
 }
 
 /** One head of SSD; its channels are padded to a multiple of 4. */
@@ -194,7 +196,7 @@ export function ssdHead(
   cut: (rows: number) => number[],
 ): { y: number[][]; state: number[][] } {
   const machine: Machine = plainMachine(build)
-  const { x, z, b, c, a, steps, bias = 0, skips } = head
+  const { x, z, b, c, a, steps, bias = 0, skips, limits = [0, Number.POSITIVE_INFINITY] } = head
   const [width, states] = [x[0]!.length, b[0]!.length]
   const dim = Math.ceil(width / 4) * 4
   const dt = steps?.map(beforeSoftplus) ?? head.dt ?? []
@@ -231,7 +233,7 @@ export function ssdHead(
         rows(states, (row, n) => c[row]![n]!),
       ),
       ...{ ...weights, heads: 1, head_dim: dim, groups: 1, states, group: 0, state_offset: 0 },
-      ...place('y', out),
+      ...{ ...place('y', out), least: limits[0], most: limits[1] },
     })
     machine.run()
     machine.ops.length = 0
