@@ -1,23 +1,12 @@
 // GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE, and both blocks reading the same rows.
-import type { ModelConfig } from './config.ts'
 import { family, type Names } from './family.ts'
-import { GPT, mergedQkv, withBias } from './gpt2.ts'
+import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
 
 /** Hugging Face keeps Q, K and V of each head together. */
-const byHead = (name: string): Names => {
-  const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
-    const { heads, headDim, hiddenSize } = config
-    const rows = 3 * heads * headDim
-    const runs = Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const)
-    return { tensor: `${name}.${kind}`, shape: kind === 'weight' ? [rows, hiddenSize] : [rows], runs }
-  }
-  const parts = (kind: 'weight' | 'bias') => ({
-    [`layers.N.attn_q.${kind}`]: part(0, kind),
-    [`layers.N.attn_k.${kind}`]: part(1, kind),
-    [`layers.N.attn_v.${kind}`]: part(2, kind),
-  })
-  return { ...parts('weight'), ...parts('bias') }
-}
+const byHead = (name: string): Names =>
+  partsOfQkv(name, ({ heads, headDim }, index) =>
+    Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const),
+  )
 
 const AT = 'gpt_neox.layers.N'
 

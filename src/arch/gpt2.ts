@@ -12,23 +12,27 @@ export const GPT: DecoderTraits = {
   activation: 'gelu',
 }
 
-/** Q, K and V one after the other, matrix and bias. */
-export const mergedQkv = (name: string, form?: Place['form']): Names => {
+/** Q, K and V as runs of rows of one tensor, matrix and bias; `runsOf`: those of one of the three. */
+export const partsOfQkv = (
+  name: string,
+  runsOf: (config: ModelConfig, index: number) => NonNullable<Place['runs']>,
+  form?: Place['form'],
+): Names => {
   const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
-    const n = config.heads * config.headDim
-    const tensor = `${name}.${kind}`
-    const runs = [[index * n, n]] as const
+    const rows = 3 * config.heads * config.headDim
+    const place = { tensor: `${name}.${kind}`, runs: runsOf(config, index) }
     return kind === 'weight'
-      ? { tensor, shape: [3 * n, config.hiddenSize], runs, form }
-      : { tensor, shape: [3 * n], runs }
+      ? { ...place, shape: [rows, config.hiddenSize], form }
+      : { ...place, shape: [rows] }
   }
-  const parts = (kind: 'weight' | 'bias') => ({
-    [`layers.N.attn_q.${kind}`]: part(0, kind),
-    [`layers.N.attn_k.${kind}`]: part(1, kind),
-    [`layers.N.attn_v.${kind}`]: part(2, kind),
-  })
-  return { ...parts('weight'), ...parts('bias') }
+  const parts = (kind: 'weight' | 'bias') =>
+    ['q', 'k', 'v'].map((letter, index) => [`layers.N.attn_${letter}.${kind}`, part(index, kind)] as const)
+  return Object.fromEntries([...parts('weight'), ...parts('bias')])
 }
+
+/** One after the other. */
+export const mergedQkv = (name: string, form?: Place['form']): Names =>
+  partsOfQkv(name, ({ heads, headDim }, index) => [[index * heads * headDim, heads * headDim]], form)
 
 /** Matrices or norms with their biases, by module; `form`: of the matrices. */
 export const withBias = (modules: Readonly<Record<string, string>>, form?: Place['form']): Names =>
