@@ -100,6 +100,11 @@ test.each([
     gptq(64, { desc_act: true }),
   ],
   [
+    'GPTQ with desc_act, matrices of one input sorted alike',
+    ints({ groupSize: 32, isShuffled: true, orderSeed: 3, isSymmetric: false }, gptqTensors),
+    gptq(32, { desc_act: true, sym: false }),
+  ],
+  [
     'AWQ',
     ints({ groupSize: 64, isSymmetric: false }, awqTensors),
     { quant_method: 'awq', bits: 4, group_size: 64, version: 'gemm', zero_point: true },
@@ -122,4 +127,14 @@ test.each([
   const right = await logits(safetensorsFiles(plain), 'f32')
   expect(relativeError(await logits(files, 'f32'), right)).toBeLessThan(1e-3)
   expect(relativeError(await logits(files, 'auto'), right)).toBeLessThan(0.03)
+})
+
+test('sorted inputs take no more memory than an order for each input', async () => {
+  const bytesOf = async (isShuffled: boolean) => {
+    const pack = ints({ groupSize: 64, isShuffled, orderSeed: 3 }, gptqTensors)
+    const { files } = packModel(pack, gptq(64, { desc_act: isShuffled }))
+    return withBuilt(files, {}, async (built) => built.memory().weightsBytes)
+  }
+  // Two layers: for Q, K, V, gate and up together, for O (of as many inputs, so the same) and for down.
+  expect((await bytesOf(true)) - (await bytesOf(false))).toBe(4 * (128 + 320))
 })

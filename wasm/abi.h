@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 9, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 10, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -108,7 +108,8 @@ struct op_embed {
  * the row is that many parts of whole groups of 32, each normalised by its own mean. ROWS_LOGITS: input row is logit_rows[r], output row is r. */
 struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; uint32_t parts; };
 
-struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride; };
+/* q[m] = the a8 row of x[m], or, where order is not 0, of x[m][order[i]]: f32 [n] of whole numbers below n, n a multiple of 32. */
+struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order; };
 
 /* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none), added to y when accumulate is 1.
  * x is f32 rows for the float encodings, a8 rows for the quantised ones. */

@@ -1,4 +1,4 @@
-/* quantize: q[m] = the a8 row of x[m]. In: f32 rows. Out: a8 rows; quantize.h has the formula.                          exact
+/* quantize: q[m] = the a8 row of x[m], perhaps in another order. In: f32 rows. Out: a8 rows; quantize.h has the formula.                          exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "kernel.h"
@@ -7,7 +7,11 @@
 void quantize__ref(const struct op_quantize *op, uint32_t m) {
     const float *x = AT(const float *, op->x + m * op->x_stride);
     for (uint32_t g = 0; g * GROUP < op->n; g++) {
-        quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, x + g * GROUP);
+        float moved[GROUP];
+        for (uint32_t i = 0; i < GROUP && op->order != 0; i++) {
+            moved[i] = x[(uint32_t)AT(const float *, op->order)[g * GROUP + i]];
+        }
+        quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->n, g, op->order != 0 ? moved : x + g * GROUP);
     }
 }
 
@@ -21,9 +25,14 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const uint32_t chunks = column_chunks(op->n), m = t / chunks, from = t % chunks * COLUMN_CHUNK;
     const float *x = AT(const float *, op->x + m * op->x_stride);
     int8_t *q = AT(int8_t *, op->q + m * op->q_stride);
+    const float *order = AT(const float *, op->order);
+    float moved[GROUP];
     for (uint32_t i = from; i < min_u32(from + COLUMN_CHUNK, op->n); i += GROUP) {
         v128_t v[8];
-        load_group(v, x + i);
+        if (op->order != 0) {
+            for (uint32_t j = 0; j < GROUP; j++) moved[j] = x[(uint32_t)order[i + j]];
+        }
+        load_group(v, op->order != 0 ? moved : x + i);
         quantize_into(q, op->n, i / GROUP, v);
     }
 }

@@ -137,11 +137,18 @@ describe('rmsnorm', () => {
   })
 })
 
-function quantize(machine: Machine, n: number, m: number, value = awkward(n)): { x: Rows; q: Rows } {
+function quantize(
+  machine: Machine,
+  n: number,
+  m: number,
+  value = awkward(n),
+  places?: readonly number[],
+): { x: Rows; q: Rows } {
   const x = machine.rows(m, n, value)
   const q = machine.a8Rows(m, n)
+  const order = places === undefined ? 0 : machine.rows(1, n, (_, lane) => places[lane] ?? 0).at
   tokens(machine, m)
-  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride })
+  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride, order })
   return { x, q }
 }
 
@@ -153,6 +160,31 @@ describe('quantize', () => {
     [4864, 2],
   ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
     expect(compare((machine) => quantize(machine, n, m)).difference).toBeUndefined()
+  })
+
+  test('in another order it is the row that lies in that order', () => {
+    const [n, m] = [1056, 3]
+    const random = randomFrom(4)
+    const places = Array.from({ length: n }, (_, lane) => lane)
+    for (let lane = n - 1; lane > 0; lane--) {
+      const other = Math.floor(random() * (lane + 1))
+      ;[places[lane], places[other]] = [places[other] ?? 0, places[lane] ?? 0]
+    }
+    const drawn = awkward(n)
+    const table = Array.from({ length: m * n }, (_, at) => drawn(Math.floor(at / n), at % n))
+    const value = (row: number, lane: number) => table[row * n + lane] ?? 0
+    expect(compare((machine) => quantize(machine, n, m, value, places)).difference).toBeUndefined()
+    const [moved, plain] = [plainMachine('relaxed'), plainMachine('relaxed')]
+    const rows = [
+      quantize(moved, n, m, value, places),
+      quantize(plain, n, m, (row, lane) => value(row, places[lane] ?? 0)),
+    ]
+    moved.run()
+    plain.run()
+    const [left, right] = [moved, plain].map((machine, index) =>
+      Array.from({ length: m }, (_, row) => machine.dequantized(rows[index]!.q, row)),
+    )
+    expect(left).toEqual(right)
   })
 
   test('keeps every value within half a step, zero groups included', () => {

@@ -36,17 +36,20 @@ export interface IntOptions {
   /** Inputs in an order of their own. */
   readonly isShuffled?: boolean
   readonly seed?: number
+  /** Of the order alone; default: `seed`. */
+  readonly orderSeed?: number
   /** Of every scale, at most. */
   readonly size?: number
 }
 
 export function intMatrix(n: number, k: number, options: IntOptions = {}): IntMatrix {
   const { bits = 4, groupSize = 32, isSymmetric = true, isShuffled = false, seed = 1, size = 0.01 } = options
+  const shuffle = random(options.orderSeed ?? seed)
   const next = random(seed)
   const groups = Math.ceil(k / groupSize)
   const groupOf = Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   for (let i = k - 1; isShuffled && i > 0; i--) {
-    const j = Math.floor(next() * (i + 1))
+    const j = Math.floor(shuffle() * (i + 1))
     ;[groupOf[i], groupOf[j]] = [groupOf[j] as number, groupOf[i] as number]
   }
   const levels = 2 ** bits

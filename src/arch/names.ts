@@ -43,7 +43,9 @@ export function resolveWeights(
     // Quantisers store what transformers has transposed as they store every matrix.
     const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
     checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
-    weights.set(name, pieceOf(stored, { ...place, form }, shape))
+    // Rows of a matrix whose inputs are sorted are made from the other form of it.
+    const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+    weights.set(name, pieceOf(whole, { ...place, form }, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>

@@ -41,7 +41,7 @@ export function convertCommand(): Command {
 
 async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
   const { paths, bytes } = await interruptible((signal) =>
-    withPrepared(model, flags, signal, async (prepared) => {
+    withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
       const about = flags.license === undefined ? undefined : { license: flags.license }
       const contents = await packContents(prepared, {
         ...{ name: flags.name, about, sparse: flags.sparse, signal },

@@ -16,6 +16,7 @@ interface PrepareFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,
     Partial<Pick<EngineFlags, 'kv'>> {
   readonly beyondTraining?: true
+  readonly forPack?: true
 }
 
 /** Opens `<model>`, reads its headers, and closes it when `use` is done. */

@@ -4,6 +4,7 @@ import { buildGraph, familyFile } from '../arch/families.ts'
 import { resolveWeights, roleOf, type Weights } from '../arch/names.ts'
 import { readConfig } from '../arch/read-config.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { readVector } from '../formats/dequantize.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { PackedEncoding, TensorInfo } from '../formats/tensors.ts'
 import { compile } from '../graph/compile.ts'
@@ -14,7 +15,7 @@ import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { adaptWeights, type ScaledAdapter } from '../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
-import { isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
+import { isQuantized, isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
 
 export interface PrepareOptions {
   /** Default: what the model was trained for, at most 4096. */
@@ -26,6 +27,8 @@ export interface PrepareOptions {
   readonly adapters?: readonly ScaledAdapter[] | undefined
   /** Default: f32, exactly. */
   readonly kvCache?: KvFormat | undefined
+  /** The weights are to be stored: every matrix keeps its inputs in the model's order. Default false. */
+  readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -56,7 +59,8 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
   if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
-  const weights = adaptWeights(resolveWeights(file, config), config, options.adapters ?? [])
+  const found = adaptWeights(resolveWeights(file, config), config, options.adapters ?? [])
+  const { weights, orders } = await sortInputs(found, options)
   const encodingOf = (name: string): PackedEncoding => {
     const { packed, dtype, like = dtype } = weightOf(weights, name)
     const chosen = chooseEncoding(options.weights, roleOf(name), [like])
@@ -72,21 +76,48 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
   }
-  const plan = compile(graph, { ...sizes, encodingOf, stripBytesOf })
+  const plan = compile(graph, { ...sizes, encodingOf, orderOf: (name) => orders.get(name), stripBytesOf })
   // Strips cannot be cut by columns: shards hold their weights densely.
   const denseOf = (name: string): PackedEncoding => {
     const encoding = encodingOf(name)
     return isSparse(encoding) ? sparseParts(encoding).base : encoding
   }
-  const shardPlan = (shares: readonly number[], shard: number): Plan =>
-    compile(shardGraph(graph, { shares, shard, encodingOf: denseOf }), { ...sizes, encodingOf: denseOf })
+  const shardPlan = (shares: readonly number[], shard: number): Plan => {
+    if (orders.size > 0) {
+      throw new HalfbyteError('unsupported', 'inputs sorted by activation (desc_act) cannot be shared out')
+    }
+    return compile(shardGraph(graph, { shares, shard, encodingOf: denseOf }), {
+      ...sizes,
+      encodingOf: denseOf,
+    })
+  }
   // Learned positions end where the training did.
   const isOpen = options.beyondTraining === true && familyFile(config.family).traits?.positions !== 'learned'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
-  return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(weights) }
+  return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(found) }
+}
+
+/**
+ * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made in that order. Equal
+ * orders have one name.
+ */
+async function sortInputs(weights: Weights, options: PrepareOptions) {
+  const sorted = new Map(weights)
+  const orders = new Map<string, string>()
+  const known = new Map<string, string>()
+  for (const [name, { sorted: form }] of weights) {
+    if (form === undefined || options.forPack === true || name.includes('.experts.')) continue
+    if (!isQuantized(chooseEncoding(options.weights, roleOf(name), [form.tensor.dtype]))) continue
+    const places = String(await readVector(form.order, options.signal))
+    const order = known.get(places) ?? form.order.name
+    known.set(places, order)
+    orders.set(name, order)
+    sorted.set(name, form.tensor).set(order, form.order)
+  }
+  return { weights: sorted, orders }
 }
 
 function logitRowsOf(vocab: number): number {

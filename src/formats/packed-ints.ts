@@ -9,7 +9,9 @@
 //
 // p = 32 / bits codes a word, the first lowest. compressed-tensors has `rows`. Symmetric codes of 4 bits become Q4_0, of 8 bits
 // Q8_0; those with zero points Q4_1, whose minimum -scale * zero is rounded to f16: by 2^-11 of itself, 1/128 of a step, at
-// most. Scales that are not f16 in the file are rounded to it. What has no such form becomes F32, to be stored in 8 bits.
+// most. Scales that are not f16 in the file are rounded to it. What has no such form becomes F32, to be stored in 8 bits. Where inputs
+// are in no order of groups (desc_act) the matrix has both forms: F32, and codes with the inputs sorted.
+import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
 import { dequantize, storedRows } from './dequantize.ts'
@@ -75,37 +77,56 @@ export function packedInts(packed: PackedInts): TensorInfo {
   due(shapeOf(n), scales)
   due(shapeOf(Math.ceil(n / per)), zeros, 'I32')
   due([k], groupOf, 'I32')
-  const form: DType =
-    !isOrdered || (bits === 8 && !isSymmetric) ? 'F32' : bits === 8 ? 'Q8_0' : isSymmetric ? 'Q4_0' : 'Q4_1'
-  const bytes = rowBytes(form, k)
-  const source = {
-    name: file,
-    size: n * bytes,
-    read: async (offset: number, length: number, signal?: AbortSignal) => {
+  const coded: DType = bits === 4 ? (isSymmetric ? 'Q4_0' : 'Q4_1') : isSymmetric ? 'Q8_0' : 'F32'
+  const wordsIn = (of: StoredTensor, signal?: AbortSignal) =>
+    of.source.read(of.offset, of.byteLength, signal).then(wordsOf)
+  const made = (form: DType, isSorted: boolean): TensorInfo => {
+    const bytes = rowBytes(form, k)
+    const read = async (offset: number, length: number, signal?: AbortSignal) => {
       const first = offset / bytes
       const end = first + length / bytes
       const [from, to] = [Math.floor(first / per), Math.ceil(end / per)]
       const isWords = order === 'awq'
       const rows: Rows = {
-        ...{ packed, k, groups, groupSize, first, end, form, file },
+        ...{ packed, k, groups, groupSize, first, end, form, file, isSorted },
         words: wordsOf(await part(codes, isByRows, isWords ? from : first, isWords ? to : end, signal)),
         scales: floatsOf(scales, await part(scales, isByRows, first, end, signal)),
         zeros: zeros && wordsOf(await part(zeros, isByRows, from, to, signal)),
-        groupOf: groupOf && wordsOf(await part(groupOf, true, 0, k, signal)),
+        groupOf: groupOf && (await wordsIn(groupOf, signal)),
       }
       return blocksOf(rows, new Uint8Array(length))
-    },
+    }
+    const like = form === 'F32' ? 'Q8_0' : undefined
+    return { ...virtual(file, name, form, [n, k], n * bytes, read), like }
   }
-  return {
-    ...{ name, dtype: form, shape: [n, k], source, offset: 0, byteLength: source.size },
-    like: form === 'F32' ? 'Q8_0' : undefined,
-  }
+  if (isOrdered || groupOf === undefined) return made(coded, false)
+  const readPlaces: ByteSource['read'] = async (_offset, _length, signal) =>
+    new Uint8Array(Float32Array.from(sortedBy(await wordsIn(groupOf, signal))).buffer)
+  const places = virtual(file, name.replace(/weight$/, 'order'), 'F32', [k], 4 * k, readPlaces)
+  const sorted = coded === 'F32' ? undefined : { tensor: made(coded, true), order: places }
+  return { ...made('F32', false), sorted }
 }
+
+/** A tensor whose bytes are made when they are read. */
+function virtual(
+  file: string,
+  name: string,
+  dtype: DType,
+  shape: readonly number[],
+  size: number,
+  read: ByteSource['read'],
+): TensorInfo {
+  return { name, dtype, shape, source: { name: file, size, read }, offset: 0, byteLength: size }
+}
+
+/** The inputs in the order of their groups. */
+const sortedBy = (groupOf: Uint32Array): Uint32Array =>
+  Uint32Array.from(groupOf.keys()).sort((a, b) => groupOf[a]! - groupOf[b]! || a - b)
 
 const unread = (file: string, found: string, supported: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: ${found}, and Halfbyte reads ${supported}; take the model in another quantisation, or a GGUF of it`,
+    `${file}: ${found}, and Halfbyte reads ${supported}; take a GGUF of the model`,
     { file },
   )
 
@@ -156,26 +177,28 @@ interface Rows {
   readonly scales: Float32Array
   readonly zeros: Uint32Array | undefined
   readonly groupOf: Uint32Array | undefined
+  readonly isSorted: boolean
 }
 
 function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
-  const { packed, k, groups, groupSize, first, end, form, words } = rows
+  const { packed, k, groups, first, end, form, words } = rows
   const { order, bits } = packed
   const per = 32 / bits
   const mask = 2 ** bits - 1
   const [count, from] = [end - first, Math.floor(first / per)]
   const across = Math.ceil(end / per) - from
   // Where the word of an input lies, and how far to shift it.
-  const wordAt = Int32Array.from({ length: k }, (_, i) =>
+  const groupOf = groupsOf(rows)
+  const inputs = rows.isSorted ? sortedBy(groupOf) : new Uint32Array(k).map((_, i) => i)
+  const wordAt = Int32Array.from(inputs, (i) =>
     order === 'awq' ? i * across : Math.floor(i / per) * (order === 'rows' ? 1 : count),
   )
-  const shiftOf = Uint8Array.from({ length: k }, (_, i) => (order === 'awq' ? 0 : (i % per) * bits))
+  const shiftOf = Uint8Array.from(inputs, (i) => (order === 'awq' ? 0 : (i % per) * bits))
   const scale = new Float32Array(groups)
   const zero = new Int16Array(groups)
   const codes = new Uint8Array(k)
   const halves = new Uint16Array(out.buffer)
   const floats = new Float32Array(out.buffer, 0, form === 'F32' ? out.length / 4 : 0)
-  const groupOf = groupsOf(rows)
   for (let n = first, at = 0; n < end; n++) {
     const row = n - first
     const word = order === 'awq' ? Math.floor(n / per) - from : order === 'rows' ? (row * k) / per : row
@@ -191,7 +214,7 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
       continue
     }
     for (let i = 0; i < k; i += 32) {
-      const g = Math.floor(i / groupSize)
+      const g = groupOf[inputs[i]!]!
       halves[at++] = floatToHalf(scale[g]!)
       if (form === 'Q4_1') halves[at++] = floatToHalf(-scale[g]! * zero[g]!)
       if (bits === 8) {
@@ -231,13 +254,17 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
 }
 
 /** The group of each input. Throws `format` for one that is not there, or not where it should be. */
-function groupsOf({ k, groups, groupSize, groupOf, packed, file }: Rows): Uint32Array {
+function groupsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows): Uint32Array {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   if (groupOf === undefined) return inOrder
-  const wrong = groupOf.findIndex((g, i) => g >= groups || (packed.isOrdered && g !== inOrder[i]))
+  // Sorted they must be in order, or a block of 32 would have several groups.
+  const places = isSorted ? sortedBy(groupOf) : inOrder.keys()
+  const found = Uint32Array.from(places, (i) => groupOf[i]!)
+  const isFixed = isSorted || packed.isOrdered
+  const wrong = found.findIndex((g, i) => g >= groups || (isFixed && g !== inOrder[i]))
   if (wrong < 0) return groupOf
   throw malformed(
     file,
-    `${shown(packed.name)} has ${groups} groups of ${groupSize} and its input ${wrong} is in group ${groupOf[wrong]! | 0}`,
+    `${shown(packed.name)} has ${groups} groups of ${groupSize} and its input ${wrong} is in group ${found[wrong]! | 0}`,
   )
 }

@@ -15,7 +15,7 @@ import { type StoredTensor, safetensorsBytes } from '../../conformance/support/s
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../base/half.ts'
-import { dequantize, storedRows } from './dequantize.ts'
+import { dequantize, readVector, storedRows } from './dequantize.ts'
 import { openModel } from './model-file.ts'
 import type { TensorInfo } from './tensors.ts'
 
@@ -138,6 +138,13 @@ describe('codes with zero points have their minimum rounded to f16', () => {
 test('inputs that were sorted by their activations keep their own groups', async () => {
   const matrix = intMatrix(N, K, { groupSize: 64, isSymmetric: false, isShuffled: true })
   const config = gptq(4, 64, { sym: false, desc_act: true })
+  const even = intMatrix(N, K, { groupSize: 64, isShuffled: true })
+  const { sorted } = (await open(gptqTensors('x', even), gptq(4, 64, { desc_act: true }))).get('x.weight')!
+  const [order, moved] = [await readVector(sorted!.order), await valuesOf(sorted!.tensor)]
+  expect(sorted!.tensor.dtype).toBe('Q4_0')
+  const right = intValues(even)
+  expect(moved).toEqual(moved.map((_, at) => right[at - (at % K) + order[at % K]!]!))
+  expect([...order].sort((a, b) => a - b)).toEqual(Array.from({ length: K }, (_, i) => i))
   expect(await valuesIn(gptqTensors('x', matrix), config)).toEqual(['F32 like Q8_0', intValues(matrix)])
   expect(await failure(valuesIn(gptqTensors('x', matrix), gptq(4, 64, { sym: false })))).toMatch(
     /^format: .*4 groups of 64 and its input \d+ is in group \d/,

@@ -104,7 +104,7 @@ function schemeOf(file: string, config: JsonObject): Scheme {
   }
   throw new HalfbyteError(
     'unsupported',
-    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, compressed-tensors' pack-quantized, int8 and FP8; take one of these, or a GGUF`,
+    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8 and FP8; take one of these, or a GGUF`,
     { method: String(method), layout },
   )
 }

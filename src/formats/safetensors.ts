@@ -85,8 +85,8 @@ function unreadDType({
 }: Pick<StoredTensor, 'name' | 'dtype' | 'source'>): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${FLOATS.join(', ')} from safetensors, and ` +
-      'GPTQ, AWQ, compressed-tensors and FP8 by the configuration; take the unquantised model, or a GGUF of it',
+    `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${FLOATS.join(', ')} from safetensors, others ` +
+      'only in a quantised model; take the unquantised one, or a GGUF of it',
     { file: source.name, tensor: name, dtype, supported: FLOATS },
   )
 }

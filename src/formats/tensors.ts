@@ -46,6 +46,8 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** F32 that is made while it is read: the dtype by which its encoding is chosen. */
   readonly like?: DType | undefined
+  /** The same with its inputs sorted, and the place that each had, as F32: for kernels that read int8 activations. */
+  readonly sorted?: { readonly tensor: TensorInfo; readonly order: TensorInfo } | undefined
 }
 
 /** `scale * value + offset`, or `scale * e^value + offset`. */

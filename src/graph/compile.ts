@@ -4,15 +4,17 @@ import type { Graph, KvFormat } from './ir.ts'
 import { lower } from './lower.ts'
 import { type Capacity, planMemory } from './memory.ts'
 import type { Plan } from './plan.ts'
-import { quantizeActivations } from './quantize.ts'
+import { orderInputs, quantizeActivations } from './quantize.ts'
 import { fuseResiduals } from './residual.ts'
 import { checkShapes } from './shapes.ts'
 import type { StripBytesOf } from './slots.ts'
-import { type EncodingOf, splitMixed } from './split.ts'
+import { type EncodingOf, type OrderOf, splitMixed } from './split.ts'
 
 export interface CompileOptions extends Capacity {
   /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */
   readonly encodingOf: EncodingOf
+  /** Of matrices that read a8 rows. Default: none has an order of its own. */
+  readonly orderOf?: OrderOf | undefined
   /** Asked for weights in a sparse encoding. */
   readonly stripBytesOf?: StripBytesOf | undefined
   /** How keys and values are stored; default: f32, exactly. */
@@ -20,10 +22,11 @@ export interface CompileOptions extends Capacity {
 }
 
 /** The graph after its passes, as it is lowered. */
-export function optimize(graph: Graph, encodingOf: EncodingOf): Graph {
+export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf = () => undefined): Graph {
   checkShapes(graph)
+  const fused = fuseResiduals(splitMixed(graph, encodingOf, orderOf))
   const optimized = fuseGates(
-    quantizeActivations(fuseResiduals(splitMixed(graph, encodingOf)), encodingOf),
+    quantizeActivations(orderInputs(fused, encodingOf, orderOf), encodingOf),
     encodingOf,
   )
   checkShapes(optimized)
@@ -32,8 +35,8 @@ export function optimize(graph: Graph, encodingOf: EncodingOf): Graph {
 
 /** Throws `internal` for an inconsistent graph and for what no kernel can do, `architecture` for too many kinds of state. */
 export function compile(graph: Graph, options: CompileOptions): Plan {
-  const { encodingOf } = options
-  const optimized = storeStateAs(optimize(graph, encodingOf), options.kvCache)
+  const { encodingOf, orderOf } = options
+  const optimized = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)
   return lower(optimized, planMemory(optimized, options), encodingOf, options, options.stripBytesOf)
 }
 

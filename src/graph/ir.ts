@@ -90,8 +90,13 @@ export type Node =
       readonly bias?: WeightRef | undefined
       readonly epsilon: number
     } & Quantizable)
-  /** f32 rows to a8 rows, where the producer cannot make them. */
-  | { readonly op: 'quantize'; readonly input: Value; readonly output: Value }
+  /** f32 rows to a8 rows, where the producer cannot make them, or where those that read them have their inputs in another order. */
+  | {
+      readonly op: 'quantize'
+      readonly input: Value
+      readonly output: Value
+      readonly order?: WeightRef | undefined
+    }
   /** With `residual` the product is added to it: it is overwritten. */
   | {
       readonly op: 'linear'

@@ -188,7 +188,14 @@ export function lower(
           : ['layernorm', { ...rows, ...slotsOf({ weight, bias: node.bias }) }]
       }
       case 'quantize':
-        return ['quantize', { ...rowsAt({ x: node.input, q: node.output }), n: node.input.shape[1] }]
+        return [
+          'quantize',
+          {
+            ...rowsAt({ x: node.input, q: node.output }),
+            ...slotsOf({ order: node.order }),
+            n: node.input.shape[1],
+          },
+        ]
       case 'linear': {
         const { input, output, weight, bias, residual } = node
         const { encoding } = slots.of(weight)

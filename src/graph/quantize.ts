@@ -1,15 +1,37 @@
 // Quantise. In: a graph, each weight's encoding. Out: the same graph; quantised linears read a8 rows made where the
 // values are made, and nobody makes f32 rows that nobody reads.
 import { GROUP_SIZE } from '../weights/encoding.ts'
+import { vector } from './builder.ts'
 import type { Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, nextId } from './nodes.ts'
-import { type EncodingOf, readsA8 } from './split.ts'
+import { type EncodingOf, type OrderOf, readsA8 } from './split.ts'
+
+/** Linears whose matrices have their inputs in another order read a8 rows that are made in that order. */
+export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
+  const made = new Map<string, Value>()
+  let id = nextId(graph)
+  const nodes = graph.nodes.flatMap((node): Node[] => {
+    if (node.op !== 'linear' || !readsA8(node, encodingOf)) return [node]
+    const order = orderOf(node.weight.parts[0]?.name ?? '')
+    if (order === undefined) return [node]
+    const { input } = node
+    const key = `${input.id} ${order}`
+    const known = made.get(key)
+    const output = known ?? { ...input, id: id++, form: 'a8', label: `${input.label}.a8` }
+    made.set(key, output)
+    const linear = { ...node, input: output }
+    if (known !== undefined) return [linear]
+    return [{ op: 'quantize', input, output, order: vector({ [order]: input.shape[1] }) }, linear]
+  })
+  return { ...graph, nodes }
+}
 
 export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph {
   const quantized = new Map<number, Value>()
   let id = nextId(graph)
   for (const node of graph.nodes) {
-    if (!readsA8(node, encodingOf) || quantized.has(node.input.id)) continue
+    const isMade = node.op !== 'embed' && 'input' in node && node.input.form === 'a8'
+    if (isMade || !readsA8(node, encodingOf) || quantized.has(node.input.id)) continue
     quantized.set(node.input.id, { ...node.input, id: id++, form: 'a8', label: `${node.input.label}.a8` })
   }
   const readAsF32 = new Set([graph.output.id, graph.hidden.id])

@@ -9,6 +9,9 @@ import { rowsOf } from './shapes.ts'
 /** The encoding a weight will have in linear memory, by canonical name. */
 export type EncodingOf = (name: string) => PackedEncoding
 
+/** By canonical name, that of the vector which says in what order a matrix has its inputs; undefined: in theirs. */
+export type OrderOf = (name: string) => string | undefined
+
 /** The one encoding of a weight. Throws `internal` when its parts differ: `splitMixed` has not run. */
 export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
   if (weight.kind === 'vector') return 'f32'
@@ -24,8 +27,8 @@ export function readsA8(node: Node, encodingOf: EncodingOf): node is NodeOf<'lin
   return isLinear && isQuantized(encodingOfWeight(node.weight, encodingOf))
 }
 
-/** Neighbouring parts of a merged linear stay merged while their encodings agree. */
-export function splitMixed(graph: Graph, encodingOf: EncodingOf): Graph {
+/** Neighbouring parts of a merged linear stay merged while their encodings and the orders of their inputs agree. */
+export function splitMixed(graph: Graph, encodingOf: EncodingOf, orderOf?: OrderOf): Graph {
   const readers = readersOf(graph)
   const replaced = new Map<number, Value>()
   const nodes: Node[] = []
@@ -33,7 +36,7 @@ export function splitMixed(graph: Graph, encodingOf: EncodingOf): Graph {
   for (const [index, original] of graph.nodes.entries()) {
     const node = mapInputs(original, (value) => replaced.get(value.id) ?? value)
     if (replaced.has(outputId(original))) continue
-    const runs = node.op === 'linear' ? encodingRuns(node.weight, encodingOf) : []
+    const runs = node.op === 'linear' ? encodingRuns(node.weight, encodingOf, orderOf) : []
     if (node.op !== 'linear' || runs.length < 2) {
       nodes.push(node)
       continue
@@ -68,15 +71,17 @@ interface Run {
   readonly first: number
   readonly parts: WeightPart[]
   readonly encoding: PackedEncoding
+  readonly order: string | undefined
 }
 
-function encodingRuns(weight: WeightRef, encodingOf: EncodingOf): Run[] {
+function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: OrderOf): Run[] {
   const runs: Run[] = []
   for (const [first, part] of weight.parts.entries()) {
     const encoding = encodingOf(part.name)
     const last = runs.at(-1)
-    if (last?.encoding === encoding) last.parts.push(part)
-    else runs.push({ first, parts: [part], encoding })
+    const order = orderOf?.(part.name)
+    if (last?.encoding === encoding && last.order === order) last.parts.push(part)
+    else runs.push({ first, parts: [part], encoding, order })
   }
   return runs
 }

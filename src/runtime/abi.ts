@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 9,
+  ABI_VERSION: 10,
   OP_BYTES: 112,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -29,7 +29,7 @@ const LINEAR_SWIGLU = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride', 
 export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   embed: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole', 'by_position'],
   rmsnorm: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps', 'parts'],
-  quantize: ['x', 'x_stride', 'n', 'q', 'q_stride'],
+  quantize: ['x', 'x_stride', 'n', 'q', 'q_stride', 'order'],
   linear_f32: LINEAR,
   linear_f16: LINEAR,
   linear_bf16: LINEAR,

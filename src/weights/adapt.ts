@@ -113,7 +113,7 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   }
   const source = { name: base.source.name, size: n * bytes, read }
   return {
-    ...{ ...base, dtype, source, offset: 0, byteLength: source.size, packed: undefined },
+    ...{ ...base, dtype, source, offset: 0, byteLength: source.size, packed: undefined, sorted: undefined },
     like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
   }
 }

@@ -98,8 +98,10 @@ function compute(
         )
       })
     }
-    case 'quantize':
-      return read(node.input).map(throughA8)
+    case 'quantize': {
+      const order = node.order && vectorOf(node.order, machine)
+      return read(node.input).map((row) => throughA8(order ? row.map((_, i) => row[order[i]!]!) : row))
+    }
     case 'linear':
       return linear(node, machine, values)
     case 'linearSwiglu': {
