@@ -1,7 +1,7 @@
 // The pools bench: node bench/pools/main.ts. In: options. Out: tokens per second of every pool in one run of Chromium, as tables and JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
 import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
@@ -89,7 +89,7 @@ function loads(browser: Browser, isolated: boolean): Promise<string> {
 }
 
 function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
-  return withPage(browser, isolated, (page, modelUrl) => {
+  return withPage(browser, isolated, async (page, modelUrl) => {
     const pool = isolated ? 'shared' : 'shards'
     const { threads, rounds, prompt, tokens } = options
     const cases: Case[] = [
@@ -101,8 +101,21 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
       cases.push({ name: `${pool}, one of them slow`, pool, threads, slow: true })
     }
     const job: Job = { modelUrl, cases, rounds, prompt, tokens }
-    return page.evaluate((how) => window.runPools(how), job)
+    const results = await page.evaluate((how) => window.runPools(how), job)
+    // Before the next page: the machine may be another one in a minute.
+    const ratios = await page.evaluate((url) => window.runBound(url, 256 * 2 ** 20, 15), limitsModule(page))
+    const { median, min, max } = spread(ratios)
+    const bound = `${median.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`
+    console.log(
+      `${isolated ? 'isolated' : 'plain'} page: two workers read 256 MiB ${bound} times as fast as one`,
+    )
+    return results
   })
+}
+
+function limitsModule(page: Page): string {
+  const file = new URL('../../build/limits/halfbyte-simd128-plain.wasm', import.meta.url)
+  return new URL(`/@fs${fileURLToPath(file)}`, page.url()).href
 }
 
 function table(page: string, results: readonly Result[]): string {

@@ -1,5 +1,6 @@
 // The pools bench's page. In: cases from its driver. Out: tokens per second of each, taken in turns.
 import { Engine } from '../../src/index.ts'
+import type { StreamRequest } from './stream.worker.ts'
 
 export interface Case {
   readonly name: string
@@ -30,9 +31,19 @@ export interface Result {
 const SLOW_COMPUTE = new URL('./slow-compute.worker.ts', import.meta.url)
 const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
 
+/** Forgets what was measured. */
+async function forget(): Promise<void> {
+  const root = await navigator.storage.getDirectory()
+  await root.getDirectoryHandle('halfbyte-notes', { create: true })
+  // A note may be written this very moment.
+  await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
+}
+
 async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promise<Result[]> {
   const engines: { engine: Engine; result: Result }[] = []
   for (const { name, pool, threads, slow } of cases) {
+    // Of workers of other speeds.
+    await forget()
     const start = performance.now()
     const slowed =
       slow === true ? (pool === 'single' ? { worker: SLOW_ENGINE } : { compute: SLOW_COMPUTE }) : {}
@@ -80,11 +91,6 @@ async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measu
     return ms
   }
   await load()
-  const forget = async (): Promise<void> => {
-    const root = await navigator.storage.getDirectory()
-    // A note may be written this very moment.
-    await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
-  }
   const times = { measured: [] as number[], known: [] as number[] }
   for (let round = 0; round < rounds; round++) {
     await forget()
@@ -94,10 +100,35 @@ async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measu
   return times
 }
 
+/** How much sooner two workers have read their halves of `bytes` than one has read all of them, each from memory of its own. */
+async function runBound(module: string, bytes: number, rounds: number): Promise<number[]> {
+  const workers = [0, 1].map(
+    () => new Worker(new URL('./stream.worker.ts', import.meta.url), { type: 'module' }),
+  )
+  const ask = (worker: Worker | undefined, request: StreamRequest): Promise<number> =>
+    new Promise((resolve, reject) => {
+      if (worker === undefined) return
+      worker.onmessage = ({ data }: MessageEvent<number>) => resolve(data)
+      worker.onerror = ({ message }) => reject(new Error(message))
+      worker.postMessage(request)
+    })
+  await Promise.all(workers.map((worker) => ask(worker, { module, room: bytes })))
+  const ratios: number[] = []
+  for (let round = 0; round <= rounds; round++) {
+    const alone = await ask(workers[0], { bytes })
+    const both = await Promise.all(workers.map((worker) => ask(worker, { bytes: bytes / 2 })))
+    // The first round runs slow code.
+    if (round > 0) ratios.push(alone / Math.max(...both))
+  }
+  for (const worker of workers) worker.terminate()
+  return ratios
+}
+
 declare global {
   interface Window {
     runPools: typeof runPools
     runLoads: typeof runLoads
+    runBound: typeof runBound
   }
 }
-Object.assign(window, { runPools, runLoads })
+Object.assign(window, { runPools, runLoads, runBound })
