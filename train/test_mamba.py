@@ -57,7 +57,7 @@ class ScanTest(unittest.TestCase):
         self.check(Scan, plain_scan, [x, raw - 3, z, bc, a, d])
 
     def test_far_values(self):
-        x, z = torch.ones(1, 4, 16), torch.tensor([-200., -30., 30., 200.])[None, :, None].repeat(1, 1, 16)
+        x, z = torch.ones(1, 4, 16), torch.tensor([-100., -30., 30., 100.])[None, :, None].repeat(1, 1, 16)
         raw, bc = torch.tensor([-200., -40., 40., 200.])[None, :, None].repeat(1, 1, 16), torch.ones(1, 4, 2 * STATES)
         a, d = -torch.arange(1., STATES + 1)[:, None].repeat(1, 16), torch.ones(16)
         inputs = [x, raw, z, bc, a, d]
