@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { BUILDS } from './support/builds.ts'
 import {
   converse,
+  EMBEDDED_MODELS,
   EMBEDDED_PATH,
   embeddedReplies,
   GOLDEN_CASES,
@@ -49,10 +50,9 @@ test.each([
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
-test.each(BUILDS)(
-  'the embedded model talks as everywhere on $build with $threads threads',
-  async (options) => {
-    await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], options)
-    expect(await converse(engine)).toEqual(embeddedReplies())
-  },
-)
+describe.each(EMBEDDED_MODELS)('$name', ({ name, path }) => {
+  test.each(BUILDS)('talks as everywhere on $build with $threads threads', async (options) => {
+    await using engine = await openEngine([repositoryFile(path)], options)
+    expect(await converse(engine)).toEqual(embeddedReplies(name))
+  })
+})

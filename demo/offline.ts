@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import type { Plugin } from 'vite'
 
 const WORKER = 'sw.js'
+/** All models but the one that the page opens with. */
+const LATER = /-mamba-[^/]*\.hbm$/
 
 /** Puts the names of the page's files, and a version made of their contents, into the worker's source. */
 export function offline(source: string): Plugin {
@@ -27,7 +29,8 @@ export function offline(source: string): Plugin {
       const names = files.map((file) => file.slice(folder.length + 1).replaceAll('\\', '/'))
       const script = readFileSync(source, 'utf8')
         .replace("'__VERSION__'", JSON.stringify(hash.digest('hex').slice(0, 16)))
-        .replace("['__FILES__']", JSON.stringify(names))
+        .replace("['__FILES__']", JSON.stringify(names.filter((name) => !LATER.test(name))))
+        .replace("['__LATER__']", JSON.stringify(names.filter((name) => LATER.test(name))))
       writeFileSync(join(folder, WORKER), script)
     },
   }

@@ -1,12 +1,14 @@
 // Service worker. In: the names of the page's files, put in by the build. Out: the page, from the network or from what was kept.
 const VERSION = '__VERSION__'
 const FILES = ['__FILES__']
+/** Large ones that not everybody uses: kept once they were fetched. */
+const LATER = ['__LATER__']
 const KEPT = `halfbyte-page-${VERSION}`
 
 const address = (name) => new URL(name, self.registration.scope).href
 const pages = new Set(FILES.filter((name) => name.endsWith('.html')).map(address))
 /** Names of these change with their contents, so that what was kept is what would be fetched. */
-const assets = new Set(FILES.filter((name) => name.startsWith('assets/')).map(address))
+const assets = new Set([...FILES, ...LATER].filter((name) => name.startsWith('assets/')).map(address))
 
 self.addEventListener('install', (event) => {
   event.waitUntil(caches.open(KEPT).then((cache) => cache.addAll(FILES.map(address))))
@@ -32,7 +34,10 @@ async function removeOlder() {
 
 async function keptFirst(request) {
   const cache = await caches.open(KEPT)
-  return (await cache.match(request, { ignoreVary: true })) ?? fetch(request)
+  const find = () => cache.match(request, { ignoreVary: true })
+  // All of a file, whatever part of it was asked for; where nothing can be kept, just that part.
+  const keep = () => cache.add(request.url).then(find, () => undefined)
+  return (await find()) ?? (await keep()) ?? fetch(request)
 }
 
 async function networkFirst(request, page) {

@@ -1,26 +1,9 @@
 // In: the built chat page and its storage. Out: whether a conversation that is opened again goes on without being read again.
-import { expect, type Page, test } from '@playwright/test'
-import { ask, openChat, ready, set } from './chat-page.ts'
+import { expect, test } from '@playwright/test'
+import { ask, kept, openChat, readTokens, ready, set } from './chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
 const SHORT = { Seed: '11', 'Longest answer': '40' }
-
-/** Stored sessions of the page, as the browser has them. */
-const kept = (page: Page): Promise<number> =>
-  page.evaluate(async () => {
-    const root = await navigator.storage.getDirectory()
-    const folder = await root.getDirectoryHandle('halfbyte-sessions', { create: true })
-    let count = 0
-    for await (const name of folder.keys()) if (name.endsWith('.json')) count++
-    return count
-  })
-
-/** Tokens of the last prompt that were read for it, and all of its tokens. */
-async function readTokens(page: Page): Promise<readonly [number, number]> {
-  const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''
-  const [, read, all] = /(\d+) of (\d+) tokens read/.exec(title) ?? []
-  return [Number(read), Number(all)]
-}
 
 test('a conversation goes on after a reload, and only what is new is read', async ({ page }) => {
   await openChat(page)

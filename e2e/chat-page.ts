@@ -52,6 +52,23 @@ export async function openModels(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
 }
 
+/** Stored sessions of the page, as the browser has them. */
+export const kept = (page: Page): Promise<number> =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-sessions', { create: true })
+    let count = 0
+    for await (const name of folder.keys()) if (name.endsWith('.json')) count++
+    return count
+  })
+
+/** Tokens of the last prompt that were read for it, and all of its tokens. */
+export async function readTokens(page: Page): Promise<readonly [number, number]> {
+  const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''
+  const [, read, all] = /(\d+) of (\d+) tokens read/.exec(title) ?? []
+  return [Number(read), Number(all)]
+}
+
 /** A phone's main thread: it shows, and gives back credit for tokens, this many times slower. */
 export async function slowDown(page: Page, rate: number): Promise<void> {
   const session = await page.context().newCDPSession(page)

@@ -2,8 +2,8 @@
 import { expect, type Page } from '@playwright/test'
 import { BUILDS } from '../conformance/support/builds.ts'
 import {
+  EMBEDDED_MODELS,
   EMBEDDED_OPTIONS,
-  EMBEDDED_PATH,
   EMBEDDED_TURNS,
   embeddedReplies,
   GOLDEN_CASES,
@@ -59,21 +59,23 @@ for (const one of GOLDEN_CASES) {
   })
 }
 
-test('the embedded model talks as it does everywhere', async ({ page, site }) => {
-  const url = await site.add(repositoryFile(EMBEDDED_PATH))
-  await openLibrary(page, site.isolated)
-  for (const { build, threads } of BUILDS) {
-    const replies = await page.evaluate(
-      async ({ url, build, threads, turns, options }) => {
-        const engine = await halfbyte.Engine.load(url, { build, threads, cache: 'none' })
-        const session = engine.createSession()
-        const texts: string[] = []
-        for (const turn of turns) texts.push(await session.send(turn, options).text())
-        await engine.dispose()
-        return texts
-      },
-      { url, build, threads, turns: EMBEDDED_TURNS, options: EMBEDDED_OPTIONS },
-    )
-    expect(replies).toEqual(embeddedReplies())
-  }
-})
+for (const { name, path } of EMBEDDED_MODELS) {
+  test(`${name} talks as it does everywhere`, async ({ page, site }) => {
+    const url = await site.add(repositoryFile(path))
+    await openLibrary(page, site.isolated)
+    for (const { build, threads } of BUILDS) {
+      const replies = await page.evaluate(
+        async ({ url, build, threads, turns, options }) => {
+          const engine = await halfbyte.Engine.load(url, { build, threads, cache: 'none' })
+          const session = engine.createSession()
+          const texts: string[] = []
+          for (const turn of turns) texts.push(await session.send(turn, options).text())
+          await engine.dispose()
+          return texts
+        },
+        { url, build, threads, turns: EMBEDDED_TURNS, options: EMBEDDED_OPTIONS },
+      )
+      expect(replies).toEqual(embeddedReplies(name))
+    }
+  })
+}

@@ -41,8 +41,9 @@ test('the package holds what it needs and nothing else', () => {
   expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
 })
 
-test('the embedded model comes with its licence and credits', async () => {
+test('the embedded models come with their licence and credits', async () => {
   expect(files).toContain('dist/models/halfbyte-tiny.hbm')
+  expect(files).toContain('dist/models/halfbyte-mamba.hbm')
   expect(files).toContain('dist/models/CREDITS.md')
   expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)
 })

@@ -11,6 +11,15 @@ from family import restore
 from train import held_loss
 
 
+def held_losses(model, path, size, window):
+    """Nats per token and bits per byte over all windows of a token file; in float, then as packed."""
+    for model.qat in (False, True):
+        loss = held_loss(model, path, window, 1 << 30)
+        bits = loss / math.log(2) * size['tokens'] / size['text_bytes']
+        kind = 'w4' if model.qat else 'float'
+        print(f'{path.stem} {kind}: {loss:.4f} nats per token, {bits:.4f} bits per byte', flush=True)
+
+
 def answer(model, tokenizer, turns, args, generator):
     """The assistant's next turn, sampled with top-p and a repetition penalty; and whether it stopped."""
     ids = [BOS]
@@ -40,6 +49,7 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--chat', action='append', default=[])
     parser.add_argument('--losses', action='store_true')
+    parser.add_argument('--window', type=int, default=512, help='tokens that the losses are taken over at a time')
     parser.add_argument('--quantised', action='store_true', help='sample from the fake-quantised weights')
     parser.add_argument('--temperature', type=float, default=0.6)
     parser.add_argument('--top-p', type=float, default=0.9)
@@ -53,12 +63,7 @@ def main():
     sizes = json.loads((args.out / 'data.json').read_text())
     with torch.no_grad():
         for name in ('stories', 'dialogues') if args.losses else ():
-            size = sizes[f'held-{name}']
-            for model.qat in (False, True):
-                loss = held_loss(model, args.out / f'held-{name}.bin', 512, 1 << 30)
-                bits = loss / math.log(2) * size['tokens'] / size['text_bytes']
-                kind = 'w4' if model.qat else 'float'
-                print(f'{name} {kind}: {loss:.4f} nats per token, {bits:.4f} bits per byte', flush=True)
+            held_losses(model, args.out / f'held-{name}.bin', sizes[f'held-{name}'], args.window)
         model.qat = args.quantised
         generator = torch.Generator().manual_seed(args.seed)
         for chat in args.chat:

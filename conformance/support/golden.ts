@@ -1,7 +1,7 @@
-// Golden text. In: one seeded random model and the embedded one. Out: their files, and the greedy text each must give anywhere.
+// Golden text. In: one seeded random model and the embedded ones. Out: their files, and the greedy text each must give anywhere.
 //
-// Node, Chromium and arm64 compare with the one string of golden/greedy.json; `node conformance/support/write-golden.ts`
-// (and then the formatter) writes it again, which only a change of a model calls for.
+// Node, Chromium and arm64 compare with the one string of golden/greedy.json; `node conformance/support/write-golden.ts name`
+// (and then the formatter) writes that model's again, which only a change of it calls for.
 import type { Engine } from '../../src/api/engine.ts'
 import type { WeightPolicy } from '../../src/engine/protocol.ts'
 import golden from '../golden/greedy.json' with { type: 'json' }
@@ -45,19 +45,27 @@ export function goldenReply({ name }: GoldenCase): GoldenReply {
   return golden[name]
 }
 
-/** Two turns of a conversation, greedy, in the embedded model's own template. */
+/** Two turns of a conversation, greedy, in the embedded models' own template. */
 export const EMBEDDED_TURNS = ['Tell me a story.', 'What happened then?'] as const
 export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
 
 /** From the repository's root. */
 export const EMBEDDED_PATH = 'demo/models/halfbyte-tiny.hbm'
 
+/** Both of them, the page's default first. */
+export const EMBEDDED_MODELS = [
+  { name: 'embedded', path: EMBEDDED_PATH },
+  { name: 'embeddedMamba', path: 'demo/models/halfbyte-mamba.hbm' },
+] as const
+
 /** One reply per turn. */
-export function embeddedReplies(): readonly string[] {
-  return golden.embedded
+export function embeddedReplies(
+  name: (typeof EMBEDDED_MODELS)[number]['name'] = 'embedded',
+): readonly string[] {
+  return golden[name]
 }
 
-/** What `engine` says to the embedded model's turns. */
+/** What `engine` says to the embedded models' turns. */
 export async function converse(engine: Engine): Promise<string[]> {
   const session = engine.createSession()
   const replies: string[] = []

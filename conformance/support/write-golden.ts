@@ -1,8 +1,9 @@
-// Writes golden/greedy.json. In: the golden models. Out: their greedy replies; the random one's are refused when a step is close.
+// Writes golden/greedy.json. In: names of golden models, none for all. Out: their greedy replies; the random one's are refused when a step is close.
 import { writeFileSync } from 'node:fs'
+import golden from '../golden/greedy.json' with { type: 'json' }
 import {
   converse,
-  EMBEDDED_PATH,
+  EMBEDDED_MODELS,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
@@ -13,8 +14,10 @@ import { logitsOf, openEngine, repositoryFile, withBuilt } from './node-engine.t
 
 const LEAST_LEAD = 0.01
 
-const replies: Record<string, GoldenReply> = {}
-for (const one of GOLDEN_CASES) {
+const names = process.argv.slice(2)
+const isWanted = ({ name }: { readonly name: string }) => names.length === 0 || names.includes(name)
+const replies: Record<string, GoldenReply | string[]> = { ...golden }
+for (const one of GOLDEN_CASES.filter(isWanted)) {
   const files = [await goldenFile(one)]
   const options = { build: 'simd128', weights: one.weights } as const
   await using engine = await openEngine(files, options)
@@ -28,9 +31,11 @@ for (const one of GOLDEN_CASES) {
     throw new Error(`${one.name}: the best token leads by ${lead} only; take another seed`)
   replies[one.name] = { text, tokens }
 }
-await using embedded = await openEngine([repositoryFile(EMBEDDED_PATH)], { build: 'simd128' })
-const golden = { ...replies, embedded: await converse(embedded) }
-writeFileSync(new URL('../golden/greedy.json', import.meta.url), `${JSON.stringify(golden, undefined, 2)}\n`)
+for (const { name, path } of EMBEDDED_MODELS.filter(isWanted)) {
+  await using embedded = await openEngine([repositoryFile(path)], { build: 'simd128' })
+  replies[name] = await converse(embedded)
+}
+writeFileSync(new URL('../golden/greedy.json', import.meta.url), `${JSON.stringify(replies, undefined, 2)}\n`)
 
 function leadOf(row: Float32Array): number {
   const [best = 0, next = 0] = row.toSorted((a, b) => b - a)

@@ -8,7 +8,7 @@ import {
   type Smaller,
   storedBytes,
 } from '../../src/index.ts'
-import { choiceName, choiceSource, type ModelChoice } from './models.ts'
+import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
 import { rememberChoice } from './remember.ts'
 import type { EngineSettings } from './settings.ts'
 import { bytes } from './units.ts'
@@ -26,7 +26,7 @@ export type Phase =
 /** Holds at most one engine; a phone has no room for two. */
 export class ModelSlot {
   phase: Phase = { name: 'empty' }
-  choice: ModelChoice = { kind: 'embedded' }
+  choice: ModelChoice = DEFAULT
   readonly #changed: () => void
   #loading: AbortController | undefined
 
@@ -49,7 +49,9 @@ export class ModelSlot {
     this.#enter({ name: 'loading', progress: undefined })
     try {
       await before?.dispose()
-      if (!unasked && !(await this.#fits(choice, settings, loading.signal))) return
+      // What comes with the page is small, and its header not worth a request of its own.
+      const isSmall = unasked || choice.kind === 'embedded'
+      if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
       if (loading.signal.aborted) return
       this.#enter({ name: 'loading', progress: undefined })
       const engine = await Engine.load(choiceSource(choice), {

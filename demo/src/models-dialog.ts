@@ -29,12 +29,14 @@ export class ModelsDialog extends Modal {
   protected override content(): TemplateResult {
     return html`
       <ul class="list models">
-        <li>
-          <button class="choice" aria-current=${this.current.kind === 'embedded'} @click=${() => this.#choose(EMBEDDED)}>
-            <b>${choiceName(EMBEDDED)}</b>
-            <small>Comes with this page. Small talk and tales, no knowledge.</small>
-          </button>
-        </li>
+        ${EMBEDDED.map(
+          (model) => html`<li>
+            <button class="choice" aria-current=${this.current === model} @click=${() => this.#choose(model)}>
+              <b>${model.name}</b>
+              <small>${model.about}</small>
+            </button>
+          </li>`,
+        )}
         ${this.recent.map(({ address, bytes: size }) => this.#row(address, size))}
       </ul>
       <form @submit=${this.#onAddress}>

@@ -1,18 +1,45 @@
 // Models. In: what the person picked. Out: a source the engine can load, and a name for it.
-import embeddedUrl from '../models/halfbyte-tiny.hbm?url'
 
-/** A model to load: the embedded one, an address, or files of this device. */
+import mambaUrl from '../models/halfbyte-mamba.hbm?url'
+import llamaUrl from '../models/halfbyte-tiny.hbm?url'
+
+/** A model that comes with the page. */
+export interface EmbeddedModel {
+  readonly kind: 'embedded'
+  readonly name: string
+  readonly url: string
+  /** What a person should know to choose. */
+  readonly about: string
+}
+
+/** A model to load: an embedded one, an address, or files of this device. */
 export type ModelChoice =
-  | { readonly kind: 'embedded' }
+  | EmbeddedModel
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
-export const EMBEDDED: ModelChoice = { kind: 'embedded' }
+/** What the page opens with. */
+export const DEFAULT: EmbeddedModel = {
+  kind: 'embedded',
+  name: 'Halfbyte Tiny',
+  url: llamaUrl,
+  about: 'Comes with this page. Small talk and tales, no knowledge.',
+}
+
+export const EMBEDDED: readonly EmbeddedModel[] = [
+  DEFAULT,
+  {
+    kind: 'embedded',
+    name: 'Halfbyte Mamba',
+    url: mambaUrl,
+    about: 'The same, without attention: however long a conversation is, its memory does not grow.',
+  },
+]
 
 export function choiceName(choice: ModelChoice): string {
   switch (choice.kind) {
     case 'embedded':
-      return 'Halfbyte Tiny'
+      return choice.name
     case 'address':
       return lastPart(choice.address)
     case 'files':
@@ -26,7 +53,7 @@ export function choiceName(choice: ModelChoice): string {
 export function choiceSource(choice: ModelChoice): string | readonly File[] {
   switch (choice.kind) {
     case 'embedded':
-      return new URL(embeddedUrl, document.baseURI).href
+      return new URL(choice.url, document.baseURI).href
     case 'address':
       return choice.address
     case 'files':

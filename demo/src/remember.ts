@@ -1,6 +1,6 @@
 // Remembering. In: models that were loaded. Out: the addresses of the last ones, and which to load when the page opens.
 import { interruptedLoads } from '../../src/index.ts'
-import { choiceSource, EMBEDDED, type ModelChoice } from './models.ts'
+import { choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from './models.ts'
 
 const RECENT = 'halfbyte-models'
 const LAST = 'halfbyte-last-model'
@@ -15,18 +15,18 @@ export interface Start {
 
 export async function startChoice(): Promise<Start> {
   const killed = (await interruptedLoads()).findLast(({ source }) => source !== undefined && isKept(source))
-  if (killed?.source !== undefined && killed.source !== choiceSource(EMBEDDED)) {
+  if (killed?.source !== undefined && !EMBEDDED.some((model) => killed.source === choiceSource(model))) {
     return { choice: { kind: 'address', address: killed.source }, crashed: true }
   }
   const last = read(LAST)
-  const choice: ModelChoice = last === undefined ? EMBEDDED : { kind: 'address', address: last }
-  return { choice, crashed: false }
+  const embedded = last === undefined ? DEFAULT : EMBEDDED.find(({ name }) => name === last)
+  return { choice: embedded ?? { kind: 'address', address: last as string }, crashed: false }
 }
 
 /** Puts a model first among the recent ones, and at the next start. Files cannot be opened again by themselves. */
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
-  write(LAST, isAddress ? choice.address : undefined)
+  write(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
   if (!isAddress) return
   const others = recentAddresses().filter((other) => other !== choice.address)
   writeRecent([choice.address, ...others].slice(0, MOST_RECENT))

@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../src/index.ts'
 import type { Chat } from './chat.ts'
 import type { Phase } from './model-slot.ts'
-import { choiceName, EMBEDDED } from './models.ts'
+import { choiceName, DEFAULT } from './models.ts'
 import { bytes, duration, speed } from './units.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
@@ -68,8 +68,8 @@ function waysOf({ contextLength, kvCache, weights }: Smaller): string {
 }
 
 function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
-  if (chat.model.choice.kind === 'embedded') return nothing
-  return html`<button class="outline" @click=${() => void chat.load(EMBEDDED)}>Use the embedded model</button>`
+  if (chat.model.choice === DEFAULT) return nothing
+  return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
 }
 
 function loading(chat: Chat, phase: Loading): TemplateResult {

@@ -1,4 +1,4 @@
-// Files on disk. In: `<model>` as typed: a file, a folder, a URL or `embedded`. Out: byte sources.
+// Files on disk. In: `<model>` as typed: a file, a folder, a URL or an embedded model's name. Out: byte sources.
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,12 @@ import { type FetchProgress, openAddress } from '../store/open.ts'
 import { type Peeked, peekAddress } from '../store/peek.ts'
 import { systemCode, systemError } from './failure.ts'
 
+const EMBEDDED = new Map([
+  ['embedded', 'halfbyte-tiny.hbm'],
+  ['embedded-mamba', 'halfbyte-mamba.hbm'],
+])
 /** From src/cli and from the built package. */
-const EMBEDDED = ['../../demo/models/halfbyte-tiny.hbm', './models/halfbyte-tiny.hbm']
+const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
 export interface FileOptions {
@@ -48,7 +52,8 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
   const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))
   try {
     const sources: ByteSource[] = []
-    for (const path of model === 'embedded' ? [await embeddedPath()] : await pathsOf(model)) {
+    const embedded = EMBEDDED.get(model)
+    for (const path of embedded === undefined ? await pathsOf(model) : [await embeddedPath(embedded)]) {
       opened = path
       const handle = await open(path)
       handles.push(handle)
@@ -81,9 +86,9 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
   }
 }
 
-async function embeddedPath(): Promise<string> {
-  for (const candidate of EMBEDDED) {
-    const path = fileURLToPath(new URL(candidate, import.meta.url))
+async function embeddedPath(name: string): Promise<string> {
+  for (const folder of EMBEDDED_FOLDERS) {
+    const path = fileURLToPath(new URL(folder + name, import.meta.url))
     if (await isThere(path)) return path
   }
   throw new HalfbyteError(
@@ -96,7 +101,7 @@ async function pathsOf(path: string): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL, hf:owner/name or "embedded"`,
+      `there is no file or folder ${path}; give a model file, a folder, a URL, hf:owner/name, "embedded" or "embedded-mamba"`,
     )
   }
   if (!(await stat(path)).isDirectory()) {

@@ -10,7 +10,7 @@ import { inspectCommand } from './inspect.ts'
 import { tokenizeCommand } from './tokenize.ts'
 
 const program = new Command('halfbyte').description(
-  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL or "embedded".',
+  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, "embedded" or "embedded-mamba".',
 )
 const commands = [
   generateCommand(),

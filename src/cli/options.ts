@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
 /** What every command says of `<model>`. */
-export const MODEL = 'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file] or "embedded"'
+export const MODEL =
+  'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file], "embedded" or "embedded-mamba"'
 
 /** A parser of whole numbers from `least` on. */
 export function whole(least: number): (text: string) => number {

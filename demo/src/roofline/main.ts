@@ -15,7 +15,7 @@ import {
   worstTable,
 } from '../../../bench/roofline/tables.ts'
 import { copyText } from '../clipboard.ts'
-import { choiceSource, EMBEDDED } from '../models.ts'
+import { choiceSource, DEFAULT } from '../models.ts'
 import { readSettings } from '../settings.ts'
 import { describe, type Figure, figureOf, type Point } from './figure.ts'
 import { drawPlot } from './plot.ts'
@@ -169,7 +169,7 @@ export class RooflinePage extends LitElement {
       this.state = { phase: 'running', what, done, abort }
     }
     try {
-      const model = choiceSource(EMBEDDED) as string
+      const model = choiceSource(DEFAULT) as string
       const measured = await runRoofline(model, effort(), { signal: abort.signal, onProgress })
       const steps = analyse(measured)
       this.view = viewsOf(steps)

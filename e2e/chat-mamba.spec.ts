@@ -1,0 +1,73 @@
+// In: the built chat page. Out: whether a person can choose the embedded Mamba, talk to it, and find it again without a network.
+import { expect, type Page, test } from '@playwright/test'
+import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
+
+const NAME = 'Halfbyte Mamba'
+const modelName = (page: Page) => page.locator('.bar .model')
+
+async function choose(page: Page, name: RegExp): Promise<void> {
+  await openModels(page)
+  expect(await overflowing(page)).toEqual([])
+  await page.getByRole('button', { name }).click()
+  await ready(page)
+}
+
+test('it is chosen, answers, reads only what is new, and is still there after a reload', async ({ page }) => {
+  const { problems } = await openChat(page)
+  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  await choose(page, new RegExp(`^${NAME}`))
+  await expect(modelName(page)).toHaveText(NAME)
+  await set(page, { 'Longest answer': '40', Seed: '3' })
+  await ask(page, 'Tell me a story.')
+  const story = await answers(page).last().locator('.body').innerText()
+  expect(story.length).toBeGreaterThan(20)
+  await ask(page, 'What happened then?')
+  const [read, all] = await readTokens(page)
+  expect(all).toBeGreaterThan(40)
+  expect(read).toBeLessThan(30)
+  await expect.poll(() => kept(page)).toBe(1)
+
+  await page.reload()
+  await ready(page)
+  await expect(modelName(page)).toHaveText(NAME)
+  await ask(page, 'Go on.')
+  const [readAfter, allAfter] = await readTokens(page)
+  expect(allAfter).toBeGreaterThan(all)
+  expect(readAfter, 'after a reload').toBeLessThan(30)
+
+  await choose(page, /^Halfbyte Tiny/)
+  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  await page.reload()
+  await ready(page)
+  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  expect(problems).toEqual([])
+})
+
+test.describe('with its service worker', () => {
+  test.use({ serviceWorkers: 'allow' })
+
+  test('it is fetched when it is chosen, and then needs no network', async ({ page, context }) => {
+    await openChat(page)
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.ready
+    })
+    const isKept = () =>
+      page.evaluate(async () => {
+        for (const name of await caches.keys()) {
+          const kept = await (await caches.open(name)).keys()
+          if (kept.some(({ url }) => /halfbyte-mamba-[^/]*\.hbm$/.test(url))) return true
+        }
+        return false
+      })
+    expect(await isKept(), 'before it is chosen').toBe(false)
+    await choose(page, new RegExp(`^${NAME}`))
+    await expect.poll(isKept).toBe(true)
+    await context.setOffline(true)
+    await page.reload()
+    await ready(page)
+    await expect(modelName(page)).toHaveText(NAME)
+    await set(page, { 'Longest answer': '20' })
+    await ask(page, 'Hello!')
+    await expect(answers(page).locator('.body')).not.toBeEmpty()
+  })
+})
