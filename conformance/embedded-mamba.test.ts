@@ -39,6 +39,17 @@ describe('a conversation', () => {
       }
     }))
 
+  test('a reply that spells a special token is not read again', () =>
+    withEngine(async (engine) => {
+      await using session = engine.createSession()
+      const choices = ['A turn ends by <|end|> here.']
+      const first = await session.send(FIRST, { ...EMBEDDED_OPTIONS, choices }).result
+      expect(first.text).toBe(choices[0])
+      const { usage } = await session.send(SECOND, EMBEDDED_OPTIONS).result
+      const { promptTokens, completionTokens } = first.usage
+      expect(usage.cachedTokens).toBeGreaterThanOrEqual(promptTokens + completionTokens - 1)
+    }))
+
   test('an edited message goes on from the one before it', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()

@@ -60,6 +60,8 @@ export interface ModelText {
    * sequence is added where the model wants one and the text does not bring it.
    */
   encode(text: string, start: boolean): readonly number[]
+  /** What somebody says as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
+  quote(text: string): string
   /** Decodes one reply; with `toolCalls` the tokens that mark calls are written, special ones too. */
   detokenizer(options?: { readonly toolCalls?: boolean }): ReplyDecoder
   /** What a token writes; half a character reads as U+FFFD. */

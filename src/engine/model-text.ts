@@ -43,6 +43,7 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
       endIds: turnEndIds(tokenizer, template),
       encode: (text, start) =>
         start ? encodeChat(tokenizer, text) : tokenizer.encode(text, { parseSpecial: true, continues: true }),
+      quote: (text) => tokenizer.quote(text),
       detokenizer: ({ toolCalls = false } = {}) =>
         new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
       tokenText: (id) => tokenizer.tokenText(id),

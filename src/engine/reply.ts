@@ -73,7 +73,8 @@ export async function reply(
   }
   sequence.state.checkpoint()
   writer.finish()
-  if (writer.isWhole) transcript.extend(writer.text, writer.tokens)
+  const said = request.prompt.type === 'text' ? writer.text : model.text.quote(writer.text)
+  if (writer.isWhole) transcript.extend(said, writer.tokens)
   const { firstTokenMs, prefillMs, decodeMs } = end
   return {
     text: writer.text,

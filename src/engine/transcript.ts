@@ -35,7 +35,7 @@ export class Transcript {
     return this.#ids
   }
 
-  /** Adds a reply to what was encoded last: `text` is exactly what `ids` stand for. */
+  /** Adds a reply to what was encoded last: `text` is what `ids` stand for, as the next prompt will write it. */
   extend(text: string, ids: readonly number[]): void {
     if (text === '') return
     this.#text += text

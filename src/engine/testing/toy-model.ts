@@ -123,6 +123,7 @@ const toyText: ModelText = {
       flush: () => decoder.decode(),
     }
   },
+  quote: (text) => text,
   tokenText: (id) => new TextDecoder().decode(toyText.tokenBytes(id)),
   tokenBytes: (id) =>
     id === OPENING ? bytes.encode('You said ') : id === END ? bytes.encode('<end>') : Uint8Array.of(id),
