@@ -48,8 +48,13 @@ test.describe('with its service worker', () => {
 
   test('it is fetched when it is chosen, and then needs no network', async ({ page, context }) => {
     await openChat(page)
+    // Active is not enough: only what a page under its control fetches is kept.
     await page.evaluate(async () => {
-      await navigator.serviceWorker.ready
+      const { serviceWorker } = navigator
+      if (serviceWorker.controller !== null) return
+      await new Promise((resolve) => {
+        serviceWorker.addEventListener('controllerchange', resolve, { once: true })
+      })
     })
     const isKept = () =>
       page.evaluate(async () => {
