@@ -5,6 +5,7 @@ import type { KvFormat } from '../../src/graph/ir.ts'
 import { modelFile } from '../model-file.ts'
 import { QWEN_05B, SHAPES } from '../shapes.ts'
 import { growth } from './growth.ts'
+import { reload } from './reload.ts'
 import { turns } from './turns.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)
@@ -22,8 +23,8 @@ export interface Options {
   readonly fresh: number
 }
 const { parts, kv, shape, ...options } = new Command('bench:state')
-  .description('Times the state cache on random weights of a known shape, in Node.')
-  .option('--parts <list>', 'growth, turns', (text) => text.split(','), ['growth', 'turns'])
+  .description('Times the state cache on random weights of a known shape: in Node, reloads in Chromium.')
+  .option('--parts <list>', 'growth, turns, reload', (text) => text.split(','), ['growth', 'turns', 'reload'])
   .option('--shape <name>', SHAPES.map(({ name }) => name).join(', '), QWEN_05B.name)
   .option('--kv <format>', 'f32 or int8', 'f32')
   .option('--threads <n>', 'threads', Number, 1)
@@ -38,8 +39,8 @@ const { parts, kv, shape, ...options } = new Command('bench:state')
   )
   .option('--from <n>', 'growth: positions to begin with', Number, 0)
   .option('--grow <n>', 'growth: positions to add', Number, 401)
-  .option('--context <n>', 'turns: tokens of the conversation', Number, 2000)
-  .option('--fresh <n>', 'turns: letters of a new message', Number, 64)
+  .option('--context <n>', 'turns, reload: tokens of the conversation', Number, 2000)
+  .option('--fresh <n>', 'turns, reload: letters of a new message', Number, 64)
   .parse()
   .opts<Options & { parts: string[]; kv: string; shape: string }>()
 
@@ -52,3 +53,4 @@ console.log(
 )
 if (parts.includes('growth')) await growth(file, kvCache, options)
 if (parts.includes('turns')) await turns(file, kvCache, options)
+if (parts.includes('reload')) await reload(file, kvCache, options)

@@ -53,6 +53,15 @@ describe('rendering', () => {
     expect(renderChat(MESSAGES, { template: PLAIN, bosToken: '<s>' })).toBe('<s>Be brief.\nhello')
   })
 
+  test.each([PLAIN, CHATML])('a prompt goes on from the one before it and its reply: %s', (template) => {
+    const said = [...MESSAGES, { role: 'assistant', content: ' there' }, { role: 'user', content: 'again' }]
+    const [first, second] = [MESSAGES, said].map((messages) =>
+      renderChat(messages, { template, bosToken: '<s>' }),
+    )
+    expect(second?.startsWith(`${first} there`)).toBe(true)
+    expect(second).toContain('\nagain')
+  })
+
   test('a template sees the date, the tools and every field of a message', () => {
     const now = new Date(2026, 6, 4, 9, 5)
     const template = new ChatTemplate(DATED)

@@ -33,9 +33,13 @@ export const CHATML =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
-/** Plain text: what a base model gets. It goes on from the texts of all messages, one to a line, and knows no roles. */
+/**
+ * Plain text: what a base model gets. It goes on where the last message ends, so a reply stands right behind what it goes
+ * on from; every other message begins a line. No roles are known.
+ */
 export const PLAIN =
-  "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% if not loop.last %}{{ '\\n' }}{% endif %}{% endfor %}"
+  "{{ bos_token }}{% for message in messages %}{% if not loop.first and message['role'] != 'assistant' %}{{ '\\n' }}{% endif %}" +
+  "{{ message['content'] }}{% endfor %}"
 
 const MAX_TEMPLATE_LENGTH = 1 << 20
 /** A template that counts further than this never comes to an end. */
