@@ -26,12 +26,16 @@ const PLAIN = { temperature: 0, speculation: 'off' } as const
 const KEPT_TURNS = 5
 
 let state = 1
-/** Letters that are a token each in the benches' vocabulary, others at each call. */
-const words = (length: number): string =>
-  Array.from({ length }, () => {
+let texts = 0
+const letter = (at: number) => String.fromCharCode(98 + (at % 24))
+/** Letters that are a token each in the benches' vocabulary. No text begins as one of the last 23 does. */
+const words = (length: number): string => {
+  const text = Array.from({ length: length - 1 }, () => {
     state = Math.imul(state ^ (state >>> 15), 0x85ebca6b) + 0x9e3779b9
-    return String.fromCharCode(98 + ((state >>> 8) % 24))
-  }).join('')
+    return letter(state >>> 8)
+  })
+  return [letter(texts++), ...text].join('')
+}
 
 window.storeSession = async (modelUrl, options, tokens) => {
   await using engine = await Engine.load(modelUrl, options)
@@ -54,13 +58,16 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  for (let turn = 0; turn < KEPT_TURNS; turn++) {
+  // The end of the reply and the line behind it are known by now: as many letters more make the same number of tokens.
+  let letters = fresh
+  for (let turn = 0; turn <= KEPT_TURNS; turn++) {
     session.setMessages(past)
     const at = performance.now()
-    const { promptTokens, cachedTokens } = (await session.send(words(fresh), first).result).usage
-    kept.push(performance.now() - at)
+    const { promptTokens, cachedTokens } = (await session.send(words(letters), first).result).usage
     const again = promptTokens - cachedTokens
-    if (again !== read) throw new Error(`the restored turn read ${read} tokens, a later one ${again}`)
+    if (turn === 0) letters += read - again
+    else if (again === read) kept.push(performance.now() - at)
+    else throw new Error(`the restored turn read ${read} tokens, a later one ${again}`)
   }
   const keptMs = kept.sort((a, b) => a - b)[KEPT_TURNS >> 1] ?? Number.NaN
   const [stored] = await storedSessions()

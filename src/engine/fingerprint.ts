@@ -30,12 +30,18 @@ export class WeightSample {
  * SHA-256 over what the model is, how its weights and state are stored, and a piece from the middle of every weight: of the
  * whole model, also where it lies in several memories. The same for all builds, pools and threads, whose state is the same too.
  */
-export async function modelFingerprint(
+export function modelFingerprint(
   config: ModelConfig,
   { slots, stateGroups, slabBytes }: Plan,
   samples: readonly WeightSample[] = [],
 ): Promise<string> {
   const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups, slabBytes }))
-  const all = new Blob([form, ...samples.map(({ bytes }) => bytes as Uint8Array<ArrayBuffer>)])
-  return sha256(new Uint8Array(await all.arrayBuffer()))
+  const parts = [form, ...samples.map(({ bytes }) => bytes)]
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return sha256(all)
 }

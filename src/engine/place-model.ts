@@ -80,8 +80,11 @@ export async function placeModel(
     taken.see(0, arena.u8.subarray(slots[index], slots[index]! + slot.bytes))
     return taken
   }
-  const fingerprint = (): Promise<string> =>
-    modelFingerprint(config, prepared.plan, samples ?? plan.slots.map(sample))
+  let known: Promise<string> | undefined
+  const fingerprint = (): Promise<string> => {
+    known ??= modelFingerprint(config, prepared.plan, samples ?? plan.slots.map(sample))
+    return known
+  }
   return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
 }
 

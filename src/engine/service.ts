@@ -178,6 +178,8 @@ class Service implements EngineService {
 
   async restore(session: number, file: Blob | string): Promise<SavedSession> {
     if (typeof file !== 'string') return this.#restore(session, blobSource('the saved session', file))
+    // Known by the time that the file is found.
+    void this.#loaded().fingerprint()
     const store = await openStore()
     const saved = await store.read(file, (source) => this.#restore(session, source))
     if (saved !== undefined) return saved
