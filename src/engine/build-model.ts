@@ -56,7 +56,7 @@ export async function buildModel(
   const runtime = await openRuntime({ ...options, ...need, pool: options.pool ?? 'auto' })
   hooks.signal.throwIfAborted()
   const { arena } = runtime
-  const note = await noteOf(prepared, runtime, options)
+  const note = noteOf(prepared, runtime, options)
   const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, { ...options, note }) : undefined
   try {
     const weights = prepared.plan.slots.length
@@ -134,14 +134,22 @@ export async function buildModel(
 }
 
 /** What was measured for this model in such a runtime. */
-async function noteOf(
+function noteOf(
   { config, plan }: PreparedModel,
   { build, memoryKind }: Runtime,
   { host: { notes }, threads }: BuildOptions,
-): Promise<Note | undefined> {
+): Note | undefined {
   if (notes === undefined) return undefined
-  const key = `${build} ${memoryKind} ${threads} ${await modelFingerprint(config, plan)}`
-  return { read: () => notes.read(key), write: (value) => void notes.write(key, value) }
+  // Made when it is first asked for: most loads with a given number of threads have nothing to look up.
+  let known: Promise<string> | undefined
+  const key = (): Promise<string> => {
+    known ??= modelFingerprint(config, plan).then((model) => `${build} ${memoryKind} ${threads} ${model}`)
+    return known
+  }
+  return {
+    read: async () => notes.read(await key()),
+    write: (value) => void key().then((name) => notes.write(name, value)),
+  }
 }
 
 const modelInfo = ({ file, config, parameters, contextLength }: PreparedModel): ModelInfo => ({

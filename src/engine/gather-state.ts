@@ -19,13 +19,14 @@ export function gatherer(
     wholeBytes,
     async gather(group, block) {
       const whole = new Uint8Array(wholeBytes[group] ?? 0)
-      const parts = held(group).map((own, shard) =>
+      const owns = held(group)
+      const parts = owns.map((own, shard) =>
         shard === 0
           ? arena.u8.slice(block, block + blockBytes(own))
           : shards.block(shard, { type: 'block', group, block }),
       )
       for (const [shard, part] of (await Promise.all(parts)).entries()) {
-        for (const [here, there, bytes] of blockRuns(held(group)[shard]!))
+        for (const [here, there, bytes] of blockRuns(owns[shard]!))
           whole.set(part.subarray(here, here + bytes), there)
       }
       return whole

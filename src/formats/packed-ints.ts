@@ -188,8 +188,7 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
   const [count, from] = [end - first, Math.floor(first / per)]
   const across = Math.ceil(end / per) - from
   // Where the word of an input lies, and how far to shift it.
-  const groupOf = groupsOf(rows)
-  const inputs = rows.isSorted ? sortedBy(groupOf) : new Uint32Array(k).map((_, i) => i)
+  const { groupOf, inputs } = inputsOf(rows)
   const wordAt = Int32Array.from(inputs, (i) =>
     order === 'awq' ? i * across : Math.floor(i / per) * (order === 'rows' ? 1 : count),
   )
@@ -253,16 +252,16 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
   }
 }
 
-/** The group of each input. Throws `format` for one that is not there, or not where it should be. */
-function groupsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows): Uint32Array {
+/** The group of each input, and the inputs as they shall lie. Throws `format` for a group that is not there, or not where it should be. */
+function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows) {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
-  if (groupOf === undefined) return inOrder
+  if (groupOf === undefined) return { groupOf: inOrder, inputs: Uint32Array.from(inOrder.keys()) }
   // Sorted they must be in order, or a block of 32 would have several groups.
-  const places = isSorted ? sortedBy(groupOf) : inOrder.keys()
-  const found = Uint32Array.from(places, (i) => groupOf[i]!)
+  const inputs = isSorted ? sortedBy(groupOf) : Uint32Array.from(inOrder.keys())
+  const found = inputs.map((i) => groupOf[i]!)
   const isFixed = isSorted || packed.isOrdered
   const wrong = found.findIndex((g, i) => g >= groups || (isFixed && g !== inOrder[i]))
-  if (wrong < 0) return groupOf
+  if (wrong < 0) return { groupOf, inputs }
   throw malformed(
     file,
     `${shown(packed.name)} has ${groups} groups of ${groupSize} and its input ${wrong} is in group ${found[wrong]! | 0}`,

@@ -103,8 +103,9 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
     const sum = new Float64Array(k)
     for (let row = 0; row < count; row++) {
       sum.set(values.subarray(row * k, row * k + k))
+      const from = rowOf(first + row) * rank
       for (let r = 0; r < rank; r++) {
-        const factor = scale * b[rowOf(first + row) * rank + r]!
+        const factor = scale * b[from + r]!
         for (let i = 0; i < k; i++) sum[i]! += factor * a[r * k + i]!
       }
       values.set(sum, row * k)
