@@ -1,4 +1,4 @@
-// Spread. In: samples. Out: their median, the least and the most.
+// Spread. In: samples. Out: their median, the least and the most, as numbers and as text.
 
 export interface Spread {
   readonly median: number
@@ -14,3 +14,7 @@ export function spread(values: readonly number[]): Spread {
   const lower = sorted[sorted.length % 2 === 0 ? middle - 1 : middle] ?? Number.NaN
   return { median: (lower + upper) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
 }
+
+/** Median (least-most). */
+export const spreadText = ({ median, min, max }: Spread, digits = 1): string =>
+  `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`

@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
 import { build, createServer, type InlineConfig, preview } from 'vite'
 import {
-  GOLDEN_CASES,
+  GOLDEN,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
 } from '../conformance/support/golden.ts'
 import { type PackedApp, packedApp } from './packed-app.ts'
-
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 
 /** What a newcomer writes. */
 const PAGE = '<!doctype html><title>App</title><script type="module" src="/main.js"></script>'

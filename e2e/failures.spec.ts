@@ -1,7 +1,7 @@
 // Failures in Chromium. In: hostile files, missing files, workers that die. Out: typed errors, and a page that can load again.
 import { expect, type Page } from '@playwright/test'
 import {
-  GOLDEN_CASES,
+  GOLDEN,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
@@ -10,8 +10,6 @@ import {
 import { HOSTILE_MODELS } from '../conformance/support/hostile-files.ts'
 import type { ErrorCode, LoadOptions } from '../src/index.ts'
 import { openLibrary, test } from './library-site.ts'
-
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 
 /** What is the same for a page's errors and a test's. */
 interface Failure {

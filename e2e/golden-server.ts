@@ -1,11 +1,17 @@
 // A server of golden models. In: Playwright's fixtures. Out: `server`, which misbehaves as a test asks for, and what its models say.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { GOLDEN_CASES, goldenFile, goldenReply } from '../conformance/support/golden.ts'
+import {
+  GOLDEN,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import type { GenerateOptions } from '../src/index.ts'
 import { type Behaviour, type FileServer, serveFiles } from '../src/store/test/file-server.ts'
 import { test as base } from './library-site.ts'
 
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 /** What golden.gguf and long.gguf reply. */
 export const TEXT = goldenReply(GOLDEN).text
 /** What servers of models do. */
@@ -25,6 +31,33 @@ export const test = base.extend<{ server: FileServer }>({
     await server.close()
   },
 })
+
+export interface Loaded {
+  readonly text?: string
+  readonly code?: string
+}
+
+/** Loads, with long waits made short, and generates; errors come back by their code. */
+export const load = (
+  page: Page,
+  url: string,
+  prompt: string = GOLDEN_PROMPT,
+  options: GenerateOptions = GOLDEN_OPTIONS,
+): Promise<Loaded> =>
+  page.evaluate(
+    async ({ url, prompt, options }) => {
+      try {
+        await using engine = await halfbyte.Engine.load(url, {
+          threads: 1,
+          assets: { worker: workers.hasty },
+        })
+        return { text: await engine.complete(prompt, options).text() }
+      } catch (error) {
+        return { code: halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}` }
+      }
+    },
+    { url, prompt, options },
+  )
 
 /** Bytes of the model at `url` that the page's origin keeps. */
 export const stored = (page: Page, url: string): Promise<number> =>

@@ -1,7 +1,7 @@
 // Pools in Chromium. In: shards that die or hang, and what earlier loads have measured. Out: typed errors in time, loads that do not measure twice.
 import { expect, type Page } from '@playwright/test'
 import {
-  GOLDEN_CASES,
+  GOLDEN,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
@@ -9,7 +9,6 @@ import {
 } from '../conformance/support/golden.ts'
 import { test as base, openLibrary } from './library-site.ts'
 
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 const SHARDS = { pool: 'shards', threads: 2, cache: 'none' } as const
 
 /** Workers of the page, in the order in which they were started. */

@@ -1,31 +1,8 @@
 // Faults of the network, the disk and the page. In: a server that misbehaves in every way. Out: the model or a typed error, and the model the next time.
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../conformance/support/golden.ts'
 import type { Behaviour } from '../src/store/test/file-server.ts'
-import { FRIENDLY, MIB, stored, TEXT, test } from './golden-server.ts'
+import { FRIENDLY, load, MIB, stored, TEXT, test } from './golden-server.ts'
 import { openLibrary } from './library-site.ts'
-
-interface Loaded {
-  readonly text?: string
-  readonly code?: string
-}
-
-/** Loads, with long waits made short, and generates; errors come back by their code. */
-const load = (page: Page, url: string): Promise<Loaded> =>
-  page.evaluate(
-    async ({ url, prompt, options }) => {
-      try {
-        await using engine = await halfbyte.Engine.load(url, {
-          threads: 1,
-          assets: { worker: workers.hasty },
-        })
-        return { text: await engine.complete(prompt, options).text() }
-      } catch (error) {
-        return { code: halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}` }
-      }
-    },
-    { url, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS },
-  )
 
 /** Starts a load and leaves it. */
 const begin = (page: Page, url: string) =>

@@ -1,7 +1,7 @@
 // Packs in parts. In: a pack in three files, on a server that fails in the second. Out: the model, each part brought once and by itself.
 import { expect, type Page } from '@playwright/test'
 import { openEngine } from '../conformance/support/node-engine.ts'
-import { FRIENDLY, MIB, stored, test } from './golden-server.ts'
+import { FRIENDLY, load, MIB, stored, test } from './golden-server.ts'
 import { openLibrary } from './library-site.ts'
 import { splitPack } from './split-pack.ts'
 
@@ -23,21 +23,10 @@ test.beforeEach(({ server }) => {
 })
 
 /** The reply, or the error's code. */
-const reply = (page: Page, url: string): Promise<string> =>
-  page.evaluate(
-    async ({ url, prompt, options }) => {
-      try {
-        await using engine = await halfbyte.Engine.load(url, {
-          threads: 1,
-          assets: { worker: workers.hasty },
-        })
-        return await engine.complete(prompt, options).text()
-      } catch (error) {
-        return halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}`
-      }
-    },
-    { url, prompt: PROMPT, options: OPTIONS },
-  )
+const reply = async (page: Page, url: string): Promise<string | undefined> => {
+  const { text, code } = await load(page, url, PROMPT, OPTIONS)
+  return text ?? code
+}
 
 /** Files that were asked for, each once, in order. */
 const asked = (requests: readonly string[]) => [

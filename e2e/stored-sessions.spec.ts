@@ -1,10 +1,9 @@
 // Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that go on after a reload, and never from half a file.
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN_CASES, goldenFile } from '../conformance/support/golden.ts'
+import { GOLDEN, goldenFile } from '../conformance/support/golden.ts'
 import type { GenerationResult } from '../src/index.ts'
 import { test as base, openLibrary } from './library-site.ts'
 
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 const QUESTION = 'the river goes to the sea and the sea goes to the hello world '
 const OPTIONS = { temperature: 0, maxTokens: 24, speculation: 'off' } as const
 

@@ -2,10 +2,9 @@
 import { platform } from 'node:os'
 import { expect } from '@playwright/test'
 import { held } from '../bench/loading/processes.ts'
-import { GOLDEN_CASES, GOLDEN_PROMPT, goldenFile } from '../conformance/support/golden.ts'
+import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../conformance/support/golden.ts'
 import { openLibrary, test } from './library-site.ts'
 
-const [GOLDEN] = GOLDEN_CASES as [(typeof GOLDEN_CASES)[0]]
 /** Ten engines of this model that stay take more than 200 MB. */
 const MOST_GROWTH = 40e6
 

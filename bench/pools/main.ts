@@ -8,7 +8,7 @@ import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B } from '../shapes.ts'
-import { type Spread, spread } from '../spread.ts'
+import { spread, spreadText } from '../spread.ts'
 import type { Case, Job, Result, Sample } from './page.ts'
 
 const options = new Command('bench:pools')
@@ -104,8 +104,7 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
     const results = await page.evaluate((how) => window.runPools(how), job)
     // Before the next page: the machine may be another one in a minute.
     const ratios = await page.evaluate((url) => window.runBound(url, 256 * 2 ** 20, 15), limitsModule(page))
-    const { median, min, max } = spread(ratios)
-    const bound = `${median.toFixed(2)} (${min.toFixed(2)}-${max.toFixed(2)})`
+    const bound = spreadText(spread(ratios), 2)
     console.log(
       `${isolated ? 'isolated' : 'plain'} page: two workers read 256 MiB ${bound} times as fast as one`,
     )
@@ -119,13 +118,14 @@ function limitsModule(page: Page): string {
 }
 
 function table(page: string, results: readonly Result[]): string {
-  const of = ({ median, min, max }: Spread, digits: number) =>
-    `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
   const first = results[0] as Result
   const rows = results.map(({ name, threads, loadMs, samples }) => {
-    const speed = (kind: keyof Sample) => of(spread(samples.map((sample) => sample[kind])), 1)
+    const speed = (kind: keyof Sample) => spreadText(spread(samples.map((sample) => sample[kind])), 1)
     const ratio = (kind: keyof Sample) =>
-      of(spread(samples.map((sample, index) => sample[kind] / (first.samples[index]?.[kind] ?? 1))), 2)
+      spreadText(
+        spread(samples.map((sample, index) => sample[kind] / (first.samples[index]?.[kind] ?? 1))),
+        2,
+      )
     const cells = [speed('decode'), ratio('decode'), speed('prefill'), ratio('prefill')]
     return `| ${name} | ${threads} | ${cells.join(' | ')} | ${(loadMs / 1000).toFixed(1)} |`
   })

@@ -1,5 +1,5 @@
 // Tables. In: limits and analyses. Out: the tables of the roofline as cells, and as Markdown or aligned text.
-import type { Spread } from '../spread.ts'
+import { type Spread, spreadText } from '../spread.ts'
 import { KIND_NAMES, type Line, type StepAnalysis } from './analyse.ts'
 import type { Peak } from './kernels.ts'
 import type { Limits } from './limits.ts'
@@ -178,8 +178,4 @@ export function figure(value: number): string {
   if (!Number.isFinite(value)) return ''
   const digits = value === 0 ? 0 : Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(value)))))
   return value.toFixed(digits)
-}
-
-function spreadText({ median, min, max }: Spread, digits = 1): string {
-  return `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
 }

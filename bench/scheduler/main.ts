@@ -8,7 +8,7 @@ import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
 import { serveBench } from '../server.ts'
 import { QWEN_05B } from '../shapes.ts'
-import type { Spread } from '../spread.ts'
+import { spreadText } from '../spread.ts'
 import { type Measured, PARTS, type Part } from './measure.ts'
 
 const numbers = (text: string) => text.split(',').map(Number)
@@ -69,10 +69,8 @@ try {
 }
 
 function table({ threads, build, figures }: Measured): string {
-  const of = ({ median, min, max }: Spread, digits: number) =>
-    `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
   const rows = figures.map(
-    ({ name, ms, ratio, note }) => `| ${name} | ${of(ms, 0)} | ${of(ratio, 2)} | ${note} |`,
+    ({ name, ms, ratio, note }) => `| ${name} | ${spreadText(ms, 0)} | ${spreadText(ratio, 2)} | ${note} |`,
   )
   return [
     `${build}, ${threads} threads; median (least-most)\n`,

@@ -6,7 +6,7 @@ import { chromium } from '@playwright/test'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { serveBench } from '../server.ts'
-import { spread } from '../spread.ts'
+import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 import type { Reload } from './page.ts'
 
@@ -45,10 +45,7 @@ export async function reload(model: URL, kvCache: KvFormat, options: Options): P
     await server.close()
     await rm(profile, { recursive: true, force: true })
   }
-  const of = (value: (run: Reload) => number, digits: number) => {
-    const { median, min, max } = spread(runs.map(value))
-    return `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
-  }
+  const of = (value: (run: Reload) => number, digits: number) => spreadText(spread(runs.map(value)), digits)
   const [run] = runs
   if (run === undefined) return
   console.log(

@@ -10,7 +10,7 @@ import { loadModel } from '../../src/engine/model.ts'
 import { createService } from '../../src/engine/service.ts'
 import type { Sequence } from '../../src/generate/sequence.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
-import { spread } from '../spread.ts'
+import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 
 const PLAIN = { temperature: 0, speculation: 'off' } as const
@@ -117,10 +117,7 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
     }
   }
   const whole = await readAlone(0, rows[0]!.tokens)
-  const of = (values: readonly number[], digits: number) => {
-    const { median, min, max } = spread(values)
-    return `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
-  }
+  const of = (values: readonly number[], digits: number) => spreadText(spread(values), digits)
   console.log('| turn | kept | new | first token ms | new tokens alone ms | ratio |')
   console.log('|---|--:|--:|--:|--:|--:|')
   for (const { name, ms, alone, ratio, tokens, cached } of rows)

@@ -14,8 +14,11 @@ export interface GoldenCase {
   readonly weights: WeightPolicy
 }
 
+/** The one that stands for all where the encoding does not matter. */
+export const GOLDEN: GoldenCase = { name: 'f32', dtype: 'F32', weights: 'auto' }
+
 export const GOLDEN_CASES: readonly GoldenCase[] = [
-  { name: 'f32', dtype: 'F32', weights: 'auto' },
+  GOLDEN,
   { name: 'f16', dtype: 'F16', weights: 'auto' },
   { name: 'bf16', dtype: 'BF16', weights: 'auto' },
   { name: 'w8', dtype: 'F32', weights: 'w8' },
