@@ -4,22 +4,17 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from model import LanguageModel, quantise4, quantise8
+from model import LanguageModel, Shape, quantise4, quantise8
 
 
 @dataclass
-class LlamaConfig:
-    """Shape of the model; every matrix row is a multiple of 32 so that groups of 32 fit."""
-    vocab: int = 2048
-    hidden: int = 192
-    layers: int = 5
+class LlamaConfig(Shape):
+    """Attention, positions and the MLP."""
     heads: int = 6
     kv_heads: int = 2
     head_dim: int = 32
     intermediate: int = 512
-    context: int = 512
     theta: float = 10000.0
-    eps: float = 1e-5
 
 
 class Llama(LanguageModel):

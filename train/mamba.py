@@ -5,20 +5,16 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from model import LanguageModel, quantise4, quantise8
+from model import LanguageModel, Shape, quantise4, quantise8
 from scan import STATES, WIDTH, Conv, Scan
 
 
 @dataclass
-class MambaConfig:
-    """Shape of the model; every matrix row is a multiple of 32 so that groups of 32 fit."""
-    vocab: int = 2048
-    hidden: int = 192
+class MambaConfig(Shape):
+    """The recurrent layers."""
     layers: int = 7
     inner: int = 384
     rank: int = 32
-    context: int = 512
-    eps: float = 1e-5
 
 
 class Mamba(LanguageModel):

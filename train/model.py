@@ -1,4 +1,6 @@
-"""What the families share: tied embedding, residual layers, loss, and the fake quantisers of QAT."""
+"""What the families share: a shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -28,6 +30,16 @@ def quantise8(weight):
     scale = (groups.abs().amax(1, keepdim=True) / 127).half().float()
     inverse = torch.where(scale == 0, scale, 1 / scale)
     return ((groups * inverse).round().clamp(-127, 127) * scale).reshape(weight.shape)
+
+
+@dataclass
+class Shape:
+    """Of any family; every matrix row is a multiple of 32 so that groups of 32 fit."""
+    vocab: int = 2048
+    hidden: int = 192
+    layers: int = 5
+    context: int = 512
+    eps: float = 1e-5
 
 
 class LanguageModel(nn.Module):
