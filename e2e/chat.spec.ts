@@ -61,6 +61,23 @@ test('two turns stream, the second is stopped half-way, and both are there after
   expect(problems).toEqual([])
 })
 
+test('what a tap changes is shown before the next tap can come', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '60' })
+  await composer(page).fill(STORY)
+  const shown = await page.evaluate(async () => {
+    document.querySelector<HTMLButtonElement>('button[aria-label=Send]')?.click()
+    // Events of the person come in tasks of their own: this is the next one.
+    await new Promise((done) => setTimeout(done))
+    return {
+      isStoppable: document.querySelector('button[aria-label=Stop]') !== null,
+      edit: document.querySelector<HTMLButtonElement>('.message.user button:nth-of-type(2)')?.disabled,
+    }
+  })
+  expect(shown).toEqual({ isStoppable: true, edit: true })
+  await ready(page)
+})
+
 test('the same seed gives the same answer, and the engine state after a reload is the same as before', async ({
   page,
 }) => {

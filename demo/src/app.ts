@@ -33,12 +33,12 @@ interface Dialogs {
 export class ChatApp extends LitElement {
   readonly #chat = new Chat()
   readonly #wide = window.matchMedia(WIDE)
-  /** True when more than the last answer is another than on the page. */
-  #isChanged = true
+  /** True when loading is further than the page shows. */
+  #isBehind = false
   readonly #repaint = new Repaint(() => {
     const log = this.querySelector<ChatLog>('chat-log')
-    if (this.#isChanged || log === null) {
-      this.#isChanged = false
+    if (this.#isBehind || log === null) {
+      this.#isBehind = false
       this.requestUpdate()
       return this.updateComplete
     }
@@ -59,6 +59,7 @@ export class ChatApp extends LitElement {
     super.connectedCallback()
     this.#chat.addEventListener('change', this.#onChange)
     this.#chat.addEventListener('grow', this.#onGrow)
+    this.#chat.addEventListener('progress', this.#onProgress)
     this.#wide.addEventListener('change', this.#onChange)
     window.addEventListener('keydown', this.#onKey)
     window.addEventListener('pagehide', this.#onLeave)
@@ -70,6 +71,7 @@ export class ChatApp extends LitElement {
     super.disconnectedCallback()
     this.#chat.removeEventListener('change', this.#onChange)
     this.#chat.removeEventListener('grow', this.#onGrow)
+    this.#chat.removeEventListener('progress', this.#onProgress)
     this.#wide.removeEventListener('change', this.#onChange)
     window.removeEventListener('keydown', this.#onKey)
     window.removeEventListener('pagehide', this.#onLeave)
@@ -206,8 +208,11 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
-  readonly #onChange = (): void => {
-    this.#isChanged = true
+  /** Shown before the event that caused it ends, so that no second click meets what the first one has changed. */
+  readonly #onChange = (): void => this.requestUpdate()
+
+  readonly #onProgress = (): void => {
+    this.#isBehind = true
     this.#repaint.request()
   }
 

@@ -1,4 +1,4 @@
-// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another, or `grow` when only the answer is longer.
+// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another, `grow` when only the answer is longer, `progress` when only loading is further.
 import {
   type Engine,
   type Generation,
@@ -37,7 +37,10 @@ const SAVE_EVERY = 1000
 
 /** One page's chat: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
-  readonly model = new ModelSlot(() => this.#changed())
+  readonly model = new ModelSlot(
+    () => this.#changed(),
+    () => this.dispatchEvent(new Event('progress')),
+  )
   settings: Settings = readSettings()
   conversation: Conversation = newConversation()
   isAnswering = false

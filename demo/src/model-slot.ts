@@ -28,10 +28,13 @@ export class ModelSlot {
   phase: Phase = { name: 'empty' }
   choice: ModelChoice = DEFAULT
   readonly #changed: () => void
+  readonly #progressed: () => void
   #loading: AbortController | undefined
 
-  constructor(changed: () => void) {
+  /** `changed`: the phase or the choice is another. `progressed`: only the progress within the phase is. */
+  constructor(changed: () => void, progressed: () => void) {
     this.#changed = changed
+    this.#progressed = progressed
   }
 
   get engine(): Engine | undefined {
@@ -61,7 +64,8 @@ export class ModelSlot {
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress: (progress) => {
           if (loading.signal.aborted) return
-          this.#enter({ name: 'loading', progress })
+          this.phase = { name: 'loading', progress }
+          this.#progressed()
         },
       })
       if (loading.signal.aborted) {
