@@ -9,11 +9,13 @@ import { type Encoding, matrixBytes, roundUp } from '../../src/weights/encoding.
 export type Build = 'relaxed' | 'relaxed pairs' | 'simd128'
 export const BUILDS: readonly Build[] = ['relaxed', 'relaxed pairs', 'simd128']
 
-/** What the test modules export besides the engine's own names: see wasm/test/reference.c. */
+/** What the test modules export besides the engine's own names: see wasm/test/*.c. */
 export interface TestExports extends EngineExports {
   reference(op: number, step: number): void
   /** 0: quads, 1: pairs. */
   choose_dots(form: number): void
+  make_claimer(to: number, thread: number, threads: number): void
+  claim(sync: number, claimer: number, count: number): number
   exponential(y: number, scalar: number, x: number, n: number): void
   step_size(y: number, scalar: number, x: number, n: number): void
   power_of_two(y: number, scalar: number, x: number, n: number): void
