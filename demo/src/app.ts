@@ -14,11 +14,13 @@ import type { ModelsDialog } from './models-dialog.ts'
 import './models-dialog.ts'
 import { choiceName, type ModelChoice } from './models.ts'
 import { Repaint } from './repaint.ts'
+import { Reveal } from './reveal.ts'
 import type { SettingsDialog } from './settings-dialog.ts'
 import './settings-dialog.ts'
 import type { Settings } from './settings.ts'
 import { announcement, renderFigures, renderNotice } from './status.ts'
 import { parameters } from './units.ts'
+import { warmUp } from './warm-up.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
 /** Where there is room for the conversations beside the chat; the style sheet has the same. */
@@ -35,16 +37,14 @@ export class ChatApp extends LitElement {
   readonly #wide = window.matchMedia(WIDE)
   /** True when loading is further than the page shows. */
   #isBehind = false
-  readonly #repaint = new Repaint(() => {
-    const log = this.querySelector<ChatLog>('chat-log')
-    if (this.#isBehind || log === null) {
-      this.#isBehind = false
-      this.requestUpdate()
-      return this.updateComplete
-    }
-    log.conversation = this.#chat.conversation
-    return log.updateComplete
-  })
+  readonly #reveal = new Reveal()
+  readonly #repaint = new Repaint(
+    () => this.#paint(),
+    (ms) => {
+      this.#reveal.took(ms)
+      if (this.#reveal.isBehind) this.#repaint.request()
+    },
+  )
 
   constructor() {
     super()
@@ -80,18 +80,20 @@ export class ChatApp extends LitElement {
 
   protected override render(): TemplateResult {
     const chat = this.#chat
-    const { conversation, conversations, isAnswering } = chat
+    const { conversation, conversations } = chat
     const isReady = chat.model.phase.name === 'ready'
+    const shown = this.#reveal.cut(conversation)
+    const isGrowing = chat.isAnswering || this.#reveal.isBehind
     return html`
       ${this.#wide.matches ? this.#side() : nothing}
       <div class="chat">
         ${this.#bar()}
-        <chat-log .conversation=${conversation} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isAnswering}
+        <chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
           @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>
         <footer class="foot">
           ${renderNotice(chat)}
-          <chat-composer ?ready=${isReady} ?busy=${isAnswering} hint=${this.#hint()}
-            @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${() => chat.stop()}></chat-composer>
+          <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
+            @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
           ${renderFigures(chat)}
           <div class="visually-hidden" role="status">${announcement(chat)}</div>
         </footer>
@@ -104,6 +106,10 @@ export class ChatApp extends LitElement {
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
         @reload=${() => void chat.reload()}></settings-dialog>
     `
+  }
+
+  protected override firstUpdated(): void {
+    void warmUp()
   }
 
   protected override updated(): void {
@@ -180,6 +186,25 @@ export class ChatApp extends LitElement {
     void this.#chat.send(text)
   }
 
+  /** What is only not shown yet is shown at once. */
+  #stop(): void {
+    if (this.#chat.isAnswering) this.#chat.stop()
+    else this.#reveal.finish()
+    this.requestUpdate()
+  }
+
+  /** As long as only the answer grows, the rest of the page stays as it is. */
+  #paint(): void {
+    this.#reveal.advance()
+    const log = this.querySelector<ChatLog>('chat-log')
+    if (this.#chat.isAnswering && !this.#isBehind && log !== null) {
+      log.conversation = this.#reveal.cut(this.#chat.conversation)
+      return
+    }
+    this.#isBehind = false
+    this.requestUpdate()
+  }
+
   #openDialog(tag: keyof Dialogs): void {
     void this.querySelector<Modal>(tag)?.open()
   }
@@ -221,7 +246,8 @@ export class ChatApp extends LitElement {
   readonly #onKey = (event: KeyboardEvent): void => {
     // Escape closes a dialog, a question or an editor first.
     const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
-    if (event.key === 'Escape' && this.#chat.isAnswering && !isTaken) this.#chat.stop()
+    const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
+    if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
   }
 
   readonly #onLeave = (): void => this.#chat.leave()

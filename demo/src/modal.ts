@@ -20,7 +20,9 @@ export abstract class Modal extends LitElement {
   async open(): Promise<void> {
     this.isOpen = true
     await this.updateComplete
-    this.#dialog?.showModal()
+    // It is laid out in a task of its own.
+    await new Promise((resolve) => setTimeout(resolve))
+    if (this.isOpen) this.#dialog?.showModal()
   }
 
   protected close(): void {

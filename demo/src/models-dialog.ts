@@ -94,7 +94,8 @@ export class ModelsDialog extends Modal {
     // The person's own choice is the moment for what a browser may want to ask.
     if (choice.kind === 'address') void keepStored()
     this.close()
-    this.dispatchEvent(new CustomEvent('model', { detail: choice }))
+    // Closing makes the browser lay the page out for the focus; loading begins in a task of its own.
+    setTimeout(() => this.dispatchEvent(new CustomEvent('model', { detail: choice })))
   }
 }
 

@@ -5,19 +5,26 @@ const SHARE = 0.25
 
 /** Paints as often as the page can afford. */
 export class Repaint {
-  readonly #paint: () => Promise<unknown>
+  readonly #paint: () => void
+  readonly #painted: (ms: number) => void
   #isAsked = false
+  #isPainting = false
   /** Before this time, on the page's clock, nothing is painted. */
   #earliest = 0
 
-  /** `paint` resolves when the page shows what it was told. */
-  constructor(paint: () => Promise<unknown>) {
+  /** `paint` changes what the page shows, at once or in microtasks. `painted` learns how long the frame took with style and layout. */
+  constructor(paint: () => void, painted: (ms: number) => void) {
     this.#paint = paint
+    this.#painted = painted
   }
 
   request(): void {
     if (this.#isAsked) return
     this.#isAsked = true
+    if (!this.#isPainting) this.#wait()
+  }
+
+  #wait(): void {
     const wait = this.#earliest - performance.now()
     if (wait > 0) setTimeout(() => requestAnimationFrame(this.#frame), wait)
     else requestAnimationFrame(this.#frame)
@@ -25,10 +32,16 @@ export class Repaint {
 
   readonly #frame = (): void => {
     this.#isAsked = false
+    this.#isPainting = true
     const start = performance.now()
-    void this.#paint().then(() => {
+    this.#paint()
+    // The next task: the browser has laid out and painted before it.
+    setTimeout(() => {
       const end = performance.now()
       this.#earliest = end + (end - start) * (1 / SHARE - 1)
+      this.#isPainting = false
+      this.#painted(end - start)
+      if (this.#isAsked) this.#wait()
     })
   }
 }

@@ -1,0 +1,74 @@
+// In: an answer that grows faster than frames show it. Out: whether each frame adds what it can show in time, and nothing is lost.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Conversation } from './conversations.ts'
+import { Reveal } from './reveal.ts'
+
+const answered = (content: string, id = 'a'): Conversation => ({
+  ...{ id, title: 'A title', updated: 0 },
+  messages: [
+    { role: 'user', content: 'A question' },
+    { role: 'assistant', content },
+  ],
+})
+const text = (conversation: Conversation): string => conversation.messages.at(-1)?.content ?? ''
+
+/** What frames of `ms` show of an answer that is all there after its beginning. */
+function frames(reveal: Reveal, content: string, ms: number): string[] {
+  const shown = [text(reveal.cut(answered('')))]
+  do {
+    reveal.advance()
+    shown.push(text(reveal.cut(answered(content))))
+    reveal.took(ms)
+  } while (reveal.isBehind)
+  return shown
+}
+
+const steps = (shown: readonly string[]) =>
+  shown.slice(1).map((each, index) => each.length - (shown[index]?.length ?? 0))
+
+describe('an answer is revealed', () => {
+  test('to its last letter, whatever frames take, and no letter is ever half', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme', maxLength: 2000 }),
+        fc.double({ min: 0, max: 500 }),
+        (content, ms) => {
+          const shown = frames(new Reveal(), content, ms || 1)
+          expect(shown.at(-1)).toBe(content)
+          for (const each of shown) {
+            expect(content.startsWith(each)).toBe(true)
+            expect(each.isWellFormed() || !content.isWellFormed()).toBe(true)
+          }
+        },
+      ),
+    )
+  })
+
+  test('in smaller steps while frames take long, in larger ones while they do not', () => {
+    const slow = steps(frames(new Reveal(), 'a'.repeat(1000), 50))
+    expect(slow[1]).toBeLessThan(slow[0] as number)
+    expect(Math.min(...slow.slice(0, -1)), 'it goes on').toBeGreaterThan(0)
+    const fast = steps(frames(new Reveal(), 'a'.repeat(1000), 5))
+    expect(fast.slice(0, -1)).toEqual(fast.slice(0, -1).toSorted((a, b) => a - b))
+    expect(fast.length).toBeLessThan(slow.length / 4)
+  })
+
+  test('whole when it was not seen growing, or when nobody wants to wait', () => {
+    const reveal = new Reveal()
+    expect(reveal.cut(answered('stored long ago'))).toEqual(answered('stored long ago'))
+    reveal.cut(answered(''))
+    expect(text(reveal.cut(answered('new')))).toBe('')
+    expect(reveal.isBehind).toBe(true)
+    expect(text(reveal.cut(answered('another conversation', 'b')))).toBe('another conversation')
+    expect(reveal.isBehind).toBe(false)
+    reveal.finish()
+    expect(text(reveal.cut(answered('new')))).toBe('new')
+  })
+
+  test('from its beginning when it is made again', () => {
+    const reveal = new Reveal()
+    expect(frames(reveal, 'first', 5).at(-1)).toBe('first')
+    expect(frames(reveal, 'second', 5)).toEqual(['', 'second'])
+  })
+})

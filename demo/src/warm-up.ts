@@ -1,0 +1,43 @@
+// Warming up. In: idle moments before the first answer. Out: parser, templates and fonts that its first words find ready.
+import { render } from 'lit'
+import { parseMarkdown } from './markdown.ts'
+import { renderMarkdown } from './render-markdown.ts'
+
+/** Each is work for one idle moment: together they would hold the page up. */
+const SAMPLES = [
+  'a',
+  '**a** *a* ~~a~~\\\n`a`',
+  '[a](https://a.example/a)',
+  '## a',
+  '### a',
+  '- a\n- a',
+  '1. a',
+  '> a',
+  '---',
+  '```\na\n```',
+  '| a |\n|---|\n| a |',
+]
+
+// Safari has no idle callbacks.
+const idle = (): Promise<void> =>
+  new Promise((resolve) => {
+    if ('requestIdleCallback' in window) requestIdleCallback(() => resolve())
+    else setTimeout(resolve, 50)
+  })
+
+/** Writes one of everything that Markdown knows where nobody sees it, and removes it again. */
+export async function warmUp(): Promise<void> {
+  const holder = document.createElement('div')
+  holder.className = 'body visually-hidden'
+  holder.inert = true
+  holder.ariaHidden = 'true'
+  document.body.append(holder)
+  for (const sample of SAMPLES) {
+    await idle()
+    const blocks = parseMarkdown(sample)
+    await idle()
+    render(renderMarkdown(blocks), holder)
+  }
+  await idle()
+  holder.remove()
+}
