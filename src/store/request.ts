@@ -76,6 +76,8 @@ export interface BodyOptions {
   readonly signal?: AbortSignal | undefined
   /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
   readonly stallMs?: number | undefined
+  /** What earlier bodies were read into, for this one and those that follow it. */
+  readonly spare?: ArrayBuffer[] | undefined
 }
 
 /**
@@ -85,11 +87,11 @@ export interface BodyOptions {
 export async function* pieces(
   url: string,
   response: Response,
-  { signal, stallMs = 30_000 }: BodyOptions = {},
+  { signal, stallMs = 30_000, spare = [] }: BodyOptions = {},
 ): AsyncGenerator<Uint8Array, void> {
   const total = bodyLength(response)
   if (response.body === null) return
-  const reader = openReader(response.body)
+  const reader = openReader(response.body, spare)
   let loaded = 0
   let isOver = false
   try {
@@ -107,6 +109,7 @@ export async function* pieces(
   } finally {
     // What nobody reads must not be waited for either.
     if (!isOver) void reader.cancel().catch(() => undefined)
+    reader.leave()
   }
   if (loaded < total - hiddenBytes(response)) throw endedEarly(url, loaded, total)
 }
@@ -115,14 +118,14 @@ export async function* pieces(
 const PIECE_BYTES = 256 << 10
 
 /** Reads into one buffer over and over where the browser can: a download otherwise leaves its size in garbage. */
-function openReader(body: ReadableStream<Uint8Array>) {
+function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   let reader: ReadableStreamBYOBReader
   try {
     reader = body.getReader({ mode: 'byob' })
   } catch {
-    return body.getReader()
+    return Object.assign(body.getReader(), { leave() {} })
   }
-  let buffer = new ArrayBuffer(PIECE_BYTES)
+  let buffer = spare.pop() ?? new ArrayBuffer(PIECE_BYTES)
   return {
     async read() {
       const result = await reader.read(new Uint8Array(buffer))
@@ -130,6 +133,8 @@ function openReader(body: ReadableStream<Uint8Array>) {
       return result
     },
     cancel: () => reader.cancel(),
+    // One that a read never gave back is empty.
+    leave: () => buffer.byteLength > 0 && spare.push(buffer),
   }
 }
 

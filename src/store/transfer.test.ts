@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { CHUNK_BYTES } from './chunk.ts'
 import type { Version } from './partial.ts'
+import { pieces } from './request.ts'
 import { type FileServer, serveFiles } from './test/file-server.ts'
 import { type PartialFile, transfer } from './transfer.ts'
 
@@ -213,4 +214,15 @@ test('an abort ends every connection and keeps what came', async () => {
   const waiting = bring({ signal: enough.signal })
   setTimeout(() => enough.abort(reason), 20)
   await expect(waiting).rejects.toBe(reason)
+})
+
+test('bodies are read into one buffer after the other, whether they are read to their end or left', async () => {
+  const spare: ArrayBuffer[] = []
+  for (const isLeft of [false, true, false]) {
+    for await (const piece of pieces('m.gguf', new Response(BYTES), { spare })) {
+      expect(spare).toEqual([])
+      if (isLeft && piece.byteLength > 0) break
+    }
+    expect(spare.map(({ byteLength }) => byteLength)).toEqual([256 << 10])
+  }
 })

@@ -74,6 +74,7 @@ class Transfer {
   readonly #options: TransferOptions
   /** Ends the other connections when one fails for good. */
   readonly #stop = new AbortController()
+  readonly #spare: ArrayBuffer[] = []
   #loaded = 0
   #total = 0
 
@@ -212,7 +213,11 @@ class Transfer {
   }
 
   #pieces(response: Response): AsyncGenerator<Uint8Array, void> {
-    return pieces(this.#url, response, { signal: this.#stop.signal, stallMs: this.#options.stallMs })
+    return pieces(this.#url, response, {
+      signal: this.#stop.signal,
+      stallMs: this.#options.stallMs,
+      spare: this.#spare,
+    })
   }
 
   #retry<T>(work: (progressed: () => void) => Promise<T>): Promise<T> {

@@ -38,13 +38,17 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
   checkLengths(spec)
   const pre = isSpm ? undefined : preTokenizer(spec.pre)
   const tokens = spec.tokens.map((token, id) => token || `[EMPTY_${id}]`)
-  const ids = new Map(tokens.map((token, id) => [token, id]))
   const inRange = (id: number | undefined, name: string) => checkId(id, name, tokens.length)
   const defaults = isSpm && tokens.length > 2 ? SPM_IDS : undefined
   const bosId = inRange(spec.bosId, 'BOS') ?? defaults?.bosId
   const eosId = inRange(spec.eosId, 'EOS') ?? defaults?.eosId
   const unknownId = inRange(spec.unknownId, 'unknown token') ?? defaults?.unknownId
-  const endIds = endTokens((text) => ids.get(text))
+  const kinds = readKinds(spec, tokens, isSpm)
+  const vocabulary = new Vocabulary(tokens, kinds, {
+    byteLevel: !isSpm,
+    replacements: isSpm ? [[MARK, ' ']] : [],
+  })
+  const endIds = endTokens((text) => vocabulary.ids.get(text))
   const named = [
     eosId,
     inRange(spec.eotId, 'end of turn'),
@@ -52,12 +56,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
     ...moreEndIds,
   ]
   for (const id of named) if (id !== undefined) endIds.add(id)
-  const kinds = readKinds(spec, tokens, isSpm)
   for (const id of endIds) kinds[id] = KIND.special
-  const vocabulary = new Vocabulary(tokens, kinds, {
-    byteLevel: !isSpm,
-    replacements: isSpm ? [[MARK, ' ']] : [],
-  })
   const addsSpacePrefix = spec.addSpacePrefix ?? isSpm
   const addBos = spec.addBos ?? (isSpm || (pre?.addBos ?? false))
   return new PartsTokenizer({
@@ -114,9 +113,10 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
 }
 
 function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSpm: boolean): Uint8Array {
-  return Uint8Array.from(tokens, (token, id) => {
+  return new Uint8Array(tokens.length).map((_, id) => {
     const type = types?.[id]
-    if (type === undefined) return isSpm && namedByte(token) !== undefined ? KIND.byte : KIND.normal
+    if (type === undefined)
+      return isSpm && namedByte(tokens[id] as string) !== undefined ? KIND.byte : KIND.normal
     const kind = KINDS[type]
     if (kind === undefined)
       throw malformed(`has the type ${type} for token ${id}; types are 0 to ${KINDS.length - 1}`)
@@ -125,12 +125,12 @@ function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSp
 }
 
 function addedTokens(tokens: readonly string[], kinds: Uint8Array): AddedToken[] {
-  return tokens.flatMap((text, id) => {
-    const kind = kinds[id]
-    return kind === KIND.special || kind === KIND.literal
-      ? [{ id, text, special: kind === KIND.special }]
-      : []
+  const added: AddedToken[] = []
+  kinds.forEach((kind, id) => {
+    const special = kind === KIND.special
+    if (special || kind === KIND.literal) added.push({ id, text: tokens[id] as string, special })
   })
+  return added
 }
 
 function checkId(id: number | undefined, name: string, count: number): number | undefined {
