@@ -1,6 +1,7 @@
 // The bench's server. In: a model file, or none. Out: isolated pages and the model on one local address.
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Connect, createServer } from 'vite'
 
@@ -15,9 +16,19 @@ const ISOLATION = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
+/** A page around one script; Vite puts its own into it. */
+const html = (script: string): string => `<!doctype html>
+<html lang="en">
+  <meta charset="utf-8" />
+  <title>Halfbyte bench</title>
+  <link rel="icon" href="data:," />
+  <script type="module" src="${script}"></script>
+</html>
+`
+
 /**
- * Serves the pages of bench/, by default with SharedArrayBuffer allowed, and `model` at /model.gguf, in ranges too.
- * `middleware` answers before both.
+ * Serves `page.ts` of each folder of bench/ as that folder's index.html, by default with SharedArrayBuffer allowed, and
+ * `model` at /model.gguf, in ranges too. `middleware` answers before both.
  */
 export async function serveBench(
   model?: URL,
@@ -25,8 +36,9 @@ export async function serveBench(
   { isolated = true } = {},
 ): Promise<BenchServer> {
   const headers = isolated ? ISOLATION : {}
+  const root = fileURLToPath(new URL('.', import.meta.url))
   const server = await createServer({
-    root: fileURLToPath(new URL('.', import.meta.url)),
+    root,
     configFile: false,
     logLevel: 'error',
     server: {
@@ -38,8 +50,15 @@ export async function serveBench(
     worker: { format: 'es' },
     plugins: [
       {
-        name: 'model',
-        async configureServer({ middlewares }) {
+        name: 'bench',
+        async configureServer(server) {
+          const { middlewares } = server
+          middlewares.use(async (request, response, next) => {
+            const [, folder] = /^\/([\w-]+)\/index\.html$/.exec(request.url ?? '') ?? []
+            if (folder === undefined || !existsSync(join(root, folder, 'page.ts'))) return next()
+            response.writeHead(200, { ...headers, 'content-type': 'text/html' })
+            response.end(await server.transformIndexHtml(`/${folder}/index.html`, html(`/${folder}/page.ts`)))
+          })
           if (middleware !== undefined) middlewares.use(middleware)
           if (model === undefined) return
           const { size } = await stat(model)

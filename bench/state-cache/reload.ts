@@ -21,7 +21,7 @@ export async function reload(model: URL, kvCache: KvFormat, options: Options): P
   try {
     const page = await browser.newPage()
     const open = async () => {
-      await page.goto(new URL('state-cache/reload.html', server.url).href)
+      await page.goto(new URL('state-cache/index.html', server.url).href)
       await page.waitForFunction(() => window.measureReload !== undefined)
     }
     const url = server.modelUrl
