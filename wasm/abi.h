@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 10, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 11, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -76,7 +76,8 @@ enum op_code {
     OP_GATHER = 25,
     OP_LINEAR_EXPERTS = 26,
     OP_COMBINE = 27,
-    OP_COUNT = 28
+    OP_CHECK_PARTS = 28,
+    OP_COUNT = 29
 };
 
 enum encoding {
@@ -206,6 +207,10 @@ struct op_linear_experts {
 
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };
+
+/* Makes the memory of `count` parts of the state present (touch 1), or puts their checksums behind them in the list. Layout:
+ * check_parts.c. Needs no step. rows: ROWS_TOKENS. */
+struct op_check_parts { uint32_t code, rows, parts, count, touch; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
 struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };

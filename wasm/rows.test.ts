@@ -298,3 +298,19 @@ describe('the exponential', () => {
     expect(vector[3]).toBeNaN()
   })
 })
+
+describe('check_parts', () => {
+  test('puts the checksums of its definition behind the parts, and touches nothing else', () => {
+    const lay = (machine: Machine) => {
+      const random = randomFrom(3)
+      const parts = [64, 640, 8256].map((bytes) => {
+        const at = machine.allocate(bytes)
+        for (let word = 0; word < bytes / 4; word++) machine.u32[at / 4 + word] = random() * 2 ** 32
+        return [at, bytes, 0, 0, 0, 0]
+      })
+      tokens(machine, 1)
+      machine.op('check_parts', { parts: machine.words(parts.flat()), count: parts.length, touch: 0 })
+    }
+    expect(compare(lay).difference).toBeUndefined()
+  })
+})

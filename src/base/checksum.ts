@@ -13,8 +13,12 @@ export function checksum(bytes: Uint8Array): string {
     c = step(c, words[at + 2]!)
     d = step(d, words[at + 3]!)
   }
-  return [a, b, c, d].map((lane) => (lane >>> 0).toString(16).padStart(8, '0')).join('')
+  return checksumText([a, b, c, d])
 }
+
+/** The four lanes as digits. */
+export const checksumText = (lanes: readonly number[]): string =>
+  lanes.map((lane) => (lane >>> 0).toString(16).padStart(8, '0')).join('')
 
 function step(lane: number, word: number): number {
   const mixed = lane ^ word

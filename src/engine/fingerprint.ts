@@ -5,7 +5,7 @@ import type { Plan, WeightSlot } from '../graph/plan.ts'
 import { isSparse, sparseTableBytes } from '../weights/encoding.ts'
 
 /** Bytes looked at in each weight: what was trained on differs everywhere. */
-const SAMPLE_BYTES = 4096
+const SAMPLE_BYTES = 1024
 
 /** A piece from the middle of a weight's slot, behind the table of a sparse one. */
 export class WeightSample {

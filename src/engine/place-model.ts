@@ -6,6 +6,7 @@ import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import type { Arena } from '../runtime/arena.ts'
 import { KvShift } from '../runtime/kv-shift.ts'
+import { PartCheck } from '../runtime/part-check.ts'
 import type { Pool } from '../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
 import type { Place } from '../state/shift.ts'
@@ -73,6 +74,7 @@ export async function placeModel(
   }
   const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
   const connect = (pool: Pool): void => {
+    if (sharded === undefined) cache.check = new PartCheck(pool, arena)
     shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
   }
   const sample = (slot: WeightSlot, index: number): WeightSample => {

@@ -178,9 +178,11 @@ class Service implements EngineService {
 
   async restore(session: number, file: Blob | string): Promise<SavedSession> {
     if (typeof file !== 'string') return this.#restore(session, blobSource('the saved session', file))
+    const model = this.#loaded()
+    const opening = openStore()
     // Known by the time that the file is found.
-    void this.#loaded().fingerprint()
-    const store = await openStore()
+    void model.fingerprint()
+    const store = await opening
     const saved = await store.read(file, (source) => this.#restore(session, source))
     if (saved !== undefined) return saved
     throw new HalfbyteError(

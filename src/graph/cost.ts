@@ -156,6 +156,8 @@ function move(read: Reader): Cost {
   return { activationBytes: read.floats('x', n) + read.floats('y', n), ops: n * read.rows }
 }
 
+const outsideSteps = () => ({ activationBytes: 0, ops: 0 })
+
 const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
   embed(read) {
     const table = read.slot('table')
@@ -224,9 +226,8 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
     const touched = Math.min(1, read.rows / read.number('experts'))
     return { ...cost, weightBytes: Math.round((cost.weightBytes ?? 0) * touched) }
   },
-  shift_kv() {
-    return { activationBytes: 0, ops: 0 }
-  },
+  shift_kv: outsideSteps,
+  check_parts: outsideSteps,
   conv1d(read) {
     const [n, taps] = [read.number('channels'), read.number('taps')]
     return {

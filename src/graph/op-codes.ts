@@ -30,6 +30,7 @@ export const OP_CODE = {
   gather: 25,
   linear_experts: 26,
   combine: 27,
+  check_parts: 28,
 } as const
 
 export type OpName = keyof typeof OP_CODE

@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 10,
+  ABI_VERSION: 11,
   OP_BYTES: 112,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -89,6 +89,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
     ...['w', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'encoding', 'expert_bytes', 'route', 'experts'],
   ],
   combine: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts', 'used'],
+  check_parts: ['parts', 'count', 'touch'],
 }
 
 /** The C struct of each op, without its `op_` prefix. */

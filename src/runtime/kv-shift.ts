@@ -2,7 +2,7 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { OP_CODE } from '../graph/op-codes.ts'
 import type { Plan, PlanOp } from '../graph/plan.ts'
-import { ABI } from './abi.ts'
+import { ABI, OP_FIELDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
 import type { Pool } from './pool.ts'
 import { writeRecord } from './write-plan.ts'
@@ -86,9 +86,10 @@ export class KvShift {
   #fields({ fields }: PlanOp, from: KvPlace, to: KvPlace, count: number): PlanOp['fields'] {
     const number = (name: string): number => Number(fields[name])
     const group = number('group')
-    const same = (...names: string[]) => Object.fromEntries(names.map((name) => [name, number(name)]))
     const isTurned = to.position !== from.position
     return {
+      // Shape and formats have the same names in both ops.
+      ...Object.fromEntries(OP_FIELDS.shift_kv.map((name) => [name, number(name)])),
       rows: 0,
       from_blocks: from.tables[group] ?? 0,
       from: from.position,
@@ -97,7 +98,6 @@ export class KvShift {
       count,
       angles: this.#angles[number('rope')] ?? 0,
       rope_dims: isTurned ? number('rope_dims') : 0,
-      ...same('kv_heads', 'head_dim', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'),
     }
   }
 }

@@ -9,12 +9,13 @@ import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
 import { ABI } from '../runtime/abi.ts'
-import type { Ptr } from '../runtime/arena.ts'
+import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
 import { SequenceState } from './sequence-state.ts'
 import type { StateCache } from './state-cache.ts'
 
 const MAGIC = 'HBSTATE1'
 const VERSION = 2
+const PREFACE = `${MAGIC}${String.fromCharCode(VERSION)}${'\0'.repeat(7)}`
 const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
 /** More than any context's index; a number read from a file must not decide how much memory is taken. */
@@ -40,15 +41,12 @@ interface Index extends SnapshotHead {
   readonly sums: readonly string[]
 }
 
-/** A block or a slab. */
-interface Part {
+interface StatePart extends Part {
   readonly group: number
-  readonly address: Ptr
-  readonly bytes: number
 }
 
-/** Parts that are read at once. */
-const READERS = 3
+/** About as many are read at once: where that takes copies in the heap, they should be few. */
+const READ_BYTES = 16 * 1024 * 1024
 
 const text = new TextEncoder()
 
@@ -62,10 +60,7 @@ export async function* writeSnapshot(
   state: SequenceState,
   head: SnapshotHead,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const preface = new Uint8Array(PREFACE_BYTES)
-  preface.set(text.encode(MAGIC))
-  new DataView(preface.buffer).setUint32(8, VERSION, true)
-  yield preface
+  yield text.encode(PREFACE)
   const sums: string[] = []
   for (const each of parts(cache, state)) {
     const part = await partOf(cache, each)
@@ -124,37 +119,41 @@ export async function readSnapshot(
   }
 }
 
-/** Several at once where reading takes waiting. When one fails the others have ended too: nobody writes blocks that are given back. */
+/** Some at once. When one fails the others have ended too: nobody writes blocks that are given back. */
 async function readParts(
-  { arena, mirror }: StateCache,
+  { arena, mirror, check }: StateCache,
   source: ByteSource,
-  wanted: readonly Part[],
+  wanted: readonly StatePart[],
   sums: readonly string[],
 ): Promise<void> {
-  let next = 0
   let offset = PREFACE_BYTES
-  const readSome = async (): Promise<void> => {
-    while (next < wanted.length) {
-      const { group, address, bytes } = wanted[next]!
-      const sum = sums[next++]
-      const start = offset
-      offset += bytes
-      // Memory may grow while a part is awaited, and its old view be gone.
-      const place = () => arena.u8.subarray(address, address + bytes)
-      if (mirror === undefined && source.readInto !== undefined) {
-        await source.readInto(place(), start)
-        if (checksum(place()) !== sum) throw damaged(source)
-        continue
-      }
+  const read = async ({ group, address, bytes }: StatePart): Promise<string | undefined> => {
+    const start = offset
+    offset += bytes
+    // Memory may grow while a part is awaited, and its old view be gone.
+    const place = () => arena.u8.subarray(address, address + bytes)
+    if (mirror === undefined && source.readInto !== undefined) await source.readInto(place(), start)
+    else {
       const part = await source.read(start, bytes)
-      if (checksum(part) !== sum) throw damaged(source)
       if (mirror === undefined) place().set(part)
-      else await mirror.scatter(group, address, part)
+      else {
+        await mirror.scatter(group, address, part)
+        return checksum(part)
+      }
     }
+    return check === undefined ? checksum(place()) : undefined
   }
-  const readers = Array.from({ length: READERS }, readSome)
-  await Promise.allSettled(readers)
-  await Promise.all(readers)
+  for (let first = 0, end = 0; first < wanted.length; first = end) {
+    for (let bytes = 0; end < wanted.length && end < first + MOST_PARTS && bytes < READ_BYTES; end++)
+      bytes += wanted[end]!.bytes
+    const some = wanted.slice(first, end)
+    check?.touch(some)
+    const parts = some.map(read)
+    await Promise.allSettled(parts)
+    const own = await Promise.all(parts)
+    const found = check?.sums(some) ?? own
+    if (found.some((sum, index) => sum !== sums[first + index])) throw damaged(source)
+  }
 }
 
 async function readIndex(source: ByteSource): Promise<{ index: Index; start: number }> {
@@ -162,13 +161,9 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
   if (source.size < least) throw notSnapshot(source)
   const preface = await source.read(0, PREFACE_BYTES)
   const trailer = await source.read(source.size - TRAILER_BYTES, TRAILER_BYTES)
-  const version = viewOf(preface).getUint32(8, true)
   const decode = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
-  const reserved = viewOf(preface).getUint32(12, true)
-  if (decode(preface.subarray(0, 8)) !== MAGIC || version !== VERSION || reserved !== 0) {
-    throw notSnapshot(source)
-  }
-  const bytes = viewOf(trailer).getUint32(64, true)
+  if (decode(preface) !== PREFACE) throw notSnapshot(source)
+  const bytes = new DataView(trailer.buffer, trailer.byteOffset).getUint32(64, true)
   const start = source.size - TRAILER_BYTES - bytes
   if (decode(trailer.subarray(68)) !== MAGIC || start < PREFACE_BYTES || bytes > MOST_INDEX_BYTES) {
     throw damaged(source)
@@ -182,7 +177,7 @@ async function readIndex(source: ByteSource): Promise<{ index: Index; start: num
 
 async function partOf(
   { arena, mirror }: StateCache,
-  { group, address, bytes }: Part,
+  { group, address, bytes }: StatePart,
 ): Promise<Uint8Array<ArrayBuffer>> {
   if (mirror !== undefined) return mirror.gather(group, address)
   const part = new Uint8Array(bytes)
@@ -191,7 +186,7 @@ async function partOf(
 }
 
 /** Blocks of the first `length` positions in the order of the file, then slabs. */
-function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<Part> {
+function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<StatePart> {
   const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
   for (const [group, bytes] of cache.savedBytes.entries()) {
     const table = state.tables[group]
@@ -231,8 +226,6 @@ function isIndex(value: unknown): value is Index {
 
 const isSame = (blockBytes: readonly number[], { savedBytes }: StateCache): boolean =>
   blockBytes.length === savedBytes.length && savedBytes.every((bytes, group) => bytes === blockBytes[group])
-
-const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 export const notSnapshot = ({ name }: ByteSource): HalfbyteError =>
   new HalfbyteError(

@@ -2,6 +2,7 @@
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { ABI } from '../runtime/abi.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
+import type { PartCheck } from '../runtime/part-check.ts'
 import { roundUp } from '../weights/encoding.ts'
 import { type BlockMirror, BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
@@ -41,6 +42,8 @@ export class StateCache {
   readonly contextLength: number
   readonly move: MovePositions | undefined
   readonly mirror: BlockMirror | undefined
+  /** Helps to read saved state. */
+  check: PartCheck | undefined
   /** One per group of keys and values, then one per recurrent group. */
   readonly pools: readonly BlockPool[]
   /** Of each group of keys and values, the positions attended to; 0: all. */

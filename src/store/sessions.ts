@@ -10,7 +10,7 @@ import { alone } from './alone.ts'
 import { fileKey, openFolder } from './folder.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
-import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
+import { openSyncFile, writeAll } from './sync-file.ts'
 
 export interface StoredSession {
   readonly name: string
@@ -24,11 +24,11 @@ export interface StoredSession {
 interface Entry extends StoredSession {
   /** Name of both, without the ending. */
   readonly base: string
-  readonly turn: number
 }
 
 const FOLDER = 'halfbyte-sessions'
-const ENTRY = /^([0-9a-f]{32})-(\d+)\.(bin|json)$/
+const KEY_DIGITS = 32
+const ENTRY = /^[0-9a-f]{32}-\d+\.(bin|json)$/
 const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored session or model' }
 
 /** Sessions in the origin's private file system. Writing works in workers only. */
@@ -53,12 +53,13 @@ export class SessionStore {
     const key = await fileKey(name)
     const stored = await alone(lockOf(key), async () => {
       const old = await this.#bases(key)
-      const base = `${key}-${Math.max(0, ...old.map(turnOf)) + 1}`
+      const base = `${key}-${turnOf(old[0] ?? '') + 1}`
       try {
         await checkQuota(bytes, SESSION)
         const size = await this.#write(`${base}.bin`, pieces, bytes)
         const manifest: StoredSession = { name, size, saved: Date.now() }
-        await this.#writeManifest(`${base}.json`, manifest)
+        const json = new TextEncoder().encode(JSON.stringify(manifest))
+        await this.#write(`${base}.json`, [json], json.length)
         await this.#removeAll(old)
         return manifest
       } catch (error) {
@@ -74,10 +75,17 @@ export class SessionStore {
   async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
     const find = async () => {
-      const entry = newest(await this.#entries()).find((each) => each.name === name)
-      if (entry === undefined) return undefined
-      const source = await storedSource(name, await this.#folder.getFileHandle(`${entry.base}.bin`), true)
-      return use(source).finally(() => source.close?.())
+      for (const base of await this.#bases(key)) {
+        const open = async () => storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), true)
+        // Each takes the browser a while.
+        const [manifest, source] = await Promise.all([this.#manifest(base), open().catch(() => undefined)])
+        try {
+          if (source !== undefined && source.size === manifest?.size) return await use(source)
+        } finally {
+          source?.close?.()
+        }
+      }
+      return undefined
     }
     return alone(lockOf(key), find, 'shared')
   }
@@ -93,87 +101,72 @@ export class SessionStore {
     await alone(lockOf(key), async () => this.#removeAll(await this.#bases(key)))
   }
 
-  async #write(entry: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<number> {
-    const file = await this.#create(entry, bytes)
+  async #write(
+    entry: string,
+    pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    bytes: number,
+  ): Promise<number> {
     let size = 0
+    const attempt = async <T>(work: () => T): Promise<Awaited<T>> => {
+      try {
+        return await work()
+      } catch (cause) {
+        throw writeError(Math.max(size, bytes), cause, SESSION)
+      }
+    }
+    const file = await attempt(() => openSyncFile(this.#folder, entry))
+    if (file === undefined) throw noStorage()
     try {
       for await (const piece of pieces) {
+        await attempt(() => writeAll(file, piece, size))
         size += piece.byteLength
-        attempt(Math.max(size, bytes), () => writeAll(file, piece, size - piece.byteLength))
       }
-      attempt(size, () => file.flush())
+      await attempt(() => file.flush())
       return size
     } finally {
       file.close()
     }
   }
 
-  async #writeManifest(entry: string, manifest: StoredSession): Promise<void> {
-    const file = await this.#create(entry, manifest.size)
-    try {
-      attempt(manifest.size, () => writeJson(file, manifest))
-    } finally {
-      file.close()
-    }
-  }
-
-  async #create(entry: string, size: number): Promise<SyncFile> {
-    let file: SyncFile | undefined
-    try {
-      file = await openSyncFile(this.#folder, entry)
-    } catch (cause) {
-      throw writeError(size, cause, SESSION)
-    }
-    if (file === undefined) throw noStorage()
-    return file
-  }
-
   /** Whole files. */
   async #entries(): Promise<Entry[]> {
     const found: Entry[] = []
-    for await (const entry of this.#folder.keys()) {
-      const [, key, turn, ending] = ENTRY.exec(entry) ?? []
-      if (key === undefined || ending !== 'json') continue
-      const base = `${key}-${turn}`
-      const manifest = await this.#manifest(entry)
-      const file = await this.#file(`${base}.bin`)
-      if (manifest !== undefined && file?.size === manifest.size)
-        found.push({ ...manifest, base, turn: Number(turn) })
+    for (const base of await this.#bases()) {
+      const manifest = await this.#manifest(base)
+      if (manifest !== undefined && (await this.#file(`${base}.bin`))?.size === manifest.size)
+        found.push({ ...manifest, base })
     }
     return found
   }
 
-  /** What there is of a name, whole or not. */
-  async #bases(key: string): Promise<string[]> {
+  /** What there is, whole or not, of one name or of all, newest first. */
+  async #bases(key = ''): Promise<string[]> {
     const found = new Set<string>()
     for await (const entry of this.#folder.keys()) {
-      if (ENTRY.exec(entry)?.[1] === key) found.add(entry.slice(0, entry.indexOf('.')))
+      if (entry.startsWith(key) && ENTRY.test(entry)) found.add(entry.slice(0, entry.indexOf('.')))
     }
-    return [...found]
+    return [...found].sort((a, b) => turnOf(b) - turnOf(a))
   }
 
   /** Removes what tabs that were closed in the middle have left, of any name. */
   async #sweep(): Promise<void> {
-    const whole = new Set((await this.#entries()).map(({ base }) => base))
-    const keys = new Set<string>()
-    for await (const entry of this.#folder.keys()) {
-      const [, key, turn] = ENTRY.exec(entry) ?? []
-      if (key !== undefined && !whole.has(`${key}-${turn}`)) keys.add(key)
-    }
-    for (const key of keys) {
-      const removeRest = async () => {
-        const kept = newest(await this.#entries()).map(({ base }) => base)
-        await this.#removeAll((await this.#bases(key)).filter((base) => !kept.includes(base)))
-      }
+    for (const base of await this.#halves()) {
+      const key = base.slice(0, KEY_DIGITS)
+      const removeRest = async () => this.#removeAll(await this.#halves(key))
       await alone(lockOf(key), removeRest, 'unused')
     }
   }
 
-  async #manifest(entry: string): Promise<StoredSession | undefined> {
+  /** What is not whole, or has a newer one. */
+  async #halves(key = ''): Promise<string[]> {
+    const kept = newest(await this.#entries()).map(({ base }) => base)
+    return (await this.#bases(key)).filter((base) => !kept.includes(base))
+  }
+
+  async #manifest(base: string): Promise<StoredSession | undefined> {
     try {
-      const { name, size, saved } = JSON.parse((await (await this.#file(entry))?.text()) ?? '')
-      const isWhole = typeof name === 'string' && typeof size === 'number' && typeof saved === 'number'
-      return isWhole ? { name, size, saved } : undefined
+      // One that was not written to its end is no JSON.
+      return JSON.parse((await (await this.#file(`${base}.json`))?.text()) ?? '')
     } catch {
       return undefined
     }
@@ -204,20 +197,8 @@ export const noStorage = (): HalfbyteError =>
 
 const lockOf = (key: string): string => `session-${key}`
 
-function attempt(size: number, work: () => void): void {
-  try {
-    work()
-  } catch (cause) {
-    throw writeError(size, cause, SESSION)
-  }
-}
+const turnOf = (base: string): number => Number(base.slice(KEY_DIGITS + 1))
 
-const turnOf = (base: string): number => Number(base.slice(base.indexOf('-') + 1))
-
-function newest(entries: readonly Entry[]): Entry[] {
-  const found = new Map<string, Entry>()
-  for (const entry of entries) {
-    if (entry.turn > (found.get(entry.name)?.turn ?? 0)) found.set(entry.name, entry)
-  }
-  return [...found.values()]
-}
+/** `entries` come newest first. */
+const newest = (entries: readonly Entry[]): Entry[] =>
+  entries.filter((entry) => entries.find(({ name }) => name === entry.name) === entry)

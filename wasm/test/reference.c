@@ -24,6 +24,7 @@ void swiglu__ref(const struct op_swiglu *, uint32_t);
 void add__ref(const struct op_add *, uint32_t);
 void layernorm__ref(const struct op_layernorm *, const struct step *, uint32_t);
 void rescale__ref(const struct op_rescale *, uint32_t);
+void check_parts__ref(const struct op_check_parts *);
 void combine__ref(const struct op_combine *, const struct step *, uint32_t);
 
 /* The definition of linear_swiglu: a linear into rows that nobody else sees, then a swiglu of them. */
@@ -58,7 +59,9 @@ static int sequences__ref(const void *op, const struct step *step) {
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) {
     const struct op *o = op;
-    if (o->code == OP_SHIFT_KV) return shift_kv__ref(op); /* works on no rows */
+    /* These two work on no rows. */
+    if (o->code == OP_SHIFT_KV) return shift_kv__ref(op);
+    if (o->code == OP_CHECK_PARTS) return check_parts__ref(op);
     if (sequences__ref(op, step)) return;
     for (uint32_t m = 0; m < row_count(o, step); m++) {
         switch (o->code) {

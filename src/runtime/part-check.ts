@@ -1,0 +1,60 @@
+// Part check. In: a pool, parts of the state. Out: their memory made present and their checksums, by all threads.
+import { checksumText } from '../base/checksum.ts'
+import { OP_CODE, ROWS } from '../graph/op-codes.ts'
+import { ABI } from './abi.ts'
+import { type Arena, offset, type Ptr } from './arena.ts'
+import type { Pool } from './pool.ts'
+
+/** A block or a slab. */
+export interface Part {
+  readonly address: Ptr
+  /** A multiple of 64. */
+  readonly bytes: number
+}
+
+/** Most parts that are looked at together. */
+export const MOST_PARTS = 32
+/** Address, bytes, checksum. */
+const PART_WORDS = 6
+
+/** What reading stored state leaves to the kernels: of all it takes, handing out pages takes longest, then the checksums. */
+export class PartCheck {
+  readonly #pool: Pool
+  readonly #arena: Arena
+  /** The op's record, then its list. */
+  readonly #record: Ptr
+
+  /** Throws `out-of-memory`. */
+  constructor(pool: Pool, arena: Arena) {
+    this.#pool = pool
+    this.#arena = arena
+    this.#record = arena.allocate(ABI.OP_BYTES + MOST_PARTS * PART_WORDS * 4, 'restoring sessions')
+  }
+
+  /** Has the machine hand out their memory, what they held is gone. */
+  touch(parts: readonly Part[]): void {
+    this.#run(parts, 1)
+  }
+
+  /** As `checksum` has them. */
+  sums(parts: readonly Part[]): string[] {
+    const list = this.#run(parts, 0) / 4
+    return parts.map((_, index) => {
+      const at = list + index * PART_WORDS
+      return checksumText([...this.#arena.u32.subarray(at + 2, at + PART_WORDS)])
+    })
+  }
+
+  /** Returns where the list is. */
+  #run(parts: readonly Part[], touch: number): Ptr {
+    const { u32 } = this.#arena
+    const record = this.#record
+    const list = offset(record, ABI.OP_BYTES)
+    u32.set([OP_CODE.check_parts, ROWS.tokens, list, parts.length, touch], record / 4)
+    for (const [index, { address, bytes }] of parts.entries())
+      u32.set([address, bytes], list / 4 + index * PART_WORDS)
+    // The op looks at no step; any address will do.
+    this.#pool.run(record, record, 0, 1)
+    return list
+  }
+}
