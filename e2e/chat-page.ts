@@ -17,6 +17,8 @@ export async function openChat(page: Page, address = '/'): Promise<{ readonly pr
 
 /** The model is loaded and nothing is being answered. */
 export async function ready(page: Page): Promise<void> {
+  // What the last click left for the next task has begun.
+  await page.evaluate(() => new Promise((done) => setTimeout(done)))
   await expect(sendButton(page)).toBeEnabled({ timeout: 60_000 })
 }
 
