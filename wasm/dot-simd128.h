@@ -112,6 +112,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
         store(laid + 4 * j + 3, wasm_u16x8_shr(high, 8));
     }
 }
+/* Most rows whose f32 sums of four panels are left to the compiler: linear_w4.c. */
+enum { MOST_IN_REGISTERS = TOKEN_TILE };
 /* Many rows lay nibbles out: 68 GOP/s for 59 on a Zen 4. */
 enum { LAYS_NIBBLES = 1 };
 /* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */

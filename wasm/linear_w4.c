@@ -16,7 +16,11 @@
  *
  *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), walked group by group, for up to
  *         TOKEN_TILE rows at a time. The f32 sums of all panels lie in a small array, the i32 sums of one block in
- *         registers. Many rows: linear_many.h */
+ *         registers. Many rows: linear_many.h
+ *
+ *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers: they are stored after each
+ *   block. That also stops V8 from keeping what it has loaded: without a store between them it takes the 32 splats that
+ *   all panels share for one load each, and moves them, and the sums, to and from its frame. */
 #include "linear_many.h"
 
 INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
@@ -49,18 +53,21 @@ void DOTS(linear_w4ma8__ref)(const struct op_linear *op, uint32_t m) { linear__r
 /* One group of some tokens, ready for all panels. */
 struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE], offset[TOKEN_TILE]; };
 
-INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear *op, uint32_t g, const int tokens,
+INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint32_t k, uint32_t g, const int tokens,
                           const int minimums) {
     UNROLLED for (int t = 0; t < tokens; t++) {
-        int8_t *row = x + (uint32_t)t * op->x_stride;
-        const float scale = a8_scales(row, op->k)[g] * SCALE_UNIT;
-        const int32_t xsum = a8_sums(row, op->k)[g];
+        int8_t *row = x + (uint32_t)t * stride;
+        const float scale = a8_scales(row, k)[g] * SCALE_UNIT;
+        const int32_t xsum = a8_sums(row, k)[g];
         prepare(&group->qx[t], row + g * GROUP);
         group->sx[t] = splat(scale);
         group->start[t] = wasm_i32x4_splat(minimums ? 0 : -8 * xsum);
         group->offset[t] = splat(scale * (float)xsum);
     }
 }
+
+/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
+#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
 /* acc[t] += one block's share. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
@@ -101,22 +108,23 @@ INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int token
 
 /* Rows m..m + tokens of one tile. */
 INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
-    const uint32_t G = round_up(op->k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
+    const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
     const struct four streams = {0, span->w.near * G * bytes, span->w.far * G * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * bytes;
-    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
+    int8_t *x = AT(int8_t *, op->x + m * stride);
     const struct masks unpack = masks();
-    v128_t acc[STREAMS][TOKEN_TILE][2];
+    v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
+    if (tokens > MOST_IN_REGISTERS) IN_MEMORY(acc);
     UNROLLED for (int p = 0; p < STREAMS; p++) {
         UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
     }
     for (uint32_t g = 0; g < G; g++, w += bytes) {
         struct group group;
-        prepare_group(&group, x, op, g, tokens, minimums);
+        prepare_group(&group, x, stride, k, g, tokens, minimums);
         /* Each panel has loads of its own: prefetchers that go by the address of the load see even strides. */
         UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
             add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens, minimums);
-            settle(acc, p, tokens);
+            if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
         }
     }
     UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
