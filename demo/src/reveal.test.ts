@@ -13,13 +13,13 @@ const answered = (content: string, id = 'a'): Conversation => ({
 })
 const text = (conversation: Conversation): string => conversation.messages.at(-1)?.content ?? ''
 
-/** What frames of `ms` show of an answer that is all there after its beginning. */
-function frames(reveal: Reveal, content: string, ms: number): string[] {
+/** What frames that take `ms` each show of an answer that is all there after its beginning. */
+function frames(reveal: Reveal, content: string, ms: (frame: number) => number): string[] {
   const shown = [text(reveal.cut(answered('')))]
   do {
     reveal.advance()
     shown.push(text(reveal.cut(answered(content))))
-    reveal.took(ms)
+    reveal.took(ms(shown.length))
   } while (reveal.isBehind)
   return shown
 }
@@ -34,7 +34,7 @@ describe('an answer is revealed', () => {
         fc.string({ unit: 'grapheme', maxLength: 2000 }),
         fc.double({ min: 0, max: 500 }),
         (content, ms) => {
-          const shown = frames(new Reveal(), content, ms || 1)
+          const shown = frames(new Reveal(), content, () => ms)
           expect(shown.at(-1)).toBe(content)
           for (const each of shown) {
             expect(content.startsWith(each)).toBe(true)
@@ -46,12 +46,13 @@ describe('an answer is revealed', () => {
   })
 
   test('in smaller steps while frames take long, in larger ones while they do not', () => {
-    const slow = steps(frames(new Reveal(), 'a'.repeat(1000), 50))
-    expect(slow[1]).toBeLessThan(slow[0] as number)
-    expect(Math.min(...slow.slice(0, -1)), 'it goes on').toBeGreaterThan(0)
-    const fast = steps(frames(new Reveal(), 'a'.repeat(1000), 5))
-    expect(fast.slice(0, -1)).toEqual(fast.slice(0, -1).toSorted((a, b) => a - b))
-    expect(fast.length).toBeLessThan(slow.length / 4)
+    const fast = steps(frames(new Reveal(), 'a'.repeat(4000), () => 5)).slice(0, -1)
+    expect(fast).toEqual(fast.toSorted((a, b) => a - b))
+    expect(fast.at(-1)).toBeGreaterThan(4 * (fast[0] as number))
+    const then = steps(frames(new Reveal(), 'a'.repeat(4000), (frame) => (frame < 8 ? 5 : 50))).slice(0, -1)
+    expect(then.slice(0, 7)).toEqual(fast.slice(0, 7))
+    expect(then[8]).toBeLessThan(then[7] as number)
+    expect(Math.min(...then), 'it goes on').toBeGreaterThanOrEqual(fast[0] as number)
   })
 
   test('whole when it was not seen growing, or when nobody wants to wait', () => {
@@ -68,7 +69,7 @@ describe('an answer is revealed', () => {
 
   test('from its beginning when it is made again', () => {
     const reveal = new Reveal()
-    expect(frames(reveal, 'first', 5).at(-1)).toBe('first')
-    expect(frames(reveal, 'second', 5)).toEqual(['', 'second'])
+    expect(frames(reveal, 'first', () => 5).at(-1)).toBe('first')
+    expect(frames(reveal, 'second', () => 5)).toEqual(['', 'second'])
   })
 })

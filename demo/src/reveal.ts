@@ -3,9 +3,8 @@ import type { Conversation } from './conversations.ts'
 
 /** What a frame may take of the page's own thread, in milliseconds: half of what counts as a long task. */
 const FRAME_MS = 25
-/** Letters that a frame adds at least, and those that the first one adds. */
-const LEAST = 16
-const FIRST = 32
+/** Letters that the first frame adds, and each at least: a page that is starved must not fall ever further behind. */
+const LEAST = 48
 
 /** An engine may be faster than a page can lay out: what is more than fits a frame waits for the next ones. */
 export class Reveal {
@@ -13,7 +12,7 @@ export class Reveal {
   #answer: string | undefined
   /** Letters of it that are shown, and those that a frame may add. */
   #shown = 0
-  #step = FIRST
+  #step = LEAST
 
   /** True while there is more than is shown. */
   isBehind = false
