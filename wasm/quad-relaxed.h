@@ -13,15 +13,24 @@ INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
     return (struct nibbles){wasm_v128_and(codes, masks.low4), wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4)};
 }
 /* One form of the dot and the i32 lanes of its sums, as dot-relaxed.h has them. Pairs hold the sums of one group.
- * ones: 1 in every i16 lane, from a register of the caller. */
+ * ones: 1 in every i16 lane, from a register of the caller. eightfold: 8 times the activations, a quad in each i32 lane, in
+ * the form of the sums. */
 #if defined(DOT_PAIRS)
 INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
     return wasm_i16x8_add(sum, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w));
 }
 INLINE v128_t whole(v128_t sum, v128_t ones) { return wasm_i32x4_dot_i16x8(sum, ones); }
+INLINE v128_t eightfold(v128_t x, v128_t eights) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, eights); }
+INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i16x8_add(a, b); }
+INLINE v128_t negative(v128_t sum) { return wasm_i16x8_neg(sum); }
 #else
 INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, sum); }
 INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
+INLINE v128_t eightfold(v128_t x, v128_t eights) {
+    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, eights, wasm_i32x4_splat(0));
+}
+INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 #endif
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
@@ -40,5 +49,9 @@ INLINE v128_t whole_bytes(v128_t low, v128_t high, v128_t ones) {
     return wasm_i32x4_add(whole(low, ones), wasm_i32x4_shl(whole(high, ones), 4));
 }
 
-/* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
+/* Codes of bytes are 16 times the high nibble plus the low one, and 128 is 16 times 8. */
+INLINE v128_t low_start(v128_t start) { return (void)start, wasm_i32x4_splat(0); }
+INLINE v128_t high_start(v128_t start) { return start; }
+
+/* v's bytes by index, 0 where the index is 0x80 or more; where an index is 16 to 127, anything. */
 INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_relaxed_swizzle(v, index); }

@@ -16,6 +16,12 @@ INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
 }
 /* The i32 lanes of a sum. */
 INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
+/* 8 times the activations, a quad in each lane. */
+INLINE v128_t eightfold(v128_t x, v128_t eights) {
+    return (void)eights, wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(x)), 3);
+}
+INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
@@ -37,5 +43,8 @@ INLINE void add_bytes(v128_t *low, v128_t *high, struct bytes w, struct quad x) 
 }
 INLINE v128_t whole_bytes(v128_t low, v128_t high, v128_t ones) { return (void)high, (void)ones, low; }
 
-/* v's bytes by index, 0 where the index is 0x80 or more; no index is 16 to 127. */
+INLINE v128_t low_start(v128_t start) { return wasm_i32x4_shl(start, 4); }
+INLINE v128_t high_start(v128_t start) { return (void)start, wasm_i32x4_splat(0); }
+
+/* v's bytes by index, 0 where the index is 0x80 or more; where an index is 16 to 127, anything. */
 INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_swizzle(v, index); }

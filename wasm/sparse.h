@@ -54,6 +54,12 @@ INLINE struct sums no_sums(void) {
     const v128_t zero = wasm_i32x4_splat(0);
     return (struct sums){{zero, zero, zero, zero}};
 }
+/* The same, less the zero code times what was kept of x. start: -8 times its sum. */
+INLINE struct sums sums_from(v128_t start, const int wide) {
+    if (!wide) return (struct sums){{start, start}};
+    const v128_t low = low_start(start), high = high_start(start);
+    return (struct sums){{low, high, low, high}};
+}
 /* One value of a panel against a quad of each of `tokens` rows. */
 INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad *x, struct masks masks, const int tokens,
                       const int wide) {
@@ -77,6 +83,16 @@ INLINE v128_t high_rows(struct sums sums, v128_t ones, const int wide) {
 /* float(dot) * (s * sx) of the rows whose scales are in the upper halves; half: that of the constants. */
 INLINE v128_t term_of(v128_t dot, v128_t scales, v128_t sx, v128_t half) {
     return mul(wasm_f32x4_convert_i32x4(dot), mul(wasm_v128_and(wasm_i32x4_shr(scales, 3), half), sx));
+}
+
+/* y += the terms f32 [groups][32], one group after the other. */
+INLINE void add_terms(float *y, const float *terms, uint32_t groups) {
+    v128_t acc[8];
+    UNROLLED for (int i = 0; i < 8; i++) acc[i] = load(y + 4 * i);
+    ROLLED for (; groups > 0; groups--, terms += STRIP) {
+        UNROLLED for (int i = 0; i < 8; i++) acc[i] = add(acc[i], load(terms + 4 * i));
+    }
+    UNROLLED for (int i = 0; i < 8; i++) store(y + 4 * i, acc[i]);
 }
 
 /* What the sums of w4 start at; weights: i8 [8] sums of the weights. */

@@ -135,15 +135,7 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
         } else {
             for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, c, blocks, 0, tokens, wide);
         }
-        UNROLLED for (int t = 0; t < tokens; t++) {
-            v128_t acc[8];
-            UNROLLED for (int i = 0; i < 8; i++) acc[i] = load(y[t] + 4 * i);
-            const float *term = scratch.terms[t][0];
-            ROLLED for (uint32_t g = 0; g < n; g++, term += STRIP) {
-                UNROLLED for (int i = 0; i < 8; i++) acc[i] = add(acc[i], load(term + 4 * i));
-            }
-            UNROLLED for (int i = 0; i < 8; i++) store(y[t] + 4 * i, acc[i]);
-        }
+        UNROLLED for (int t = 0; t < tokens; t++) add_terms(y[t], scratch.terms[t][0], n);
     }
 }
 
