@@ -1,11 +1,11 @@
 /* sparse_sv32: the products of one strip of which an input's 32 weights are all kept or all dropped.                   exact
  *
  *   strip    segments of 32 groups, the last may be shorter; a segment of g groups:
- *            | head 16 | order g, inputs, to a multiple of 16 | groups |
+ *            | head 16 | order g, to a multiple of 16 | groups |
  *   head     u8 [9]: groups that keep 0, 4, 8, .. 32 inputs; 7 bytes of zeros
  *   order    u8 [g]: the groups by the number of inputs they keep, ascending
- *   inputs   of each group in this order that keeps some but not all: u8 [number], ascending; 0..15, then 0x80 + 0..15
- *   group    in this order | [panel] 16 bytes of scales, as in w4_g32 | quads |
+ *   group    in this order | [panel] 16 bytes of scales, as in w4_g32 | inputs | quads |
+ *   inputs   of a group that keeps some but not all: u8 [number], ascending, to a multiple of 16: 0..15, then 0x80 + 0..15
  *   quads    the kept inputs, four by four. [panel] one value: w4 16 bytes, w8 32 bytes, as the vectors of 4 inputs in a
  *            dense block
  *
@@ -20,30 +20,28 @@
 enum { SEGMENT = 32, HEAD = 16, SCALES = 16 * STRIP_PANELS, MOST = 8 };
 
 INLINE uint32_t value_bytes(const int wide) { return wide ? 32 : 16; }
-INLINE uint32_t group_bytes(uint32_t quads, const int wide) { return SCALES + quads * STRIP_PANELS * value_bytes(wide); }
-/* Indices of a group. */
-INLINE uint32_t listed(uint32_t quads) { return quads == MOST ? 0 : 4 * quads; }
-/* Of the head, the order and all inputs of a segment. */
-INLINE uint32_t list_bytes(const uint8_t *head, uint32_t groups) {
-    uint32_t bytes = HEAD + groups;
-    for (uint32_t quads = 1; quads < MOST; quads++) bytes += listed(quads) * head[quads];
-    return round_up(bytes, 16);
+/* Of the indices of a group. */
+INLINE uint32_t list_bytes(uint32_t quads) { return quads == MOST ? 0 : round_up(4 * quads, 16); }
+INLINE uint32_t group_bytes(uint32_t quads, const int wide) {
+    return SCALES + list_bytes(quads) + quads * STRIP_PANELS * value_bytes(wide);
 }
+INLINE uint32_t order_bytes(uint32_t groups) { return round_up(groups, 16); }
 
 INLINE void codes__ref(const uint8_t *w, uint32_t groups, int16_t *codes, uint16_t *scales, int wide) {
     const uint32_t k = groups * GROUP;
     for (uint32_t i = 0; i < STRIP * k; i++) codes[i] = 0;
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        const uint8_t *head = w, *order = w + HEAD, *inputs = order + n;
-        w += list_bytes(head, n);
+        const uint8_t *head = w, *order = w + HEAD;
+        w = order + order_bytes(n);
         for (uint32_t quads = 0; quads <= MOST; quads++) {
-            for (uint32_t left = head[quads]; left > 0; left--, inputs += listed(quads), w += group_bytes(quads, wide)) {
+            for (uint32_t left = head[quads]; left > 0; left--, w += group_bytes(quads, wide)) {
                 const uint32_t g = g0 + *order++;
+                const uint8_t *inputs = w + SCALES;
                 for (uint32_t i = 0; i < STRIP; i++) scales[i * groups + g] = scale__ref(w + i / PANEL * 16, i % PANEL);
                 for (uint32_t j = 0; j < 4 * quads; j++) {
                     const uint32_t input = quads == MOST ? j : (inputs[j] & 15) + (inputs[j] >> 7) * 16;
-                    const uint8_t *quad = w + SCALES + j / 4 * STRIP_PANELS * value_bytes(wide);
+                    const uint8_t *quad = inputs + list_bytes(quads) + j / 4 * STRIP_PANELS * value_bytes(wide);
                     for (uint32_t i = 0; i < STRIP; i++) {
                         codes[i * k + g * GROUP + input] =
                             code__ref(quad + i / PANEL * value_bytes(wide), i % PANEL, j % 4, wide);
@@ -125,7 +123,7 @@ INLINE void add_group(const uint8_t *values, const uint8_t *scales, const struct
 }
 
 /* Where the next group of a segment is. */
-struct place { const uint8_t *order, *inputs, *w; };
+struct place { const uint8_t *order, *w; };
 
 /* The groups that keep `quads`. x: of the segment. */
 INLINE void add_groups(struct place *place, const uint8_t *head, const struct op_linear *op, int8_t *x, uint32_t g0,
@@ -140,14 +138,13 @@ INLINE void add_groups(struct place *place, const uint8_t *head, const struct op
         v128_t sx[ROW_TILE];
         UNROLLED for (int t = 0; t < tokens; t++) {
             int8_t *row = x + (uint32_t)t * op->x_stride;
-            keep_inputs(&kept[t], row + (g0 + g) * GROUP, at.inputs, flip, eights, quads);
+            keep_inputs(&kept[t], row + (g0 + g) * GROUP, at.w + SCALES, flip, eights, quads);
             sx[t] = splat(a8_scales(row, op->k)[g0 + g] * SCALE_UNIT);
         }
         UNROLLED for (uint32_t p = 0; p < STRIP_PANELS; p += panels) {
-            add_group(at.w + SCALES + p * value_bytes(wide), at.w + 16 * p, kept, sx, scratch->terms[0][g] + p * PANEL, c, quads,
+            add_group(at.w + SCALES + list_bytes(quads) + p * value_bytes(wide), at.w + 16 * p, kept, sx, scratch->terms[0][g] + p * PANEL, c, quads,
                   unrolled, panels, tokens, wide);
         }
-        at.inputs += listed(quads);
         at.w += group_bytes(quads, wide);
     }
     *place = at;
@@ -164,7 +161,7 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     }
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        struct place place = {w + HEAD, w + HEAD + n, w + list_bytes(w, n)};
+        struct place place = {w + HEAD, w + HEAD + order_bytes(n)};
         if (tokens == 1) {
             UNROLLED for (uint32_t q = 0; q <= MOST; q++) add_groups(&place, w, op, x, g0, &scratch, c, q, 1, tokens, wide);
         } else {

@@ -20,10 +20,11 @@ const HEAD_BYTES = 16
 const MOST = 8
 
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
-const groupWords = (base: SparseBase, quads: number): number =>
-  STRIP_PANELS * SCALE_WORDS + quads * quadWords(base)
-/** Inputs that are listed. */
-const listed = (quads: number): number => (quads === MOST ? 0 : 4 * quads)
+const orderBytes = (groups: number): number => roundUp(groups, 16)
+/** Of the indices of a group. */
+const listBytes = (quads: number): number => (quads === MOST ? 0 : roundUp(4 * quads, 16))
+const groupBytes = (base: SparseBase, quads: number): number =>
+  4 * STRIP_PANELS * SCALE_WORDS + listBytes(quads) + 4 * quads * quadWords(base)
 const quadsOf = (mask: number): number => Math.ceil(countBits(mask) / 4)
 
 /** The inputs of a mask and, to fill the last quad, the first of those that are dropped; ascending. */
@@ -35,12 +36,8 @@ function inputsOf(mask: number): number[] {
 function bytesOf(base: SparseBase, masks: Uint32Array): number {
   let bytes = 0
   forGroups(masks.length, SEGMENT_GROUPS, (first, count) => {
-    let lists = HEAD_BYTES + count
-    for (const mask of masks.subarray(first, first + count)) {
-      lists += listed(quadsOf(mask))
-      bytes += 4 * groupWords(base, quadsOf(mask))
-    }
-    bytes += roundUp(lists, 16)
+    bytes += HEAD_BYTES + orderBytes(count)
+    for (const mask of masks.subarray(first, first + count)) bytes += groupBytes(base, quadsOf(mask))
   })
   return bytes
 }
@@ -66,25 +63,21 @@ export const sv32Writer: StripWriter = {
       order.sort((a, b) => quadsOf(masks[first + a]!) - quadsOf(masks[first + b]!))
       const head = at
       out.set(order, at + HEAD_BYTES)
-      at += HEAD_BYTES + count
+      at += HEAD_BYTES + orderBytes(count)
       for (const g of order) {
-        const quads = quadsOf(masks[first + g]!)
-        out[head + quads] = out[head + quads]! + 1
-        if (listed(quads) === 0) continue
         const inputs = inputsOf(masks[first + g]!)
-        out.set(inputs.map(indexOf), at)
-        at += inputs.length
-      }
-      at = roundUp(at, 16)
-      for (const g of order) {
+        const quads = inputs.length / 4
+        out[head + quads] = out[head + quads]! + 1
         let to = at / 4
         for (let panel = 0; panel < STRIP_PANELS; panel++, to += SCALE_WORDS) {
           const from = blockAt(strip, panel, first + g)
           outWords.set(words.subarray(from, from + SCALE_WORDS), to)
         }
-        for (const [index, input] of inputsOf(masks[first + g]!).entries())
+        if (listBytes(quads) > 0) out.set(inputs.map(indexOf), 4 * to)
+        to += listBytes(quads) / 4
+        for (const [index, input] of inputs.entries())
           moveColumn(strip, first + g, input, outWords, to, index, false)
-        at += 4 * groupWords(base, quadsOf(masks[first + g]!))
+        at += groupBytes(base, quads)
       }
     })
     return out
@@ -101,18 +94,18 @@ export const sv32Reader: StripReader = {
     const from = new Int32Array(encoded.buffer, encoded.byteOffset, encoded.byteLength / 4)
     let at = 0
     forGroups(groups, SEGMENT_GROUPS, (first, count) => {
-      const { end, each } = listsOf(encoded, at, count)
-      let read = end / 4
-      for (const { group, quads, list } of each) {
-        for (let panel = 0; panel < STRIP_PANELS; panel++, read += SCALE_WORDS)
-          words.set(from.subarray(read, read + SCALE_WORDS), blockAt(strip, panel, first + group))
+      for (const { group, quads, list, end } of groupsOf(encoded, at, base, count)) {
+        const to = first + group
+        for (let panel = 0, read = list / 4 - STRIP_PANELS * SCALE_WORDS; panel < STRIP_PANELS; panel++) {
+          words.set(from.subarray(read, read + SCALE_WORDS), blockAt(strip, panel, to))
+          read += SCALE_WORDS
+        }
         for (let i = 0; i < 4 * quads; i++) {
           const input = quads === MOST ? i : inputAt(encoded[list + i]!)
-          moveColumn(strip, first + group, input, from, read, i, true)
+          moveColumn(strip, to, input, from, (list + listBytes(quads)) / 4, i, true)
         }
-        read += quads * quadWords(base)
+        at = end
       }
-      at = 4 * read
     })
   },
 
@@ -123,31 +116,33 @@ export const sv32Reader: StripReader = {
   },
 }
 
-/** The groups of a segment in their order, the quads of each and where its list begins; `end` of all lists. */
-function listsOf(encoded: Uint8Array, at: number, count: number) {
-  const each: { group: number; quads: number; list: number }[] = []
-  let list = at + HEAD_BYTES + count
+/** The groups of a segment in their order: the quads of each, where its list begins and where it ends. */
+function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: number) {
+  const each: { group: number; quads: number; list: number; end: number }[] = []
+  let end = at + HEAD_BYTES + orderBytes(count)
   for (let quads = 0; quads <= MOST; quads++) {
-    for (let left = encoded[at + quads]!; left > 0; left--, list += listed(quads))
-      each.push({ group: encoded[at + HEAD_BYTES + each.length]!, quads, list })
+    for (let left = encoded[at + quads]!; left > 0; left--) {
+      const list = end + 4 * STRIP_PANELS * SCALE_WORDS
+      end += groupBytes(base, quads)
+      each.push({ group: encoded[at + HEAD_BYTES + each.length]!, quads, list, end })
+    }
   }
-  return { each, end: roundUp(list, 16) }
+  return each
 }
 
 /** Where a segment ends; undefined when it has not every group once, or a list that does not ascend. */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
-  const { each, end } = listsOf(encoded, at, groups)
+  const each = groupsOf(encoded, at, base, groups)
+  const end = each.at(-1)?.end ?? 0
   if (end > encoded.byteLength || each.length !== groups) return
   if (new Set(each.map(({ group }) => group)).size !== groups) return
-  let bytes = 0
   for (const { group, quads, list } of each) {
     if (group >= groups) return
-    const indices = encoded.subarray(list, list + listed(quads))
+    const indices = encoded.subarray(list, list + (quads === MOST ? 0 : 4 * quads))
     const isGood = (index: number, i: number) => (index & 0x70) === 0 && (i === 0 || index > indices[i - 1]!)
     if (!indices.every(isGood)) return
-    bytes += 4 * groupWords(base, quads)
   }
-  return end + bytes <= encoded.byteLength ? end + bytes : undefined
+  return end
 }
 
 /** The 32 codes of an input between its byte of the dense words and byte index % 4 of its quad. */
