@@ -22,6 +22,7 @@ INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
 INLINE v128_t whole(v128_t sum, v128_t ones) { return wasm_i32x4_dot_i16x8(sum, ones); }
 INLINE v128_t eightfold(v128_t x, v128_t eights) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, eights); }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i16x8_add(a, b); }
+INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i16x8_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i16x8_neg(sum); }
 #else
 INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, sum); }
@@ -30,6 +31,7 @@ INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, eights, wasm_i32x4_splat(0));
 }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 #endif
 

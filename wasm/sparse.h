@@ -73,6 +73,12 @@ INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad
         UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, x[t]);
     }
 }
+/* sums less the zero code times what was kept of x; offset: 8 times its sum. */
+INLINE struct sums less(struct sums sums, v128_t offset, const int wide) {
+    if (!wide) return (struct sums){{sub_sums(sums.s[0], offset), sub_sums(sums.s[1], offset)}};
+    const v128_t low = low_start(offset), high = high_start(offset);
+    return (struct sums){{sub_sums(sums.s[0], low), sub_sums(sums.s[1], high), sub_sums(sums.s[2], low), sub_sums(sums.s[3], high)}};
+}
 INLINE v128_t low_rows(struct sums sums, v128_t ones, const int wide) {
     return wide ? whole_bytes(sums.s[0], sums.s[1], ones) : whole(sums.s[0], ones);
 }
@@ -110,6 +116,6 @@ INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
     default: return product(__VA_ARGS__, 1);                    \
     }
 
-/* kept[m]: the positions of the bits of m in bytes, ascending, then bytes of 0x80. */
+/* kept[m]: the positions of the bits of m times 4, in bytes, ascending. */
 extern const uint64_t kept[256];
 #endif

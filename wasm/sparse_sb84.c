@@ -11,7 +11,7 @@
  *   length is mispredicted nine times a segment, not at every item. What an item adds to its 8 outputs lies on the stack
  *   until the segment is through, and is added group by group: the order of the dense kernels.
  *
- *   terms  f32 [row of x][item by its number in the list][8]     x  [row of x][group][8] codes of 4 inputs | their sum */
+ *   terms  f32 [row of x][item by its number in the list][8] */
 #include "sparse.h"
 
 enum { SEGMENT = 32, ITEMS = SEGMENT * STRIP_PANELS, HEAD = 16, MOST = 8 };
@@ -46,48 +46,35 @@ void DOTS(sparse_w8_sb84__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
     codes__ref(strip, groups, codes, scales, 1);
 }
 
-struct entry { uint32_t codes; int32_t sum; };
-struct scratch { struct entry x[ROW_TILE][SEGMENT][8]; float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT]; };
+struct scratch { float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT]; };
 
-INLINE void prepare_segment(struct scratch *s, const struct op_linear *op, uint32_t m, uint32_t g0, uint32_t n,
-                            const int tokens) {
-    for (int t = 0; t < tokens; t++) {
-        int8_t *row = AT(int8_t *, op->x + (m + (uint32_t)t) * op->x_stride);
-        const float *scales = a8_scales(row, op->k) + g0;
-        for (uint32_t g = 0; g < n; g++) {
-            struct entry *to = s->x[t][g];
-            UNROLLED for (int i = 0; i < 2; i++, to += 4) {
-                const v128_t codes = load(row + (g0 + g) * GROUP + 16 * i);
-                const v128_t sums = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(codes));
-                store(to, wasm_i32x4_shuffle(codes, sums, 0, 4, 1, 5));
-                store(to + 2, wasm_i32x4_shuffle(codes, sums, 2, 6, 3, 7));
-            }
-            s->sx[t][g] = scales[g] * SCALE_UNIT;
-        }
-    }
-}
+/* One row of x from the first group of a segment on. */
+struct segment_row { const int8_t *codes; const float *sx; };
 
 /* One item that keeps `blocks`; when these are a constant, the loop over them is unrolled. */
-INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, struct constants c, const uint32_t blocks,
-                 const int unrolled, const int tokens, const int wide) {
+INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const struct segment_row *rows, struct constants c,
+                 v128_t eights, const uint32_t blocks, const int unrolled, const int tokens, const int wide) {
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
     /* Or every load from it would add the table's address anew. */
     __asm__("" : "+r"(position));
-    const uint32_t id = list[1], bytes = wide ? 32 : 16;
-    const struct entry *x = s->x[0][id / STRIP_PANELS];
+    const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16;
+    const int8_t *x[ROW_TILE];
     struct sums sums[ROW_TILE];
-    int32_t sum[ROW_TILE];
+    v128_t offset[ROW_TILE];
     UNROLLED for (int t = 0; t < tokens; t++) {
+        x[t] = rows[t].codes + group4 * (GROUP / 4);
+        __asm__("" : "+r"(x[t]));
         sums[t] = no_sums();
-        sum[t] = 0;
+        offset[t] = wasm_i32x4_splat(0);
     }
 #define BLOCK(j)                                                                                                   \
     {                                                                                                              \
-        const struct entry *entry = x + position[j];                                                               \
+        const uint32_t at = position[j];                                                                           \
         struct quad quads[ROW_TILE];                                                                               \
         UNROLLED for (int t = 0; t < tokens; t++) {                                                                \
-            quads[t] = spread(load_splat(&entry[t * SEGMENT * 8].codes));                                          \
-            sum[t] += entry[t * SEGMENT * 8].sum;                                                                  \
+            const v128_t codes = load_splat(x[t] + at);                                                            \
+            quads[t] = spread(codes);                                                                              \
+            offset[t] = add_sums(offset[t], eightfold(codes, eights));                                             \
         }                                                                                                          \
         add_value(sums, w + 16 + (j) * bytes, quads, c.masks, tokens, wide);                                       \
     }
@@ -100,18 +87,34 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, struc
     }
     const v128_t scales = load(w), low_scales = wasm_i32x4_shl(scales, 16);
     UNROLLED for (int t = 0; t < tokens; t++) {
-        const v128_t offset = wasm_i32x4_splat(zero_code(wide) * sum[t]), sx = load_splat(&s->sx[t][id / STRIP_PANELS]);
+        const v128_t sx = load_splat((const uint8_t *)rows[t].sx + group4);
+        const struct sums whole = less(sums[t], offset[t], wide);
         float *term = s->terms[t][id];
-        store(term, term_of(wasm_i32x4_sub(low_rows(sums[t], c.ones, wide), offset), low_scales, sx, c.half));
-        store(term + 4, term_of(wasm_i32x4_sub(high_rows(sums[t], c.ones, wide), offset), scales, sx, c.half));
+        store(term, term_of(low_rows(whole, c.ones, wide), low_scales, sx, c.half));
+        store(term + 4, term_of(high_rows(whole, c.ones, wide), scales, sx, c.half));
     }
 }
 
 /* The items that keep `blocks`. */
-INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, struct scratch *s, struct constants c,
-                  const uint32_t blocks, const int unrolled, const int tokens, const int wide) {
+INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, struct scratch *s,
+                  const struct segment_row *rows, struct constants c, const uint32_t blocks, const int unrolled, const int tokens, const int wide) {
+    const v128_t eights = constant(0x08080808);
     const uint8_t *l = *list, *end = l + 2 * head[blocks], *v = *w;
-    for (; l < end; l += 2, v += 16 + blocks * (wide ? 32 : 16)) item(l, v, s, c, blocks, unrolled, tokens, wide);
+    const uint32_t bytes = 16 + blocks * (wide ? 32 : 16);
+    if (unrolled && !wide) {
+        /* In twos, since V8 looks at its stack limit at every turn. */
+        for (; end - l >= 4; l += 4, v += 2 * bytes) {
+            item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
+            item(l + 2, v + bytes, s, rows, c, eights, blocks, unrolled, tokens, wide);
+        }
+        if (l < end) {
+            item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
+            l += 2;
+            v += bytes;
+        }
+    } else {
+        for (; l < end; l += 2, v += bytes) item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
+    }
     *list = l;
     *w = v;
 }
@@ -122,18 +125,27 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
     const struct constants c = constants();
     const uint32_t groups = round_up(op->k, GROUP) / GROUP;
     const uint8_t *w = strip;
+    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     UNROLLED for (int t = 0; t < tokens; t++) {
         for (int i = 0; i < STRIP; i += 4) store(y[t] + i, splat(0));
     }
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        prepare_segment(&scratch, op, m, g0, n, tokens);
+        struct segment_row rows[ROW_TILE];
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            int8_t *row = x + (uint32_t)t * op->x_stride;
+            rows[t] = (struct segment_row){row + g0 * GROUP, scratch.sx[t]};
+            for (uint32_t g = 0; g < n; g += 4) {
+                store(scratch.sx[t] + g, mul(load(a8_scales(row, op->k) + g0 + g), splat(SCALE_UNIT)));
+            }
+        }
         const uint8_t *head = w, *list = w + HEAD;
         w = list + list_bytes(n);
+        for (const uint8_t *line = list; line < w; line += 64) __asm__ volatile("" ::"r"(*(const volatile uint32_t *)line));
         if (tokens == 1) {
-            UNROLLED for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, c, blocks, 1, tokens, wide);
+            UNROLLED for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, rows, c, blocks, 1, tokens, wide);
         } else {
-            for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, c, blocks, 0, tokens, wide);
+            for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, rows, c, blocks, 0, tokens, wide);
         }
         UNROLLED for (int t = 0; t < tokens; t++) add_terms(y[t], scratch.terms[t][0], n);
     }
