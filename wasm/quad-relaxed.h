@@ -22,6 +22,7 @@ INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
 INLINE v128_t whole(v128_t sum, v128_t ones) { return wasm_i32x4_dot_i16x8(sum, ones); }
 INLINE v128_t eightfold(v128_t x, v128_t eights) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, eights); }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i16x8_add(a, b); }
+INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) { return add_sums(sum, eightfold(x.codes, eights)); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i16x8_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i16x8_neg(sum); }
 #else
@@ -31,9 +32,13 @@ INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, eights, wasm_i32x4_splat(0));
 }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) { return add_dot(sum, eights, x.codes); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 #endif
+
+/* What add_eightfold() added, in the form of the sums. */
+INLINE v128_t all_eightfold(v128_t sum) { return sum; }
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {

@@ -21,6 +21,11 @@ INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return (void)eights, wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(x)), 3);
 }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+/* Adds a quad in i16, and last takes 8 times the sums of pairs. */
+INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) {
+    return (void)eights, wasm_i16x8_add(sum, wasm_i16x8_add(x.even, x.odd));
+}
+INLINE v128_t all_eightfold(v128_t sum) { return wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(sum), 3); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 

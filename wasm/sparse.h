@@ -101,6 +101,12 @@ INLINE void add_terms(float *y, const float *terms, uint32_t groups) {
     UNROLLED for (int i = 0; i < 8; i++) store(y + 4 * i, acc[i]);
 }
 
+/* The terms of a panel: of rows 0-3, of rows 4-7. */
+INLINE void store_terms(float *to, v128_t low, v128_t high, v128_t scales, v128_t sx, v128_t half) {
+    store(to, term_of(low, wasm_i32x4_shl(scales, 16), sx, half));
+    store(to + 4, term_of(high, scales, sx, half));
+}
+
 /* What the sums of w4 start at; weights: i8 [8] sums of the weights. */
 INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
     const v128_t zero = wasm_i16x8_splat(0);

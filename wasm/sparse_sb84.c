@@ -72,9 +72,8 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const
         const uint32_t at = position[j];                                                                           \
         struct quad quads[ROW_TILE];                                                                               \
         UNROLLED for (int t = 0; t < tokens; t++) {                                                                \
-            const v128_t codes = load_splat(x[t] + at);                                                            \
-            quads[t] = spread(codes);                                                                              \
-            offset[t] = add_sums(offset[t], eightfold(codes, eights));                                             \
+            quads[t] = spread(load_splat(x[t] + at));                                                              \
+            offset[t] = add_eightfold(offset[t], quads[t], eights);                                                \
         }                                                                                                          \
         add_value(sums, w + 16 + (j) * bytes, quads, c.masks, tokens, wide);                                       \
     }
@@ -85,13 +84,11 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const
     } else {
         ROLLED for (uint32_t j = 0; j < blocks; j++) BLOCK(j)
     }
-    const v128_t scales = load(w), low_scales = wasm_i32x4_shl(scales, 16);
+    const v128_t scales = load(w);
     UNROLLED for (int t = 0; t < tokens; t++) {
         const v128_t sx = load_splat((const uint8_t *)rows[t].sx + group4);
-        const struct sums whole = less(sums[t], offset[t], wide);
-        float *term = s->terms[t][id];
-        store(term, term_of(low_rows(whole, c.ones, wide), low_scales, sx, c.half));
-        store(term + 4, term_of(high_rows(whole, c.ones, wide), scales, sx, c.half));
+        const struct sums whole = less(sums[t], all_eightfold(offset[t]), wide);
+        store_terms(s->terms[t][id], low_rows(whole, c.ones, wide), high_rows(whole, c.ones, wide), scales, sx, c.half);
     }
 }
 

@@ -113,11 +113,10 @@ INLINE void add_group(const uint8_t *values, const uint8_t *scales, const struct
         ROLLED for (uint32_t j = 0; j < quads; j++) QUAD(j)
     }
     UNROLLED for (uint32_t p = 0; p < panels; p++) {
-        const v128_t high = load(scales + 16 * p), low = wasm_i32x4_shl(high, 16);
+        const v128_t halves = load(scales + 16 * p);
         UNROLLED for (int t = 0; t < tokens; t++) {
             float *to = terms + (uint32_t)t * SEGMENT * STRIP + p * PANEL;
-            store(to, term_of(low_rows(sums[p][t], c.ones, wide), low, sx[t], c.half));
-            store(to + 4, term_of(high_rows(sums[p][t], c.ones, wide), high, sx[t], c.half));
+            store_terms(to, low_rows(sums[p][t], c.ones, wide), high_rows(sums[p][t], c.ones, wide), halves, sx[t], c.half);
         }
     }
 }
