@@ -29,7 +29,7 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
   const table = new Uint32Array(bytes.slice(0, (strips + 1) * 4).buffer)
   const isAscending = table.every((at, i) => at % 16 === 0 && (i === 0 ? at === start : at > table[i - 1]!))
   if (!isAscending || table[strips] !== tensor.byteLength)
-    throw damaged(tensor, 'its table of strips does not fit its length')
+    throw damaged(tensor, 'its table does not fit its length')
   return table
 }
 
@@ -58,7 +58,7 @@ export async function* stripRuns(
     const offsets = Array.from(table.subarray(first, end + 1), (at) => at - from)
     for (let i = 0; i < end - first; i++) {
       if (!STRIP_READERS[format].isWhole(bytes.subarray(offsets[i], offsets[i + 1]), base, groups))
-        throw damaged(tensor, `strip ${first + i} is not what ${encoding} lays out`)
+        throw damaged(tensor, `strip ${first + i} is no ${encoding}`)
     }
     yield { first, offsets, bytes }
     first = end
@@ -90,10 +90,7 @@ export function stripTable(sizes: readonly number[], n: number): Uint8Array {
     at += size
   }
   if (at >= 2 ** 32) {
-    throw new HalfbyteError(
-      'unsupported',
-      `a matrix of ${at} bytes; a table of strips holds up to ${2 ** 32}`,
-    )
+    throw new HalfbyteError('unsupported', `a matrix of ${at} bytes; strips take up to ${2 ** 32}`)
   }
   words[sizes.length] = at
   return table

@@ -22,7 +22,7 @@ const MOST = 8
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
 const orderBytes = (groups: number): number => roundUp(groups, 16)
 /** Of the indices of a group. */
-const listBytes = (quads: number): number => (quads === MOST ? 0 : roundUp(4 * quads, 16))
+const listBytes = (quads: number): number => roundUp(4 * (quads % MOST), 16)
 const groupBytes = (base: SparseBase, quads: number): number =>
   4 * STRIP_PANELS * SCALE_WORDS + listBytes(quads) + 4 * quads * quadWords(base)
 const quadsOf = (mask: number): number => Math.ceil(countBits(mask) / 4)
@@ -76,7 +76,9 @@ export const sv32Writer: StripWriter = {
         if (listBytes(quads) > 0) out.set(inputs.map(indexOf), 4 * to)
         to += listBytes(quads) / 4
         for (const [index, input] of inputs.entries())
-          moveColumn(strip, first + g, input, outWords, to, index, false)
+          forWords(strip, first + g, input, to, index, (dense, quad) => {
+            outWords[quad] = withByte(outWords[quad]!, index, words[dense]!, input)
+          })
         at += groupBytes(base, quads)
       }
     })
@@ -86,7 +88,6 @@ export const sv32Writer: StripWriter = {
 
 /** How a list names an input. */
 const indexOf = (input: number): number => (input & 15) | ((input & 16) << 3)
-const inputAt = (index: number): number => (index & 15) | ((index >>> 3) & 16)
 
 export const sv32Reader: StripReader = {
   decode(encoded, strip) {
@@ -96,13 +97,16 @@ export const sv32Reader: StripReader = {
     forGroups(groups, SEGMENT_GROUPS, (first, count) => {
       for (const { group, quads, list, end } of groupsOf(encoded, at, base, count)) {
         const to = first + group
-        for (let panel = 0, read = list / 4 - STRIP_PANELS * SCALE_WORDS; panel < STRIP_PANELS; panel++) {
+        for (let panel = 0; panel < STRIP_PANELS; panel++) {
+          const read = list / 4 - (STRIP_PANELS - panel) * SCALE_WORDS
           words.set(from.subarray(read, read + SCALE_WORDS), blockAt(strip, panel, to))
-          read += SCALE_WORDS
         }
         for (let i = 0; i < 4 * quads; i++) {
-          const input = quads === MOST ? i : inputAt(encoded[list + i]!)
-          moveColumn(strip, to, input, from, (list + listBytes(quads)) / 4, i, true)
+          const index = encoded[list + i]!
+          const input = quads === MOST ? i : (index & 15) | ((index >>> 3) & 16)
+          forWords(strip, to, input, (list + listBytes(quads)) / 4, i, (dense, quad) => {
+            words[dense] = withByte(words[dense]!, input, from[quad]!, i)
+          })
         }
         at = end
       }
@@ -119,12 +123,13 @@ export const sv32Reader: StripReader = {
 /** The groups of a segment in their order: the quads of each, where its list begins and where it ends. */
 function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: number) {
   const each: { group: number; quads: number; list: number; end: number }[] = []
-  let end = at + HEAD_BYTES + orderBytes(count)
+  let order = at + HEAD_BYTES
+  let end = order + orderBytes(count)
   for (let quads = 0; quads <= MOST; quads++) {
     for (let left = encoded[at + quads]!; left > 0; left--) {
       const list = end + 4 * STRIP_PANELS * SCALE_WORDS
       end += groupBytes(base, quads)
-      each.push({ group: encoded[at + HEAD_BYTES + each.length]!, quads, list, end })
+      each.push({ group: encoded[order++]!, quads, list, end })
     }
   }
   return each
@@ -133,41 +138,34 @@ function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: numb
 /** Where a segment ends; undefined when it has not every group once, or a list that does not ascend. */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const each = groupsOf(encoded, at, base, groups)
-  const end = each.at(-1)?.end ?? 0
-  if (end > encoded.byteLength || each.length !== groups) return
-  if (new Set(each.map(({ group }) => group)).size !== groups) return
-  for (const { group, quads, list } of each) {
-    if (group >= groups) return
-    const indices = encoded.subarray(list, list + (quads === MOST ? 0 : 4 * quads))
-    const isGood = (index: number, i: number) => (index & 0x70) === 0 && (i === 0 || index > indices[i - 1]!)
-    if (!indices.every(isGood)) return
-  }
-  return end
+  const isGood = ({ group, quads, list, end }: (typeof each)[number]) =>
+    end <= encoded.byteLength &&
+    group < groups &&
+    encoded
+      .subarray(list, list + (quads % MOST) * 4)
+      .every((index, i, all) => (index & 0x70) === 0 && !(index <= all[i - 1]!))
+  const isWhole =
+    each.length === groups && new Set(each.map(({ group }) => group)).size === groups && each.every(isGood)
+  return isWhole ? each.at(-1)!.end : undefined
 }
 
-/** The 32 codes of an input between its byte of the dense words and byte index % 4 of its quad. */
-function moveColumn(
+/** Calls `each` with the words that hold an input's 32 codes: of the dense strip, and of its quad. */
+function forWords(
   strip: DenseStrip,
   group: number,
   input: number,
-  quads: Int32Array,
   first: number,
   index: number,
-  isBack: boolean,
+  each: (dense: number, quad: number) => void,
 ): void {
-  const { base, words } = strip
-  const value = valueWords(base)
-  const [denseShift, quadShift] = [8 * (input % 4), 8 * (index % 4)]
+  const value = valueWords(strip.base)
   for (let panel = 0; panel < STRIP_PANELS; panel++) {
     const dense = blockAt(strip, panel, group) + SCALE_WORDS + (input >>> 2) * value
-    const quad = first + (index >>> 2) * quadWords(base) + panel * value
-    for (let w = 0; w < value; w++) {
-      if (isBack) {
-        words[dense + w] = withByte(words[dense + w]!, denseShift, quads[quad + w]! >>> quadShift)
-      } else quads[quad + w] = withByte(quads[quad + w]!, quadShift, words[dense + w]! >>> denseShift)
-    }
+    const quad = first + (index >>> 2) * STRIP_PANELS * value + panel * value
+    for (let w = 0; w < value; w++) each(dense + w, quad + w)
   }
 }
 
-const withByte = (word: number, shift: number, byte: number): number =>
-  (word & ~(255 << shift)) | ((byte & 255) << shift)
+/** A word whose byte i % 4 is byte j % 4 of another. */
+const withByte = (word: number, i: number, from: number, j: number): number =>
+  word ^ ((((word >>> (8 * i)) ^ (from >>> (8 * j))) & 255) << (8 * i))
