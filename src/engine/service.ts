@@ -37,6 +37,9 @@ const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
+/** Between two reports of a download: a page holds on to what messages leave for long. */
+const REPORT_MS = 50
+
 /** What the service keeps of a session between turns. */
 interface Conversation {
   readonly sequence: Sequence
@@ -65,8 +68,20 @@ class Service implements EngineService {
         'this engine has a model already; load the second in another engine',
       )
     }
-    const onProgress = (progress: LoadProgress) =>
-      port.postMessage({ type: 'progress', progress } satisfies LoadReport)
+    let latest: LoadProgress
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const report = () => {
+      clearTimeout(timer)
+      timer = undefined
+      port.postMessage({ type: 'progress', progress: latest } satisfies LoadReport)
+    }
+    const onProgress = (progress: LoadProgress) => {
+      const mayWait = progress.phase === 'download' && progress.loaded !== progress.total
+      if (!mayWait && timer !== undefined) report()
+      latest = progress
+      if (mayWait) timer ??= setTimeout(report, REPORT_MS)
+      else report()
+    }
     const onNeed = (neededBytes: number) =>
       port.postMessage({ type: 'need', neededBytes } satisfies LoadReport)
     this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress, onNeed }))
