@@ -8,6 +8,7 @@ import { serveBench } from '../server.ts'
 import { SHAPES } from '../shapes.ts'
 import { spread } from '../spread.ts'
 import type { BareRead } from './bare.worker.ts'
+import { bundlePage, serveBundle } from './bundle.ts'
 import type { Loaded } from './page.ts'
 import { forgetPeak, held, renderers } from './processes.ts'
 import { Exchange, newProfile, removeProfile, visit } from './visitor.ts'
@@ -52,11 +53,12 @@ const model =
       : await packFile(shape)
 const { size } = await stat(model)
 const exchange = new Exchange()
-const server = await serveBench(model, exchange.middleware)
+await bundlePage()
+const server = await serveBench(model, serveBundle(exchange.middleware))
+const page = new URL('bundle/index.html', server.url).href
 
 async function round(): Promise<Round> {
   const profile = await newProfile()
-  const page = new URL('loading/index.html', server.url).href
   const load = async (): Promise<Figures> => {
     exchange.reset()
     const visitor = visit(page, profile)
@@ -93,20 +95,8 @@ async function round(): Promise<Round> {
   }
 }
 
-const SETTLE_MS = 8000
-/** The server finds out what the scripts import when they are first asked for, and then loads the page once more. */
-async function warmServer(): Promise<void> {
-  const profile = await newProfile()
-  const visitor = visit(new URL('loading/index.html', server.url).href, profile)
-  await exchange.idle()
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
-  await visitor.close()
-  await removeProfile(profile)
-}
-
 const rounds: Round[] = []
 try {
-  await warmServer()
   for (let index = 0; index < options.rounds; index++) rounds.push(await round())
 } finally {
   await server.close()

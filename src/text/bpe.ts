@@ -53,7 +53,7 @@ export class Bpe {
       symbol: (merge) => made[merge] as number,
     })
     const nameOf = options.byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.ids.get(nameOf(byte)) ?? -1)
+    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
   }
 
   /** Adds the ids of `word` to `out`. */
@@ -67,7 +67,7 @@ export class Bpe {
   }
 
   #encode(word: string): readonly number[] {
-    const whole = this.#options.ignoreMerges ? this.#vocabulary.ids.get(this.#spell(word)) : undefined
+    const whole = this.#options.ignoreMerges ? this.#vocabulary.idOf(this.#spell(word)) : undefined
     if (whole !== undefined) return [whole]
     const { byteLevel, unknownId, fuseUnknown } = this.#options
     if (byteLevel) this.#beginBytes(word)
@@ -93,7 +93,7 @@ export class Bpe {
   #beginCharacters(word: string): void {
     const ids: number[] = []
     for (const character of word) {
-      const id = this.#vocabulary.ids.get(character)
+      const id = this.#vocabulary.idOf(character)
       if (id === undefined) this.#pushUnknown(character, ids)
       else ids.push(id)
     }
@@ -126,14 +126,14 @@ interface Merges {
   readonly made: Int32Array
 }
 
-function readMerges({ ids }: Vocabulary, merges: readonly unknown[]): Merges {
+function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges {
   const pairs = new PairTable(merges.length)
   const made = new Int32Array(merges.length)
   for (let rank = 0; rank < merges.length; rank++) {
     const [left, right] = readPair(merges[rank], rank)
-    const leftId = ids.get(left)
-    const rightId = ids.get(right)
-    const id = ids.get(left + right)
+    const leftId = vocabulary.idOf(left)
+    const rightId = vocabulary.idOf(right)
+    const id = vocabulary.idOf(left + right)
     if (leftId === undefined || rightId === undefined || id === undefined) {
       const missing = leftId === undefined ? left : rightId === undefined ? right : left + right
       throw malformed(

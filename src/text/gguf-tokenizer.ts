@@ -48,7 +48,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
     byteLevel: !isSpm,
     replacements: isSpm ? [[MARK, ' ']] : [],
   })
-  const endIds = endTokens((text) => vocabulary.ids.get(text))
+  const endIds = endTokens((text) => vocabulary.idOf(text))
   const named = [
     eosId,
     inRange(spec.eotId, 'end of turn'),

@@ -94,7 +94,7 @@ function textEncoder(
     byteLevel: byteLevel || (byteLevelTokens && preTokenizer === null),
     byteFallback: model['byte_fallback'] === true,
     ignoreMerges: model['ignore_merges'] === true,
-    unknownId: typeof unknown === 'string' ? vocabulary.ids.get(unknown) : undefined,
+    unknownId: typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined,
     fuseUnknown: model['fuse_unk'] === true,
   })
   const normalized = new AddedTokens(

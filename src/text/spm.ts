@@ -31,7 +31,7 @@ export class Spm {
       priority: (id) => -(scores[id] as number),
       symbol: (id) => id,
     })
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.ids.get(byteName(byte)) ?? -1)
+    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(byteName(byte)) ?? -1)
   }
 
   /** Adds the ids of `text` to `out`. */
@@ -73,7 +73,7 @@ export class Spm {
 
   /** The token that the characters [start, end) spell, or -1. Only normal tokens are spelled by text. */
   #find(start: number, end: number): number {
-    const id = this.#vocabulary.ids.get(this.#word.slice(this.#offsets[start], this.#offsets[end]))
+    const id = this.#vocabulary.idOf(this.#word.slice(this.#offsets[start], this.#offsets[end]))
     return id !== undefined && this.#vocabulary.kind(id) === KIND.normal ? id : -1
   }
 
@@ -89,5 +89,7 @@ export class Spm {
 }
 
 function* mergeable(vocabulary: Vocabulary): Iterable<string> {
-  for (const [token, id] of vocabulary.ids) if (vocabulary.kind(id) === KIND.normal) yield token
+  for (const [id, token] of vocabulary.tokens.entries()) {
+    if (token !== undefined && vocabulary.kind(id) === KIND.normal) yield token
+  }
 }

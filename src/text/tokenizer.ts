@@ -128,7 +128,7 @@ export class PartsTokenizer implements Tokenizer {
   }
 
   idOf(token: string): number | undefined {
-    return this.#parts.vocabulary.ids.get(token)
+    return this.#parts.vocabulary.idOf(token)
   }
   tokenText(id: number): string {
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.tokenBytes(id))

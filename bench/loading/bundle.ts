@@ -1,0 +1,52 @@
+// The bundled page. In: the loading bench's page. Out: it as applications ship it, served at /bundle/index.html.
+//
+// A development server's modules come with their source maps, and every worker holds them: 11 MB that no application has.
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Connect } from 'vite'
+import { BENCH_FOLDER } from '../model-file.ts'
+
+const FOLDER = new URL('loading/', BENCH_FOLDER)
+const PAGE = '<!doctype html><link rel="icon" href="data:," /><script type="module" src="page.js"></script>'
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript',
+  '.wasm': 'application/wasm',
+}
+
+export async function bundlePage(): Promise<void> {
+  await build({
+    root: fileURLToPath(new URL('.', import.meta.url)),
+    configFile: false,
+    base: './',
+    logLevel: 'error',
+    worker: { format: 'es' },
+    build: {
+      target: 'es2022',
+      outDir: fileURLToPath(FOLDER),
+      emptyOutDir: true,
+      assetsInlineLimit: 0,
+      reportCompressedSize: false,
+      rolldownOptions: {
+        input: fileURLToPath(new URL('page.ts', import.meta.url)),
+        output: { entryFileNames: 'page.js' },
+      },
+    },
+  })
+}
+
+/** Serves it isolated, and leaves every other address to `otherwise`. */
+export const serveBundle =
+  (otherwise: Connect.NextHandleFunction): Connect.NextHandleFunction =>
+  async (request, response, next) => {
+    const [, name] = /^\/bundle\/([\w./-]+)$/.exec(request.url ?? '') ?? []
+    if (name === undefined) return otherwise(request, response, next)
+    const body = name === 'index.html' ? PAGE : await readFile(new URL(name, FOLDER)).catch(() => undefined)
+    response.writeHead(body === undefined ? 404 : 200, {
+      'content-type': TYPES[extname(name)] ?? 'text/html',
+      'cache-control': 'no-cache',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-embedder-policy': 'require-corp',
+    })
+    response.end(body)
+  }
