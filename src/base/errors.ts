@@ -54,3 +54,8 @@ export class HalfbyteError extends Error {
 export function isHalfbyteError(value: unknown): value is HalfbyteError {
   return typeof value === 'object' && value !== null && BRAND in value
 }
+
+/** What went wrong, for a sentence. */
+export function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -8,6 +8,7 @@
 // An engine worker does not start them itself: in Firefox `new Worker` inside a worker waits on the new worker's own
 // condition variable for a word from the main thread, which may wake the new worker instead; then nothing ever ends
 // the wait, not even closing the page.
+import { reasonOf } from '../base/errors.ts'
 import type { ComputePort, WorkerReply } from '../runtime/host.ts'
 import { sameOriginScript } from './script.ts'
 
@@ -46,7 +47,7 @@ export function attendComputeWorkers(engine: Worker): () => void {
       worker.addEventListener('messageerror', () => failed('a message to it could not be read'))
       worker.postMessage({ port } satisfies ComputeStart, [port])
     } catch (error) {
-      failed(error instanceof Error ? error.message : String(error))
+      failed(reasonOf(error))
     }
   }
   const listen = ({ data }: MessageEvent<ToPage | undefined>) => {

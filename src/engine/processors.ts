@@ -1,5 +1,5 @@
 // Processors. In: addresses of modules. Out: their logit processors, made anew for one reply.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { LogitProcessor } from '../generate/sampler/processors.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
@@ -76,5 +76,3 @@ function attempt<T>(address: string, create: () => T): T {
     )
   }
 }
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

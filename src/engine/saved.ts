@@ -1,6 +1,7 @@
 // Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
 import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { isObject } from '../text/spec.ts'
 import type { Message, SavedSession, ToolCall } from './protocol.ts'
 import type { SavedTranscript } from './transcript.ts'
 
@@ -20,7 +21,7 @@ export function savedConversation(value: unknown, name: string): SavedConversati
 }
 
 function isConversation(value: unknown): value is SavedConversation {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { system, messages, contextUsed, overflow, keep, transcript } = value
   return (
     isTextOrAbsent(system) &&
@@ -34,7 +35,7 @@ function isConversation(value: unknown): value is SavedConversation {
 }
 
 function isMessage(value: unknown): value is Message {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { role, content, toolCalls, toolCallId, name } = value
   return (
     ROLES.includes(role as string) &&
@@ -46,17 +47,17 @@ function isMessage(value: unknown): value is Message {
 }
 
 const isToolCall = (value: unknown): value is ToolCall =>
-  isRecord(value) &&
+  isObject(value) &&
   typeof value['id'] === 'string' &&
   typeof value['name'] === 'string' &&
-  isRecord(value['arguments'])
+  isObject(value['arguments'])
 
 function isTranscript(value: unknown): value is SavedTranscript {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { text, ids, cuts } = value
   if (typeof text !== 'string' || !areCounts(ids) || !Array.isArray(cuts)) return false
   const isInside = (cut: unknown): boolean =>
-    isRecord(cut) &&
+    isObject(cut) &&
     isCount(cut['chars']) &&
     isCount(cut['tokens']) &&
     cut['chars'] <= text.length &&
@@ -65,9 +66,6 @@ function isTranscript(value: unknown): value is SavedTranscript {
     cuts.every((cut, index) => index === 0 || cut[key] >= cuts[index - 1][key])
   return cuts.every(isInside) && rises('chars') && rises('tokens')
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isTextOrAbsent = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string'

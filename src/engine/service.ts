@@ -77,7 +77,6 @@ class Service implements EngineService {
     }
     const onProgress = (progress: LoadProgress) => {
       const mayWait = progress.phase === 'download' && progress.loaded !== progress.total
-      if (!mayWait && timer !== undefined) report()
       latest = progress
       if (mayWait) timer ??= setTimeout(report, REPORT_MS)
       else report()

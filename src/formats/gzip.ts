@@ -1,4 +1,5 @@
 // gzip. In: bytes. Out: them packed, or unpacked to exactly the size that was promised.
+import { reasonOf } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
 export async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
@@ -13,12 +14,10 @@ export async function gunzip(file: string, bytes: Uint8Array, size: number): Pro
   // Filled as it comes: pieces that are kept until the last of them would take the same once more.
   const unpacked = new Uint8Array(size)
   let total = 0
-  const stream = new DecompressionStream('gzip')
-  const writer = stream.writable.getWriter()
-  // A failure shows on the readable side; here it must only not count as unhandled.
-  writer.write(bytes as Uint8Array<ArrayBuffer>).catch(() => undefined)
-  writer.close().catch(() => undefined)
-  const reader = stream.readable.getReader()
+  const stream = new Response(bytes as Uint8Array<ArrayBuffer>).body?.pipeThrough(
+    new DecompressionStream('gzip'),
+  ) as ReadableStream<Uint8Array>
+  const reader = stream.getReader()
   try {
     while (total <= size) {
       const { done, value } = await reader.read()
@@ -27,10 +26,7 @@ export async function gunzip(file: string, bytes: Uint8Array, size: number): Pro
       total += value.length
     }
   } catch (cause) {
-    throw malformed(
-      file,
-      `its header does not unpack (${cause instanceof Error ? cause.message : String(cause)})`,
-    )
+    throw malformed(file, `its header does not unpack (${reasonOf(cause)})`)
   }
   if (total === size) return unpacked
   void reader.cancel()

@@ -10,7 +10,7 @@
 // shorter or longer than its prefix says is refused before anything else is read.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { sha256 } from '../base/sha256.ts'
+import { hex, sha256 } from '../base/sha256.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
 import { elementCount } from './dtypes.ts'
 import { gunzip } from './gzip.ts'
@@ -105,7 +105,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
     )
   }
   const head = await source.read(0, PREFIX_BYTES + storedBytes, signal)
-  if ((await headerHash(head)) !== hexOf(prefix.subarray(32))) {
+  if ((await headerHash(head)) !== hex(prefix.subarray(32))) {
     throw new HalfbyteError('integrity', `${file}: its header does not match its hash; fetch it again`, {
       ...{ file, start: 0, end: head.length },
     })
@@ -146,10 +146,6 @@ export function headerHash(head: Uint8Array): Promise<string> {
   hashed.set(head.subarray(0, 32))
   hashed.set(head.subarray(PREFIX_BYTES), 32)
   return sha256(hashed)
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 function parseHeader(file: string, json: JsonObject): PackHeader {

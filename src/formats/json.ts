@@ -1,10 +1,13 @@
 // JSON files. In: a small ByteSource. Out: its parsed object, or a typed error with the file's name.
+
 import type { ByteSource } from '../base/bytes.ts'
+import { reasonOf } from '../base/errors.ts'
+import { isObject, type JsonObject } from '../text/spec.ts'
 import { malformed } from './malformed.ts'
 import type { MetaValue } from './tensors.ts'
 
-/** Parsed and not yet looked at. */
-export type JsonObject = { readonly [key: string]: unknown }
+export { isObject, type JsonObject } from '../text/spec.ts'
+
 export type MetaObject = { readonly [key: string]: MetaValue }
 
 /** The largest tokenizer.json published is about 35 MB. */
@@ -42,14 +45,10 @@ export function parseJson(file: string, text: string): JsonObject {
   try {
     value = parse(text)
   } catch (cause) {
-    throw malformed(file, `it is not JSON (${cause instanceof Error ? cause.message : String(cause)})`)
+    throw malformed(file, `it is not JSON (${reasonOf(cause)})`)
   }
   if (isObject(value)) return value
   throw malformed(file, 'its JSON is not an object')
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** JSON's null has no MetaValue: keys and elements that hold it are left out, as if absent. */

@@ -1,16 +1,12 @@
 // Malformed files. In: which file and what is wrong in it. Out: the `format` error every reader throws.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
+export { shown } from '../text/spec.ts'
+
 /** `what` is a clause with the numbers, e.g. `its header says 12 tensors but ends after 3`. */
 export function malformed(file: string, what: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError('format', `${file}: ${what}; the file is damaged or cut off, so fetch it again`, {
     file,
     ...detail,
   })
-}
-
-/** A long or hostile name, short enough for a sentence. */
-export function shown(name: string): string {
-  const text = JSON.stringify(name)
-  return text.length <= 80 ? text : text.slice(0, 76) + '..."'
 }

@@ -1,4 +1,5 @@
 // Compute thread. In: a module, a shared memory and a place on it. Out: the loop that serves a pool, and the messages around it.
+import { reasonOf } from '../base/errors.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 
 /** From the pool to a compute worker. `start` comes once and first. */
@@ -41,7 +42,7 @@ export function computeThread(post: (reply: ComputeReply) => void): (request: Co
       post({ type: 'idle' })
     } catch (error) {
       if (serving !== 0) engine?.poison(serving)
-      post({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+      post({ type: 'failed', message: reasonOf(error) })
     }
   }
 }

@@ -1,5 +1,5 @@
 // Module. In: a compiled engine module and its memory. Out: the instance's exports, checked against this build's ABI.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { ABI } from './abi.ts'
 
 /** Exports of wasm/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
@@ -63,7 +63,7 @@ function instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory): We
   try {
     return new WebAssembly.Instance(module, { env: { memory } })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = reasonOf(cause)
     const detail = { memoryBytes: memory.buffer.byteLength, reason }
     if (cause instanceof RangeError) {
       throw new HalfbyteError(

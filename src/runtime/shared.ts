@@ -1,5 +1,5 @@
 // Shared. In: an instance on a shared memory and a host that starts workers. Out: a pool of N threads on that memory.
-import type { HalfbyteError } from '../base/errors.ts'
+import { type HalfbyteError, reasonOf } from '../base/errors.ts'
 import { SYNC, SYNC_WORDS } from './abi.ts'
 import { type Arena, offset, type Ptr } from './arena.ts'
 import type { ComputeReply } from './compute-thread.ts'
@@ -75,7 +75,7 @@ export class SharedPool implements Pool {
     try {
       failed = this.#options.engine.run(this.#sync, plan, step, first, last, 0, threads)
     } catch (cause) {
-      this.#die(cause instanceof Error ? cause.message : String(cause))
+      this.#die(reasonOf(cause))
     }
     if (failed !== 0) {
       this.#die('another thread stopped answering')
@@ -100,8 +100,7 @@ export class SharedPool implements Pool {
       }
       this.#threads = threads
     } catch (error) {
-      if (this.#death === undefined && !this.#ended)
-        this.#die(error instanceof Error ? error.message : String(error))
+      if (this.#death === undefined && !this.#ended) this.#die(reasonOf(error))
       this.#checkAlive()
     }
   }

@@ -1,4 +1,5 @@
 // Single. In: an instance of a module. Out: a pool of the caller's own thread.
+import { reasonOf } from '../base/errors.ts'
 import { SYNC_WORDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
 import type { EngineExports } from './module.ts'
@@ -27,7 +28,7 @@ export class SinglePool implements Pool {
       failed = this.#engine.run(this.#sync, plan, step, first, last, 0, 1)
     } catch (cause) {
       this.#ended = true
-      throw diedError(cause instanceof Error ? cause.message : String(cause))
+      throw diedError(reasonOf(cause))
     }
     if (failed === 0) return
     this.#ended = true

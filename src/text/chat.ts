@@ -1,6 +1,6 @@
 // Chat templates. In: messages and a template in Jinja. Out: the prompt, its ids, and which ids end a turn.
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja'
-import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import { strftime } from './strftime.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
@@ -164,6 +164,6 @@ function attempt<T>(what: string, action: () => T): T {
     return action()
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    throw templateError(`${what} (${cause instanceof Error ? cause.message : String(cause)})`, cause)
+    throw templateError(`${what} (${reasonOf(cause)})`, cause)
   }
 }

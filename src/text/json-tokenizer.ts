@@ -1,5 +1,7 @@
 // JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that gives the library's ids.
+
 import { Tokenizer as Library } from '@huggingface/tokenizers'
+import { reasonOf } from '../base/errors.ts'
 import { AddedTokens } from './added-tokens.ts'
 import { Bpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
@@ -188,7 +190,7 @@ function ask<T>(action: () => T): T {
   try {
     return action()
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = reasonOf(cause)
     throw unsupported(`cuts text in a way that is not known (${message})`, 'use the GGUF file of the model')
   }
 }

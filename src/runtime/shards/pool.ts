@@ -1,5 +1,5 @@
 // Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them run together.
-import type { HalfbyteError } from '../../base/errors.ts'
+import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Ptr } from '../arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
 import type { ShardGroup } from './group.ts'
@@ -72,7 +72,7 @@ export class ShardsPool implements AsyncPool {
     try {
       work()
     } catch (cause) {
-      this.#die(diedError(cause instanceof Error ? cause.message : String(cause)))
+      this.#die(diedError(reasonOf(cause)))
     }
   }
 

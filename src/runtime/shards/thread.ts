@@ -1,5 +1,5 @@
 // Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan.ts'
 import { blockBytes } from '../../graph/state-layout.ts'
 import { Arena, type Ptr } from '../arena.ts'
@@ -25,7 +25,7 @@ export function shardThread(post: (reply: ShardReply) => void): (request: ShardR
       work()
     } catch (error) {
       const code = isHalfbyteError(error) ? error.code : undefined
-      post({ type: 'failed', message: error instanceof Error ? error.message : String(error), code })
+      post({ type: 'failed', message: reasonOf(error), code })
     }
   }
   return (request) =>
