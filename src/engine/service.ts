@@ -77,6 +77,7 @@ class Service implements EngineService {
     }
     const onProgress = (progress: LoadProgress) => {
       const mayWait = progress.phase === 'download' && progress.loaded !== progress.total
+      if (timer && !mayWait) report()
       latest = progress
       if (mayWait) timer ??= setTimeout(report, REPORT_MS)
       else report()
