@@ -1,5 +1,5 @@
 // Browser host. In: where the engine's files lie. Out: workers, clock and compiled modules for the core.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/notes.ts'
@@ -57,7 +57,7 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
   } catch (cause) {
     throw new HalfbyteError(
       'network',
-      `the engine's module ${address.href} cannot be loaded: ${cause instanceof Error ? cause.message : cause}; ` +
+      `the engine's module ${address.href} cannot be loaded: ${reasonOf(cause)}; ` +
         'check the address or give assets.wasm the folder that holds it',
       { address: address.href },
       { cause },

@@ -1,5 +1,5 @@
 // Requests. In: a URL. Out: its answer, and its body piece by piece, or a typed error that says whether waiting may help.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { fileName } from './address.ts'
 
 export interface RequestOptions {
@@ -109,7 +109,7 @@ export async function* pieces(
   } finally {
     // What nobody reads must not be waited for either.
     if (!isOver) void reader.cancel().catch(() => undefined)
-    reader.leave()
+    if ('leave' in reader) reader.leave()
   }
   if (loaded < total - hiddenBytes(response)) throw endedEarly(url, loaded, total)
 }
@@ -123,7 +123,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   try {
     reader = body.getReader({ mode: 'byob' })
   } catch {
-    return Object.assign(body.getReader(), { leave() {} })
+    return body.getReader()
   }
   let buffer = spare.pop() ?? new ArrayBuffer(PIECE_BYTES)
   return {
@@ -150,7 +150,7 @@ const brokenOff = (url: string, loaded: number, total: number, cause: unknown): 
   new HalfbyteError(
     'network',
     `${fileName(url)} broke off after ${loaded} of ${total || 'an unknown number of'} bytes ` +
-      `(${cause instanceof Error ? cause.message : cause}); load it again`,
+      `(${reasonOf(cause)}); load it again`,
     { loaded, total },
     { cause },
   )

@@ -42,8 +42,6 @@ export class Vocabulary {
   readonly tokens: readonly (string | undefined)[]
   /** Open addressing, a quarter of a Map's memory: ids by their tokens, and 1 more; 0 is free. */
   readonly #slots: Int32Array
-  /** Nobody can make tokens that all begin at one slot. */
-  readonly #seed = Math.random() * 2 ** 32
   readonly #kinds: Uint8Array
   readonly #spelling: Spelling
 
@@ -81,7 +79,7 @@ export class Vocabulary {
 
   /** Where the token is, or the free slot where it would be. */
   #slotOf(token: string): number {
-    let slot = this.#seed
+    let slot = 0
     for (let at = 0; at < token.length; at++) slot = Math.imul(slot ^ token.charCodeAt(at), 0x01000193)
     slot ^= slot >>> 15
     for (;;) {
