@@ -24,6 +24,8 @@ export interface Spelling {
 
 const encoder = new TextEncoder()
 const NOTHING = new Uint8Array(0)
+/** Another one on each visit, so that no vocabulary can be made whose tokens all fall into one slot. */
+const SEED = Math.random() * 1e9
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
 
 /** The byte that `<0x0A>` names, or undefined for any other token. */
@@ -48,7 +50,7 @@ export class Vocabulary {
   /** Throws `format` when two tokens are spelled alike, one is too long or there are too many. */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
-      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} are possible`)
+      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} fit`)
     }
     this.tokens = tokens
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(tokens.length * 1.5)))
@@ -59,9 +61,10 @@ export class Vocabulary {
           `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
         )
       }
-      const other = this.idOf(token)
-      if (other !== undefined) throw malformed(`spells the ids ${other} and ${id} alike: ${shown(token)}`)
-      this.#slots[this.#slotOf(token)] = id + 1
+      const slot = this.#slotOf(token)
+      const other = this.#slots[slot]
+      if (other) throw malformed(`spells the ids ${other - 1} and ${id} alike: ${shown(token)}`)
+      this.#slots[slot] = id + 1
     })
     this.#kinds = kinds
     this.#spelling = spelling
@@ -73,13 +76,13 @@ export class Vocabulary {
 
   /** The id of what is spelled so. */
   idOf(token: string): number | undefined {
-    const found = this.#slots[this.#slotOf(token)] as number
-    return found === 0 ? undefined : found - 1
+    const found = this.#slots[this.#slotOf(token)]
+    return found ? found - 1 : undefined
   }
 
   /** Where the token is, or the free slot where it would be. */
   #slotOf(token: string): number {
-    let slot = 0
+    let slot = SEED
     for (let at = 0; at < token.length; at++) slot = Math.imul(slot ^ token.charCodeAt(at), 0x01000193)
     slot ^= slot >>> 15
     for (;;) {

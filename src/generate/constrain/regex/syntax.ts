@@ -17,8 +17,9 @@ const MAX_COUNT = 1 << 20
 
 const DIGIT = codePoints([0x30, 0x39])
 const WORD = union(DIGIT, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
-const SPACE = ofText(
-  '\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff',
+const SPACE = union(
+  codePoints([9, 13], [0xa0, 0xa0], [0x2000, 0x200a]),
+  ofText(' \u1680\u2028\u2029\u202f\u205f\u3000\ufeff'),
 )
 const LINE_END = ofText('\n\r\u2028\u2029')
 const CLASSES: Readonly<Record<string, CodePoints>> = {
