@@ -100,12 +100,28 @@ static void begin_segment(struct tile *tile) {
     for (uint32_t d = 0; d < tile->count * tile->dim / 4; d++) tile->y[d] = splat(0);
 }
 
-/* Reads every line of a part of codes that comes next, all at once: reads inside the sums would each wait for memory alone.
- * Floats have streams long enough for prefetchers. */
-INLINE uint32_t touch(const uint8_t *part, uint32_t format, uint32_t bytes) {
-    uint32_t all = 0;
-    for (uint32_t i = 0; format != KV_F32 && i < bytes; i += 64) all ^= part[i];
-    return all;
+/* Reads every line of `bytes`. The empty asm keeps LLVM from gathering the words of four lines, lane by lane. */
+INLINE void read_lines(const uint8_t *at, uint32_t bytes) {
+    ROLLED for (uint32_t i = 0; i < bytes; i += 64) {
+        uint32_t word = *(const uint32_t *)(at + i);
+        __asm__ volatile("" : "+r"(word));
+    }
+}
+/* Reads the codes that `heads` kv heads from `kv` on have in a block that comes next, all at once: reads inside the sums would
+ * each wait for memory alone. Floats have streams long enough for prefetchers. */
+static void read_ahead(const struct op_attention *op, uint32_t block, uint32_t kv, uint32_t heads) {
+    const uint32_t k_bytes = key_bytes(op->k_format, op->head_dim), v_bytes = value_bytes(op->v_format, op->head_dim);
+    if (op->k_format != KV_F32) read_lines(AT(const uint8_t *, block + op->k_offset + kv * k_bytes), heads * k_bytes);
+    if (op->v_format != KV_F32) read_lines(AT(const uint8_t *, block + op->v_offset + kv * v_bytes), heads * v_bytes);
+}
+/* Kv heads, from its own on, that a tile reads ahead for. Heads of a block lie side by side and come faster in one go, so that a
+ * tile does it for the next ones, as many as stay in a second-level cache for a segment. Tiles of a single segment go to
+ * different threads, those of the whole context to the next head too late. */
+static uint32_t heads_ahead(const struct op_attention *op, uint32_t kv, const struct run *run, int split) {
+    const uint32_t bytes = key_bytes(op->k_format, op->head_dim) + value_bytes(op->v_format, op->head_dim);
+    const uint32_t most = max_u32(AHEAD_BYTES / (run->length / BLOCK_POSITIONS * bytes), 1);
+    if (!split || run->segments == 1) return 1;
+    return kv % most == 0 ? min_u32(most, op->kv_heads - kv) : 0;
 }
 
 /* Blocks [b0, b1): those that some query sees. */
@@ -123,10 +139,7 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
         }
         tile->k = AT(uint8_t *, table[b] + k_at);
         tile->v = AT(uint8_t *, table[b] + v_at);
-        if (tile->count <= HEAD_TILE && b + 1 < b1) {
-            const uint32_t touched = touch(AT(const uint8_t *, table[b + 1] + k_at), op->k_format, k_bytes);
-            tile->touched = touched ^ touch(AT(const uint8_t *, table[b + 1] + v_at), op->v_format, v_bytes);
-        }
+        if (tile->count <= HEAD_TILE && b < tile->last_block) read_ahead(op, table[b + 1], kv, tile->heads_ahead);
         const struct range groups = seen_groups(tile);
         score_block(tile, groups);
         soften_block(tile);
@@ -193,6 +206,8 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
 
     struct tile tile;
     lay_tile(&tile, op, seq, run, heads.from, heads.to);
+    tile.last_block = run.last / BLOCK_POSITIONS;
+    tile.heads_ahead = heads_ahead(op, kv, &run, split);
     const uint32_t s0 = run.segment0 + (split ? left : 0), s1 = split ? s0 + 1 : run.segment0 + run.segments;
     for (uint32_t s = s0; s < s1; s++) {
         const uint32_t from = max_u32(s * run.length, tile.queries[0].from), to = min_u32((s + 1) * run.length, run.last + 1);

@@ -13,7 +13,8 @@
 enum {
     MAX_QUERIES = 32, MAX_TILE_FLOATS = 2048, QUAD = 4, HEAD_TILE = 8, VECTORS = BLOCK_POSITIONS / 4,
     QUERY_MOST = 8191,  /* 14 bits with their sign: a block's dots stay below 2^31 up to head_dim 256 */
-    WEIGHT_MOST = 16383 /* 14 bits without */
+    WEIGHT_MOST = 16383, /* 14 bits without */
+    AHEAD_BYTES = 768 * 1024 /* of codes that are read ahead for other tiles */
 };
 #define LOG2_E 0x1.715476p0f
 
@@ -59,7 +60,7 @@ struct tile {
     const struct op_attention *op;
     uint32_t dim, count;
     uint8_t *k, *v; /* the current block's */
-    uint32_t touched;
+    uint32_t last_block, heads_ahead; /* the last block that its rows see; kv heads whose codes it reads ahead */
     struct query queries[MAX_QUERIES];
     /* By query: the greatest score so far, the block's; what the block makes of y: factors of the old and of the new. */
     float top[MAX_QUERIES], most[MAX_QUERIES], kept[MAX_QUERIES], taken[MAX_QUERIES];

@@ -3,40 +3,36 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Chat } from './chat.ts'
 import type { ChatComposer } from './composer.ts'
 import './composer.ts'
-import type { ConversationDrawer } from './drawer.ts'
-import './drawer.ts'
 import { DropTarget } from './drop.ts'
 import { icon, logo } from './icons.ts'
 import type { ChatLog } from './log.ts'
 import './log.ts'
 import type { Modal } from './modal.ts'
-import type { ModelsDialog } from './models-dialog.ts'
-import './models-dialog.ts'
 import { choiceName, type ModelChoice } from './models.ts'
 import { Repaint } from './repaint.ts'
 import { Reveal } from './reveal.ts'
-import type { SettingsDialog } from './settings-dialog.ts'
-import './settings-dialog.ts'
 import type { Settings } from './settings.ts'
 import { announcement, renderFigures, renderNotice } from './status.ts'
+import { idle, nextFrame } from './tasks.ts'
 import { parameters } from './units.ts'
-import { warmUp } from './warm-up.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
+/** Dialogs come behind the page, each in a task of its own. */
+const DIALOGS = {
+  'conversation-drawer': () => import('./drawer.ts'),
+  'models-dialog': () => import('./models-dialog.ts'),
+  'settings-dialog': () => import('./settings-dialog.ts'),
+}
 /** Where there is room for the conversations beside the chat; the style sheet has the same. */
 const WIDE = '(min-width: 64rem)'
-
-interface Dialogs {
-  readonly 'conversation-drawer': ConversationDrawer
-  readonly 'models-dialog': ModelsDialog
-  readonly 'settings-dialog': SettingsDialog
-}
 
 export class ChatApp extends LitElement {
   readonly #chat = new Chat()
   readonly #wide = window.matchMedia(WIDE)
   /** True when loading is further than the page shows. */
   #isBehind = false
+  /** The page appears from frame to frame: its header, the composer, the conversation. */
+  #parts = 0
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
     () => this.#paint(),
@@ -64,7 +60,6 @@ export class ChatApp extends LitElement {
     window.addEventListener('keydown', this.#onKey)
     window.addEventListener('pagehide', this.#onLeave)
     document.addEventListener('visibilitychange', this.#onVisibility)
-    void this.#chat.start()
   }
 
   override disconnectedCallback(): void {
@@ -85,18 +80,16 @@ export class ChatApp extends LitElement {
     const shown = this.#reveal.cut(conversation)
     const isGrowing = chat.isAnswering || this.#reveal.isBehind
     return html`
-      ${this.#wide.matches ? this.#side() : nothing}
+      ${this.#wide.matches && this.#parts > 1 ? this.#side() : nothing}
       <div class="chat">
         ${this.#bar()}
-        <chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-          @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>
-        <footer class="foot">
-          ${renderNotice(chat)}
-          <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
-            @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
-          ${renderFigures(chat)}
-          <div class="visually-hidden" role="status">${announcement(chat)}</div>
-        </footer>
+        ${
+          this.#parts > 1
+            ? html`<chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
+                @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>`
+            : nothing
+        }
+        ${this.#parts > 0 ? this.#foot(isReady, isGrowing) : nothing}
       </div>
       <conversation-drawer .conversations=${conversations} current=${conversation.id}
         @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
@@ -108,14 +101,37 @@ export class ChatApp extends LitElement {
     `
   }
 
-  protected override firstUpdated(): void {
-    void warmUp()
+  protected override async firstUpdated(): Promise<void> {
+    for (this.#parts = 1; this.#parts < 3; this.#parts++) {
+      await nextFrame()
+      this.requestUpdate()
+      await this.updateComplete
+    }
+    await nextFrame()
+    void this.#chat.start()
+    for (const load of [() => import('./message.ts'), ...Object.values(DIALOGS)]) {
+      await idle()
+      await load()
+    }
+    const { warmUp } = await import('./warm-up.ts')
+    await warmUp()
   }
 
   protected override updated(): void {
     const { theme } = this.#chat.settings
     if (theme === 'auto') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme
+  }
+
+  #foot(isReady: boolean, isGrowing: boolean): TemplateResult {
+    const chat = this.#chat
+    return html`<footer class="foot">
+      ${renderNotice(chat)}
+      <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
+        @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
+      ${renderFigures(chat)}
+      <div class="visually-hidden" role="status">${announcement(chat)}</div>
+    </footer>`
   }
 
   #side(): TemplateResult {
@@ -186,10 +202,10 @@ export class ChatApp extends LitElement {
     void this.#chat.send(text)
   }
 
-  /** What is only not shown yet is shown at once. */
+  /** Nothing goes on appearing: what there is and was not shown yet is shown at once. */
   #stop(): void {
-    if (this.#chat.isAnswering) this.#chat.stop()
-    else this.#reveal.finish()
+    this.#chat.stop()
+    this.#reveal.finish()
     this.requestUpdate()
   }
 
@@ -205,8 +221,9 @@ export class ChatApp extends LitElement {
     this.requestUpdate()
   }
 
-  #openDialog(tag: keyof Dialogs): void {
-    void this.querySelector<Modal>(tag)?.open()
+  async #openDialog(tag: keyof typeof DIALOGS): Promise<void> {
+    await DIALOGS[tag]()
+    await this.querySelector<Modal>(tag)?.open()
   }
 
   #onFresh(): void {

@@ -3,7 +3,6 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import type { Conversation } from './conversations.ts'
 import { icon } from './icons.ts'
-import './message.ts'
 
 /** Distance from the end, in pixels, within which going down means going to the end. */
 const NEAR = 64

@@ -1,8 +1,16 @@
 // The chat page's entry. In: nothing. Out: <chat-app> comes alive.
-import './app.ts'
+import { idle, nextTask } from './tasks.ts'
 import { followVisualViewport } from './viewport.ts'
 
-followVisualViewport()
+void start()
 
-// Where it is refused, the page works as it did before there were service workers.
-if (import.meta.env.PROD) navigator.serviceWorker?.register('./sw.js').catch(() => undefined)
+/** What the app is made of is fetched at once and runs piece by piece: as one script it would hold a phone up for a third of a second. */
+async function start(): Promise<void> {
+  await Promise.all([import('./chat.ts'), import('./log.ts'), import('./composer.ts')])
+  await nextTask()
+  await import('./app.ts')
+  followVisualViewport()
+  await idle()
+  // Where it is refused, the page works as it did before there were service workers.
+  if (import.meta.env.PROD) navigator.serviceWorker?.register('./sw.js').catch(() => undefined)
+}

@@ -25,10 +25,13 @@ export interface Block {
   readonly piece: Piece
 }
 
-const parser = new MarkdownIt('commonmark', { html: false, linkify: false }).enable([
-  'table',
-  'strikethrough',
-])
+let parser: InstanceType<typeof MarkdownIt> | undefined
+/** Made when it is first used: that takes as long as many parses. */
+const theParser = (): InstanceType<typeof MarkdownIt> => {
+  const rules = ['table', 'strikethrough']
+  parser ??= new MarkdownIt('commonmark', { html: false, linkify: false }).enable(rules)
+  return parser
+}
 
 /** As the parser takes them. */
 const LINE_END = /\r\n?|\n/g
@@ -46,7 +49,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
 export function parseMarkdown(text: string): Block[] {
   const starts = [0, ...Array.from(text.matchAll(LINE_END), ({ 0: end, index }) => index + end.length)]
   const blocks: Block[] = []
-  eachTree(parser.parse(text, {}), (tokens) => {
+  eachTree(theParser().parse(text, {}), (tokens) => {
     const [from, to] = tokens[0]?.map ?? [0, starts.length]
     const at = starts[from] ?? 0
     const source = text.slice(at, starts[to] ?? text.length).replace(LAST_END, '')

@@ -1,6 +1,7 @@
 // Modals. In: a dialog's content. Out: an element that opens it over the page and closes it by button, Escape or backdrop.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
 import { icon } from './icons.ts'
+import { nextTask } from './tasks.ts'
 
 /** Renders into the page's own tree, so that one style sheet serves all. The browser keeps and returns the focus. */
 export abstract class Modal extends LitElement {
@@ -20,8 +21,8 @@ export abstract class Modal extends LitElement {
   async open(): Promise<void> {
     this.isOpen = true
     await this.updateComplete
-    // It is laid out in a task of its own.
-    await new Promise((resolve) => setTimeout(resolve))
+    // The browser lays it out when it is shown, for the focus.
+    await nextTask()
     if (this.isOpen) this.#dialog?.showModal()
   }
 

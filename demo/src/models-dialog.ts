@@ -5,6 +5,7 @@ import { icon } from './icons.ts'
 import { Modal } from './modal.ts'
 import { choiceName, EMBEDDED, type ModelChoice } from './models.ts'
 import { forgetAddress, recentAddresses } from './remember.ts'
+import { nextTask } from './tasks.ts'
 import { bytes } from './units.ts'
 
 export class ModelsDialog extends Modal {
@@ -82,20 +83,21 @@ export class ModelsDialog extends Modal {
   #onAddress(event: SubmitEvent): void {
     event.preventDefault()
     const address = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
-    this.#choose({ kind: 'address', address })
+    void this.#choose({ kind: 'address', address })
   }
 
   #onFiles(event: Event): void {
     const files = [...((event.target as HTMLInputElement).files ?? [])]
-    if (files.length > 0) this.#choose({ kind: 'files', files })
+    if (files.length > 0) void this.#choose({ kind: 'files', files })
   }
 
-  #choose(choice: ModelChoice): void {
+  async #choose(choice: ModelChoice): Promise<void> {
     // The person's own choice is the moment for what a browser may want to ask.
     if (choice.kind === 'address') void keepStored()
     this.close()
-    // Closing makes the browser lay the page out for the focus; loading begins in a task of its own.
-    setTimeout(() => this.dispatchEvent(new CustomEvent('model', { detail: choice })))
+    // Closing makes the browser lay the page out for the focus: loading is for the next task.
+    await nextTask()
+    this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }
 }
 

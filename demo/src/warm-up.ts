@@ -2,6 +2,7 @@
 import { render } from 'lit'
 import { parseMarkdown } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
+import { idle } from './tasks.ts'
 
 /** Each is work for one idle moment: together they would hold the page up. */
 const SAMPLES = [
@@ -17,13 +18,6 @@ const SAMPLES = [
   '```\na\n```',
   '| a |\n|---|\n| a |',
 ]
-
-// Safari has no idle callbacks.
-const idle = (): Promise<void> =>
-  new Promise((resolve) => {
-    if ('requestIdleCallback' in window) requestIdleCallback(() => resolve())
-    else setTimeout(resolve, 50)
-  })
 
 /** Writes one of everything that Markdown knows where nobody sees it, and removes it again. */
 export async function warmUp(): Promise<void> {
