@@ -40,5 +40,9 @@ export default defineConfig({
     // A wasm module or a model as a data URL could be neither streamed nor cached on its own.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    // Firefox reports an error for a preload of the page's own script, which is there already.
+    modulePreload: {
+      resolveDependencies: (_file, names) => names.filter((name) => !/\/index-.*\.js$/.test(name)),
+    },
   },
 })
