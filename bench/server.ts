@@ -11,13 +11,14 @@ export interface BenchServer {
   close(): Promise<void>
 }
 
-const ISOLATION = {
+/** What makes a page isolated. */
+export const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
-/** A page around one script; Vite puts its own into it. */
-const html = (script: string): string => `<!doctype html>
+/** A page around one script; a development server puts its own into it. */
+export const pageAround = (script: string): string => `<!doctype html>
 <html lang="en">
   <meta charset="utf-8" />
   <title>Halfbyte bench</title>
@@ -57,7 +58,9 @@ export async function serveBench(
             const [, folder] = /^\/([\w-]+)\/index\.html$/.exec(request.url ?? '') ?? []
             if (folder === undefined || !existsSync(join(root, folder, 'page.ts'))) return next()
             response.writeHead(200, { ...headers, 'content-type': 'text/html' })
-            response.end(await server.transformIndexHtml(`/${folder}/index.html`, html(`/${folder}/page.ts`)))
+            response.end(
+              await server.transformIndexHtml(`/${folder}/index.html`, pageAround(`/${folder}/page.ts`)),
+            )
           })
           if (middleware !== undefined) middlewares.use(middleware)
           if (model === undefined) return

@@ -6,9 +6,9 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Connect } from 'vite'
 import { BENCH_FOLDER } from '../model-file.ts'
+import { ISOLATION, pageAround } from '../server.ts'
 
 const FOLDER = new URL('loading/', BENCH_FOLDER)
-const PAGE = '<!doctype html><link rel="icon" href="data:," /><script type="module" src="page.js"></script>'
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript',
   '.wasm': 'application/wasm',
@@ -41,12 +41,14 @@ export const serveBundle =
   async (request, response, next) => {
     const [, name] = /^\/bundle\/([\w./-]+)$/.exec(request.url ?? '') ?? []
     if (name === undefined) return otherwise(request, response, next)
-    const body = name === 'index.html' ? PAGE : await readFile(new URL(name, FOLDER)).catch(() => undefined)
+    const body =
+      name === 'index.html'
+        ? pageAround('page.js')
+        : await readFile(new URL(name, FOLDER)).catch(() => undefined)
     response.writeHead(body === undefined ? 404 : 200, {
       'content-type': TYPES[extname(name)] ?? 'text/html',
       'cache-control': 'no-cache',
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-embedder-policy': 'require-corp',
+      ...ISOLATION,
     })
     response.end(body)
   }

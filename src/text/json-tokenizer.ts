@@ -1,5 +1,4 @@
 // JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that gives the library's ids.
-
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../base/errors.ts'
 import { AddedTokens } from './added-tokens.ts'

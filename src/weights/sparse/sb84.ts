@@ -57,7 +57,7 @@ export const sb84Writer: StripWriter = {
           out[list] = mask
           out[list + 1] = item
           list += 2
-          const from = blockAt(strip, item % STRIP_PANELS, first + (item >>> 2))
+          const from = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
           outWords.set(words.subarray(from, from + SCALE_WORDS), to)
           to += SCALE_WORDS
           for (let j = 0; j < MOST; j++) {
@@ -85,7 +85,7 @@ export const sb84Reader: StripReader = {
       let read = (list + listBytes(count)) / 4
       for (let i = 0; i < STRIP_PANELS * count; i++, list += 2) {
         const [mask, item] = [encoded[list]!, encoded[list + 1]!]
-        const block = blockAt(strip, item % STRIP_PANELS, first + (item >>> 2))
+        const block = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
         words.set(from.subarray(read, read + SCALE_WORDS), block)
         read += SCALE_WORDS
         for (let j = 0; j < MOST; j++) {
@@ -118,7 +118,8 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
     if (index + count > items) return
     for (const last = index + count; index < last; index++) {
       const [mask, item] = [encoded[list + 2 * index]!, encoded[list + 2 * index + 1]!]
-      if (countBits(mask) !== blocks || item >= items || isListed[item]!++) return
+      if (countBits(mask) !== blocks || item >= items || isListed[item] === 1) return
+      isListed[item] = 1
     }
     end += count * itemBytes(base, blocks)
   }
