@@ -1,8 +1,7 @@
-// Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and word of its death.
-import { type Endpoint, expose } from 'comlink'
+// Connections. In: a worker, or a service in this thread. Out: an endpoint for calls, and word of its death.
 import { randomId } from '../base/random-id.ts'
+import { answerCalls, type Endpoint } from './calls.ts'
 import { attendComputeWorkers } from './compute-link.ts'
-import { keepErrorClasses } from './failure.ts'
 import type { EngineService } from './protocol.ts'
 import { sameOriginScript } from './script.ts'
 
@@ -18,7 +17,7 @@ export interface Connection {
 }
 
 /**
- * Beside Comlink's messages: the page names a lock, the worker takes it for its whole life and says so. Browsers tell
+ * Beside calls: the page names a lock, the worker takes it for its whole life and says so. Browsers tell
  * nobody when a worker closes itself or is killed, but they free its locks.
  */
 type LifeMessage =
@@ -96,7 +95,6 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
 
 /** The worker's side of `workerConnection`: answers with `service` in the worker whose global scope this is. */
 export function serveConnection(service: EngineService): void {
-  keepErrorClasses()
   globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
     if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
     if (data?.type !== 'hold') return
@@ -106,14 +104,13 @@ export function serveConnection(service: EngineService): void {
     }
     navigator.locks.request(data.lock, forLife).catch(() => undefined)
   })
-  expose(service)
+  answerCalls(service, globalThis as unknown as Endpoint)
 }
 
 /** A service in this thread behind a channel: the same wire, no worker. */
 export function localConnection(service: EngineService): Connection {
   const { port1, port2 } = new MessageChannel()
-  keepErrorClasses()
-  expose(service, port2)
+  answerCalls(service, port2)
   return {
     endpoint: port1,
     onDeath(listener) {
