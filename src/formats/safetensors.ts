@@ -1,5 +1,6 @@
 // safetensors. In: one file, or the shards of a model and their index. Out: where each tensor lies.
 import type { ByteSource } from '../base/bytes.ts'
+import { areCounts } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { elementCount } from './dtypes.ts'
 import { baseName } from './file-names.ts'
@@ -44,7 +45,7 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
 
 function locate(source: ByteSource, name: string, entry: unknown, dataStart: number): StoredTensor {
   const { dtype, shape, data_offsets: offsets }: JsonObject = isObject(entry) ? entry : {}
-  if (typeof dtype !== 'string' || !isCounts(shape) || shape.length > MAX_DIMS || !isCounts(offsets)) {
+  if (typeof dtype !== 'string' || !areCounts(shape) || shape.length > MAX_DIMS || !areCounts(offsets)) {
     throw malformed(source.name, `the entry of ${shown(name)} has no dtype, shape and data_offsets`)
   }
   const [begin, end] = offsets
@@ -104,10 +105,6 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
     end += tensor.byteLength
   }
   if (end !== source.size) throw malformed(source.name, `its tensors end at byte ${end} of ${source.size}`)
-}
-
-function isCounts(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 }
 
 /**

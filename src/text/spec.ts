@@ -56,8 +56,8 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A long or hostile text, short enough for a sentence. */
-export function shown(text: unknown): string {
-  const quoted = JSON.stringify(text) ?? String(text)
-  return quoted.length <= 60 ? quoted : `${quoted.slice(0, 56)}..."`
+/** A foreign value, long or hostile perhaps, short enough for a sentence. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }

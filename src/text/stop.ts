@@ -3,7 +3,7 @@
 /** One stop string with how much of it the text ends with. */
 interface Pattern {
   readonly text: string
-  /** By length of a beginning: the longest shorter beginning it ends with, as in Knuth, Morris and Pratt. */
+  /** Of `text`. */
   readonly borders: readonly number[]
   length: number
 }
@@ -70,7 +70,8 @@ export class StopMatcher {
   }
 }
 
-function bordersOf(text: string): readonly number[] {
+/** By length of a beginning: the longest shorter beginning it ends with, as in Knuth, Morris and Pratt. */
+export function bordersOf(text: ArrayLike<unknown>): readonly number[] {
   const borders = [0, 0]
   let length = 0
   for (let at = 1; at < text.length; at++) {

@@ -1,6 +1,8 @@
 // Refusals. In: what cannot be honoured. Out: the typed error, with the next step in its sentence.
 import { type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
 
+export { shown } from '../../text/spec.ts'
+
 /** `what` is a clause that goes on from "the constraint": `uses X, which ...`; `next` says what to do. */
 export function refused(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError('unsupported', `the constraint ${what}; ${next}`, detail)
@@ -13,10 +15,4 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
     count,
     most,
   })
-}
-
-/** A foreign text, short enough for a sentence. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length <= 60 ? text : `${text.slice(0, 56)}...`
 }

@@ -1,4 +1,5 @@
 // Sequence breakers. In: texts, and tokens as they come. Out: behind which token the latest of them ended.
+import { bordersOf } from '../../text/stop.ts'
 
 /** The UTF-8 bytes that a token writes; none for an id without a token. */
 export type TokenBytes = (id: number) => Uint8Array
@@ -38,18 +39,6 @@ class ByteMatcher {
     }
     return found
   }
-}
-
-/** By length of a beginning: the longest shorter beginning it ends with, as in Knuth, Morris and Pratt. */
-function bordersOf(bytes: Uint8Array): readonly number[] {
-  const borders = [0, 0]
-  let length = 0
-  for (let at = 1; at < bytes.length; at++) {
-    while (length > 0 && bytes[at] !== bytes[length]) length = borders[length]!
-    if (bytes[at] === bytes[length]) length++
-    borders.push(length)
-  }
-  return borders
 }
 
 export class Breakers {
