@@ -6,10 +6,10 @@ import {
   alignUp,
   CHUNK_BYTES,
   headerHash,
-  PACK_VERSION,
   type PackEntry,
   type PackHeader,
   PREFIX_BYTES,
+  packVersion,
 } from './hbm.ts'
 import { shown } from './malformed.ts'
 import type { PackedEncoding } from './tensors.ts'
@@ -92,7 +92,7 @@ async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Arr
   const fileBytes = header.tensors.length > 0 ? alignUp(head.length) + dataBytes : head.length
   const view = new DataView(head.buffer)
   head.set(new TextEncoder().encode('HBM1'))
-  view.setUint32(4, PACK_VERSION, true)
+  view.setUint32(4, packVersion(header.tensors), true)
   view.setUint32(8, stored.length, true)
   view.setUint32(12, json.length, true)
   view.setBigUint64(16, BigInt(fileBytes), true)

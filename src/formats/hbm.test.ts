@@ -214,10 +214,40 @@ describe('a lying header with a true hash', () => {
   })
 })
 
-test('a version from the future is unsupported', async () => {
-  const bytes = whole.slice()
-  bytes[4] = 2
-  expect(await codeOf(readPack(source(bytes)))).toBe('unsupported')
+describe('a pack of another version', () => {
+  const sparse = { ...small, tensors: [tensor('embed.weight', [32, 32], embed, 'w4_g32_sv32')] }
+  const ofVersion = (pack: Uint8Array, version: number) => {
+    const bytes = pack.slice()
+    bytes[4] = version
+    const head = bytes.subarray(0, PREFIX_BYTES + new DataView(bytes.buffer).getUint32(8, true))
+    return headerHash(head).then((hash) => {
+      bytes.set(Buffer.from(hash, 'hex'), 32)
+      return bytes
+    })
+  }
+
+  test('from the future or from before the first is unsupported, and says what to do', async () => {
+    const later = readPack(source(await ofVersion(whole, 3)))
+    await expect(later).rejects.toMatchObject({ code: 'unsupported', detail: { version: 3 } })
+    await expect(later).rejects.toThrow(/version 3 and version 2 is read; update Halfbyte/)
+    const never = readPack(source(await ofVersion(whole, 0)))
+    await expect(never).rejects.toMatchObject({ code: 'unsupported', detail: { version: 0 } })
+    await expect(never).rejects.toThrow(/version 0 and version 2 is read; convert the model again/)
+  })
+
+  test('is refused where it holds a layout that has changed since, before any tensor is read', async () => {
+    const now = await write(sparse)
+    expect(now[4]).toBe(2)
+    expect(await codeOf(readAll(now))).toBe('no error')
+    const before = readPack(source(await ofVersion(now, 1)))
+    await expect(before).rejects.toMatchObject({ code: 'unsupported', detail: { version: 1 } })
+    await expect(before).rejects.toThrow(/version 1 and version 2 is read; convert the model again/)
+  })
+
+  test('keeps the first version, for older releases, where it holds nothing that has changed', async () => {
+    expect(whole[4]).toBe(1)
+    expect(await codeOf(readAll(await ofVersion(whole, 2)))).toBe('no error')
+  })
 })
 
 test('the writer refuses data that is not as long as it says', async () => {

@@ -1,7 +1,7 @@
 // .hbm packs. In: a pack. Out: its model, with tensors already in kernel layout whose every byte is checked by hash.
 //
 //   0   'HBM1'            8   u32 bytes of the header as stored       16  u64 bytes of the whole file
-//   4   u32 version, 1    12  u32 bytes of the header's JSON          24  u64 zero
+//   4   u32 version       12  u32 bytes of the header's JSON          24  u64 zero
 //   32  SHA-256 of bytes 0..31 and of the stored header
 //   64  header: JSON (PackHeader), gzip
 //       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
@@ -9,6 +9,7 @@
 // Everything needed to check a chunk stands before it, so a pack can be used while it downloads; a file that is
 // shorter or longer than its prefix says is refused before anything else is read.
 import type { ByteSource } from '../base/bytes.ts'
+import { areCounts } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { hex, sha256 } from '../base/sha256.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
@@ -21,7 +22,8 @@ import { checkOverlap } from './overlap.ts'
 import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
 import { type SharedChunk, verifiedSource } from './verified.ts'
 
-export const PACK_VERSION = 1
+/** Version 2 has the inputs of `sv32` sorted by what they keep; all else lies as in version 1. */
+const PACK_VERSION = 2
 export const PREFIX_BYTES = 64
 export const PACK_ALIGNMENT = 64
 /** Bytes of a tensor that share a hash. */
@@ -87,13 +89,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   const view = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_BYTES)
   if (view.getUint32(0) !== MAGIC) throw malformed(file, 'it does not begin with HBM1')
   const version = view.getUint32(4, true)
-  if (version !== PACK_VERSION) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${file}: it is a pack of version ${version} and version ${PACK_VERSION} is read; update Halfbyte or pack it again`,
-      { version },
-    )
-  }
+  if (version < 1 || version > PACK_VERSION) throw otherVersion(file, version, PACK_VERSION)
   const storedBytes = view.getUint32(8, true)
   const jsonBytes = view.getUint32(12, true)
   const fileBytes = packBytes(prefix)
@@ -112,6 +108,8 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   }
   const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
   const header = parseHeader(file, parseJson(file, new TextDecoder().decode(json)))
+  const least = packVersion(header.tensors)
+  if (version < least) throw otherVersion(file, version, least)
   const dataStart = alignUp(PREFIX_BYTES + storedBytes)
   const located = header.tensors.map((entry) => locate(source, entry, dataStart))
   checkOverlap(file, located)
@@ -129,6 +127,19 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
     )
   })
   return { header, tensors }
+}
+
+/** The version in which such tensors are written: the oldest that has their layouts, so that older releases read what they can. */
+export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): number {
+  return tensors.some(({ encoding }) => encoding.endsWith('sv32')) ? PACK_VERSION : 1
+}
+
+function otherVersion(file: string, version: number, read: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: it is a pack of version ${version} and version ${read} is read; ${version > read ? 'update Halfbyte' : 'convert the model again'}`,
+    { file, version },
+  )
 }
 
 /** Bytes of the whole pack, as its beginning says. */
@@ -177,8 +188,8 @@ function parseEntry(file: string, value: unknown): PackEntry {
     typeof name === 'string' &&
     typeof encoding === 'string' &&
     Object.hasOwn(DTYPE_OF, encoding) &&
-    isCounts(shape) &&
-    isCounts([offset, bytes]) &&
+    areCounts(shape) &&
+    areCounts([offset, bytes]) &&
     Array.isArray(sha256) &&
     sha256.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
   if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(String(name))} is incomplete`)
@@ -190,10 +201,6 @@ function parseEntry(file: string, value: unknown): PackEntry {
     bytes: bytes as number,
     sha256,
   }
-}
-
-function isCounts(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 }
 
 function locate(source: ByteSource, entry: PackEntry, dataStart: number): TensorInfo {

@@ -25,7 +25,9 @@ const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'archite
  * does not match its hash is downloaded anew. Where the error is not about what was read, nothing happens. Never rejects.
  */
 export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
-  if (!SUSPICIOUS.has(code)) return
+  // A file that this release cannot read may by now be one that it can.
+  const isUnread = code === 'unsupported' && detail['file'] !== undefined
+  if (!SUSPICIOUS.has(code) && !isUnread) return
   try {
     const store = await Opfs.open()
     const isOfModel = isFileOf(address)

@@ -1,0 +1,34 @@
+// Tests of trust. In: stored files in memory, and errors of loads. Out: which of them the next load compares with the server.
+import { expect, test } from 'vitest'
+import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../base/errors.ts'
+import { fileKey } from './folder.ts'
+import { Opfs } from './opfs.ts'
+import { memoryStorage } from './test/memory-folders.ts'
+import { distrust } from './trust.ts'
+
+const URL = 'https://example.org/a.hbm'
+
+/** Whether a stored file is still read as it is after a load ended so. */
+async function isKept(code: ErrorCode, detail: ErrorDetail): Promise<boolean> {
+  const folder = memoryStorage()('halfbyte-models')
+  const name = await fileKey(URL)
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 7 }))
+  await distrust(URL, new HalfbyteError(code, 'a sentence', detail))
+  const store = (await Opfs.open())!
+  const found = await store.find(URL)
+  if (found === undefined) expect(await store.list()).toMatchObject([{ url: URL, isComplete: false }])
+  return found !== undefined
+}
+
+test('a file that does not fit together, or is of a kind or version that is not read, is looked at again', async () => {
+  expect(await isKept('format', { file: 'a.hbm' })).toBe(false)
+  expect(await isKept('integrity', { file: 'a.hbm', start: 0, end: 4 })).toBe(false)
+  expect(await isKept('unsupported', { file: 'a.hbm', version: 1 })).toBe(false)
+})
+
+test('a file is kept when the load failed for another reason', async () => {
+  expect(await isKept('out-of-memory', { needed: 5 })).toBe(true)
+  expect(await isKept('unsupported', { pool: 'shared' })).toBe(true)
+  expect(await isKept('network', { status: 404 })).toBe(true)
+})
