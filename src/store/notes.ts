@@ -1,5 +1,5 @@
 // Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for a week; nothing where storage is refused.
-import { fileKey, openFolder } from './folder.ts'
+import { fileKey, openFolder, readFields } from './folder.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
 
 /** Small values that were found here, for the next load. */
@@ -18,15 +18,10 @@ const MOST_AGE_MS = 7 * 24 * 3600 * 1000
 export function deviceNotes(machine: string): Notes {
   return {
     async read(key) {
-      try {
-        const folder = await openFolder(FOLDER)
-        const file = await folder?.getFileHandle(await fileKey(key))
-        const note = JSON.parse((await (await file?.getFile())?.text()) ?? '')
-        const age = Date.now() - note.made
-        return note.machine === machine && age >= 0 && age < MOST_AGE_MS ? note.value : undefined
-      } catch {
-        return undefined
-      }
+      const folder = await openFolder(FOLDER)
+      const note = folder && (await readFields(folder, await fileKey(key)))
+      const age = Date.now() - Number(note?.['made'])
+      return note?.['machine'] === machine && age >= 0 && age < MOST_AGE_MS ? note['value'] : undefined
     },
     async write(key, value) {
       try {

@@ -1,8 +1,9 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
 import type { ByteSource } from '../base/bytes.ts'
+import { isCount } from '../base/counts.ts'
 import { fileName } from './address.ts'
 import { alone } from './alone.ts'
-import { fileKey, openFolder } from './folder.ts'
+import { fileKey, openFolder, readFields, readFile } from './folder.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import type { Version } from './partial.ts'
 import { writeError } from './quota.ts'
@@ -51,8 +52,8 @@ export class Opfs {
   async find(url: string): Promise<File | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
-    if (manifest?.url !== url) return undefined
-    const file = await this.#read(`${name}.bin`)
+    if (manifest === undefined) return undefined
+    const file = await readFile(this.#folder, `${name}.bin`)
     return file?.size === manifest.size ? file : undefined
   }
 
@@ -69,7 +70,7 @@ export class Opfs {
   async noteChecked(url: string): Promise<void> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
-    if (manifest?.url !== url || manifest.isChecked === true) return
+    if (manifest === undefined || manifest.isChecked === true) return
     await this.#writeManifest(name, { ...manifest, isChecked: true }).catch(() => undefined)
   }
 
@@ -107,7 +108,7 @@ export class Opfs {
         part.complete(version.size)
         await this.#writeManifest(name, { ...version, url, used: Date.now() })
         await this.#remove(`${name}.part`)
-        return { file: await this.#read(`${name}.bin`) }
+        return { file: await readFile(this.#folder, `${name}.bin`) }
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
@@ -126,7 +127,7 @@ export class Opfs {
     const name = await fileKey(url)
     await this.#alone(name, {}, async () => {
       const manifest = await this.#manifest(name)
-      if (manifest?.url !== url) return
+      if (manifest === undefined) return
       await reopen(this.#folder, name, manifest, lost)
       await this.#remove(`${name}.json`)
     })
@@ -142,7 +143,7 @@ export class Opfs {
         if (manifest !== undefined) found.push({ ...pick(manifest), isComplete: true })
       } else if (ending === 'part') {
         const progress = await partialProgress(this.#folder, name)
-        const used = (await this.#read(entry))?.lastModified ?? 0
+        const used = (await readFile(this.#folder, entry))?.lastModified ?? 0
         if (progress !== undefined)
           found.push({ url: progress.url, size: progress.loaded, used, isComplete: false })
       }
@@ -181,16 +182,11 @@ export class Opfs {
   }
 
   async #manifest(name: string): Promise<Manifest | undefined> {
-    try {
-      const { url, size, etag, used, isChecked } = JSON.parse(
-        (await (await this.#read(`${name}.json`))?.text()) ?? '',
-      )
-      const isWhole = typeof url === 'string' && typeof size === 'number' && typeof etag === 'string'
-      if (!isWhole) return undefined
-      return { url, size, etag, used: typeof used === 'number' ? used : 0, isChecked: isChecked === true }
-    } catch {
-      return undefined
-    }
+    const { url, size, etag, used, isChecked } = await readFields(this.#folder, `${name}.json`)
+    const isWhole =
+      typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
+    if (!isWhole) return undefined
+    return { url, size, etag, used: isCount(used) ? used : 0, isChecked: isChecked === true }
   }
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {
@@ -203,14 +199,6 @@ export class Opfs {
       throw writeError(manifest.size, cause)
     } finally {
       file?.close()
-    }
-  }
-
-  async #read(entry: string): Promise<File | undefined> {
-    try {
-      return await (await this.#folder.getFileHandle(entry)).getFile()
-    } catch {
-      return undefined
     }
   }
 

@@ -2,8 +2,9 @@
 //
 //   <name>.bin    the bytes; where no chunk has been finished they mean nothing
 //   <name>.part   the journal: what the file will be, and the chunks that are there. It is written after its bytes
-
+import { areCounts, isCount } from '../base/counts.ts'
 import { CHUNK_BYTES } from './chunk.ts'
+import { fileKey, readFields } from './folder.ts'
 import type { Version } from './partial.ts'
 import { checkQuota, writeError } from './quota.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
@@ -63,7 +64,7 @@ export class PartFile implements StoredPart {
       return undefined
     }
     const file = new PartFile(url, bytes, journal)
-    if (left?.url === url && bytes.getSize() === left.size) {
+    if (left !== undefined && bytes.getSize() === left.size) {
       file.#version = { size: left.size, etag: left.etag }
       file.#chunks = new Set(left.chunks)
     }
@@ -192,17 +193,13 @@ export async function partialProgress(
 }
 
 async function readJournal(folder: FileSystemDirectoryHandle, name: string): Promise<Journal | undefined> {
-  try {
-    const file = await (await folder.getFileHandle(`${name}.part`)).getFile()
-    const { url, size, etag, chunks } = JSON.parse(await file.text()) as Partial<Journal>
-    const isWhole =
-      typeof url === 'string' &&
-      typeof etag === 'string' &&
-      Number.isSafeInteger(size) &&
-      Array.isArray(chunks) &&
-      chunks.every((index) => Number.isSafeInteger(index) && index >= 0 && index * CHUNK_BYTES < size!)
-    return isWhole ? { url, size: size!, etag, chunks } : undefined
-  } catch {
-    return undefined
-  }
+  const { url, size, etag, chunks } = await readFields(folder, `${name}.part`)
+  const isWhole =
+    typeof url === 'string' &&
+    typeof etag === 'string' &&
+    isCount(size) &&
+    areCounts(chunks) &&
+    chunks.every((index) => index * CHUNK_BYTES < size) &&
+    (await fileKey(url)) === name
+  return isWhole ? { url, size, etag, chunks } : undefined
 }

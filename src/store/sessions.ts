@@ -5,9 +5,10 @@
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
 import type { ByteSource } from '../base/bytes.ts'
+import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { alone } from './alone.ts'
-import { fileKey, openFolder } from './folder.ts'
+import { fileKey, openFolder, readFields, readFile } from './folder.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
 import { openSyncFile, writeAll } from './sync-file.ts'
@@ -28,7 +29,7 @@ interface Entry extends StoredSession {
 
 const FOLDER = 'halfbyte-sessions'
 const KEY_DIGITS = 32
-const ENTRY = /^[0-9a-f]{32}-\d+\.(bin|json)$/
+const ENTRY = /^[0-9a-f]{32}-\d{1,15}\.(bin|json)$/
 const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored session or model' }
 
 /** Sessions in the origin's private file system. Writing works in workers only. */
@@ -92,7 +93,11 @@ export class SessionStore {
 
   /** In no particular order. */
   async list(): Promise<StoredSession[]> {
-    return newest(await this.#entries()).map(({ name, size, saved }) => ({ name, size, saved }))
+    return newest(await this.#entries(await this.#bases())).map(({ name, size, saved }) => ({
+      name,
+      size,
+      saved,
+    }))
   }
 
   /** Waits until nobody reads or writes it. */
@@ -128,12 +133,12 @@ export class SessionStore {
     }
   }
 
-  /** Whole files. */
-  async #entries(): Promise<Entry[]> {
+  /** Of `bases`, those that are whole. */
+  async #entries(bases: readonly string[]): Promise<Entry[]> {
     const found: Entry[] = []
-    for (const base of await this.#bases()) {
+    for (const base of bases) {
       const manifest = await this.#manifest(base)
-      if (manifest !== undefined && (await this.#file(`${base}.bin`))?.size === manifest.size)
+      if (manifest !== undefined && (await readFile(this.#folder, `${base}.bin`))?.size === manifest.size)
         found.push({ ...manifest, base })
     }
     return found
@@ -150,34 +155,25 @@ export class SessionStore {
 
   /** Removes what tabs that were closed in the middle have left, of any name. */
   async #sweep(): Promise<void> {
-    for (const base of await this.#halves()) {
-      const key = base.slice(0, KEY_DIGITS)
+    for (const key of new Set((await this.#halves()).map(keyOf))) {
+      // By now somebody may have made them whole.
       const removeRest = async () => this.#removeAll(await this.#halves(key))
       await alone(lockOf(key), removeRest, 'unused')
     }
   }
 
-  /** What is not whole, or has a newer one. */
-  async #halves(key = ''): Promise<string[]> {
-    const kept = newest(await this.#entries()).map(({ base }) => base)
-    return (await this.#bases(key)).filter((base) => !kept.includes(base))
+  /** What is not whole, or has a newer one, of one name or of all. */
+  async #halves(key?: string): Promise<string[]> {
+    const bases = await this.#bases(key)
+    const kept = newest(await this.#entries(bases)).map(({ base }) => base)
+    return bases.filter((base) => !kept.includes(base))
   }
 
   async #manifest(base: string): Promise<StoredSession | undefined> {
-    try {
-      // One that was not written to its end is no JSON.
-      return JSON.parse((await (await this.#file(`${base}.json`))?.text()) ?? '')
-    } catch {
-      return undefined
-    }
-  }
-
-  async #file(entry: string): Promise<File | undefined> {
-    try {
-      return await (await this.#folder.getFileHandle(entry)).getFile()
-    } catch {
-      return undefined
-    }
+    const { name, size, saved } = await readFields(this.#folder, `${base}.json`)
+    const isWhole =
+      typeof name === 'string' && isCount(size) && isCount(saved) && (await fileKey(name)) === keyOf(base)
+    return isWhole ? { name, size, saved } : undefined
   }
 
   /** Manifests go first: without them there are no files. */
@@ -196,6 +192,8 @@ export const noStorage = (): HalfbyteError =>
   )
 
 const lockOf = (key: string): string => `session-${key}`
+
+const keyOf = (base: string): string => base.slice(0, KEY_DIGITS)
 
 const turnOf = (base: string): number => Number(base.slice(KEY_DIGITS + 1))
 

@@ -1,0 +1,54 @@
+// Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is not whole.
+import { expect, test } from 'vitest'
+import { fileKey } from './folder.ts'
+import { Opfs } from './opfs.ts'
+import { memoryStorage } from './test/memory-folders.ts'
+
+const URL = 'https://example.org/a.gguf'
+
+async function opened() {
+  const folder = memoryStorage()('halfbyte-models')
+  return { folder, store: (await Opfs.open())!, name: await fileKey(URL) }
+}
+
+test('a file with its manifest is found and listed', async () => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 7 }))
+  expect((await store.find(URL))?.size).toBe(4)
+  expect(await store.list()).toEqual([{ url: URL, size: 4, used: 7, isComplete: true }])
+})
+
+test.each([
+  ['of a size as text', { url: URL, size: '4', etag: '' }],
+  ['of a negative size', { url: URL, size: -4, etag: '' }],
+  ['of half a byte', { url: URL, size: 4.5, etag: '' }],
+  ['without an ETag', { url: URL, size: 4 }],
+  ['of another address', { url: `${URL}x`, size: 4, etag: '' }],
+  ['that is a list', [URL, 4, '']],
+  ['that is nothing', null],
+])('a manifest %s makes no file', async (_, manifest) => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, JSON.stringify(manifest))
+  expect(await store.find(URL)).toBeUndefined()
+  expect(await store.list()).toEqual([])
+})
+
+test('a time that is none counts as long ago', async () => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 'now' }))
+  expect(await store.list()).toMatchObject([{ used: 0 }])
+})
+
+test('a journal says what came, and one of a negative size, of chunks beyond it or of another address nothing', async () => {
+  const { folder, store, name } = await opened()
+  const journal = { url: URL, size: 10, etag: '', chunks: [0] }
+  const lies = [{ size: -1 }, { size: 1e300 }, { chunks: [1] }, { chunks: [-1] }, { url: `${URL}x` }]
+  folder.put(`${name}.part`, JSON.stringify(journal))
+  expect(await store.list()).toMatchObject([{ url: URL, size: 10, isComplete: false }])
+  for (const lie of lies) {
+    folder.put(`${name}.part`, JSON.stringify({ ...journal, ...lie }))
+    expect(await store.list(), JSON.stringify(lie)).toEqual([])
+  }
+})
