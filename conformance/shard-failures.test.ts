@@ -75,6 +75,47 @@ describe('shards', () => {
     for (const port of ended) port.terminate()
   })
 
+  test('whose worker dies while the weights are dealt out fail the load with internal', async () => {
+    let weights = 0
+    const dying = (port: ComputePort): ComputePort => ({
+      ...port,
+      postMessage: (message, transfer) => {
+        if (message.type === 'weights' && ++weights === 5) port.terminate()
+        port.postMessage(message, transfer)
+      },
+    })
+    await expect(builtWith(dying)).rejects.toMatchObject({ code: 'internal' })
+    expect(weights).toBe(5)
+    const { built } = await builtWith()
+    await forward(built, 4)
+    await built.dispose()
+  })
+
+  test('one of which finds no room say so with both numbers, in a load and in a step', async () => {
+    const neededBytes = expect.any(Number)
+    const noRoom = { code: 'out-of-memory', detail: { neededBytes, grantedBytes: 2 ** 32 } }
+    const large = (port: ComputePort): ComputePort => ({
+      ...port,
+      postMessage: (message, transfer) =>
+        port.postMessage(
+          message.type === 'plan' ? { ...message, plan: { ...message.plan, arenaBytes: 2 ** 32 } } : message,
+          transfer,
+        ),
+    })
+    await expect(builtWith(large)).rejects.toMatchObject(noRoom)
+    // A block of keys and values that is as large as all there may be.
+    const greedy = (port: ComputePort): ComputePort => ({
+      ...port,
+      postMessage: (message, transfer) => {
+        if (message.type !== 'plan') return port.postMessage(message, transfer)
+        const { plan } = message
+        const stateGroups = plan.stateGroups.map((group) => ({ ...group, headDim: 2 ** 26 }))
+        port.postMessage({ ...message, plan: { ...plan, stateGroups } }, transfer)
+      },
+    })
+    await expect(builtWith(greedy)).rejects.toMatchObject(noRoom)
+  })
+
   test('end an aborted forward with its reason and go on', async () => {
     const { built } = await builtWith()
     disposals.push(() => void built.dispose())

@@ -55,12 +55,13 @@ export async function openModelPool(
   return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
 }
 
-/** Without room for a step of its own the pool stays as it is. */
+/** Without room for a step of its own the pool stays as it is. The next load measures again: by then the machine may be well. */
 async function retune(
   pool: SharedPool,
   runtime: Runtime,
   options: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
 ): Promise<void> {
+  options.note?.write(undefined)
   try {
     await remeasure(pool, runtime, options)
   } catch (error) {

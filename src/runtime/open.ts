@@ -121,7 +121,7 @@ async function tryMeasured(
     if (Number.isInteger(known) && known > 0 && known <= runtime.maxThreads) {
       await pool.resize(known)
       probe(pool)
-    } else await remeasure(pool, runtime, options)
+    } else note?.write(await remeasure(pool, runtime, options))
     measuring = false
     return pool
   } catch (error) {
@@ -131,17 +131,17 @@ async function tryMeasured(
   }
 }
 
-/** Finds the number of threads anew, between runs. Throws what `resize` and `probe` throw. */
+/** Finds the number of threads anew, between runs, and returns it. Throws what `resize` and `probe` throw. */
 export async function remeasure(
   pool: SharedPool,
   { maxThreads }: Runtime,
-  { host, probe, note }: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
-): Promise<void> {
+  { host, probe }: Pick<PoolOptions, 'host' | 'probe'>,
+): Promise<number> {
   const work = (): void => probe(pool)
   const threads = await measureThreads(pool, maxThreads, work, () => host.now())
   await pool.resize(threads)
   pool.releaseIdle()
-  note?.write(threads)
+  return threads
 }
 
 /** Runs timed per number of threads; the fastest counts, so that one interruption does not decide. */

@@ -182,24 +182,14 @@ export class SharedPool implements Pool {
   }
 
   #expect(worker: Worker, type: ComputeReply['type'], complaint: string): Promise<void> {
-    const timeoutMs = this.#options.timeoutMs ?? START_TIMEOUT_MS
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`it ${complaint} within ${timeoutMs} ms`)), timeoutMs)
-      const settle = (): void => {
-        clearTimeout(timer)
-        worker.expected = undefined
-      }
-      worker.expected = {
-        type,
-        resolve: () => {
-          settle()
-          resolve()
-        },
-        reject: (error) => {
-          settle()
-          reject(error)
-        },
-      }
+    const { timeoutMs = START_TIMEOUT_MS } = this.#options
+    let timer: ReturnType<typeof setTimeout>
+    return new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`it ${complaint} within ${timeoutMs} ms`)), timeoutMs)
+      worker.expected = { type, resolve, reject }
+    }).finally(() => {
+      clearTimeout(timer)
+      worker.expected = undefined
     })
   }
 

@@ -130,10 +130,8 @@ export class ShardGroup {
   }
 
   async #start(shards: number, { module, startWorker }: ShardGroupOptions): Promise<void> {
-    // links[a][b]: the port by which a reaches b.
-    const links: (MessagePort | undefined)[][] = Array.from({ length: shards }, () =>
-      Array(shards).fill(undefined),
-    )
+    // links[a][b]: the port by which a reaches b; none to itself.
+    const links: MessagePort[][] = Array.from({ length: shards }, () => [])
     for (let a = 0; a < shards; a++) {
       for (let b = a + 1; b < shards; b++) {
         const { port1, port2 } = new MessageChannel()
@@ -152,8 +150,7 @@ export class ShardGroup {
       member.port.onError((error) => {
         if (this.#members.includes(member)) this.#die(diedError(error.message))
       })
-      const ports = own.filter((port) => port !== undefined)
-      return this.#ask(shard, { type: 'shard', module, shard, links: own }, ports)
+      return this.#ask(shard, { type: 'shard', module, shard, links: own }, Object.values(own))
     })
     await Promise.all(started)
   }
@@ -165,22 +162,13 @@ export class ShardGroup {
   ): Promise<ShardReply> {
     if (this.#ended) return Promise.reject(disposedError())
     const member = this.#members[shard - 1]!
-    return new Promise((resolve, reject) => {
-      const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))
-      const timer = setTimeout(late, this.#timeoutMs)
-      member.asked.push({
-        resolve: (reply) => {
-          clearTimeout(timer)
-          resolve(reply)
-        },
-        reject: (error) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      })
+    const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))
+    const timer = setTimeout(late, this.#timeoutMs)
+    return new Promise<ShardReply>((resolve, reject) => {
+      member.asked.push({ resolve, reject })
       if (request.type === 'block') member.link.postMessage(request, transfer)
       else member.port.postMessage(request, transfer)
-    })
+    }).finally(() => clearTimeout(timer))
   }
 
   #answered(member: Member, reply: ShardReply): void {
@@ -195,8 +183,8 @@ export class ShardGroup {
   }
 }
 
-function failure({ message, code }: Extract<ShardReply, { type: 'failed' }>): HalfbyteError {
-  return code === 'out-of-memory' ? new HalfbyteError(code, message) : diedError(message)
+function failure({ message, code, detail }: Extract<ShardReply, { type: 'failed' }>): HalfbyteError {
+  return code === 'out-of-memory' ? new HalfbyteError(code, message, detail) : diedError(message)
 }
 
 function end({ port, link }: Member): void {

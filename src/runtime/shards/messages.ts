@@ -5,7 +5,7 @@
 //                                     Float32Array  rows for an exchange of the plan; before there is a plan: comes back
 //                                     StateCommand  what else changes the state cache, from the first shard alone
 import type { RopeTable } from '../../arch/rope.ts'
-import type { ErrorCode } from '../../base/errors.ts'
+import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan.ts'
 
 export type ShardRequest =
@@ -43,7 +43,12 @@ export type ShardReply =
   /** The request is done. `rate`: of `measure`, in bytes of weights per millisecond; `bytes`: of a block. */
   | { readonly type: 'done'; readonly rate?: number; readonly bytes?: Uint8Array<ArrayBuffer> }
   /** It is not, and the shard cannot be used any more. */
-  | { readonly type: 'failed'; readonly message: string; readonly code?: ErrorCode | undefined }
+  | {
+      readonly type: 'failed'
+      readonly message: string
+      readonly code?: ErrorCode | undefined
+      readonly detail?: ErrorDetail | undefined
+    }
 
 /** Blocks are named by their address on the first shard. */
 export type StateCommand =

@@ -43,8 +43,8 @@ export class ShardsPool implements AsyncPool {
     group.onDeath = (error) => this.#die(error)
     this.#watch = setInterval(() => this.#look(), 1000)
     // In Node a pool that waits for nothing must not keep the process.
-    const timer: unknown = this.#watch
-    if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as NodeJS.Timeout).unref()
+    const timer = this.#watch as Partial<NodeJS.Timeout>
+    timer.unref?.()
   }
 
   /** Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory`, `disposed`. */

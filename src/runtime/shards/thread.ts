@@ -24,8 +24,8 @@ export function shardThread(post: (reply: ShardReply) => void): (request: ShardR
     try {
       work()
     } catch (error) {
-      const code = isHalfbyteError(error) ? error.code : undefined
-      post({ type: 'failed', message: reasonOf(error), code })
+      const { code, detail }: Partial<HalfbyteError> = isHalfbyteError(error) ? error : {}
+      post({ type: 'failed', message: reasonOf(error), code, detail })
     }
   }
   return (request) =>
