@@ -32,6 +32,7 @@ const storiesFile = (name: string): File => {
 const POOLS = [
   { pool: 'single', threads: 1 },
   { pool: 'shared', threads: 2 },
+  { pool: 'shared', threads: 4 },
   { pool: 'shards', threads: 2 },
   { pool: 'shards', threads: 4 },
 ] as const

@@ -8,35 +8,44 @@ import { openLibrary, test } from './library-site.ts'
 /** Ten engines of this model that stay take more than 200 MB. */
 const MOST_GROWTH = 40e6
 
-test('ten rounds of loading and unloading leave nothing behind', async ({ page, site, browser }) => {
-  test.skip(platform() !== 'linux', 'only Linux tells what a process holds')
-  await openLibrary(page, site.isolated)
-  const url = await site.add(await goldenFile(GOLDEN))
-  const rounds = (count: number) =>
-    page.evaluate(
-      async ({ url, prompt, count }) => {
-        for (let round = 0; round < count; round++) {
-          const engine = await halfbyte.Engine.load(url, { cache: 'none', threads: 2 })
-          await engine.complete(prompt, { maxTokens: 4 }).text()
-          await engine.dispose()
-        }
-      },
-      { url, prompt: GOLDEN_PROMPT, count },
-    )
-  const system = await browser.newBrowserCDPSession()
-  const collector = await page.context().newCDPSession(page)
-  const measure = async () => {
-    await collector.send('HeapProfiler.collectGarbage')
-    const { processInfo } = await system.send('SystemInfo.getProcessInfo')
-    const pages = processInfo.filter(({ type }) => type === 'renderer')
-    return (await Promise.all(pages.map(({ id }) => held(id)))).reduce((sum, { now }) => sum + now, 0)
-  }
-  // The first ones make what is made once.
-  await rounds(3)
-  const before = await measure()
-  await rounds(10)
-  const growth = async () => (await measure()) - before
-  // Ended workers take a moment to go.
-  await expect.poll(growth, { message: `bytes beyond ${before}` }).toBeLessThan(MOST_GROWTH)
-  test.info().annotations.push({ type: 'growth, MB', description: ((await growth()) / 1e6).toFixed(1) })
-})
+for (const [pool, kind] of [
+  ['shared', 'isolated'],
+  ['shards', 'plain'],
+] as const) {
+  test(`ten rounds of loading and unloading ${pool} leave nothing behind`, async ({
+    page,
+    site,
+    browser,
+  }) => {
+    test.skip(platform() !== 'linux', 'only Linux tells what a process holds')
+    await openLibrary(page, site[kind])
+    const url = await site.add(await goldenFile(GOLDEN))
+    const rounds = (count: number) =>
+      page.evaluate(
+        async ({ url, prompt, count, pool }) => {
+          for (let round = 0; round < count; round++) {
+            const engine = await halfbyte.Engine.load(url, { cache: 'none', threads: 2, pool })
+            await engine.complete(prompt, { maxTokens: 4 }).text()
+            await engine.dispose()
+          }
+        },
+        { url, prompt: GOLDEN_PROMPT, count, pool },
+      )
+    const system = await browser.newBrowserCDPSession()
+    const collector = await page.context().newCDPSession(page)
+    const measure = async () => {
+      await collector.send('HeapProfiler.collectGarbage')
+      const { processInfo } = await system.send('SystemInfo.getProcessInfo')
+      const pages = processInfo.filter(({ type }) => type === 'renderer')
+      return (await Promise.all(pages.map(({ id }) => held(id)))).reduce((sum, { now }) => sum + now, 0)
+    }
+    // The first ones make what is made once.
+    await rounds(3)
+    const before = await measure()
+    await rounds(10)
+    const growth = async () => (await measure()) - before
+    // Ended workers take a moment to go.
+    await expect.poll(growth, { message: `bytes beyond ${before}` }).toBeLessThan(MOST_GROWTH)
+    test.info().annotations.push({ type: 'growth, MB', description: ((await growth()) / 1e6).toFixed(1) })
+  })
+}

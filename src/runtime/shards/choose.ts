@@ -4,6 +4,9 @@ import type { EngineExports } from '../module.ts'
 import type { ShardGroup } from './group.ts'
 import { measureRate } from './measure.ts'
 
+/** What is asked of a group. */
+export type MeasuredGroup = Pick<ShardGroup, 'shards' | 'measure' | 'meet'>
+
 export interface ShardMeasurement {
   readonly engine: EngineExports
   readonly arena: Arena
@@ -24,7 +27,7 @@ const SAME_SPEED = 0.12
 
 /** Shares of `shards` workers, by how fast each is while all of them work. */
 export async function measureShares(
-  group: ShardGroup,
+  group: MeasuredGroup,
   { engine, arena }: ShardMeasurement,
   shards: number,
 ): Promise<number[]> {
@@ -40,7 +43,7 @@ export function sharesOf(rates: readonly number[]): number[] {
 }
 
 /** The shares of the number of workers, 1 to all of the group, that is expected to decode fastest. */
-export async function chooseShares(group: ShardGroup, measurement: ShardMeasurement): Promise<number[]> {
+export async function chooseShares(group: MeasuredGroup, measurement: ShardMeasurement): Promise<number[]> {
   const { decodeBytes, meetings, width, now } = measurement
   let best = [1]
   let bestMs = Number.POSITIVE_INFINITY

@@ -1,0 +1,114 @@
+// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt and answers. Out: typed errors in time, and the next attempt.
+import { expect } from '@playwright/test'
+import {
+  GOLDEN,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+} from '../conformance/support/golden.ts'
+import { endlessModel } from './endless-model.ts'
+import { openLibrary, test } from './library-site.ts'
+
+/** The worker that was started last is the one that dies: the engine's own, or the one that helps it. */
+const POOLS = [
+  { pool: 'single', threads: 1, site: 'isolated', workers: 1 },
+  { pool: 'shared', threads: 2, site: 'isolated', workers: 2 },
+  { pool: 'shards', threads: 2, site: 'plain', workers: 2 },
+] as const
+
+/** In parallel, so that their patience of 15 and of 20 s is waited for once. */
+const MOST_MS = 60_000
+
+for (const { pool, threads, site: kind, workers } of POOLS) {
+  test(`a worker of ${pool} that is killed in a load, a prompt or an answer is a typed error, and the next attempt succeeds`, async ({
+    page,
+    site,
+  }) => {
+    const files: string[] = []
+    for (const { name, buffer } of endlessModel())
+      files.push(await site.add(new File([new Uint8Array(buffer)], name)))
+    const golden = await site.add(await goldenFile(GOLDEN))
+    await openLibrary(page, site[kind])
+    const found = await page.evaluate(
+      async ({ files, pool, threads, workers }) => {
+        let started: Worker[] = []
+        let onStart: () => unknown = () => {}
+        globalThis.Worker = class extends Worker {
+          constructor(...how: ConstructorParameters<typeof Worker>) {
+            super(...how)
+            started.push(this)
+            onStart()
+          }
+        }
+        const model = await Promise.all(
+          files.map(async (url) => new File([await (await fetch(url)).blob()], url.split('/').at(-1)!)),
+        )
+        const codeOf = (promise: Promise<unknown>) =>
+          promise.then(
+            () => 'resolved',
+            (error) => (halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}`),
+          )
+        const load = (onProgress: (progress: { phase: string }) => void = () => {}) => {
+          started = []
+          const contextLength = 16_384
+          return halfbyte.Engine.load(model, { pool, threads, cache: 'none', contextLength, onProgress })
+        }
+        /** Kills the last worker in the middle of what `text` makes the engine do. */
+        const die = async (text: string, when: 'prompt' | 'answer') => {
+          const engine = await load()
+          const victim = started.at(-1)
+          const session = engine.createSession()
+          const running = session.send(text, { temperature: 0, maxTokens: 10_000, speculation: 'off' })
+          let chunks = 0
+          let answering = () => {}
+          const answer = new Promise<void>((resolve) => {
+            answering = resolve
+          })
+          const read = (async () => {
+            for await (const _ of running) if (++chunks === 3) answering()
+          })()
+          const outcomes = Promise.all([codeOf(running.result), codeOf(read)])
+          await (when === 'answer' ? answer : new Promise((resolve) => setTimeout(resolve, 200)))
+          const before = chunks
+          victim?.terminate()
+          return async () => ({
+            pool: engine.pool,
+            threads: engine.threads,
+            began: before > 0,
+            pending: await outcomes,
+            later: [await codeOf(session.send('b').result), await codeOf(engine.complete('c').result)],
+            disposed: await codeOf(engine.dispose()),
+          })
+        }
+        const start = performance.now()
+        const reports = [await die('a'.repeat(12_000), 'prompt'), await die('and then', 'answer')]
+        // One that helps dies before it has answered; the engine's own when it has begun to load.
+        const kill = () => void (started.length === workers && started.at(-1)?.terminate())
+        onStart = () => workers > 1 && kill()
+        const loading = codeOf(load(({ phase }) => workers === 1 && phase === 'compile' && kill()))
+        const [prompt, answer] = await Promise.all(reports.map((report) => report()))
+        return { load: await loading, prompt, answer, ms: performance.now() - start }
+      },
+      { files, pool, threads, workers },
+    )
+    const ends = {
+      ...{ pool, threads, disposed: 'resolved' },
+      ...{ pending: ['internal', 'internal'], later: ['disposed', 'disposed'] },
+    }
+    expect(found).toMatchObject({
+      load: 'internal',
+      prompt: { ...ends, began: false },
+      answer: { ...ends, began: true },
+    })
+    expect(found.ms).toBeLessThan(MOST_MS)
+    const reply = await page.evaluate(
+      async ({ url, prompt, options, pool, threads }) => {
+        await using engine = await halfbyte.Engine.load(url, { pool, threads, cache: 'none' })
+        return { text: await engine.complete(prompt, options).text(), pool: engine.pool }
+      },
+      { url: golden, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS, pool, threads },
+    )
+    expect(reply).toEqual({ text: goldenReply(GOLDEN).text, pool })
+  })
+}

@@ -1,0 +1,87 @@
+// Choosing shards. In: workers whose speeds are made up, on a clock of their own. Out: how many of them, and each one's share.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Arena } from '../arena.ts'
+import type { EngineExports } from '../module.ts'
+import { chooseShares, type MeasuredGroup, measureShares, sharesOf } from './choose.ts'
+import { measureRate } from './measure.ts'
+
+const clock = { ms: 0 }
+beforeEach(() => void vi.spyOn(performance, 'now').mockImplementation(() => clock.ms))
+afterEach(() => vi.restoreAllMocks())
+
+/** A thread to which each run of the measured kernel takes a millisecond, and its memory. */
+function thread() {
+  const arena = new Arena(new WebAssembly.Memory({ initial: 32 }), 64)
+  const engine = {
+    run: () => {
+      clock.ms++
+      return 0
+    },
+  } as unknown as EngineExports
+  return { arena, engine, own: measureRate(engine, arena, 36) }
+}
+
+/** The shares of this thread and others of so many times its speed, whom rows reach in `meetMs`. Alone a step takes it 100 ms. */
+function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
+  const { own, ...machine } = thread()
+  const group: MeasuredGroup = {
+    shards: speeds.length + 1,
+    measure: async (shards) => speeds.slice(0, shards - 1).map((speed) => speed * own),
+    meet: async () => meetMs,
+  }
+  const step = { decodeBytes: 100 * own, meetings: 50, width: 896 }
+  return chooseShares(group, { ...machine, ...step, now: () => clock.ms })
+}
+
+describe('shares', () => {
+  test('are equal where speeds differ by no more than short measurements do', () => {
+    expect(sharesOf([100, 100])).toEqual([1, 1])
+    expect(sharesOf([100, 89, 95])).toEqual([1, 1, 1])
+  })
+
+  test('are the speeds where a worker is slower', () => {
+    expect(sharesOf([100, 87])).toEqual([100, 87])
+    expect(sharesOf([30, 100, 90])).toEqual([30, 100, 90])
+  })
+})
+
+describe('a group that was measured', () => {
+  test('has all the workers that save time', async () => {
+    expect(await choose([1, 1, 1], 0.05)).toEqual([1, 1, 1, 1])
+  })
+
+  test('leaves out a worker that saves less than its core is worth', async () => {
+    expect(await choose([1, 0.05], 0.05)).toEqual([1, 1])
+  })
+
+  test('is one thread where messages take longer than is saved', async () => {
+    expect(await choose([1, 1], 1.5)).toEqual([1])
+    expect(await choose([1], 0.9)).toHaveLength(2)
+  })
+
+  test('gives a worker of a third of the speed a third of the share', async () => {
+    const [first = 0, second = 0] = await choose([1 / 3], 0.05)
+    expect(second / first).toBeCloseTo(1 / 3)
+  })
+})
+
+test('this thread is measured while the others are, and its memory is as before', async () => {
+  const { arena, engine } = thread()
+  const mark = arena.mark()
+  let end = (_: number[]): void => {}
+  const rates = new Promise<number[]>((resolve) => {
+    end = resolve
+  })
+  const group: MeasuredGroup = { shards: 2, measure: () => rates, meet: async () => 0 }
+  const before = clock.ms
+  const measured = measureShares(
+    group,
+    { arena, engine, now: () => 0, decodeBytes: 1, meetings: 1, width: 1 },
+    2,
+  )
+  expect(clock.ms).toBeGreaterThan(before + 36)
+  end([7])
+  expect((await measured)[1]).toBe(7)
+  expect(arena.mark()).toBe(mark)
+  expect(arena.u8.subarray(mark).every((byte) => byte === 0)).toBe(true)
+})
