@@ -41,8 +41,9 @@ export async function placeModel(
   hooks: WeightHooks,
   sharded?: ShardedPlans,
 ): Promise<PlacedModel> {
-  const { config, contextLength, stateBytes: budgetBytes } = prepared
-  const plan = sharded?.plans[0] ?? prepared.plan
+  // What outlives the load holds these and not `prepared`, with which the files' headers would stay.
+  const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
+  const plan = sharded?.plans[0] ?? whole
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
   const ropes = ropeTables(config, contextLength)
   const { addresses: slots, samples } =
@@ -84,7 +85,7 @@ export async function placeModel(
   }
   let known: Promise<string> | undefined
   const fingerprint = (): Promise<string> => {
-    known ??= modelFingerprint(config, prepared.plan, samples ?? plan.slots.map(sample))
+    known ??= modelFingerprint(config, whole, samples ?? plan.slots.map(sample))
     return known
   }
   return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
