@@ -1,4 +1,5 @@
 // Interrupted loads. In: loads of this page. Out: those of earlier visits that were killed, and what they say about the device.
+import { isCount } from '../base/counts.ts'
 import type { LoadHooks } from '../engine/client.ts'
 import type { WeightPolicy } from '../engine/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
@@ -31,14 +32,14 @@ const TOO_MUCH = 0.9
  * the same model was loaded well, or after `forgetInterruptedLoads`. Empty where the page has no `localStorage`.
  */
 export async function interruptedLoads(): Promise<InterruptedLoad[]> {
-  const marks = await deadMarks<InterruptedLoad>()
+  const marks = await deadMarks(isInterruptedLoad)
   return marks.map(({ note }) => note).sort((left, right) => left.startedAt - right.startedAt)
 }
 
 /** Forgets them: all, or those of one model. */
 export async function forgetInterruptedLoads(source?: ModelSource): Promise<void> {
   const about = source === undefined ? undefined : describe(source, {})
-  for (const { key, note } of await deadMarks<InterruptedLoad>()) {
+  for (const { key, note } of await deadMarks(isInterruptedLoad)) {
     if (about === undefined || isSame(about, note)) eraseMark(key)
   }
 }
@@ -75,6 +76,11 @@ function describe(
   if (typeof place !== 'string') return { name: place.map(({ name }) => name).join(', '), ...options }
   const name = fileName(place.replace(/\/$/, ''))
   return { name, ...(isOpen(place) && { source: place }), ...options }
+}
+
+const isInterruptedLoad = (value: unknown): value is InterruptedLoad => {
+  const { name, startedAt, neededBytes = 0 }: Partial<InterruptedLoad> = Object(value)
+  return typeof name === 'string' && isCount(startedAt) && isCount(neededBytes)
 }
 
 const isSame = (left: InterruptedLoad, right: InterruptedLoad): boolean =>

@@ -49,17 +49,15 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   }
 }
 
-/** Marks of loads that nobody is busy with any more. */
-export async function deadMarks<T>(): Promise<LoadMark<T>[]> {
+/** Marks of loads that nobody is busy with any more. What is no note, somebody else has written: it is erased. */
+export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const found: LoadMark<T>[] = []
   const held = await heldLocks()
   for (const key of keys()) {
     if (held.has(key)) continue
-    try {
-      found.push({ key, note: JSON.parse(globalThis.localStorage.getItem(key) ?? '') as T })
-    } catch {
-      eraseMark(key)
-    }
+    const note = read(key)
+    if (isNote(note)) found.push({ key, note })
+    else eraseMark(key)
   }
   const extra = found.splice(0, found.length - MOST_MARKS)
   for (const { key } of extra) eraseMark(key)
@@ -75,6 +73,14 @@ function keys(): string[] {
     return Object.keys(globalThis.localStorage ?? {}).filter((key) => key.startsWith(PREFIX))
   } catch {
     return []
+  }
+}
+
+function read(key: string): unknown {
+  try {
+    return JSON.parse(globalThis.localStorage.getItem(key) ?? '')
+  } catch {
+    return undefined
   }
 }
 

@@ -19,7 +19,8 @@ const WINDOW_MS = 5000
 export class Tally {
   readonly #report: ((progress: FetchProgress) => void) | undefined
   readonly #now: () => number
-  readonly #files: { loaded: number; total: number }[] = []
+  /** `isSized` is false for one whose server does not say how long it is. */
+  readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
   /** Bytes that have come from the network, at some times of the window; the oldest first. */
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
   #fetched = 0
@@ -32,19 +33,20 @@ export class Tally {
 
   /** Adds a file that need not be fetched. */
   stored(size: number): void {
-    this.#files.push({ loaded: size, total: size })
+    this.#files.push({ loaded: size, total: size, isSized: true })
     this.#emit()
   }
 
   /** Takes the progress of one more file. What its first call brings was there before. */
   file(): (loaded: number, total: number) => void {
-    const file = { loaded: 0, total: 0 }
+    const file = { loaded: 0, total: 0, isSized: true }
     this.#files.push(file)
     return (loaded, total) => {
       this.#cached = false
       this.#mark(loaded - file.loaded)
       file.loaded = loaded
       file.total = Math.max(total, loaded)
+      file.isSized = total > 0
       this.#emit()
     }
   }
@@ -62,12 +64,13 @@ export class Tally {
     const [first, last] = [this.#marks[0], this.#marks.at(-1)]
     const seconds = first === undefined || last === undefined ? 0 : (last.at - first.at) / 1000
     const bytesPerSecond = seconds > 0 ? (last!.bytes - first!.bytes) / seconds : 0
+    const isSized = this.#files.every((file) => file.isSized)
     this.#report?.({
       loaded,
       total,
       cached: this.#cached,
       ...(bytesPerSecond > 0 && { bytesPerSecond }),
-      ...(bytesPerSecond > 0 && total > 0 && { secondsLeft: (total - loaded) / bytesPerSecond }),
+      ...(bytesPerSecond > 0 && isSized && { secondsLeft: (total - loaded) / bytesPerSecond }),
     })
   }
 }

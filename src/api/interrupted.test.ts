@@ -1,0 +1,125 @@
+// Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the next visit is told.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
+
+const MODEL = 'https://example.org/large.gguf'
+
+/** What a browser keeps; its entries are its own properties. */
+class Storage {
+  getItem(key: string): string | null {
+    return (Reflect.get(this, key) as string | undefined) ?? null
+  }
+  setItem(key: string, value: string): void {
+    Reflect.set(this, key, value)
+  }
+  removeItem(key: string): void {
+    Reflect.deleteProperty(this, key)
+  }
+}
+
+/** Locks that this visit's loads hold; a page that is killed loses them. */
+let held: Set<string>
+let storage: Storage
+
+beforeEach(() => {
+  held = new Set()
+  storage = new Storage()
+  vi.stubGlobal('localStorage', storage)
+  vi.stubGlobal('navigator', {
+    locks: {
+      async request(name: string, work: () => Promise<void>) {
+        held.add(name)
+        await work()
+        held.delete(name)
+      },
+      query: async () => ({ held: [...held].map((name) => ({ name })) }),
+    },
+  })
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+/** A load that never ends, of a page that is then gone. */
+async function killedLoad(address: string, neededBytes?: number): Promise<void> {
+  const begun = new Promise<void>((resolve) => {
+    void noted(address, { contextLength: 512 }, async ({ onNeed }) => {
+      if (neededBytes !== undefined) onNeed?.(neededBytes)
+      resolve()
+      return new Promise(() => undefined)
+    })
+  })
+  await begun
+  held.clear()
+}
+
+test('a load that ends, well or not, leaves nothing', async () => {
+  expect(await noted(MODEL, {}, async () => 5)).toBe(5)
+  const failed = noted(MODEL, {}, async () => {
+    expect(Object.keys(storage)).toHaveLength(1)
+    throw new Error('no')
+  })
+  await expect(failed).rejects.toThrow('no')
+  expect(Object.keys(storage)).toEqual([])
+  expect(await interruptedLoads()).toEqual([])
+  expect(await deadlyBytes()).toBeUndefined()
+})
+
+test('a load that was killed is told to the next visit with what it needed, and takes less from then on', async () => {
+  await killedLoad(MODEL, 1000)
+  expect(await interruptedLoads()).toEqual([
+    {
+      name: 'large.gguf',
+      source: MODEL,
+      contextLength: 512,
+      neededBytes: 1000,
+      startedAt: expect.any(Number),
+    },
+  ])
+  expect(await deadlyBytes()).toBe(900)
+})
+
+test('a load that another tab is busy with was not killed', async () => {
+  await noted(MODEL, {}, async () => expect(await interruptedLoads()).toEqual([]))
+})
+
+test('it is forgotten when asked for, and when the same model was loaded well, and no other', async () => {
+  await killedLoad(MODEL)
+  await killedLoad(`${MODEL}2`)
+  await noted(MODEL, {}, async () => undefined)
+  expect((await interruptedLoads()).map(({ source }) => source)).toEqual([`${MODEL}2`])
+  await forgetInterruptedLoads(MODEL)
+  expect(await interruptedLoads()).toHaveLength(1)
+  await forgetInterruptedLoads()
+  expect(await interruptedLoads()).toEqual([])
+})
+
+test('an address that may hold a secret is not written down', async () => {
+  await killedLoad(`${MODEL}?token=secret`)
+  await killedLoad('https://me:secret@example.org/large.gguf')
+  expect(JSON.stringify(storage)).not.toContain('secret')
+  expect((await interruptedLoads()).map(({ name, source }) => [name, source])).toEqual([
+    ['large.gguf', undefined],
+    ['large.gguf', undefined],
+  ])
+})
+
+test('what is no note is erased and not believed', async () => {
+  const note = { name: 'a', startedAt: 5 }
+  const lies = ['null', '5', '[]', '{', '{"name":"a"}', '{"startedAt":5}']
+  for (const lie of [...lies, { ...note, startedAt: '5' }, { ...note, neededBytes: -1 }]) {
+    const key = `halfbyte-load-${Object.keys(storage).length}`
+    storage.setItem(key, typeof lie === 'string' ? lie : JSON.stringify(lie))
+  }
+  expect(await interruptedLoads()).toEqual([])
+  expect(await deadlyBytes()).toBeUndefined()
+  expect(Object.keys(storage)).toEqual([])
+})
+
+test('where nothing can be stored, or there are no locks, loads go on all the same', async () => {
+  vi.stubGlobal('navigator', {})
+  expect(await noted(MODEL, {}, async () => 5)).toBe(5)
+  vi.stubGlobal('localStorage', undefined)
+  expect(await noted(MODEL, {}, async () => 6)).toBe(6)
+  expect(await interruptedLoads()).toEqual([])
+})
