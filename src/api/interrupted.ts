@@ -86,11 +86,11 @@ const isInterruptedLoad = (value: unknown): value is InterruptedLoad => {
 const isSame = (left: InterruptedLoad, right: InterruptedLoad): boolean =>
   left.source === right.source && left.name === right.name
 
-/** An address with a query or a password may hold a secret. */
+/** An address with a query, a user or a password may hold a secret. */
 function isOpen(address: string): boolean {
   try {
-    const { search, password } = new URL(address, globalThis.location?.href)
-    return search === '' && password === ''
+    const { search, username, password } = new URL(address, globalThis.location?.href)
+    return search + username + password === ''
   } catch {
     return false
   }
