@@ -39,18 +39,21 @@ export function cellsOf(
 
 /**
  * Fewer rounds, until all fit: the cell that takes the most time gives one up first; where every cell has one round
- * left, the longest is dropped. Halfbyte keeps at least one of each.
+ * left, the longest is dropped, Halfbyte's only when no other is left.
  */
 export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: number): T[] {
   const rounds = cells.map((cell) => cell.rounds)
   const cost = (index: number) => (rounds[index] ?? 0) * (cells[index]?.seconds ?? 0)
   const total = () => cells.reduce((sum, _, index) => sum + cost(index), 0)
   while (total() > seconds) {
-    const indices = [...cells.keys()]
-    const repeated = indices.filter((index) => (rounds[index] ?? 0) > 1)
-    const droppable = indices.filter((index) => rounds[index] === 1 && cells[index]?.engine !== OURS)
-    const candidates = repeated.length > 0 ? repeated : droppable
-    if (candidates.length === 0) break
+    const kept = [...cells.keys()].filter((index) => (rounds[index] ?? 0) > 0)
+    const isOurs = (index: number) => cells[index]?.engine === OURS
+    const candidates = [
+      kept.filter((index) => (rounds[index] ?? 0) > 1),
+      kept.filter((index) => !isOurs(index)),
+      kept,
+    ].find((indices) => indices.length > 0)
+    if (candidates === undefined) break
     const longest = candidates.reduce((most, index) => (cost(index) > cost(most) ? index : most))
     rounds[longest] = (rounds[longest] ?? 0) - 1
   }
