@@ -28,7 +28,7 @@ export default defineConfig({
     rolldownOptions: {
       input: Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path))),
       preserveEntrySignatures: 'strict',
-      external: [/^node:/, '@huggingface/tokenizers', '@huggingface/jinja', 'commander'],
+      external: [/^node:/, '@huggingface/tokenizers', '@huggingface/jinja', 'comlink', 'commander'],
       output: {
         format: 'es',
         entryFileNames: '[name].js',

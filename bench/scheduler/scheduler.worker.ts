@@ -24,7 +24,7 @@ async function run(job: Job): Promise<Report> {
 
 const post = (report: Report) => self.postMessage(report)
 self.addEventListener('message', ({ data }: MessageEvent<Job>) => {
-  // The engine's calls and those of the compute workers pass here too.
+  // Comlink's messages and those of the compute workers pass here too.
   if (data.type !== 'measure') return
   run(data).then(post, (error) => post({ type: 'failed', message: String(error) }))
 })

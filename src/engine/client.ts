@@ -1,7 +1,8 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
+import { type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
-import { callService, type Remote } from './calls.ts'
 import type { Connection } from './connection.ts'
+import { keepErrorClasses } from './failure.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -36,8 +37,9 @@ export class EngineClient {
   #disposing: Promise<void> | undefined
 
   constructor(connection: Connection) {
+    keepErrorClasses()
     this.#connection = connection
-    this.#service = callService<EngineService>(connection.endpoint)
+    this.#service = wrap<EngineService>(connection.endpoint)
     connection.onDeath((why) => {
       const sentence = `: ${why}; load the model again`
       this.#end(
@@ -80,7 +82,7 @@ export class EngineClient {
         reject(signal?.reason)
       }
       signal?.addEventListener('abort', abort)
-      this.call((service) => ask(service, port2))
+      this.call((service) => ask(service, transfer(port2, [port2])))
         .then(resolve, reject)
         .finally(() => {
           signal?.removeEventListener('abort', abort)
@@ -117,7 +119,7 @@ export class EngineClient {
       },
       fail,
     })
-    this.call((service) => service.generate(request, port2)).catch(fail)
+    this.call((service) => service.generate(request, transfer(port2, [port2]))).catch(fail)
     return feed
   }
 

@@ -1,7 +1,8 @@
-// Connections. In: a worker, or a service in this thread. Out: an endpoint for calls, and word of its death.
+// Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and word of its death.
+import { type Endpoint, expose } from 'comlink'
 import { randomId } from '../base/random-id.ts'
-import { answerCalls, type Endpoint } from './calls.ts'
 import { attendComputeWorkers } from './compute-link.ts'
+import { keepErrorClasses } from './failure.ts'
 import type { EngineService } from './protocol.ts'
 import { sameOriginScript } from './script.ts'
 
@@ -17,7 +18,7 @@ export interface Connection {
 }
 
 /**
- * Beside calls: the page names a lock, the worker takes it for its whole life and says so. Browsers tell
+ * Beside Comlink's messages: the page names a lock, the worker takes it for its whole life and says so. Browsers tell
  * nobody when a worker closes itself or is killed, but they free its locks.
  */
 type LifeMessage =
@@ -95,6 +96,7 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
 
 /** The worker's side of `workerConnection`: answers with `service` in the worker whose global scope this is. */
 export function serveConnection(service: EngineService): void {
+  keepErrorClasses()
   globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
     if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
     if (data?.type !== 'hold') return
@@ -104,13 +106,14 @@ export function serveConnection(service: EngineService): void {
     }
     navigator.locks.request(data.lock, forLife).catch(() => undefined)
   })
-  answerCalls(service, globalThis as unknown as Endpoint)
+  expose(service)
 }
 
 /** A service in this thread behind a channel: the same wire, no worker. */
 export function localConnection(service: EngineService): Connection {
   const { port1, port2 } = new MessageChannel()
-  answerCalls(service, port2)
+  keepErrorClasses()
+  expose(service, port2)
   return {
     endpoint: port1,
     onDeath(listener) {

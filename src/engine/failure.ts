@@ -1,4 +1,5 @@
 // Failures. In: anything thrown on one thread. Out: the same class, code and sentence on the other.
+import { type TransferHandler, transferHandlers } from 'comlink'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import type { WireFailure } from './protocol.ts'
 
@@ -31,4 +32,35 @@ export function fromFailure(failure: WireFailure): Error {
     default:
       throw new TypeError(`unknown failure ${JSON.stringify(failure satisfies never)}`)
   }
+}
+
+interface Thrown {
+  readonly value: unknown
+}
+/** Comlink's own wire form of a throw; `halfbyte` is ours beside it. */
+type WireThrow = object & { readonly halfbyte?: WireFailure }
+
+let installed = false
+
+/**
+ * Teaches Comlink to keep class and code of HalfbyteErrors and DOMExceptions that services throw. Everything else
+ * takes Comlink's way, so a page that uses Comlink for itself sees no difference. Both threads call it.
+ */
+export function keepErrorClasses(): void {
+  if (installed) return
+  installed = true
+  const stock = transferHandlers.get('throw') as TransferHandler<Thrown, WireThrow>
+  const handler: TransferHandler<Thrown, WireThrow> = {
+    canHandle: stock.canHandle,
+    serialize(thrown) {
+      const [wire, transferables] = stock.serialize(thrown)
+      const ours = isHalfbyteError(thrown.value) || thrown.value instanceof DOMException
+      return [ours ? { ...wire, halfbyte: toFailure(thrown.value) } : wire, transferables]
+    },
+    deserialize(wire) {
+      if (wire.halfbyte !== undefined) throw fromFailure(wire.halfbyte)
+      return stock.deserialize(wire)
+    },
+  }
+  transferHandlers.set('throw', handler)
 }

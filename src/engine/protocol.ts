@@ -1,7 +1,7 @@
 // Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
 //
 //   page                                                worker
-//   EngineService, by calls (calls.ts)                  load, probe, count, fork, save, store, restore, close, memory, dispose
+//   EngineService, through Comlink                      load, probe, count, fork, save, store, restore, close, memory, dispose
 //   LoadCommand     --- one port per load, probe ... ---->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel
@@ -305,21 +305,7 @@ export type WireFailure =
       readonly stack?: string | undefined
     }
 
-/** A call of the service's method `name`. */
-export interface CallMessage {
-  readonly call: number
-  readonly name: string
-  readonly args: readonly unknown[]
-}
-
-/** What came of call `answered`. */
-export interface CallAnswer {
-  readonly answered: number
-  readonly value?: unknown
-  readonly failure?: WireFailure | undefined
-}
-
-/** What the worker offers. From another thread every answer is a promise; in one thread it can be used as it is. */
+/** What the worker offers. Over Comlink every answer is a promise; in one thread it can be used as it is. */
 export interface EngineService {
   /** Once per service. Reports to `port`. Throws typed errors; after one, load may be tried again. */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
