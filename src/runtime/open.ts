@@ -121,7 +121,10 @@ async function tryMeasured(
     if (Number.isInteger(known) && known > 0 && known <= runtime.maxThreads) {
       await pool.resize(known)
       probe(pool)
-    } else note?.write(await remeasure(pool, runtime, options))
+    } else {
+      const found = await remeasure(pool, runtime, options)
+      note?.write(found)
+    }
     measuring = false
     return pool
   } catch (error) {
