@@ -6,32 +6,24 @@ import type { WireFailure } from './protocol.ts'
 /** Describes what was thrown in values that can be cloned. */
 export function toFailure(thrown: unknown): WireFailure {
   if (isHalfbyteError(thrown)) return { type: 'halfbyte', error: thrown.toWire() }
-  if (thrown instanceof DOMException) return { type: 'dom', name: thrown.name, message: thrown.message }
-  if (thrown instanceof Error) {
-    return { type: 'other', name: thrown.name, message: thrown.message, stack: thrown.stack }
-  }
-  return { type: 'other', name: 'Error', message: String(thrown) }
+  const { name, message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown))
+  return thrown instanceof DOMException
+    ? { type: 'dom', name, message }
+    : { type: 'other', name, message, stack }
 }
 
 /** The error that `toFailure` described. Errors that are not ours become `internal`. */
 export function fromFailure(failure: WireFailure): Error {
-  switch (failure.type) {
-    case 'halfbyte':
-      return HalfbyteError.fromWire(failure.error)
-    case 'dom':
-      return new DOMException(failure.message, failure.name)
-    case 'other': {
-      const error = new HalfbyteError(
-        'internal',
-        `the engine failed unexpectedly (${failure.name}: ${failure.message}); please report this`,
-        { name: failure.name },
-      )
-      if (failure.stack !== undefined) error.stack = failure.stack
-      return error
-    }
-    default:
-      throw new TypeError(`unknown failure ${JSON.stringify(failure satisfies never)}`)
-  }
+  if (failure.type === 'halfbyte') return HalfbyteError.fromWire(failure.error)
+  const { name, message } = failure
+  if (failure.type === 'dom') return new DOMException(message, name)
+  const error = new HalfbyteError(
+    'internal',
+    `the engine failed unexpectedly (${name}: ${message}); please report this`,
+    { name },
+  )
+  if (failure.stack !== undefined) error.stack = failure.stack
+  return error
 }
 
 interface Thrown {
@@ -51,7 +43,7 @@ export function keepErrorClasses(): void {
   installed = true
   const stock = transferHandlers.get('throw') as TransferHandler<Thrown, WireThrow>
   const handler: TransferHandler<Thrown, WireThrow> = {
-    canHandle: stock.canHandle,
+    ...stock,
     serialize(thrown) {
       const [wire, transferables] = stock.serialize(thrown)
       const ours = isHalfbyteError(thrown.value) || thrown.value instanceof DOMException

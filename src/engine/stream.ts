@@ -49,17 +49,9 @@ export class Outlet {
   }
 
   #take(command: StreamCommand): void {
-    switch (command.type) {
-      case 'credit':
-        this.#credits += command.count
-        if (this.#credits > 0) this.#wake?.()
-        return
-      case 'cancel':
-        this.cancel()
-        return
-      default:
-        throw new TypeError(`unknown command ${JSON.stringify(command satisfies never)}`)
-    }
+    if (command.type === 'credit') this.#credits += command.count
+    else this.cancel()
+    if (this.#credits > 0) this.#wake?.()
   }
 
   #post(report: StreamReport): void {
@@ -84,18 +76,10 @@ export interface Feed {
 export function openFeed(port: MessagePort, sink: Sink): Feed {
   const post = (command: StreamCommand) => port.postMessage(command)
   port.onmessage = ({ data }: MessageEvent<StreamReport>) => {
-    switch (data.type) {
-      case 'chunk':
-        return sink.chunk(data.chunk)
-      case 'end':
-        port.close()
-        return sink.end(data.outcome, data.contextUsed)
-      case 'failed':
-        port.close()
-        return sink.fail(fromFailure(data.failure))
-      default:
-        throw new TypeError(`unknown report ${JSON.stringify(data satisfies never)}`)
-    }
+    if (data.type === 'chunk') return sink.chunk(data.chunk)
+    port.close()
+    if (data.type === 'end') sink.end(data.outcome, data.contextUsed)
+    else sink.fail(fromFailure(data.failure))
   }
   return { credit: (count) => post({ type: 'credit', count }), cancel: () => post({ type: 'cancel' }) }
 }
