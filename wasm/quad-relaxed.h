@@ -7,6 +7,8 @@
 
 struct quad { v128_t codes; };
 INLINE struct quad spread(v128_t codes) { return (struct quad){codes}; }
+/* The i-th of four quads side by side. */
+INLINE struct quad quad_at(struct quad four, const int i) { return (struct quad){splat_lane(four.codes, i)}; }
 
 struct nibbles { v128_t low, high; };
 INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {

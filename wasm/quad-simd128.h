@@ -8,6 +8,10 @@ struct quad { v128_t even, odd; };
 INLINE struct quad spread(v128_t codes) {
     return (struct quad){wasm_i16x8_shr(wasm_i16x8_shl(codes, 8), 8), wasm_i16x8_shr(codes, 8)};
 }
+/* The i-th of four quads side by side. */
+INLINE struct quad quad_at(struct quad four, const int i) {
+    return (struct quad){splat_lane(four.even, i), splat_lane(four.odd, i)};
+}
 
 struct nibbles { v128_t low_even, low_odd, high_even, high_odd; };
 INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {

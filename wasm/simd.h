@@ -27,6 +27,15 @@ INLINE v128_t add(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
 INLINE v128_t sub(v128_t a, v128_t b) { return wasm_f32x4_sub(a, b); }
 INLINE v128_t mul(v128_t a, v128_t b) { return wasm_f32x4_mul(a, b); }
 INLINE v128_t splat(float x) { return wasm_f32x4_splat(x); }
+/* Four copies of lane i, a constant. */
+INLINE v128_t splat_lane(v128_t v, const int i) {
+    switch (i) {
+    case 0: return wasm_i32x4_shuffle(v, v, 0, 0, 0, 0);
+    case 1: return wasm_i32x4_shuffle(v, v, 1, 1, 1, 1);
+    case 2: return wasm_i32x4_shuffle(v, v, 2, 2, 2, 2);
+    default: return wasm_i32x4_shuffle(v, v, 3, 3, 3, 3);
+    }
+}
 
 /* Keeps v where it is computed: LLVM would nest a chain of dots into one expression, whose loads then all come first, and
  * V8 would spill them. The lane is never used, so that V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */

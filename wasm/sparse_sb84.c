@@ -46,71 +46,100 @@ void DOTS(sparse_w8_sb84__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
     codes__ref(strip, groups, codes, scales, 1);
 }
 
-struct scratch { float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT]; };
+/* x: several rows side by side, quad by quad. One load then finds a quad of each, and one sum is enough for what is taken
+ * off them: with a sum for each of four rows V8 moved eleven vectors to and from its frame at every block. */
+struct scratch {
+    float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT];
+    int8_t x[SEGMENT * GROUP * ROW_TILE];
+};
 
-/* One row of x from the first group of a segment on. */
-struct segment_row { const int8_t *codes; const float *sx; };
+/* to: i8 [quad][ROW_TILE][4], from rows `stride` bytes apart; rows that are missing are the last once more. */
+INLINE void lay_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
+    const int8_t *row[ROW_TILE];
+    UNROLLED for (int t = 0; t < ROW_TILE; t++) row[t] = x + (uint32_t)(t < tokens ? t : tokens - 1) * stride;
+    for (uint32_t i = 0; i < bytes; i += 16, to += 16 * ROW_TILE) {
+        const v128_t a = load(row[0] + i), b = load(row[1] + i), c = load(row[2] + i), d = load(row[3] + i);
+        const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
+        const v128_t ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+        store(to, wasm_i64x2_shuffle(ab, cd, 0, 2));
+        store(to + 16, wasm_i64x2_shuffle(ab, cd, 1, 3));
+        store(to + 32, wasm_i64x2_shuffle(ab2, cd2, 0, 2));
+        store(to + 48, wasm_i64x2_shuffle(ab2, cd2, 1, 3));
+    }
+}
 
-/* One item that keeps `blocks`; when these are a constant, the loop over them is unrolled. */
-INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const struct segment_row *rows, struct constants c,
-                 v128_t eights, const uint32_t blocks, const int unrolled, const int tokens, const int wide) {
+/* One value of a panel against a quad of each of `tokens` rows, side by side. */
+INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, struct masks masks, const int tokens,
+                       const int wide) {
+    if (wide) {
+        UNROLLED for (int half = 0; half < 2; half++) {
+            const struct bytes w = split_bytes(load(value + 16 * half), masks);
+            UNROLLED for (int t = 0; t < tokens; t++) {
+                add_bytes(&sums[t].s[2 * half], &sums[t].s[2 * half + 1], w, quad_at(x, t));
+            }
+        }
+    } else {
+        const struct nibbles w = split_nibbles(load(value), masks);
+        UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, quad_at(x, t));
+    }
+}
+
+/* One item that keeps `blocks`; of one row these are a constant, and the loop over them is unrolled. x: the segment's, of
+ * several rows as lay_rows() lays them. */
+INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const int8_t *x, struct constants c, v128_t eights,
+                 const uint32_t blocks, const int tokens, const int wide) {
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
     /* Or every load from it would add the table's address anew. */
     __asm__("" : "+r"(position));
-    const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16;
-    const int8_t *x[ROW_TILE];
+    const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = tokens == 1 ? 1 : ROW_TILE;
+    const uint8_t *value = w + 16;
+    x += group4 * (GROUP / 4) * side;
+    __asm__("" : "+r"(x));
     struct sums sums[ROW_TILE];
-    v128_t offset[ROW_TILE];
-    UNROLLED for (int t = 0; t < tokens; t++) {
-        x[t] = rows[t].codes + group4 * (GROUP / 4);
-        __asm__("" : "+r"(x[t]));
-        sums[t] = no_sums();
-        offset[t] = wasm_i32x4_splat(0);
-    }
-#define BLOCK(j)                                                                                                   \
-    {                                                                                                              \
-        const uint32_t at = position[j];                                                                           \
-        struct quad quads[ROW_TILE];                                                                               \
-        UNROLLED for (int t = 0; t < tokens; t++) {                                                                \
-            quads[t] = spread(load_splat(x[t] + at));                                                              \
-            offset[t] = add_eightfold(offset[t], quads[t], eights);                                                \
-        }                                                                                                          \
-        add_value(sums, w + 16 + (j) * bytes, quads, c.masks, tokens, wide);                                       \
-    }
-    if (unrolled) {
+    v128_t offset = wasm_i32x4_splat(0);
+    UNROLLED for (int t = 0; t < tokens; t++) sums[t] = no_sums();
+    if (tokens == 1) {
         UNROLLED for (uint32_t j = 0; j < MOST; j++) {
-            if (j < blocks) BLOCK(j)
+            if (j >= blocks) break;
+            const struct quad quad = spread(load_splat(x + position[j]));
+            offset = add_eightfold(offset, quad, eights);
+            add_value(sums, value + j * bytes, &quad, c.masks, 1, wide);
         }
     } else {
-        ROLLED for (uint32_t j = 0; j < blocks; j++) BLOCK(j)
+        ROLLED for (const uint8_t *end = position + blocks; position < end; position++, value += bytes) {
+            const struct quad quads = spread(load(x + *position * ROW_TILE));
+            offset = add_eightfold(offset, quads, eights);
+            pin(offset);
+            add_beside(sums, value, quads, c.masks, tokens, wide);
+        }
     }
-    const v128_t scales = load(w);
+    const v128_t scales = load(w), eightfold = all_eightfold(offset);
     UNROLLED for (int t = 0; t < tokens; t++) {
-        const v128_t sx = load_splat((const uint8_t *)rows[t].sx + group4);
-        const struct sums whole = less(sums[t], all_eightfold(offset[t]), wide);
+        const v128_t sx = load_splat((const uint8_t *)s->sx[t] + group4);
+        const struct sums whole = less(sums[t], tokens == 1 ? eightfold : splat_lane(eightfold, t), wide);
         store_terms(s->terms[t][id], low_rows(whole, c.ones, wide), high_rows(whole, c.ones, wide), scales, sx, c.half);
     }
 }
 
 /* The items that keep `blocks`. */
-INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, struct scratch *s,
-                  const struct segment_row *rows, struct constants c, const uint32_t blocks, const int unrolled, const int tokens, const int wide) {
+INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, struct scratch *s, const int8_t *x,
+                  struct constants c, const uint32_t blocks, const int tokens, const int wide) {
     const v128_t eights = constant(0x08080808);
     const uint8_t *l = *list, *end = l + 2 * head[blocks], *v = *w;
     const uint32_t bytes = 16 + blocks * (wide ? 32 : 16);
-    if (unrolled && !wide) {
+    if (tokens == 1 && !wide) {
         /* In twos, since V8 looks at its stack limit at every turn. */
         for (; end - l >= 4; l += 4, v += 2 * bytes) {
-            item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
-            item(l + 2, v + bytes, s, rows, c, eights, blocks, unrolled, tokens, wide);
+            item(l, v, s, x, c, eights, blocks, tokens, wide);
+            item(l + 2, v + bytes, s, x, c, eights, blocks, tokens, wide);
         }
         if (l < end) {
-            item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
+            item(l, v, s, x, c, eights, blocks, tokens, wide);
             l += 2;
             v += bytes;
         }
     } else {
-        for (; l < end; l += 2, v += bytes) item(l, v, s, rows, c, eights, blocks, unrolled, tokens, wide);
+        for (; l < end; l += 2, v += bytes) item(l, v, s, x, c, eights, blocks, tokens, wide);
     }
     *list = l;
     *w = v;
@@ -128,21 +157,22 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
     }
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        struct segment_row rows[ROW_TILE];
         UNROLLED for (int t = 0; t < tokens; t++) {
-            int8_t *row = x + (uint32_t)t * op->x_stride;
-            rows[t] = (struct segment_row){row + g0 * GROUP, scratch.sx[t]};
-            for (uint32_t g = 0; g < n; g += 4) {
-                store(scratch.sx[t] + g, mul(load(a8_scales(row, op->k) + g0 + g), splat(SCALE_UNIT)));
-            }
+            const float *sx = a8_scales(x + (uint32_t)t * op->x_stride, op->k) + g0;
+            for (uint32_t g = 0; g < n; g += 4) store(scratch.sx[t] + g, mul(load(sx + g), splat(SCALE_UNIT)));
+        }
+        const int8_t *codes = x + g0 * GROUP;
+        if (tokens > 1) {
+            lay_rows(scratch.x, codes, op->x_stride, n * GROUP, tokens);
+            codes = scratch.x;
         }
         const uint8_t *head = w, *list = w + HEAD;
         w = list + list_bytes(n);
         for (const uint8_t *line = list; line < w; line += 64) __asm__ volatile("" ::"r"(*(const volatile uint32_t *)line));
         if (tokens == 1) {
-            UNROLLED for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, rows, c, blocks, 1, tokens, wide);
+            UNROLLED for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, codes, c, blocks, tokens, wide);
         } else {
-            for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, rows, c, blocks, 0, tokens, wide);
+            for (uint32_t blocks = 0; blocks <= MOST; blocks++) items(&list, &w, head, &scratch, codes, c, blocks, tokens, wide);
         }
         UNROLLED for (int t = 0; t < tokens; t++) add_terms(y[t], scratch.terms[t][0], n);
     }
