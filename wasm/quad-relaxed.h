@@ -23,6 +23,8 @@ INLINE v128_t add_dot(v128_t sum, v128_t w, v128_t x) {
 }
 INLINE v128_t whole(v128_t sum, v128_t ones) { return wasm_i32x4_dot_i16x8(sum, ones); }
 INLINE v128_t eightfold(v128_t x, v128_t eights) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, eights); }
+/* 8 / 15 of what is a multiple of 15, modulo 2^16: 15 * 0xeeef is 1. */
+INLINE v128_t eight_fifteenths(v128_t sum) { return wasm_i16x8_mul(sum, constant(0x77787778)); }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i16x8_add(a, b); }
 INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) { return add_sums(sum, eightfold(x.codes, eights)); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i16x8_sub(a, b); }
@@ -33,6 +35,8 @@ INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
 INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, eights, wasm_i32x4_splat(0));
 }
+/* 8 / 15 of what is a multiple of 15, modulo 2^32: 15 * 0xeeeeeeef is 1. */
+INLINE v128_t eight_fifteenths(v128_t sum) { return wasm_i32x4_mul(sum, constant(0x77777778)); }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
 INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) { return add_dot(sum, eights, x.codes); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
@@ -41,6 +45,9 @@ INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 
 /* What add_eightfold() added, in the form of the sums. */
 INLINE v128_t all_eightfold(v128_t sum) { return sum; }
+/* The same for loops that have the mask of nibbles in a register and none left for eights. */
+INLINE v128_t add_masked(v128_t sum, struct quad x, struct masks masks) { return add_eightfold(sum, x, masks.low4); }
+INLINE v128_t all_masked(v128_t sum) { return eight_fifteenths(sum); }
 
 /* low += dots with the low nibbles, high += dots with the high ones. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {

@@ -30,6 +30,8 @@ INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) {
     return (void)eights, wasm_i16x8_add(sum, wasm_i16x8_add(x.even, x.odd));
 }
 INLINE v128_t all_eightfold(v128_t sum) { return wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(sum), 3); }
+INLINE v128_t add_masked(v128_t sum, struct quad x, struct masks masks) { return add_eightfold(sum, x, masks.low4); }
+INLINE v128_t all_masked(v128_t sum) { return all_eightfold(sum); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 

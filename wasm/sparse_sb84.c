@@ -108,12 +108,12 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const
     } else {
         ROLLED for (const uint8_t *end = position + blocks; position < end; position++, value += bytes) {
             const struct quad quads = spread(load(x + *position * ROW_TILE));
-            offset = add_eightfold(offset, quads, eights);
+            offset = add_masked(offset, quads, c.masks);
             pin(offset);
             add_beside(sums, value, quads, c.masks, tokens, wide);
         }
     }
-    const v128_t scales = load(w), eightfold = all_eightfold(offset);
+    const v128_t scales = load(w), eightfold = tokens == 1 ? all_eightfold(offset) : all_masked(offset);
     UNROLLED for (int t = 0; t < tokens; t++) {
         const v128_t sx = load_splat((const uint8_t *)s->sx[t] + group4);
         const struct sums whole = less(sums[t], tokens == 1 ? eightfold : splat_lane(eightfold, t), wide);
