@@ -53,14 +53,23 @@ struct scratch {
     int8_t x[SEGMENT * GROUP * ROW_TILE];
 };
 
-/* to: i8 [quad][ROW_TILE][4], from rows `stride` bytes apart; rows that are missing are the last once more. */
+/* Rows side by side. */
+INLINE uint32_t side_of(const int tokens) { return tokens <= 2 ? (uint32_t)tokens : ROW_TILE; }
+
+/* to: i8 [quad][side][4], from rows `stride` bytes apart; a fourth row that is missing is the third once more. */
 INLINE void lay_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
     const int8_t *row[ROW_TILE];
     UNROLLED for (int t = 0; t < ROW_TILE; t++) row[t] = x + (uint32_t)(t < tokens ? t : tokens - 1) * stride;
-    for (uint32_t i = 0; i < bytes; i += 16, to += 16 * ROW_TILE) {
-        const v128_t a = load(row[0] + i), b = load(row[1] + i), c = load(row[2] + i), d = load(row[3] + i);
-        const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
-        const v128_t ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+    for (uint32_t i = 0; i < bytes; i += 16, to += 16 * side_of(tokens)) {
+        const v128_t a = load(row[0] + i), b = load(row[1] + i);
+        const v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+        if (tokens == 2) {
+            store(to, ab);
+            store(to + 16, ab2);
+            continue;
+        }
+        const v128_t c = load(row[2] + i), d = load(row[3] + i);
+        const v128_t cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
         store(to, wasm_i64x2_shuffle(ab, cd, 0, 2));
         store(to + 16, wasm_i64x2_shuffle(ab, cd, 1, 3));
         store(to + 32, wasm_i64x2_shuffle(ab2, cd2, 0, 2));
@@ -91,7 +100,7 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
     /* Or every load from it would add the table's address anew. */
     __asm__("" : "+r"(position));
-    const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = tokens == 1 ? 1 : ROW_TILE;
+    const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = side_of(tokens);
     const uint8_t *value = w + 16;
     x += group4 * (GROUP / 4) * side;
     __asm__("" : "+r"(x));
@@ -107,7 +116,8 @@ INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const
         }
     } else {
         ROLLED for (const uint8_t *end = position + blocks; position < end; position++, value += bytes) {
-            const struct quad quads = spread(load(x + *position * ROW_TILE));
+            const int8_t *at = x + *position * side;
+            const struct quad quads = spread(tokens == 2 ? wasm_v128_load64_splat(at) : load(at));
             offset = add_masked(offset, quads, c.masks);
             pin(offset);
             add_beside(sums, value, quads, c.masks, tokens, wide);
