@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { blobSource, bufferSource } from './bytes.ts'
+import { blobSource, bufferSource, filledSource } from './bytes.ts'
 
 const BYTES = Uint8Array.from({ length: 100 }, (_, index) => index)
 let folder: string
@@ -14,7 +14,10 @@ beforeAll(async () => {
 })
 afterAll(() => promisify(rm)(folder, { recursive: true }))
 
-const sources = [bufferSource('a.bin', BYTES), blobSource('a.bin', new Blob([BYTES]))]
+const filled = filledSource('a.bin', 100, (target, offset) =>
+  target.set(BYTES.subarray(offset, offset + target.length)),
+)
+const sources = [bufferSource('a.bin', BYTES), blobSource('a.bin', new Blob([BYTES])), filled]
 
 test.each(sources)('a range is read as it is, and no other', async (source) => {
   expect(source.size).toBe(100)
@@ -29,6 +32,15 @@ test.each(sources)('a range is read as it is, and no other', async (source) => {
 test.each(sources)('an aborted read rejects with the reason', async (source) => {
   const reason = new Error('enough')
   await expect(source.read(0, 1, AbortSignal.abort(reason))).rejects.toBe(reason)
+})
+
+test('what is filled where it is wanted is held to the same range and signal', async () => {
+  const target = new Uint8Array(10)
+  await filled.readInto(target, 90)
+  expect(target).toEqual(BYTES.slice(90))
+  await expect(filled.readInto(target, 91)).rejects.toMatchObject({ code: 'format' })
+  const reason = new Error('enough')
+  await expect(filled.readInto(target, 0, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
 test('a file that was changed after it was opened is refused by name', async () => {

@@ -43,6 +43,32 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   )
 }
 
+/** A source of `size` bytes that `fill` puts where they are wanted; it is only asked for ranges inside. */
+export function filledSource(
+  name: string,
+  size: number,
+  fill: (target: Uint8Array, offset: number, signal?: AbortSignal) => void | Promise<void>,
+): Required<Pick<ByteSource, 'name' | 'size' | 'read' | 'readInto'>> {
+  const check = (offset: number, length: number, signal?: AbortSignal) => {
+    signal?.throwIfAborted()
+    checkRange({ name, size }, offset, length)
+  }
+  return {
+    name,
+    size,
+    async read(offset, length, signal) {
+      check(offset, length, signal)
+      const bytes = new Uint8Array(length)
+      await fill(bytes, offset, signal)
+      return bytes
+    },
+    async readInto(target, offset, signal) {
+      check(offset, target.byteLength, signal)
+      await fill(target, offset, signal)
+    },
+  }
+}
+
 /** Bytes already in memory. */
 export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   return {

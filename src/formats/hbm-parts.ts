@@ -1,5 +1,5 @@
 // Parts of a pack. In: the files that a .hbm pack was cut into, in any order. Out: the pack as one source, nothing copied.
-import { type ByteSource, checkRange, readInto } from '../base/bytes.ts'
+import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
 import { baseName } from './file-names.ts'
 import { malformed } from './malformed.ts'
 import { inOrder, SPLIT } from './splits.ts'
@@ -28,7 +28,6 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   const name = first!.name.replace(SPLIT, '')
 
   const fill = async (target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void> => {
-    signal?.throwIfAborted()
     const end = offset + target.byteLength
     for (const { source, start } of parts) {
       const from = Math.max(offset, start)
@@ -38,18 +37,7 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   }
 
   return {
-    name,
-    size,
+    ...filledSource(name, size, fill),
     isChecked: parts.every(({ source }) => source.isChecked === true),
-    async readInto(target, offset, signal) {
-      checkRange({ name, size }, offset, target.byteLength)
-      await fill(target, offset, signal)
-    },
-    async read(offset, length, signal) {
-      checkRange({ name, size }, offset, length)
-      const bytes = new Uint8Array(length)
-      await fill(bytes, offset, signal)
-      return bytes
-    },
   }
 }

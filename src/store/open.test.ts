@@ -150,11 +150,21 @@ describe('a file on a server with ranges', () => {
     expect(await source.read(0, 5000)).toEqual(LARGE.subarray(0, 5000))
   })
 
+  test('waits for a server that is overloaded for a while, and gives up at once where waiting is of no use', async () => {
+    const source = await open('large.gguf')
+    Object.assign(server.behaviour, { status: 503, refusals: 4 })
+    expect(await source.read(8 * MIB, 10)).toEqual(LARGE.subarray(8 * MIB, 8 * MIB + 10))
+    server.requests.length = 0
+    Object.assign(server.behaviour, { status: 403, refusals: 1 })
+    await expect(source.read(20 * MIB, 10)).rejects.toEqual(failure('network', /answered 403/))
+    expect(server.requests).toHaveLength(1)
+  })
+
   test('that keeps breaking off is a network error', async () => {
     const source = await open('large.gguf')
     server.behaviour.cutAfter = 1000
     await expect(source.read(8 * MIB, 10)).rejects.toEqual(
-      failure('network', /large\.gguf broke off at byte 8388608/),
+      failure('network', /large\.gguf broke off after 8388608 of/),
     )
   })
 

@@ -6,7 +6,7 @@ import { hubHeaders } from './hub.ts'
 import { type OpenOptions, openEach, openUnstored, WEIGHTS } from './open.ts'
 import { Opfs, type StoredFile } from './opfs.ts'
 import { openRanges } from './ranges.ts'
-import { type BodyOptions, bodyLength, missingFile, pieces, request } from './request.ts'
+import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
 
 export interface Peeked {
   readonly sources: readonly ByteSource[]
@@ -110,11 +110,7 @@ class Beginning implements ByteSource {
       this.#take(value)
     }
     if (this.#loaded >= offset + length) return this.#bytes.slice(offset, offset + length)
-    throw new HalfbyteError(
-      'network',
-      `${this.name} ended after ${this.#loaded} of ${this.size} bytes; load it again`,
-      { loaded: this.#loaded, total: this.size },
-    )
+    throw endedEarly(this.name, this.#loaded, this.size)
   }
 
   async close(): Promise<void> {

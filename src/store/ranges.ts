@@ -3,16 +3,15 @@ import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { type RequestOptions, request } from './request.ts'
+import { brokenOff, type RequestOptions, request } from './request.ts'
+import { type RetryOptions, retrying } from './retry.ts'
 
 /** What is fetched at a time: tensors that lie together are not asked for one by one. */
 const BLOCK_BYTES = 4 << 20
 /** Blocks that are kept. A layer's tensors are seldom read in the order of the file, but they lie close. */
 const KEPT_BLOCKS = 8
-/** Times that a range is asked for before a broken connection is reported. */
-const ATTEMPTS = 3
 
-export interface RangeOptions extends RequestOptions {
+export interface RangeOptions extends RequestOptions, RetryOptions {
   /** Bytes fetched so far, each counted once, and the file's size. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
   /** Bytes that are fetched at a time; default 4 MB. */
@@ -91,7 +90,10 @@ class RangeFile {
       await response.body?.cancel()
       throw this.#changed(difference)
     }
-    const run = new Uint8Array(await response.arrayBuffer())
+    const body = response.arrayBuffer().catch((cause) => {
+      throw brokenOff(this.#url, start, this.#version.size, cause)
+    })
+    const run = new Uint8Array(await body)
     if (run.byteLength !== end - start) {
       throw new HalfbyteError(
         'network',
@@ -111,22 +113,15 @@ class RangeFile {
     while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++
     const start = index * this.#blockBytes
     const end = Math.min(next * this.#blockBytes, this.#version.size)
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const response = await request(
-          this.#url,
-          { ...this.#options, signal },
-          { start, length: end - start },
-        )
+    return retrying(
+      async () => {
+        const range = { start, length: end - start }
+        const response = await request(this.#url, { ...this.#options, signal }, range)
         if (response === undefined) throw this.#changed('it is gone')
-        return await this.accept(response, start, end)
-      } catch (error) {
-        signal?.throwIfAborted()
-        const isFinal = error instanceof HalfbyteError && error.detail['status'] !== undefined
-        const isChanged = error instanceof HalfbyteError && error.code === 'integrity'
-        if (isFinal || isChanged || attempt === ATTEMPTS) throw this.#broken(error, start)
-      }
-    }
+        return this.accept(response, start, end)
+      },
+      { ...this.#options, signal },
+    )
   }
 
   #keep(index: number, block: Uint8Array): void {
@@ -145,16 +140,6 @@ class RangeFile {
     return new HalfbyteError(
       'integrity',
       `${fileName(this.#url)} changed on the server while it was read: ${how}; load it again`,
-    )
-  }
-
-  #broken(cause: unknown, start: number): HalfbyteError {
-    if (cause instanceof HalfbyteError) return cause
-    return new HalfbyteError(
-      'network',
-      `${fileName(this.#url)} broke off at byte ${start} of ${this.#version.size}; load it again`,
-      { loaded: start, total: this.#version.size },
-      { cause },
     )
   }
 }

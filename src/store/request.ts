@@ -146,7 +146,7 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   })
 }
 
-const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
+export const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',
     `${fileName(url)} broke off after ${loaded} of ${total || 'an unknown number of'} bytes ` +
@@ -155,7 +155,7 @@ const brokenOff = (url: string, loaded: number, total: number, cause: unknown): 
     { cause },
   )
 
-const endedEarly = (url: string, loaded: number, total: number): HalfbyteError =>
+export const endedEarly = (url: string, loaded: number, total: number): HalfbyteError =>
   new HalfbyteError('network', `${fileName(url)} ended after ${loaded} of ${total} bytes; load it again`, {
     loaded,
     total,

@@ -1,5 +1,5 @@
 // Stored sources. In: a file of the origin's private file system. Out: its bytes, read straight to where they are wanted.
-import { type ByteSource, blobSource, checkRange } from '../base/bytes.ts'
+import { type ByteSource, blobSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
@@ -11,23 +11,9 @@ export async function storedSource(
 ): Promise<ByteSource> {
   const reader = await openSyncReader(handle)
   if (reader === undefined) return { ...blobSource(name, await handle.getFile()), isChecked }
-  const size = reader.getSize()
   return {
-    name,
-    size,
+    ...filledSource(name, reader.getSize(), (target, offset) => fill(reader, name, target, offset)),
     isChecked,
-    async read(offset, length, signal) {
-      signal?.throwIfAborted()
-      checkRange({ name, size }, offset, length)
-      const bytes = new Uint8Array(length)
-      fill(reader, name, bytes, offset)
-      return bytes
-    },
-    async readInto(target, offset, signal) {
-      signal?.throwIfAborted()
-      checkRange({ name, size }, offset, target.byteLength)
-      fill(reader, name, target, offset)
-    },
     close: () => reader.close(),
   }
 }
