@@ -1,7 +1,8 @@
 // Speculation. In: drafters of any skill on a model of hashes and a fake clock. Out: the same text, in fewer steps.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Drafter } from './speculation.ts'
+import { type Drafter, Speculation } from './speculation.ts'
+import { StepCost } from './step-cost.ts'
 import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from './test/hash-engine.ts'
 
 /** Rows cost little beside a step, as where weights are read from memory. */
@@ -83,7 +84,7 @@ test('drafters of any skill change no token, neither here nor beside others', as
           sequence.release()
           guide?.release()
         }
-        expect(cache.liveBlocks).toBe(0)
+        expect(cache.liveBytes).toBe(0)
       },
     ),
     { numRuns: 40 },
@@ -228,4 +229,37 @@ test('where drafts find no room the text goes on without them', async () => {
   expect(await codeOf(run)).toBe('out-of-memory')
   // The block is full to its last position.
   expect(sequence.tokens.slice(20)).toEqual(text)
+})
+
+describe('the drafts of one generation', () => {
+  const cost = new StepCost()
+  cost.observe(1, 10)
+  const drafter = (msPerDraft: number): Drafter => ({
+    ...{ msPerDraft, grade: 0, look: () => 15 },
+    draft(count, out) {
+      out.fill(5, 0, count)
+      return count
+    },
+  })
+  const step = { rows: 1, tokens: 1 }
+
+  test('end with the first that would end the text', () => {
+    const wanted = (stopTokens: ReadonlySet<number>) =>
+      new Speculation(drafter(0), stopTokens).draft([1, 2, 3], 15, 1, step, cost)
+    expect(wanted(new Set([6]))).toBeGreaterThan(1)
+    expect(wanted(new Set([5]))).toBe(1)
+  })
+
+  test('that never pay are tried more and more seldom, and after a right one as often as at first', () => {
+    const speculation = new Speculation(drafter(1000), undefined)
+    /** Tokens until the next draft, which turns out as told. */
+    const gap = (isRight: boolean): number => {
+      for (let tokens = 1; ; tokens++) {
+        const drafted = speculation.draft([1, 2, 3], 15, 1, step, cost)
+        speculation.observe([1, 2, 3, drafted > 0 && isRight ? 5 : 9], 1, drafted)
+        if (drafted > 0) return tokens
+      }
+    }
+    expect([false, false, false, true, false, false].map(gap)).toEqual([4, 8, 16, 32, 4, 8])
+  })
 })

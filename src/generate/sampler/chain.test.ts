@@ -82,6 +82,39 @@ const cases: Record<string, { given: Given; options: SamplerOptions }> = {
     given: { row: wave(30, 1), history: [1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3] },
     options: { ...off, dryMultiplier: 0.8, dryBase: 1.75, repeatLastN: 3, presencePenalty: 0.4 },
   },
+  // In another order each of these has another distribution.
+  'a bias before the penalties': {
+    given: { row: wave(12, 1), history: [3, 3, 7] },
+    options: { ...off, logitBias: { 3: 2, 7: -2 }, repeatPenalty: 1.8 },
+  },
+  'the penalties before DRY': {
+    given: { row: wave(12, 1), history: [1, 2, 3, 9, 1, 2] },
+    options: { ...off, repeatPenalty: 1.9, dryMultiplier: 1.2, dryBase: 1.5 },
+  },
+  'top-n-sigma of all, before top-k': {
+    given: { row: [9, 8.5, 8, 7.5, 7, 6.5, 6, 0, 0, 0, 0, 0], history: [] },
+    options: { ...off, topNSigma: 0.6, topK: 7, temperature: 3 },
+  },
+  'tail-free before typical': {
+    given: { row: wave(60, 1.5), history: [] },
+    options: { ...off, tfsZ: 0.8, typicalP: 0.7 },
+  },
+  'typical before top-p': {
+    given: { row: wave(60, 1.5), history: [] },
+    options: { ...off, typicalP: 0.6, topP: 0.8 },
+  },
+  'top-p before min-p': {
+    given: { row: [2, 1.8, 1.6, 1.4, 1.2, 1, 0.8, -1, -2, -3], history: [] },
+    options: { ...off, topP: 0.8, minP: 0.35, temperature: 2 },
+  },
+  'min-p before XTC': {
+    given: { row: [3, 2.5, 1.9, 1.7, 1, 0.8, 0.6, 0.4], history: [] },
+    options: { ...off, minP: 0.1, xtcProbability: 0.5, xtcThreshold: 0.1 },
+  },
+  'the cuts before the temperature': {
+    given: { row: wave(60, 1.5), history: [] },
+    options: { ...off, topP: 0.85, temperature: 0.6 },
+  },
   'mirostat 2 that does not learn': {
     given: { row: wave(500, 2), history: [], mu: 8 },
     options: { mirostat: 2, mirostatEnt: 4, mirostatLr: 0, temperature: 1.2 },

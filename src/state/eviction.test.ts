@@ -1,0 +1,87 @@
+// Eviction. In: conversations that end under a budget, windows, twins. Out: what is given up first, and what is held once.
+import { expect, test } from 'vitest'
+import { Arena, type Ptr } from '../runtime/arena.ts'
+import { BlockPool } from './block-pool.ts'
+import { Checkpoints } from './checkpoint.ts'
+import { SequenceState } from './sequence-state.ts'
+import { StateCache, type StateCacheOptions } from './state-cache.ts'
+
+const BLOCK = 64
+const BLOCK_BYTES = BLOCK * 4
+
+const arenaOf = () => new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
+const cacheOf = (options: Partial<StateCacheOptions>) =>
+  new StateCache({ arena: arenaOf(), blockBytes: [BLOCK_BYTES], contextLength: 1000, ...options })
+
+/** A block of tokens that no other `text` begins like. */
+const text = (name: number, length = BLOCK): number[] =>
+  Array.from({ length }, (_, index) => 1000 * name + index)
+
+function run(cache: StateCache, tokens: readonly number[]): SequenceState {
+  const state = new SequenceState(cache, tokens)
+  state.reserve(tokens.length)
+  state.advance(tokens.length)
+  return state
+}
+
+test('of ended conversations the one that nobody came back to for longest is given up first', () => {
+  const cache = cacheOf({ budgetBytes: 4 * BLOCK_BYTES, retainBytes: Number.POSITIVE_INFINITY })
+  for (const name of [1, 2, 3]) run(cache, text(name)).release()
+  expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
+  const [first, second] = [run(cache, text(4)), run(cache, text(5))]
+  expect(cache.find(text(2), BLOCK)).toBeUndefined()
+  expect(cache.find(text(3), BLOCK)?.tokens).toBe(BLOCK)
+  expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
+  // 3 was looked for before 1 was.
+  const third = run(cache, text(6))
+  expect(cache.find(text(3), BLOCK)).toBeUndefined()
+  expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
+  for (const state of [first, second, third]) expect(state.length).toBe(BLOCK)
+})
+
+test('of what may be kept at most the same goes first, and a branch before what others begin with', () => {
+  const cache = cacheOf({ retainBytes: 2 * BLOCK_BYTES })
+  const [common, left, right] = [text(1), text(2), text(3)]
+  run(cache, [...common, ...left]).release()
+  const other = run(cache, [...common, ...right])
+  other.release()
+  expect(cache.retainedBytes).toBe(2 * BLOCK_BYTES)
+  expect(cache.find([...common, ...left], 2 * BLOCK)?.tokens).toBe(BLOCK)
+  expect(cache.find([...common, ...right], 2 * BLOCK)?.tokens).toBe(2 * BLOCK)
+})
+
+test('of checkpoints the one that was used longest ago is given up first', () => {
+  const pool = new BlockPool(arenaOf(), 64)
+  pool.add(1024 as Ptr, 3)
+  const checkpoints = new Checkpoints([pool], 2 * 64)
+  const [first, second] = [checkpoints.take(1, [pool.take()]), checkpoints.take(2, [pool.take()])]
+  checkpoints.hold(first!)
+  const third = checkpoints.take(3, [pool.take()])
+  expect([first, second, third].map((one) => checkpoints.isKept(one!))).toEqual([true, false, true])
+  expect(checkpoints.bytes).toBe(2 * 64)
+})
+
+test('a window gives back the blocks that no row sees any more', () => {
+  const cache = cacheOf({ blockBytes: [BLOCK_BYTES, BLOCK_BYTES], windows: [0, 70] })
+  const state = new SequenceState(cache)
+  for (let length = 0; length < 10 * BLOCK; length += 10) {
+    state.reserve(10)
+    state.advance(10)
+    // The step's own rows, the 69 before them, and what else lies in the blocks at both ends.
+    expect(cache.pools[1]!.live * BLOCK).toBeLessThan(80 + 2 * BLOCK)
+  }
+  expect(cache.pools[0]!.live).toBe(10)
+  expect(cache.pools[1]!.live).toBe(2)
+})
+
+test('the same tokens that two sequences ran at the same time are held once when somebody looks', () => {
+  const cache = cacheOf({})
+  const ids = text(1, 2 * BLOCK)
+  const twins = [run(cache, ids), run(cache, ids)]
+  expect(cache.pools[0]!.live).toBe(4)
+  expect(cache.find(ids, ids.length - 1)?.tokens).toBe(ids.length - 1)
+  expect(cache.pools[0]!.live).toBe(2)
+  for (const state of twins) state.release()
+  cache.clear()
+  expect(cache.liveBytes).toBe(0)
+})
