@@ -46,7 +46,18 @@ describe('errors', () => {
   test.each<[object, RegExp]>([
     [{ topP: 2 }, /topP is 2/],
     [{ maxTokens: 0 }, /maxTokens is 0/],
-    [{ stop: [''] }, /stop text is empty/],
+    [{ stop: [''] }, /a text in stop is "" but must be a text that is not empty/],
+    [{ stop: 'END' as never }, /stop is "END" but must be a list/],
+    [{ stop: [3] as never }, /a text in stop is 3/],
+    [{ stop: null as never }, /stop is null/],
+    [
+      { priority: ['foreground'] as never },
+      /priority is \["foreground"\] but must be foreground or background/,
+    ],
+    [{ negativePrompt: 3 as never }, /negativePrompt is 3 but must be a text/],
+    [{ choices: 'yes' as never }, /choices is "yes" but must be a list of texts/],
+    [{ pattern: /a+/ as never }, /pattern is \{\} but must be a text/],
+    [{ schema: { check() {} } }, /takes plain data only: .*check/],
     [{ colour: 1 }, /colour is not an option/],
   ])('name what is wrong with %o', async (options, message) => {
     const error = await errorOf((await openToy()).complete('a', options).result)

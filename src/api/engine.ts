@@ -1,5 +1,6 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
 import { HalfbyteError } from '../base/errors.ts'
+import { wrongOption } from '../base/options.ts'
 import { EngineClient } from '../engine/client.ts'
 import { type Connection, startEngineWorker } from '../engine/connection.ts'
 import type { ProbeReport } from '../engine/probe-protocol.ts'
@@ -17,6 +18,7 @@ import { plainMessage } from './messages.ts'
 import { ChatSession } from './session.ts'
 import { absolute, resolveSource } from './source.ts'
 import type {
+  AbortOptions,
   GenerateOptions,
   Generation,
   LoadOptions,
@@ -133,10 +135,11 @@ export class Engine implements AsyncDisposable {
   /**
    * A session that goes on where the saved one was, with its messages and its state: from the file that `save` gave, or
    * from the name that `store` was given. Rejects with `format` for what is no saved session, `unsupported` for one of another
-   * model and for a name that is not stored, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`.
+   * model and for a name that is not stored, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`, or with the
+   * signal's reason; nothing is left of it in the engine then.
    */
-  restoreSession(file: Blob | string): Promise<Session> {
-    return ChatSession.restore(this.#client, () => ++this.#sessions, file)
+  restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
+    return ChatSession.restore(this.#client, () => ++this.#sessions, file, options)
   }
 
   /** Continues bare text, without the model's chat template; keeps no state. */
@@ -181,7 +184,7 @@ export class Engine implements AsyncDisposable {
   async score(
     prompt: string,
     continuations: readonly string[],
-    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+    { signal }: AbortOptions = {},
   ): Promise<Score[]> {
     const ask = this.#client.callAbortable(signal, (service, port) =>
       service.score(prompt, continuations, port),
@@ -192,7 +195,7 @@ export class Engine implements AsyncDisposable {
   /** One vector per text, made of the hidden states behind the last norm. */
   async embed(
     texts: readonly string[],
-    { signal, ...options }: EmbedOptions & { readonly signal?: AbortSignal | undefined } = {},
+    { signal, ...options }: EmbedOptions & AbortOptions = {},
   ): Promise<Float32Array[]> {
     const ask = this.#client.callAbortable(signal, (service, port) => service.embed(texts, options, port))
     return [...(await ask)]
@@ -226,8 +229,8 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
     assets = {},
   } = options
   if (threads !== 'auto') checkCount('threads', threads)
-  if (contextLength !== undefined) checkCount('contextLength', contextLength)
-  if (stateBytes !== undefined) checkCount('stateBytes', stateBytes)
+  checkCount('contextLength', contextLength)
+  checkCount('stateBytes', stateBytes)
   const base = globalThis.location?.href
   const place = (address: string | URL | undefined) =>
     address === undefined ? undefined : absolute(address, base)
@@ -251,14 +254,6 @@ function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   }
 }
 
-function checkCount(name: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 1) return
-  throw new HalfbyteError(
-    'unsupported',
-    `${name} is ${value} but must be a whole number from 1; change it or leave it out`,
-    {
-      name,
-      value: String(value),
-    },
-  )
+function checkCount(name: string, value = 1): void {
+  if (!Number.isSafeInteger(value) || value < 1) throw wrongOption(name, value, 'a whole number from 1')
 }

@@ -32,17 +32,15 @@ const NOTHING: Outcome = Object.freeze({
 
 export class LiveGeneration implements Generation {
   /** Resolves when `result` has settled either way. */
-  readonly settled: Promise<void>
+  readonly settled: Promise<unknown>
   readonly #result: Promise<GenerationResult>
   readonly #signal: AbortSignal | undefined
   readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
   readonly #chunks: TextChunk[] = []
   #resolve!: (result: GenerationResult) => void
   #reject!: (error: unknown) => void
-  #wakes: (() => void)[] = []
+  readonly #wakes: (() => void)[] = []
   #feed: Feed | undefined
-  /** Credits earned before there was a feed to give them to. */
-  #owed = 0
   /** Someone waits for the end, so chunks are paid for as they come. */
   #isDraining = false
   #isSettled = false
@@ -62,10 +60,7 @@ export class LiveGeneration implements Generation {
       this.#resolve = resolve
       this.#reject = reject
     })
-    this.settled = this.#result.then(
-      () => undefined,
-      () => undefined,
-    )
+    this.settled = Promise.allSettled([this.#result])
     signal?.addEventListener('abort', this.#abort)
     const sink: Sink = {
       chunk: (chunk) => this.#take(chunk),
@@ -137,7 +132,6 @@ export class LiveGeneration implements Generation {
   #connect(feed: Feed | undefined): void {
     this.#feed = feed
     if (this.#isSettled) feed?.cancel()
-    else if (this.#owed > 0) feed?.credit(this.#owed)
   }
 
   #settle(): boolean {
@@ -169,14 +163,11 @@ export class LiveGeneration implements Generation {
   }
 
   #credit(count: number): void {
-    if (count === 0 || this.#isSettled) return
-    if (this.#feed === undefined) this.#owed += count
-    else this.#feed.credit(count)
+    // Chunks come in tasks of their own, behind the feed.
+    if (count > 0 && !this.#isSettled) this.#feed?.credit(count)
   }
 
   #wake(): void {
-    const wakes = this.#wakes
-    this.#wakes = []
-    for (const wake of wakes) wake()
+    for (const wake of this.#wakes.splice(0)) wake()
   }
 }

@@ -1,7 +1,7 @@
 // Messages. In: a message as a caller made it. Out: what of it the engine knows.
 import type { Message } from '../engine/protocol.ts'
 
-/** Only what crosses to the worker, and nothing the caller may change later. */
+/** Only what crosses to the worker, which looks at it, and nothing the caller may change later. */
 export const plainMessage = (message: Message): Message => {
   const { role, content, toolCalls, toolCallId, name } = message
   return {

@@ -1,13 +1,21 @@
 // Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
 import { HalfbyteError } from '../base/errors.ts'
-import type { EngineClient } from '../engine/client.ts'
+import { wrongOption } from '../base/options.ts'
+import type { EngineClient, LongAsk } from '../engine/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/protocol.ts'
 import type { StoredSession } from '../store/sessions.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { LiveGeneration } from './generation.ts'
 import { plainMessage } from './messages.ts'
-import type { GenerateOptions, Generation, GenerationResult, Session, SessionOptions } from './types.ts'
+import type {
+  AbortOptions,
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  Session,
+  SessionOptions,
+} from './types.ts'
 
 /** What a new session starts from. */
 export interface SessionSeed extends SessionOptions {
@@ -23,7 +31,7 @@ export class ChatSession implements Session {
   #messages: readonly Message[]
   #contextUsed: number
   /** Resolves when every generation so far has settled. */
-  #turn: Promise<void> = Promise.resolve()
+  #turn: Promise<unknown> = Promise.resolve()
   readonly #running = new Set<Generation>()
   #isDisposed = false
 
@@ -53,13 +61,7 @@ export class ChatSession implements Session {
   edit(index: number, content: string, options: GenerateOptions = {}): Generation {
     return this.#answer((messages) => {
       const old = messages[index]
-      if (old === undefined) {
-        throw new HalfbyteError(
-          'unsupported',
-          `message ${index} cannot be edited: there are ${messages.length}; give an index from 0 to ${messages.length - 1}`,
-          { index, messages: messages.length },
-        )
-      }
+      if (old === undefined) throw wrongOption('index', index, `from 0 and below ${messages.length}`)
       return [...messages.slice(0, index), { role: old.role, content }]
     }, options)
   }
@@ -81,34 +83,38 @@ export class ChatSession implements Session {
     this.#messages = messages.map(plainMessage)
   }
 
-  async fork(): Promise<Session> {
-    await this.#client.call(() => this.#turn)
-    this.#check()
-    const copy = new ChatSession(this.#client, this.#newId, {
-      system: this.#system,
-      messages: this.#messages,
-      ...this.#overflow,
-      contextUsed: this.#contextUsed,
+  fork({ signal }: AbortOptions = {}): Promise<Session> {
+    return this.#inTurn(signal, async (service) => {
+      const copy = new ChatSession(this.#client, this.#newId, this.#saved)
+      await service.fork(this.#id, copy.#id)
+      // Nobody has it then, so its state must not stay.
+      if (signal?.aborted) await copy.dispose()
+      return copy
     })
-    await this.#client.call((service) => service.fork(this.#id, copy.#id))
-    return copy
   }
 
-  async save(): Promise<Blob> {
-    const saved = await this.#settled()
-    return this.#client.call((service) => service.save(this.#id, saved))
+  save({ signal }: AbortOptions = {}): Promise<Blob> {
+    return this.#inTurn(signal, (service, port) => service.save(this.#id, this.#saved, port))
   }
 
-  async store(name: string): Promise<StoredSession> {
-    const saved = await this.#settled()
-    return this.#client.call((service) => service.store(this.#id, name, saved))
+  store(name: string, { signal }: AbortOptions = {}): Promise<StoredSession> {
+    return this.#inTurn(signal, (service, port) => service.store(this.#id, name, this.#saved, port))
   }
 
   /** A session from what `save` gave, or from a name that was given to `store`. */
-  static async restore(client: EngineClient, newId: () => number, file: Blob | string): Promise<Session> {
+  static restore(
+    client: EngineClient,
+    newId: () => number,
+    file: Blob | string,
+    { signal }: AbortOptions = {},
+  ): Promise<Session> {
     const id = newId()
-    const saved = await client.call((service) => service.restore(id, file))
-    return new ChatSession(client, () => id, saved)
+    return client.callAbortable(signal, async (service, port) => {
+      const session = new ChatSession(client, () => id, await service.restore(id, file, port))
+      // As with a fork.
+      if (signal?.aborted) await session.dispose()
+      return session
+    })
   }
 
   async dispose(): Promise<void> {
@@ -127,12 +133,21 @@ export class ChatSession implements Session {
     return this.dispose()
   }
 
-  /** What is kept of the session besides its state, when everything asked so far is done. */
-  async #settled(): Promise<SavedSession> {
-    await this.#client.call(() => this.#turn)
-    this.#check()
+  /** What is kept of the session besides its state. */
+  get #saved(): SavedSession {
     const conversation = { system: this.#system, messages: this.#messages, contextUsed: this.#contextUsed }
     return { ...conversation, ...this.#overflow }
+  }
+
+  /** Asks when everything asked so far is done, unless the signal is aborted by then. */
+  #inTurn<T>(signal: AbortSignal | undefined, ask: LongAsk<T>): Promise<T> {
+    const turn = this.#turn
+    return this.#client.callAbortable(signal, async (service, port) => {
+      await turn
+      signal?.throwIfAborted()
+      this.#check()
+      return ask(service, port)
+    })
   }
 
   /** Runs `change` on the messages when the turn comes, then lets the model go on from there. */

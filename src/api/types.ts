@@ -84,6 +84,12 @@ export interface Assets {
   readonly wasm?: string | URL | undefined
 }
 
+/** Of what may take long besides loading and generating. */
+export interface AbortOptions {
+  /** Aborting rejects at once with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Every key is optional. A number outside its range rejects the generation with `unsupported`. */
 export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /**
@@ -160,18 +166,18 @@ export interface Session extends AsyncDisposable {
   /** Replaces the conversation. The state of what both have in common is kept. Throws `unsupported` while a generation runs. */
   setMessages(messages: readonly Message[]): void
   /** A second session with the same conversation and state; waits for this one's turn. */
-  fork(): Promise<Session>
+  fork(options?: AbortOptions): Promise<Session>
   /**
    * A file of the conversation and its state, for `Engine.restoreSession`: what was read need not be read again, after a
    * reload of the page either. Waits for this session's turn. Rejects with `out-of-memory` where not 64 tokens of state are free.
    */
-  save(): Promise<Blob>
+  save(options?: AbortOptions): Promise<Blob>
   /**
    * Keeps the same file on this device under a name, in place of what had that name before, which stays until the new one is
    * whole: for `Engine.restoreSession(name)`. `storedSessions` lists them, `unstoreSession` removes one. Rejects with
    * `storage-full`, `out-of-memory`, or `unsupported` where nothing can be stored.
    */
-  store(name: string): Promise<StoredSession>
+  store(name: string, options?: AbortOptions): Promise<StoredSession>
   /** Cancels what runs and frees the state. */
   dispose(): Promise<void>
 }

@@ -23,7 +23,6 @@ export function renderTurns(
   throw new HalfbyteError(
     'unsupported',
     `${tools.length} tools are given, but the chat template of this model knows none; leave them out or take another model`,
-    { tools: tools.length },
   )
 }
 

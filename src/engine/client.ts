@@ -17,6 +17,9 @@ import { type Feed, openFeed, type Sink } from './stream.ts'
 /** How long a busy worker may take to let go of its model before it is ended anyway. */
 const DISPOSE_MS = 2000
 
+/** Asks for something that what comes through `port` can abort. */
+export type LongAsk<T> = (service: Remote<EngineService>, port: MessagePort) => Promise<T>
+
 export interface LoadHooks {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined
@@ -70,7 +73,7 @@ export class EngineClient {
   /** Asks for something long. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
   async callAbortable<T>(
     signal: AbortSignal | undefined,
-    ask: (service: Remote<EngineService>, port: MessagePort) => Promise<T>,
+    ask: LongAsk<T>,
     listen?: (port: MessagePort) => void,
   ): Promise<T> {
     signal?.throwIfAborted()
@@ -97,7 +100,7 @@ export class EngineClient {
     return new Promise<T>((resolve, reject) => {
       this.#pending.add(reject)
       ask(this.#service)
-        .then(resolve, reject)
+        .then(resolve, (error) => reject(error?.name === 'DataCloneError' ? unsendable(error) : error))
         .finally(() => this.#pending.delete(reject))
     })
   }
@@ -155,3 +158,9 @@ export class EngineClient {
     this.#pending.clear()
   }
 }
+
+const unsendable = ({ message }: DOMException): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `the engine's worker takes plain data only: ${message}; leave out functions`,
+  )

@@ -1,5 +1,6 @@
 // Constraints of replies. In: a page's options. Out: what the reply must be, as the grammar compiler takes it.
 import { HalfbyteError } from '../base/errors.ts'
+import { wrongOption } from '../base/options.ts'
 import type { ConstraintSpec } from '../generate/constrain/compile.ts'
 import type { DecodeOptions } from './protocol.ts'
 
@@ -23,15 +24,11 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
   if (grammar !== undefined) return { type: 'grammar', grammar: text('grammar', grammar) }
   if (pattern !== undefined) return { type: 'pattern', pattern: text('pattern', pattern) }
   if (choices === undefined) return undefined
-  if (!Array.isArray(choices)) throw wrong('choices', 'a list of texts')
+  if (!Array.isArray(choices)) throw wrongOption('choices', choices, 'a list of texts')
   return { type: 'choices', choices: choices.map((choice) => text('choices', choice)) }
 }
 
 function text(key: string, value: unknown): string {
   if (typeof value === 'string') return value
-  throw wrong(key, key === 'choices' ? 'a list of texts' : 'a text')
-}
-
-function wrong(key: string, what: string): HalfbyteError {
-  return new HalfbyteError('unsupported', `${key} must be ${what}; change it or leave it out`, { key })
+  throw wrongOption(key, value, key === 'choices' ? 'a list of texts' : 'a text')
 }

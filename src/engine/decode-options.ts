@@ -1,5 +1,7 @@
 // Decode options. In: what a page asked of a reply. Out: the same, or what is wrong with it.
 import { HalfbyteError } from '../base/errors.ts'
+import { checkTexts } from '../base/lists.ts'
+import { wrongOption } from '../base/options.ts'
 import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
 import type { DecodeOptions } from './protocol.ts'
@@ -32,30 +34,13 @@ export function checkedOptions(options: DecodeOptions): DecodeOptions {
   }
   for (const [key, choices] of Object.entries(CHOICES)) {
     const value = options[key as keyof DecodeOptions]
-    if (value === undefined || choices.includes(String(value))) continue
-    throw new HalfbyteError(
-      'unsupported',
-      `${key} is ${value} but must be ${choices.join(' or ')}; change it`,
-      {
-        key,
-      },
-    )
+    if (value !== undefined && !choices.includes(value as string))
+      throw wrongOption(key, value, choices.join(' or '))
   }
-  const { maxTokens, stop, negativePrompt = '' } = options
-  if (typeof negativePrompt !== 'string') {
-    throw new HalfbyteError('unsupported', 'negativePrompt must be a text; change it or leave it out')
-  }
-  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && maxTokens >= 1)) {
-    throw new HalfbyteError(
-      'unsupported',
-      `maxTokens is ${maxTokens} but must be a whole number from 1; change it`,
-      {
-        maxTokens: String(maxTokens),
-      },
-    )
-  }
-  if (stop?.some((text) => text === '')) {
-    throw new HalfbyteError('unsupported', 'a stop text is empty and would end every reply; leave it out')
-  }
+  const { maxTokens = 1, stop = [], negativePrompt = '' } = options
+  if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
+  if (!Number.isInteger(maxTokens) || maxTokens < 1)
+    throw wrongOption('maxTokens', maxTokens, 'a whole number from 1')
+  checkTexts('stop', stop)
   return options
 }

@@ -1,5 +1,7 @@
 // Fit. In: a prompt's ids, the context, what a session wants when they are too many. Out: what is kept, and room for the reply.
+import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { wrongOption } from '../base/options.ts'
 import type { LoadedModel } from './loaded-model.ts'
 import type { GenerateRequest } from './protocol.ts'
 
@@ -22,13 +24,8 @@ export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: rea
   const { overflow = 'error', keep = keptByDefault(model, request, ids) } = request
   if (overflow === 'error') return { room: roomAfter(ids.length, contextLength), keep: undefined }
   checkNotEmpty(ids.length)
-  if (overflow !== 'shift' || !(Number.isInteger(keep) && keep >= 0)) {
-    throw new HalfbyteError(
-      'unsupported',
-      `overflow is ${overflow} and keep is ${keep}; overflow is error or shift, keep a whole number from 0`,
-      { overflow: String(overflow), keep: String(keep) },
-    )
-  }
+  if (overflow !== 'shift') throw wrongOption('overflow', overflow, 'error or shift')
+  if (!isCount(keep)) throw wrongOption('keep', keep, 'a whole number from 0')
   return { room: contextLength, keep: Math.min(keep, Math.floor(contextLength / 2)) }
 }
 

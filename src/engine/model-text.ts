@@ -1,5 +1,6 @@
 // Model text. In: a model file's tokenizer. Out: ids and text as the engine's service wants them, and the chat template.
 import { HalfbyteError } from '../base/errors.ts'
+import { wrongOption } from '../base/options.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../text/chat.ts'
 import { createTokenizer } from '../text/create.ts'
@@ -41,8 +42,12 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
     renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools),
     text: {
       endIds: turnEndIds(tokenizer, template),
-      encode: (text, start) =>
-        start ? encodeChat(tokenizer, text) : tokenizer.encode(text, { parseSpecial: true, continues: true }),
+      encode: (text, start) => {
+        if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
+        return start
+          ? encodeChat(tokenizer, text)
+          : tokenizer.encode(text, { parseSpecial: true, continues: true })
+      },
       quote: (text) => tokenizer.quote(text),
       detokenizer: ({ toolCalls = false } = {}) =>
         new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),

@@ -1,6 +1,6 @@
 // Processors. In: addresses of modules. Out: their logit processors, made anew for one reply.
-import { HalfbyteError, reasonOf } from '../base/errors.ts'
-import type { LogitProcessor } from '../generate/sampler/processors.ts'
+import { reasonOf } from '../base/errors.ts'
+import { faultOf, type LogitProcessor } from '../generate/sampler/processors.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /** What a processor may know of the model. */
@@ -41,11 +41,9 @@ async function loadProcessor(address: string, context: LogitProcessorContext): P
   if (typeof process === 'function') {
     return { name: address, process: (logits, history, length) => process(logits, history, length) }
   }
-  throw new HalfbyteError(
-    'unsupported',
-    `the logit processor ${address} has no default export that returns a function; export default (context) => ` +
-      '(logits, tokens, length) => { ... }',
-    { processor: address },
+  throw faultOf(
+    address,
+    'has no default export that returns a function; export default (context) => (logits, tokens, length) => { ... }',
   )
 }
 
@@ -54,12 +52,12 @@ async function importModule(address: string): Promise<{ default?: unknown }> {
     // Bundlers of those who use the package must leave it to the browser.
     return await import(/* @vite-ignore */ /* webpackIgnore: true */ address)
   } catch (cause) {
-    throw new HalfbyteError(
+    const why = `cannot be imported: ${reasonOf(cause)}`
+    throw faultOf(
+      address,
+      `${why}; check its address, its code and the page's content policy`,
+      cause,
       'network',
-      `the logit processor ${address} cannot be imported: ${reasonOf(cause)}; check its address, its code and the ` +
-        "page's content policy",
-      { processor: address },
-      { cause },
     )
   }
 }
@@ -68,11 +66,6 @@ function attempt<T>(address: string, create: () => T): T {
   try {
     return create()
   } catch (cause) {
-    throw new HalfbyteError(
-      'unsupported',
-      `the logit processor ${address} cannot be made: ${reasonOf(cause)}; correct its default export`,
-      { processor: address },
-      { cause },
-    )
+    throw faultOf(address, `cannot be made: ${reasonOf(cause)}; correct its default export`, cause)
   }
 }

@@ -134,7 +134,7 @@ export interface LoadRequest {
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
 }
 
-/** To the worker, on the port of a load, a scoring or an embedding. */
+/** To the worker, on the port of anything long that is no generation. */
 export type LoadCommand = { readonly type: 'abort' }
 /** From the worker, on a load's port. */
 export type LoadReport =
@@ -324,15 +324,15 @@ export interface EngineService {
   memory(): MemoryUse
   /** Gives session `to` the state of session `from`, without copying it; waits for `from`'s turn. */
   fork(from: number, to: number): Promise<void>
-  /** A file of a session's state with `extra`, which is plain JSON; waits for its turn. */
-  save(session: number, extra: SavedSession): Promise<Blob>
+  /** A file of a session's state with `extra`, which is plain JSON; waits for its turn. `abort` aborts it until it is written. */
+  save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob>
   /**
    * Keeps the same on this device, in place of what had that name; waits for its turn. Throws `storage-full`, or `unsupported` where
    * nothing can be stored.
    */
-  store(session: number, name: string, extra: SavedSession): Promise<StoredSession>
+  store(session: number, name: string, extra: SavedSession, port: MessagePort): Promise<StoredSession>
   /** Makes `session` what was saved, or stored under a name. Throws `format`, `integrity`, `unsupported`, `context-overflow` or `out-of-memory`. */
-  restore(session: number, file: Blob | string): Promise<SavedSession>
+  restore(session: number, file: Blob | string, port: MessagePort): Promise<SavedSession>
   /** Ends a session and frees its state; waits for its turn. */
   close(session: number): Promise<void>
   /** Cancels everything and frees the model. */

@@ -1,4 +1,6 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+import { checkList } from '../base/lists.ts'
+import { wrongOption } from '../base/options.ts'
 import type { TokenConstraint } from '../generate/constrain/constraint.ts'
 import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../generate/generate-work.ts'
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
@@ -20,13 +22,26 @@ import type {
   TokenLogprobs,
   ToolCall,
 } from './protocol.ts'
+import { isMessage } from './saved.ts'
 import type { Outlet } from './stream.ts'
 import { type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
 
-/** The prompt as the model reads it: text goes as it is, a conversation through the template. */
+/**
+ * The prompt as the model reads it: text goes as it is, a conversation through the template. Throws `unsupported` for what is
+ * no conversation.
+ */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
-  return prompt.type === 'text' ? prompt.text : model.renderPrompt(prompt.messages, prompt.tools)
+  if (prompt.type === 'text') return prompt.text
+  const { messages, tools = [] } = prompt
+  checkList('tools', tools)
+  const wrong = messages.findIndex((message) => !isMessage(message))
+  if (wrong < 0) return model.renderPrompt(messages, tools)
+  throw wrongOption(
+    `message ${wrong}`,
+    messages[wrong],
+    'a role (system, user, assistant or tool) and a text as content',
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 // Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
 import { areCounts, isCount } from '../base/counts.ts'
-import { HalfbyteError } from '../base/errors.ts'
+import { notSnapshot } from '../state/snapshot.ts'
 import { isObject } from '../text/spec.ts'
 import type { Message, SavedSession, ToolCall } from './protocol.ts'
 import type { SavedTranscript } from './transcript.ts'
@@ -14,10 +14,7 @@ export interface SavedConversation extends SavedSession {
 /** `value` as what `save` put there. Throws `format`, naming the file, for anything else. */
 export function savedConversation(value: unknown, name: string): SavedConversation {
   if (isConversation(value)) return value
-  throw new HalfbyteError(
-    'format',
-    `${name} holds a state but no conversation; save the session again with this release`,
-  )
+  throw notSnapshot({ name })
 }
 
 function isConversation(value: unknown): value is SavedConversation {
@@ -34,7 +31,7 @@ function isConversation(value: unknown): value is SavedConversation {
   )
 }
 
-function isMessage(value: unknown): value is Message {
+export function isMessage(value: unknown): value is Message {
   if (!isObject(value)) return false
   const { role, content, toolCalls, toolCallId, name } = value
   return (

@@ -1,6 +1,8 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
 import { type ByteSource, blobSource } from '../base/bytes.ts'
+import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { checkList } from '../base/lists.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
@@ -62,12 +64,6 @@ class Service implements EngineService {
   }
 
   async load(request: LoadRequest, port: MessagePort): Promise<EngineInfo> {
-    if (this.#model !== undefined) {
-      throw new HalfbyteError(
-        'internal',
-        'this engine has a model already; load the second in another engine',
-      )
-    }
     let latest: LoadProgress
     let timer: ReturnType<typeof setTimeout> | undefined
     const report = () => {
@@ -113,7 +109,8 @@ class Service implements EngineService {
   detokenize(ids: readonly number[]): string {
     const model = this.#loaded()
     const { vocab } = model.logitRows
-    const wrong = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocab))
+    const list = Array.from(ids)
+    const wrong = list.find((id) => !(isCount(id) && id < vocab))
     if (wrong !== undefined) {
       throw new HalfbyteError(
         'format',
@@ -122,7 +119,7 @@ class Service implements EngineService {
       )
     }
     const decoder = model.text.detokenizer()
-    return ids.map((id) => decoder.push(id)).join('') + decoder.flush()
+    return list.map((id) => decoder.push(id)).join('') + decoder.flush()
   }
 
   async score(
@@ -131,6 +128,7 @@ class Service implements EngineService {
     port: MessagePort,
   ): Promise<readonly Score[]> {
     const model = this.#loaded()
+    checkList('continuations', continuations)
     const ids = continuations.map((text) => model.text.encode(text, false))
     return abortable(port, (signal) => score(model, model.text.encode(prompt, true), ids, signal))
   }
@@ -141,6 +139,7 @@ class Service implements EngineService {
     port: MessagePort,
   ): Promise<readonly Float32Array[]> {
     const model = this.#loaded()
+    checkList('texts', texts)
     return abortable(port, async (signal) => {
       const vectors: Float32Array[] = []
       for (const text of texts)
@@ -166,51 +165,61 @@ class Service implements EngineService {
     })
   }
 
-  async save(session: number, extra: SavedSession): Promise<Blob> {
-    const model = this.#loaded()
-    const conversation = this.#conversation(model, session)
-    return inTurn(conversation, async () => {
-      const { sequence, transcript } = conversation
-      const pieces: Blob[] = []
+  save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob> {
+    return this.#write(session, extra, port, async (pieces) => {
+      const blobs: Blob[] = []
       // A blob lies outside this heap, so that no second copy of the state is ever in it.
-      for await (const piece of sequence.save(await model.fingerprint(), { ...extra, transcript })) {
-        pieces.push(new Blob([piece]))
-      }
-      return new Blob(pieces)
+      for await (const piece of pieces) blobs.push(new Blob([piece]))
+      return new Blob(blobs)
     })
   }
 
-  async store(session: number, name: string, extra: SavedSession): Promise<StoredSession> {
+  store(session: number, name: string, extra: SavedSession, port: MessagePort): Promise<StoredSession> {
+    return this.#write(session, extra, port, async (pieces, bytes) => {
+      const store = await openStore()
+      return store.put(name, pieces, bytes)
+    })
+  }
+
+  /** Hands the pieces of a session's file, of about `bytes`, to `use`, when its turn comes. */
+  async #write<T>(
+    session: number,
+    extra: SavedSession,
+    port: MessagePort,
+    use: (pieces: AsyncIterable<Uint8Array<ArrayBuffer>>, bytes: number) => Promise<T>,
+  ): Promise<T> {
     const model = this.#loaded()
     const conversation = this.#conversation(model, session)
-    return inTurn(conversation, async () => {
-      const { sequence, transcript } = conversation
-      const store = await openStore()
-      const pieces = sequence.save(await model.fingerprint(), { ...extra, transcript })
-      return store.put(name, pieces, sequence.savedBytes)
+    const { sequence, transcript } = conversation
+    const work = async (signal: AbortSignal) => {
+      const fingerprint = await model.fingerprint()
+      signal.throwIfAborted()
+      return use(sequence.save(fingerprint, { ...extra, transcript }), sequence.savedBytes)
+    }
+    return abortable(port, (signal) => inTurn(conversation, () => work(signal)))
+  }
+
+  restore(session: number, file: Blob | string, port: MessagePort): Promise<SavedSession> {
+    return abortable(port, async (signal) => {
+      const restore = (source: ByteSource) => this.#restore(session, source, signal)
+      if (typeof file !== 'string') return restore(blobSource('the saved session', file))
+      const opening = openStore()
+      // Known by the time that the file is found.
+      void this.#loaded().fingerprint()
+      const saved = await (await opening).read(file, restore)
+      if (saved !== undefined) return saved
+      throw new HalfbyteError(
+        'unsupported',
+        `no session is stored here as ${JSON.stringify(file)}; storedSessions() names those that are`,
+        { name: file },
+      )
     })
   }
 
-  async restore(session: number, file: Blob | string): Promise<SavedSession> {
-    if (typeof file !== 'string') return this.#restore(session, blobSource('the saved session', file))
-    const model = this.#loaded()
-    const opening = openStore()
-    // Known by the time that the file is found.
-    void model.fingerprint()
-    const store = await opening
-    const saved = await store.read(file, (source) => this.#restore(session, source))
-    if (saved !== undefined) return saved
-    throw new HalfbyteError(
-      'unsupported',
-      `no session is stored here as ${JSON.stringify(file)}; storedSessions() names those that are`,
-      { name: file },
-    )
-  }
-
-  async #restore(session: number, source: ByteSource): Promise<SavedSession> {
+  async #restore(session: number, source: ByteSource, signal: AbortSignal): Promise<SavedSession> {
     const model = this.#loaded()
     const fingerprint = await model.fingerprint()
-    const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true })
+    const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true, signal })
     try {
       const { transcript, ...saved } = savedConversation(extra, source.name)
       this.#conversations.set(session, {

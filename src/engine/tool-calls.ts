@@ -11,9 +11,6 @@ export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
     throw new HalfbyteError(
       'unsupported',
       `the ${names.length} tools need a name each, no two alike; change them`,
-      {
-        names: names.map(String),
-      },
     )
   }
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)

@@ -45,11 +45,7 @@ export class Transcript {
 
   /** A second transcript that knows the same. */
   copy(): Transcript {
-    const copy = new Transcript()
-    copy.#text = this.#text
-    copy.#ids = this.#ids
-    copy.#cuts = [...this.#cuts]
-    return copy
+    return Transcript.from(this.toJSON())
   }
 
   /** Plain JSON, to make the same transcript of. */

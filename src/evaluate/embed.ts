@@ -1,5 +1,6 @@
 // Embedding. In: a text's ids. Out: one vector for it, made of the hidden states behind the model's last norm.
 import { HalfbyteError } from '../base/errors.ts'
+import { wrongOption } from '../base/options.ts'
 import type { ScoringModel } from './score.ts'
 
 export interface EmbedOptions {
@@ -19,6 +20,7 @@ export async function embed(
   { pooling = 'mean', normalize = true }: EmbedOptions = {},
   signal?: AbortSignal,
 ): Promise<Float32Array> {
+  if (pooling !== 'mean' && pooling !== 'last') throw wrongOption('pooling', pooling, 'mean or last')
   if (ids.length === 0)
     throw new HalfbyteError('unsupported', 'an empty text has no embedding; give it a word')
   const sequence = model.newSequence()

@@ -85,7 +85,7 @@ test('a second turn goes on from what the draft model has read', async () => {
   expect(sequence.tokens.slice(next.length)).toEqual(expected(next, 20))
   expect(Math.max(...pair.draft.pool.steps)).toBeLessThan(20)
   drafts.release()
-  expect(pair.draft.cache.liveBlocks).toBe(0)
+  expect(pair.draft.cache.liveBytes).toBe(0)
 })
 
 test.each([

@@ -62,7 +62,7 @@ test('pairs of any two lengths, in steps of any size, beside others, say what th
           guide.release()
         }
         plain.release()
-        expect(cache.liveBlocks).toBe(0)
+        expect(cache.liveBytes).toBe(0)
       },
     ),
     { numRuns: 30 },
@@ -109,7 +109,7 @@ test('an abort lets go of both, and a pair that fails fails alone', async () => 
   expect([sequence.busy, guide.busy]).toEqual([false, false])
   sequence.release()
   guide.release()
-  expect(cache.liveBlocks).toBe(2 * GROUPS)
+  expect(cache.pools.map(({ live }) => live)).toEqual(Array.from({ length: GROUPS }, () => 2))
 })
 
 test('a step that has no room for two refuses a pair', async () => {

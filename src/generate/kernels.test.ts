@@ -220,7 +220,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       expect(sequence.tokens.slice(prompt.length)).toEqual(await textOf(engine, prompt, 30))
       sequence.release()
     }
-    expect(cache.liveBlocks).toBe(0)
+    expect(cache.liveBytes).toBe(0)
   })
 
   test('a context that is shifted goes on for any length, with the same text on any threads', async () => {
@@ -242,7 +242,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       expect(twin.tokens.slice(100)).toEqual(text.slice(0, 5))
       sequence.release()
       twin.release()
-      expect(cache.liveBlocks).toBe(0)
+      expect(cache.liveBytes).toBe(0)
       return text
     }
     const text = await write({})

@@ -89,7 +89,7 @@ test('sequences that share steps, forks included, get what each would get alone'
           sequence.release()
         }
         root.release()
-        expect(cache.liveBlocks).toBe(0)
+        expect(cache.liveBytes).toBe(0)
       },
     ),
     { numRuns: 25 },
@@ -182,7 +182,7 @@ test('who finds no room fails alone and leaves its state readable', async () => 
   expect(large.tokens.slice(90)).toEqual(expected(short, 5))
   small.release()
   large.release()
-  expect(cache.liveBlocks).toBe(0)
+  expect(cache.liveBytes).toBe(0)
 })
 
 test('more tokens than the context holds are refused; a full context ends the text', async () => {

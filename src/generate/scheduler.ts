@@ -85,10 +85,11 @@ export class Scheduler {
     const { plan, step } = this.#options
     for (const sequence of sequences) checkRunnable(sequence, plan.logits.width)
     const { tokens, logitRows, sequences: most } = step.capacity
-    if (sequences.length <= Math.min(tokens, logitRows, most)) return
+    const room = Math.min(tokens, logitRows, most)
+    if (sequences.length <= room) return
     throw new HalfbyteError(
       'internal',
-      `guidance needs ${sequences.length} rows in a step, but it has room for ${tokens}, ${logitRows} logits and ${most} sequences`,
+      `guidance needs ${sequences.length} rows in a step, but it has room for ${room}`,
     )
   }
 

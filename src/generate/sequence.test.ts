@@ -1,7 +1,9 @@
 // Sequences. In: random histories of turns, edits, forks, drafts, saves, ends and long talk. Out: state as plain arrays have it, beginnings found, nothing lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BLOCK_BYTES, type Kinds, type Limits, SLAB_BYTES } from './test/chain-model.ts'
+import { bufferSource } from '../base/bytes.ts'
+import { Sequence } from './sequence.ts'
+import { BLOCK_BYTES, chainCache, type Kinds, type Limits, runRows, SLAB_BYTES } from './test/chain-model.ts'
 import { type Action, GENEROUS, World } from './test/histories.ts'
 
 const KINDS: readonly (readonly [string, Kinds])[] = [
@@ -52,7 +54,7 @@ async function check(kinds: Kinds, limits: Limits, actions: readonly Action[], k
   await world.end()
   expect(cache.retainedBytes).toBeLessThanOrEqual(limits.retainBytes ?? Number.POSITIVE_INFINITY)
   cache.clear()
-  expect(cache.liveBlocks).toBe(0)
+  expect(cache.liveBytes).toBe(0)
   expect(cache.pools.reduce((sum, pool) => sum + pool.available * pool.blockBytes, 0)).toBe(
     cache.capacityBytes,
   )
@@ -89,5 +91,46 @@ describe.each(KINDS)('random histories with %s', (_, kinds) => {
       fc.asyncProperty(actions, limits, fc.nat(100), (acts, limit, keep) => check(kinds, limit, acts, keep)),
       LIMITS,
     )
+  })
+})
+
+describe('a saved sequence that has dropped tokens', () => {
+  const keep = 3
+  /** It has dropped what lay behind the first three tokens. */
+  async function restored(signal?: AbortSignal) {
+    const cache = chainCache({ windows: [0], slabs: 0 }, { ...GENEROUS, contextLength: 230 })
+    const sequence = new Sequence(cache, { shares: true })
+    sequence.setTokens(
+      Array.from({ length: 229 }, (_, id) => id),
+      { keep },
+    )
+    runRows(cache, sequence, 229)
+    for (let id = 0; id < 5; id++) {
+      sequence.append(id)
+      runRows(cache, sequence, 1)
+    }
+    expect(sequence.tokens.length).toBeLessThan(200)
+    const pieces: BlobPart[] = []
+    for await (const piece of sequence.save('chain', undefined)) pieces.push(piece)
+    const source = bufferSource('saved', await new Blob(pieces).bytes())
+    sequence.release()
+    cache.clear()
+    const options = { shares: true, signal }
+    return { cache, restoring: Sequence.restore(cache, source, 'chain', options) }
+  }
+
+  test('shares, once restored, no state that was moved', async () => {
+    const { cache, restoring } = await restored()
+    const { sequence } = await restoring
+    const other = new Sequence(cache, { shares: true })
+    // Tokens that stand behind a gap there would begin a text here.
+    expect(other.setTokens([...sequence.tokens, 7])).toBe(keep)
+    expect(sequence.state.movedFrom).toBe(keep)
+  })
+
+  test('is not restored when its signal is aborted, and leaves nothing behind', async () => {
+    const { cache, restoring } = await restored(AbortSignal.abort('enough'))
+    await expect(restoring).rejects.toBe('enough')
+    expect(cache.liveBytes).toBe(0)
   })
 })

@@ -7,6 +7,7 @@ import { SequenceState } from '../state/sequence-state.ts'
 import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../state/snapshot.ts'
 import type { StateCache } from '../state/state-cache.ts'
 import type { Prefix } from '../state/token-tree.ts'
+import { isObject } from '../text/spec.ts'
 import { cutLength, type Fit, fitTokens } from './overflow.ts'
 
 export interface SequenceOptions {
@@ -15,6 +16,11 @@ export interface SequenceOptions {
    * Default false: whoever wants the logits of all its tokens must run them.
    */
   readonly shares?: boolean | undefined
+}
+
+export interface RestoreOptions extends SequenceOptions {
+  /** Aborting rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface SetTokensOptions {
@@ -170,12 +176,13 @@ export class Sequence {
     cache: StateCache,
     source: ByteSource,
     fingerprint: string,
-    options: SequenceOptions,
+    options: RestoreOptions,
   ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }> {
     const sequence = new Sequence(cache, options)
     try {
       const shares = sequence.#shares
-      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint, { shares })
+      const { signal } = options
+      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint, { shares, signal })
       sequence.#state.release()
       sequence.#state = state
       sequence.#tokens = tokens
@@ -272,7 +279,7 @@ interface Rest {
 }
 
 function isRest(value: unknown, contextLength: number): value is Rest {
-  if (typeof value !== 'object' || value === null) return false
+  if (!isObject(value)) return false
   const { keep, dropped } = value as Partial<Rest>
   return areCounts(dropped) && (keep === undefined || (isCount(keep) && keep < contextLength))
 }

@@ -19,7 +19,7 @@ test('regions are aligned to 64 bytes and follow one another', () => {
   expect(arena.allocate(10, 'a')).toBe(1024)
   expect(arena.allocate(64, 'b')).toBe(1088)
   expect(arena.allocate(0, 'c')).toBe(1152)
-  expect(arena.usedBytes).toBe(1152)
+  expect(arena.allocate(64, 'd')).toBe(1152)
 })
 
 test('what was written before growth is read through the views after it', () => {
@@ -46,7 +46,6 @@ test('a refused growth names both numbers and changes nothing', () => {
   expect(error.code).toBe('out-of-memory')
   expect(error.message).toContain('the state cache needs 0.7 MB')
   expect(error.detail).toEqual({ neededBytes: 10 * PAGE_BYTES + 64, grantedBytes: PAGE_BYTES })
-  expect(arena.usedBytes).toBe(64)
   expect(arena.allocate(PAGE_BYTES, 'less')).toBe(64)
 })
 

@@ -30,11 +30,6 @@ export class Arena {
     this.#f32 = new Float32Array(memory.buffer)
   }
 
-  /** Bytes handed out, the module's own data included. */
-  get usedBytes(): number {
-    return this.#top
-  }
-
   /** Bytes the memory has now; it never shrinks. */
   get memoryBytes(): number {
     return this.memory.buffer.byteLength

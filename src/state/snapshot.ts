@@ -10,6 +10,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
 import { ABI } from '../runtime/abi.ts'
 import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
+import { isObject } from '../text/spec.ts'
 import { SequenceState } from './sequence-state.ts'
 import type { StateCache } from './state-cache.ts'
 
@@ -85,14 +86,14 @@ export async function* writeSnapshot(
 
 /**
  * The state that a file holds. `shares`: other sequences may begin with it, as long as `tokens` are what it stands for. Throws `format` for what is no snapshot or of another version,
- * `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow` and `out-of-memory`; nothing is left
- * behind then.
+ * `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's
+ * reason; nothing is left behind then.
  */
 export async function readSnapshot(
   cache: StateCache,
   source: ByteSource,
   fingerprint: string,
-  { shares }: { readonly shares: boolean },
+  { shares, signal }: { readonly shares: boolean; readonly signal?: AbortSignal | undefined },
 ): Promise<{ readonly state: SequenceState; readonly tokens: number[]; readonly extra: unknown }> {
   const { index, start } = await readIndex(source)
   if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
@@ -108,7 +109,7 @@ export async function readSnapshot(
     const wanted = [...parts(cache, state, index.length)]
     const size = wanted.reduce((sum, { bytes }) => sum + bytes, PREFACE_BYTES)
     if (wanted.length !== index.sums.length || size !== start) throw damaged(source)
-    await readParts(cache, source, wanted, index.sums)
+    await readParts(cache, source, wanted, index.sums, signal)
     state.advance(index.length)
     if (index.moved !== undefined) state.setMoved(index.moved)
     state.checkpoint()
@@ -125,6 +126,7 @@ async function readParts(
   source: ByteSource,
   wanted: readonly StatePart[],
   sums: readonly string[],
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   let offset = PREFACE_BYTES
   const read = async ({ group, address, bytes }: StatePart): Promise<string | undefined> => {
@@ -132,9 +134,9 @@ async function readParts(
     offset += bytes
     // Memory may grow while a part is awaited, and its old view be gone.
     const place = () => arena.u8.subarray(address, address + bytes)
-    if (mirror === undefined && source.readInto !== undefined) await source.readInto(place(), start)
+    if (mirror === undefined && source.readInto !== undefined) await source.readInto(place(), start, signal)
     else {
-      const part = await source.read(start, bytes)
+      const part = await source.read(start, bytes, signal)
       if (mirror === undefined) place().set(part)
       else {
         await mirror.scatter(group, address, part)
@@ -209,7 +211,7 @@ function parsed(json: Uint8Array): unknown {
 
 /** Its hash says that the index is as it was written, not that whoever wrote it was this engine. */
 function isIndex(value: unknown): value is Index {
-  if (typeof value !== 'object' || value === null) return false
+  if (!isObject(value)) return false
   const { fingerprint, tokens, moved, length, blockBytes, from, sums } = value as Partial<Index>
   return (
     typeof fingerprint === 'string' &&
@@ -227,7 +229,7 @@ function isIndex(value: unknown): value is Index {
 const isSame = (blockBytes: readonly number[], { savedBytes }: StateCache): boolean =>
   blockBytes.length === savedBytes.length && savedBytes.every((bytes, group) => bytes === blockBytes[group])
 
-export const notSnapshot = ({ name }: ByteSource): HalfbyteError =>
+export const notSnapshot = ({ name }: Pick<ByteSource, 'name'>): HalfbyteError =>
   new HalfbyteError(
     'format',
     `${name} is no saved session of version ${VERSION}; save it again with this release`,

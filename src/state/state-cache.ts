@@ -81,17 +81,6 @@ export class StateCache {
     this.#budgetBytes = options.budgetBytes ?? Number.POSITIVE_INFINITY
     this.#retainBytes =
       options.retainBytes ?? blocks.reduce((sum, pool) => sum + this.tableWords * pool.blockBytes, 0)
-    if (this.pools.length <= ABI.MAX_STATE_GROUPS) return
-    throw new HalfbyteError(
-      'architecture',
-      `the model has ${this.pools.length} kinds of state but the engine holds ${ABI.MAX_STATE_GROUPS}; ` +
-        'use a model with fewer kinds of layers',
-    )
-  }
-
-  /** Blocks and slabs in use, shared ones counted once. */
-  get liveBlocks(): number {
-    return this.pools.reduce((sum, pool) => sum + pool.live, 0)
   }
 
   /** Bytes of the blocks and slabs in use: by sequences, or kept for those to come. */

@@ -1,6 +1,8 @@
 // Tokenizer specification. In: nothing. Out: the two shapes a tokenizer is made from, their limits, their errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
+export { shown } from '../base/options.ts'
+
 /** Parsed and not yet looked at. */
 export type JsonObject = { readonly [key: string]: unknown }
 
@@ -54,10 +56,4 @@ export function unsupported(what: string, next: string, detail: ErrorDetail = {}
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A foreign value, long or hostile perhaps, short enough for a sentence. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }

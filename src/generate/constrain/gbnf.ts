@@ -14,6 +14,7 @@ export interface TokenNames {
 const MAX_LENGTH = 1 << 20
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
+const NAME = /[\w-]*/y
 
 /**
  * Reads `name ::= ...` rules and returns `root`. Literals, character ranges, `.`, groups, `|`, `* + ? {m,n}`, comments and
@@ -54,7 +55,8 @@ class Reader {
   rules(): void {
     this.#space(true)
     while (this.#at < this.#source.length) {
-      const name = this.#name('has no rule name')
+      const name = this.#match(NAME)
+      if (name === '') throw this.#error('has no rule name')
       this.#space(false)
       if (!this.#take('::=')) throw this.#error(`has no ::= after ${name}`)
       if (this.#defined.has(name)) throw this.#error(`defines ${name} twice`)
@@ -114,9 +116,9 @@ class Reader {
       if (!this.#take(')')) throw this.#error('has a ( that is not closed')
       return inside
     }
-    if (char === undefined || !/[A-Za-z0-9_-]/.test(char)) return undefined
     const at = this.#at
-    const name = this.#name('')
+    const name = this.#match(NAME)
+    if (name === '') return undefined
     if (!this.#used.has(name)) this.#used.set(name, at)
     return this.#rule(name)
   }
@@ -152,11 +154,12 @@ class Reader {
   }
 
   #number(): number | undefined {
-    const digits = /^[0-9]*/.exec(this.#source.slice(this.#at, this.#at + 16))![0]
+    const start = this.#at
+    const digits = this.#match(/\d{0,16}/y)
     if (digits === '') return undefined
-    if (Number(digits) > MAX_COUNT) throw this.#error(`counts to ${digits}, more than ${MAX_COUNT}`)
-    this.#at += digits.length
-    return Number(digits)
+    if (Number(digits) <= MAX_COUNT) return Number(digits)
+    this.#at = start
+    throw this.#error(`counts to ${digits}, more than ${MAX_COUNT}`)
   }
 
   #literal(): NodeId {
@@ -193,7 +196,7 @@ class Reader {
     const length = lengths[kind]
     if (length !== undefined) {
       const digits = this.#source.slice(this.#at, this.#at + length)
-      if (!/^[0-9A-Fa-f]+$/.test(digits) || digits.length !== length) {
+      if (!/^[\dA-F]+$/i.test(digits) || digits.length !== length) {
         throw this.#error(`has \\${kind} without ${length} hexadecimal digits`)
       }
       this.#at += length
@@ -224,26 +227,21 @@ class Reader {
     return this.#grammar.token(id, isNegated)
   }
 
-  #name(otherwise: string): string {
-    const start = this.#at
-    while (/^[A-Za-z0-9_-]$/.test(this.#source[this.#at] ?? '')) this.#at += 1
-    if (this.#at === start) throw this.#error(otherwise)
-    return this.#source.slice(start, this.#at)
-  }
-
   #blanks(): void {
-    while (/^[ \t]$/.test(this.#source[this.#at] ?? '')) this.#at += 1
+    this.#match(/[ \t]*/y)
   }
 
   /** Blanks and comments; line breaks only where they mean nothing. */
   #space(lines: boolean): void {
-    for (;;) {
-      const char = this.#source[this.#at]
-      if (char === '#') {
-        while (this.#at < this.#source.length && this.#source[this.#at] !== '\n') this.#at += 1
-      } else if (char === ' ' || char === '\t' || (lines && (char === '\n' || char === '\r'))) this.#at += 1
-      else return
-    }
+    while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
+  }
+
+  /** What a sticky pattern, which may match nothing, finds here. */
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const [text] = pattern.exec(this.#source)!
+    this.#at += text.length
+    return text
   }
 
   #take(text: string): boolean {

@@ -1,5 +1,5 @@
 // Processors. In: a row of logits and somebody else's code. Out: the row as that code left it, or an error that names it.
-import { HalfbyteError } from '../../base/errors.ts'
+import { type ErrorCode, HalfbyteError } from '../../base/errors.ts'
 
 /** Changes logits before everything else in the chain but guidance. */
 export interface LogitProcessor {
@@ -24,33 +24,30 @@ export function runProcessors(
     try {
       answer = processor.process(logits, history, length)
     } catch (cause) {
-      throw fault(
-        processor,
-        `threw ${cause instanceof Error ? `${cause.name}: ${cause.message}` : cause}`,
-        cause,
-      )
+      throw faultOf(processor.name, `threw ${cause}`, cause)
     }
     if (answer !== undefined) {
-      throw fault(
-        processor,
+      throw faultOf(
+        processor.name,
         'returned something; it must change the logits in place, at once, and return nothing',
       )
     }
     for (let id = 0; id < logits.length; id++) {
       if ((logits[id] as number) < Number.POSITIVE_INFINITY) continue
-      throw fault(
-        processor,
+      throw faultOf(
+        processor.name,
         `made the logit of id ${id} ${logits[id]}; write numbers, or -Infinity for a ban`,
       )
     }
   }
 }
 
-function fault({ name }: LogitProcessor, what: string, cause?: unknown): HalfbyteError {
-  return new HalfbyteError(
-    'unsupported',
-    `the logit processor ${name} ${what}`,
-    { processor: name },
-    { cause },
-  )
+/** `what` goes on from its name, with the next step. */
+export function faultOf(
+  name: string,
+  what: string,
+  cause?: unknown,
+  code: ErrorCode = 'unsupported',
+): HalfbyteError {
+  return new HalfbyteError(code, `the logit processor ${name} ${what}`, { processor: name }, { cause })
 }

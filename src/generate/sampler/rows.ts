@@ -150,7 +150,6 @@ export class KernelRows implements LogitRows {
     throw new HalfbyteError(
       'internal',
       `a row of ${row.length} logits was given but the sampler takes ${this.vocab} in the engine's memory; report this`,
-      { length: row.length, vocab: this.vocab },
     )
   }
 
@@ -170,7 +169,6 @@ export function checkMask(words: Uint32Array, vocab: number): void {
   throw new HalfbyteError(
     'internal',
     `a mask has ${words.length} words but ${vocab} ids need ${Math.ceil(vocab / 32)}; report this`,
-    { words: words.length, vocab },
   )
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TokenConstraint } from '../constrain/constraint.ts'
 import { Candidates } from './candidates.ts'
@@ -93,7 +94,19 @@ test.each<[SamplerOptions, RegExp]>([
   [{ forcedTokens: 3 as unknown as number[] }, /forcedTokens is 3 but must be a list/],
   [{ drySequenceBreakers: [''] }, /empty/],
   [{ logitBias: { 1: NaN } }, /logitBias\[1\] is NaN/],
-  [{ topK: '5' as unknown as number }, /topK is 5/],
+  [{ topK: '5' as unknown as number }, /topK is "5"/],
+  [{ logitBias: null as never }, /logitBias is null but must be an object/],
+  [{ logitBias: new Map([[1, 2]]) as never }, /logitBias is \{\} but must be an object/],
+  [{ logitBias: [1, 2] as never }, /logitBias is \[1,2\] but/],
+  [{ logitBias: { '': 1 } as never }, /an id in logitBias is "" but/],
+  [{ logitBias: { ' 1': 1 } as never }, /an id in logitBias is " 1" but/],
+  [{ logitBias: { 1: 1e300 } }, /logitBias\[1\] is 1e\+300 .* to 1000000000;/],
+  [{ repeatPenalty: 1e-300 }, /repeatPenalty is 1e-300 .* from 0.000001 to/],
+  [{ frequencyPenalty: -1e300 }, /frequencyPenalty is -1e\+300 .* from -1000000000 to/],
+  [{ presencePenalty: -1e300 }, /presencePenalty/],
+  [{ bannedTokens: Uint32Array.of(3) as never }, /bannedTokens is \{"0":3\} but must be a list/],
+  [{ drySequenceBreakers: [3] as never }, /a text in drySequenceBreakers is 3/],
+  [{ seed: 3n as never }, /seed is 3 but/],
 ])('%o is refused with both numbers', (options, message) => {
   expect(() => samplerOf(10, options)).toThrow(message)
   expect(() => samplerOf(10, options)).toThrow(expect.objectContaining({ code: 'unsupported' }))
@@ -258,4 +271,51 @@ test('mirostat 1 copes with flat rows, one id and s = 1', () => {
   expect(kept([2, 2, 2])).toBe(3)
   // 2^4 / ln 64 = 3.8
   expect(kept(Array.from({ length: 64 }, (_, id) => -Math.log(id + 1)))).toBe(3)
+})
+
+test('no option within its range makes an engine look broken', () => {
+  const extreme = (least: number, most: number, ...between: number[]) =>
+    fc.option(fc.constantFrom(least, most, ...between), { nil: undefined })
+  const most = Number.MAX_VALUE
+  const options = fc.record({
+    cfgScale: extreme(-1000, 1000, 1),
+    logitBias: fc.constantFrom<SamplerOptions['logitBias']>(
+      {},
+      { 1: 1e9 },
+      { 1: -most, 2: 1e9 },
+      { 0: Number.NEGATIVE_INFINITY },
+    ),
+    repeatPenalty: extreme(1e-6, most, 1.1),
+    frequencyPenalty: extreme(-1e9, most, 0.5),
+    presencePenalty: extreme(-1e9, most, 0.5),
+    dryMultiplier: extreme(0, most, 0.8),
+    dryBase: extreme(1, most, 1.75),
+    topNSigma: extreme(0, most, 1),
+    topK: extreme(0, Number.MAX_SAFE_INTEGER, 1),
+    tfsZ: extreme(Number.MIN_VALUE, 1, 0.9),
+    typicalP: extreme(Number.MIN_VALUE, 1, 0.9),
+    topP: extreme(0, 1, 0.9),
+    minP: extreme(0, 1, 0.1),
+    xtcProbability: extreme(0, 1),
+    xtcThreshold: extreme(Number.MIN_VALUE, 1, 0.1),
+    temperature: extreme(0, most, Number.MIN_VALUE, 0.8),
+    mirostat: fc.constantFrom(0 as const, 1 as const, 2 as const),
+    mirostatLr: extreme(0, 10),
+    mirostatEnt: extreme(0, 100),
+  })
+  const logit = fc.double({ min: -1000, max: 1000, noNaN: true })
+  const row = fc.array(logit, { minLength: 8, maxLength: 8 })
+  fc.assert(
+    fc.property(options, row, row, (given, own, other) => {
+      const sampler = samplerOf(8, { ...given, seed: 1 })
+      const history = [1, 2, 3, 1, 2]
+      for (let token = 0; token < 4; token++) {
+        const guide = Float32Array.from(other)
+        const id = sampler.sample(Float32Array.from(own), history, history.length, guide)
+        expect(id).toBeLessThan(8)
+        history.push(id)
+      }
+    }),
+    { numRuns: 2000, seed: 4 },
+  )
 })

@@ -1,5 +1,6 @@
 // Sampler settings. In: what a caller set. Out: every number of the chain, checked, with the defaults filled in.
-import { HalfbyteError } from '../../base/errors.ts'
+import { checkList, checkTexts } from '../../base/lists.ts'
+import { wrongOption } from '../../base/options.ts'
 import { SAMPLER_DEFAULTS, type SamplerOptions, type SamplerSettings } from './options.ts'
 
 type NumberKey = {
@@ -9,23 +10,25 @@ type NumberKey = {
 interface Range {
   readonly least: number
   readonly most: number
-  readonly kind: 'whole' | 'real' | 'count'
+  readonly kind: 'whole' | 'real'
 }
 
 const whole = (least: number, most: number): Range => ({ least, most, kind: 'whole' })
 const real = (least: number, most: number): Range => ({ least, most, kind: 'real' })
 /** A whole number, or Infinity for as many as there are. */
-const count: Range = { least: 0, most: Number.POSITIVE_INFINITY, kind: 'count' }
+const count: Range = whole(0, Number.POSITIVE_INFINITY)
 const ABOVE_ZERO = Number.MIN_VALUE
 const MOST = Number.MAX_VALUE
+/** Logits that are raised further, for many occurrences and times a penalty, would not be numbers any more. */
+const MOST_RISE = 1e9
 
 /** Of each number. Beyond them a stage has no meaning or the arithmetic no result. */
 const RANGES: Readonly<Record<NumberKey, Range>> = {
   cfgScale: real(-1000, 1000),
   repeatLastN: count,
-  repeatPenalty: real(ABOVE_ZERO, MOST),
-  frequencyPenalty: real(-MOST, MOST),
-  presencePenalty: real(-MOST, MOST),
+  repeatPenalty: real(1e-6, MOST),
+  frequencyPenalty: real(-MOST_RISE, MOST),
+  presencePenalty: real(-MOST_RISE, MOST),
   dryMultiplier: real(0, MOST),
   dryBase: real(1, MOST),
   dryAllowedLength: whole(1, Number.MAX_SAFE_INTEGER),
@@ -52,42 +55,24 @@ export function samplerSettings(options: SamplerOptions, vocab: number): Sampler
   const settings: SamplerSettings = { ...SAMPLER_DEFAULTS, ...set }
   for (const [name, range] of Object.entries(RANGES)) checkNumber(name, settings[name as NumberKey], range)
   const ids = whole(0, vocab - 1)
-  for (const [id, bias] of Object.entries(settings.logitBias)) {
-    checkNumber('an id in logitBias', Number(id), ids)
-    if (bias !== Number.NEGATIVE_INFINITY) checkNumber(`logitBias[${id}]`, bias, real(-MOST, MOST))
+  const { logitBias } = settings
+  // A Map has no keys that can be seen here, so nothing of it would be heeded.
+  if (logitBias?.constructor !== Object) throw wrongOption('logitBias', logitBias, 'an object')
+  for (const [id, bias] of Object.entries(logitBias)) {
+    checkNumber('an id in logitBias', /^\d+$/.test(id) ? Number(id) : id, ids)
+    if (bias !== Number.NEGATIVE_INFINITY) checkNumber(`logitBias[${id}]`, bias, real(-MOST, MOST_RISE))
   }
   for (const name of ['bannedTokens', 'forcedTokens'] as const) {
     checkList(name, settings[name])
     for (const id of settings[name]) checkNumber(`an id in ${name}`, id, ids)
   }
-  checkList('drySequenceBreakers', settings.drySequenceBreakers)
-  for (const text of settings.drySequenceBreakers) {
-    if (typeof text === 'string' && text !== '') continue
-    throw new HalfbyteError(
-      'unsupported',
-      'a text in drySequenceBreakers is empty and would end everywhere; leave it out',
-    )
-  }
+  checkTexts('drySequenceBreakers', settings.drySequenceBreakers)
   return settings
 }
 
 function checkNumber(name: string, value: unknown, { least, most, kind }: Range): void {
   if (value === undefined) return
   const fits = typeof value === 'number' && value >= least && value <= most
-  if (fits && (kind === 'real' || Number.isInteger(value) || (kind === 'count' && value === most))) return
-  throw new HalfbyteError(
-    'unsupported',
-    `${name} is ${String(value)} but must be a ${kind === 'real' ? 'real' : 'whole'} number from ${least} to ${most}; ` +
-      'change it or leave it out',
-    { name, value: String(value), low: least, high: most },
-  )
-}
-
-function checkList(name: string, value: unknown): void {
-  if (Array.isArray(value)) return
-  throw new HalfbyteError(
-    'unsupported',
-    `${name} is ${String(value)} but must be a list; change it or leave it out`,
-    { name },
-  )
+  if (fits && (kind === 'real' || Number.isInteger(value) || value === most)) return
+  throw wrongOption(name, value, `a ${kind === 'real' ? 'real' : 'whole'} number from ${least} to ${most}`)
 }

@@ -235,7 +235,6 @@ class Reader {
 
   #error(what: string, next = 'change the pattern'): Error {
     return refused(`has the pattern ${shown(this.#source)}, which ${what} at character ${this.#at}`, next, {
-      pattern: this.#source,
       at: this.#at,
     })
   }

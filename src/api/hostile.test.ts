@@ -1,0 +1,124 @@
+// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a failure of ours, and an engine that goes on.
+import { describe, expect, test } from 'vitest'
+import { isHalfbyteError } from '../base/errors.ts'
+import { toyModel } from '../engine/testing/toy-model.ts'
+import type { Engine, Session } from '../index.ts'
+import { errorOf, GREEDY, openToy } from './test/toy-engine.ts'
+
+/** As a page without types sees it. */
+type Loose = {
+  readonly [K in keyof Session | keyof Engine]: (...args: unknown[]) => { text(): Promise<unknown> }
+}
+
+const loose = (object: unknown): Loose => object as Loose
+const user = (content: unknown) => ({ role: 'user', content })
+const withCalls = (toolCalls: unknown) => ({ role: 'assistant', content: '', toolCalls })
+
+describe('messages', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['a number', user(3), /message 0 is \{"role":"user","content":3\} but must be a role/],
+    ['nothing', user(null), /message 0 is/],
+    ['parts, as other APIs have them', user([{ type: 'text', text: 'hi' }]), /a text as content/],
+    ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
+    ['no role', { content: 'x' }, /message 0 is/],
+    ['a name that is no text', { ...user('x'), name: 4 }, /message 0 is/],
+  ])('that say %s are refused', async (_, message, sentence) => {
+    const engine = await openToy()
+    const session = engine.createSession()
+    const refusal = { code: 'unsupported', message: expect.stringMatching(sentence) }
+    expect(await errorOf(loose(session).send(message, GREEDY).text())).toMatchObject(refusal)
+    expect(session.messages).toEqual([])
+    expect(await errorOf(engine.countTokens([message] as never))).toMatchObject(refusal)
+    expect(await session.send('go on', GREEDY).text()).toBe('You said go on')
+  })
+
+  test.each<[string, unknown]>([
+    ['no list', 'x'],
+    ['calls without a name', [{ id: '1', arguments: {} }]],
+    ['arguments that are no object', [{ id: '1', name: 'f', arguments: '{}' }]],
+  ])('whose calls are %s are refused by their place', async (_, calls) => {
+    const messages = [user('a'), withCalls(calls)] as never
+    const session = (await openToy()).createSession({ messages })
+    const error = await errorOf(session.send('b', GREEDY).result)
+    expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/^message 1 is/) })
+  })
+
+  test('of a system that is no text, and an edit without one, are refused', async () => {
+    const engine = await openToy()
+    const wrong = engine.createSession({ system: 3 as never }).send('a', GREEDY).result
+    expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
+    const session = engine.createSession()
+    await session.send('a', GREEDY).result
+    expect(await errorOf(loose(session).edit(0, undefined, GREEDY).text())).toMatchObject({
+      code: 'unsupported',
+    })
+    expect(await errorOf(session.edit(Number.NaN, 'x').result)).toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/index is NaN but must be from 0 and below 2/),
+    })
+  })
+
+  test('stay what they were when the caller changes its own', async () => {
+    const calls = [{ id: 'call00001', name: 'f', arguments: { at: 1 } }]
+    const messages = [user('a'), withCalls(calls), user('b')] as never
+    const session = (await openToy()).createSession({ messages })
+    calls[0]!.arguments.at = 2
+    expect(session.messages[1]!.toolCalls![0]!.arguments).toEqual({ at: 1 })
+  })
+})
+
+describe('options', () => {
+  test.each<[string, object, RegExp]>([
+    ['tools that are no list', { tools: 'f' }, /tools is "f" but must be a list/],
+    ['tools that are null', { tools: null }, /tools is null/],
+    ['tools that run themselves', { tools: [{ name: 'f', execute() {} }] }, /plain data only: .*execute/],
+  ])('%s are refused', async (_, options, sentence) => {
+    const session = (await openToy()).createSession()
+    const error = await errorOf(session.send('a', { ...GREEDY, ...options }).result)
+    expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(sentence) })
+    expect(await session.send('b', GREEDY).text()).toBe('You said b')
+  })
+
+  test.each([
+    [{ overflow: 'drop' }, /overflow is "drop" but must be error or shift/],
+    [{ overflow: 'shift', keep: -1 }, /keep is -1 but must be a whole number from 0/],
+  ])('of a session %o are refused with its first message', async (options, sentence) => {
+    const session = (await openToy()).createSession(options as never)
+    const error = await errorOf(session.send('a', GREEDY).result)
+    expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+test.each<[string, (engine: Engine) => Promise<unknown>]>([
+  ['continuations that are one text', (engine) => engine.score('a', 'b' as never)],
+  ['texts that are one text', (engine) => engine.embed('abc' as never)],
+  ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
+])('%s are refused', async (_, ask) => {
+  const error = await errorOf(ask(await openToy()))
+  expect(isHalfbyteError(error) && error.code).toBe('unsupported')
+})
+
+test('ids in a typed array are the same ids', async () => {
+  const engine = await openToy()
+  const ids = await engine.tokenize('hello')
+  expect(await engine.detokenize(Uint32Array.from(ids) as never)).toBe('hello')
+})
+
+test('priorities reach the scheduler', async () => {
+  const toy = toyModel()
+  const seen: unknown[] = []
+  const { scheduler } = toy
+  const spied = Object.assign(Object.create(toy) as typeof toy, {
+    scheduler: {
+      forward: (request) => scheduler.forward(request),
+      generate: (request) => {
+        seen.push(request.priority)
+        return scheduler.generate(request)
+      },
+    } satisfies typeof scheduler,
+  })
+  const engine = await openToy(spied)
+  await engine.complete('a', { ...GREEDY, maxTokens: 1, priority: 'background' }).result
+  await engine.complete('a', { ...GREEDY, maxTokens: 1 }).result
+  expect(seen).toEqual(['background', undefined])
+})
