@@ -116,3 +116,27 @@ export interface LanguageModel {
   doGenerate(options: CallOptions): Promise<GenerateResult>
   doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }>
 }
+
+export interface EmbedCall {
+  readonly values: readonly string[]
+  readonly dimensions?: number
+  readonly abortSignal?: AbortSignal
+  /** Under `halfbyte`: `pooling` and `normalize`. */
+  readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+export interface EmbedResult {
+  embeddings: number[][]
+  usage: { tokens: number }
+  warnings: Warning[]
+}
+
+/** `EmbeddingModelV4` as the SDK calls it. */
+export interface EmbeddingModel {
+  readonly specificationVersion: 'v4'
+  readonly provider: string
+  readonly modelId: string
+  readonly maxEmbeddingsPerCall: number
+  readonly supportsParallelCalls: boolean
+  doEmbed(options: EmbedCall): Promise<EmbedResult>
+}

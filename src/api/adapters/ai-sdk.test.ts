@@ -1,5 +1,6 @@
 // AI SDK. In: calls as the SDK makes them, a toy model. Out: results of the SDK's own types.
 import type {
+  EmbeddingModelV4,
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
@@ -8,7 +9,13 @@ import type {
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { openToy } from '../test/toy-engine.ts'
-import { type CallOptions, createHalfbyte, type LanguageModel, type StreamPart } from './ai-sdk.ts'
+import {
+  type CallOptions,
+  createHalfbyte,
+  type EmbeddingModel,
+  type LanguageModel,
+  type StreamPart,
+} from './ai-sdk.ts'
 
 const model = async (): Promise<LanguageModelV4> =>
   createHalfbyte({ engine: await openToy() }).languageModel('tiny')
@@ -30,6 +37,7 @@ async function read(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<
 
 test('the types are those of the SDK', () => {
   expectTypeOf<LanguageModel>().toExtend<LanguageModelV4>()
+  expectTypeOf<EmbeddingModel>().toExtend<EmbeddingModelV4>()
   expectTypeOf<LanguageModelV4CallOptions>().toExtend<CallOptions>()
   expectTypeOf<StreamPart>().toExtend<LanguageModelV4StreamPart>()
 })
@@ -180,4 +188,20 @@ test("a provider's own tools are warned about", async () => {
   const tool = { type: 'provider' as const, id: 'other.search' as const, name: 'search', args: {} }
   const { warnings } = await (await model()).doGenerate(call('hi', { tools: [tool] }))
   expect(warnings).toEqual([{ type: 'unsupported', feature: 'tool search' }])
+})
+
+test('texts become vectors, and an abort ends that', async () => {
+  const engine = await openToy()
+  const embeddings: EmbeddingModelV4 = createHalfbyte({ engine }).embeddingModel()
+  const values = ['a cat', 'a dog']
+  const { embeddings: vectors, usage, warnings } = await embeddings.doEmbed({ values, dimensions: 3 })
+  expect(vectors).toEqual((await engine.embed(values)).map((vector) => [...vector]))
+  expect(usage).toEqual({ tokens: 10 })
+  expect(warnings).toEqual([{ type: 'unsupported', feature: 'dimensions' }])
+  const last = { halfbyte: { pooling: 'last', normalize: false } }
+  expect((await embeddings.doEmbed({ values, providerOptions: last })).embeddings).toEqual(
+    (await engine.embed(values, { pooling: 'last', normalize: false })).map((vector) => [...vector]),
+  )
+  const abortSignal = AbortSignal.abort('enough')
+  await expect(embeddings.doEmbed({ values, abortSignal })).rejects.toBe('enough')
 })

@@ -5,6 +5,7 @@ import type { GenerationResult } from '../types.ts'
 import { callRequest } from './ai-sdk-request.ts'
 import type {
   CallOptions,
+  EmbeddingModel,
   FinishReason,
   GenerateResult,
   LanguageModel,
@@ -25,8 +26,8 @@ export interface HalfbyteProvider {
   readonly specificationVersion: 'v4'
   /** `id` names the model in logs; the engine has one. */
   languageModel(id?: string): LanguageModel
-  /** Throws `unsupported`. */
-  embeddingModel(id: string): never
+  /** Vectors for the SDK's `embed` and `embedMany`, made by the same model. */
+  embeddingModel(id?: string): EmbeddingModel
   /** Throws `unsupported`. */
   imageModel(id: string): never
 }
@@ -37,13 +38,34 @@ export function createHalfbyte({ engine }: HalfbyteProviderOptions): HalfbytePro
   return {
     specificationVersion: 'v4',
     languageModel: (id = 'halfbyte') => languageModel(id, load),
-    embeddingModel: () => refuse('embeddings'),
-    imageModel: () => refuse('images'),
+    embeddingModel: (id = 'halfbyte') => embeddingModel(id, load),
+    imageModel: refuseImages,
   }
 }
 
-function refuse(what: string): never {
-  throw new HalfbyteError('unsupported', `the provider makes no ${what}; ask it for a languageModel`)
+function refuseImages(): never {
+  throw new HalfbyteError('unsupported', 'the provider makes no images; ask it for a languageModel')
+}
+
+function embeddingModel(modelId: string, load: () => Promise<Engine>): EmbeddingModel {
+  return {
+    specificationVersion: 'v4',
+    provider: 'halfbyte',
+    modelId,
+    maxEmbeddingsPerCall: Number.POSITIVE_INFINITY,
+    supportsParallelCalls: true,
+    async doEmbed({ values, dimensions, abortSignal: signal, providerOptions }) {
+      const engine = await load()
+      const vectors = await engine.embed(values, { ...providerOptions?.['halfbyte'], signal })
+      const counts = await Promise.all(values.map((text) => engine.tokenize(text)))
+      const isCut = dimensions !== undefined && dimensions !== vectors[0]?.length
+      return {
+        embeddings: vectors.map((vector) => [...vector]),
+        usage: { tokens: counts.reduce((sum, { length }) => sum + length, 0) },
+        warnings: isCut ? [{ type: 'unsupported', feature: 'dimensions' }] : [],
+      }
+    },
+  }
 }
 
 function languageModel(modelId: string, load: () => Promise<Engine>): LanguageModel {

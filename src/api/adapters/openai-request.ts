@@ -34,6 +34,8 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   response_format: true,
   tools: true,
   tool_choice: true,
+  logprobs: true,
+  top_logprobs: true,
   n: true,
 }
 
@@ -49,6 +51,7 @@ export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning):
     throw refused(`n is ${count} but must be a whole number from 1`)
   if (isStream && count > 1)
     throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
+  if (!Array.isArray(params.messages)) throw refused('messages is no list; give the conversation so far')
   return {
     messages: withToolNames(params.messages.map(readMessage)),
     options: options(params),
@@ -69,6 +72,7 @@ function options(params: ChatCompletionParams): GenerateOptions {
     presencePenalty: params.presence_penalty ?? undefined,
     logitBias: params.logit_bias ?? undefined,
     seed: params.seed ?? undefined,
+    logprobs: readLogprobs(params),
     ...formOptions({
       tools: (params.tools ?? []).map(readTool),
       choice: readChoice(params.tool_choice),
@@ -83,14 +87,26 @@ function schemaOf(format: ChatCompletionParams['response_format']): object | und
   return format?.type === 'json_schema' ? (format.json_schema.schema ?? ANY_OBJECT) : undefined
 }
 
+function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number | undefined {
+  if (logprobs === true) return top_logprobs ?? 0
+  if (top_logprobs == null) return undefined
+  throw refused(`top_logprobs is ${top_logprobs} but logprobs is ${logprobs}; set that to true`)
+}
+
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
   if (!('function' in tool)) throw refused(`a tool has the type "${tool.type}" but only functions are called`)
   const { name, description, parameters } = tool.function
   return { name, description, parameters }
 }
 
-function readChoice(choice: ChatCompletionParams['tool_choice'] = 'auto'): ToolChoice {
-  if (typeof choice === 'string') return choice
+const CHOICES: readonly string[] = ['auto', 'none', 'required'] satisfies ToolChoice[]
+
+function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
+  if (choice == null) return 'auto'
+  if (typeof choice === 'string') {
+    if (CHOICES.includes(choice)) return choice
+    throw refused(`tool_choice is "${choice}" but must be ${CHOICES.join(', ')} or a function`)
+  }
   if ('function' in choice) return { tool: choice.function.name }
   throw refused(`tool_choice has the type "${choice.type}" but only a function can be chosen`)
 }
@@ -100,8 +116,8 @@ function readMessage(message: ChatMessageParam, index: number): Message {
   return {
     role: roleOf(message.role, index),
     content: textOf(message.content, index),
-    ...(tool_calls !== undefined && { toolCalls: tool_calls.map(readCall) }),
-    ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
+    ...(tool_calls != null && { toolCalls: tool_calls.map(readCall) }),
+    ...(tool_call_id != null && { toolCallId: tool_call_id }),
   }
 }
 

@@ -23,9 +23,9 @@ export interface ChatMessageParam {
   readonly role: string
   readonly content?: string | readonly (TextPart | { readonly type: string })[] | null
   /** Of an assistant: the calls it asked for. */
-  readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[]
+  readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
   /** Of a tool: which call it answers. */
-  readonly tool_call_id?: string
+  readonly tool_call_id?: string | null
 }
 
 export interface ChatTool {
@@ -75,10 +75,27 @@ export interface ChatCompletionParams {
   readonly stop?: string | readonly string[] | null
   /** `json_object` and `json_schema` hold the reply to it. */
   readonly response_format?: ResponseFormat | null
-  readonly tools?: readonly (ChatTool | { readonly type: string })[]
-  readonly tool_choice?: ChatToolChoice | { readonly type: string }
+  readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
+  readonly tool_choice?: ChatToolChoice | { readonly type: string } | null
+  /** Whether to say how likely each token was, by the model's own distribution. */
+  readonly logprobs?: boolean | null
+  /** How many of the likeliest tokens to name beside each, with `logprobs`. */
+  readonly top_logprobs?: number | null
   /** Replies to make, one after the other. Default 1; more cannot be streamed. */
   readonly n?: number | null
+}
+
+/** A token and how likely it was. The engine does not tell which bytes one is that ends in half a character. */
+export interface ChatTokenLogprob {
+  token: string
+  logprob: number
+  bytes: null
+  top_logprobs: { token: string; logprob: number; bytes: null }[]
+}
+
+export interface ChatLogprobs {
+  content: ChatTokenLogprob[]
+  refusal: null
 }
 
 export type ChatFinishReason = 'stop' | 'length' | 'tool_calls'
@@ -101,7 +118,7 @@ export interface ChatCompletion {
     index: number
     message: { role: 'assistant'; content: string | null; refusal: null; tool_calls?: ChatToolCall[] }
     finish_reason: ChatFinishReason
-    logprobs: null
+    logprobs: ChatLogprobs | null
   }[]
   usage: CompletionUsage
 }
@@ -116,6 +133,8 @@ export interface ChatCompletionChunk {
     /** Calls come whole, in one chunk behind the text. */
     delta: { role?: 'assistant'; content?: string; tool_calls?: (ChatToolCall & { index: number })[] }
     finish_reason: ChatFinishReason | null
+    /** Of the tokens in `delta`, when they were asked for. */
+    logprobs?: ChatLogprobs
   }[]
   /** On the last chunk, when `stream_options.include_usage` asked for it. */
   usage?: CompletionUsage

@@ -235,3 +235,55 @@ test.each([
     message: expect.stringMatching(says),
   })
 })
+
+test('log-probabilities come whole, and beside the tokens of a stream', async () => {
+  const { chat } = await client()
+  const asked = { messages: said('hello'), temperature: 0, logprobs: true, top_logprobs: 2 }
+  const whole: Completions = await chat.completions.create(asked)
+  const content = whole.choices[0]!.logprobs!.content!
+  expect(content.map(({ token }) => token).join('')).toBe('You said hello')
+  for (const { logprob, top_logprobs } of content) {
+    expect(top_logprobs).toHaveLength(2)
+    expect(top_logprobs[0]!.logprob).toBe(logprob)
+    expect(top_logprobs[1]!.logprob).toBeLessThanOrEqual(logprob)
+  }
+  const streamed: unknown[] = []
+  for await (const { choices } of await chat.completions.create({ ...asked, stream: true })) {
+    streamed.push(...(choices[0]?.logprobs?.content ?? []))
+  }
+  expect(streamed).toEqual(content)
+  expect(warnings).toEqual([])
+})
+
+test('what other servers write as null is nothing', async () => {
+  const { chat } = await client()
+  const answer = await chat.completions.create({
+    messages: [{ role: 'user', content: 'hello', tool_calls: null, tool_call_id: null }],
+    ...{ temperature: 0, tools: null, tool_choice: null, logprobs: null, top_logprobs: null },
+  })
+  expect(answer.choices[0]!.message.content).toBe('You said hello')
+  expect(answer.choices[0]!.logprobs).toBeNull()
+})
+
+test.each<[object, RegExp]>([
+  [{ messages: undefined }, /messages is no list/],
+  [{ messages: 'hello' }, /messages is no list/],
+  [{ tool_choice: 'any' }, /tool_choice is "any" but must be auto, none, required or a function/],
+  [{ top_logprobs: 3 }, /top_logprobs is 3 but logprobs is undefined/],
+  [{ logprobs: true, top_logprobs: 1000 }, /logprobs is 1000 but must be .* to 100/],
+  [{ temperature: Number.NaN }, /temperature is NaN/],
+  [{ logit_bias: { x: 1 } }, /an id in logitBias is "x"/],
+  [{ stop: [''] }, /a text in stop is ""/],
+  [{ max_tokens: -1 }, /maxTokens is -1/],
+  [{ seed: 0.5 }, /seed is 0.5/],
+  [{ n: 0 }, /n is 0/],
+])('%o is refused, whole and as a stream', async (wrong, sentence) => {
+  const { chat } = await client()
+  const params = { messages: said('hello'), ...wrong } as ChatCompletionParams
+  const refusal = { code: 'unsupported', message: expect.stringMatching(sentence) }
+  await expect(chat.completions.create({ ...params, stream: false })).rejects.toMatchObject(refusal)
+  const stream = async () => {
+    for await (const _ of await chat.completions.create({ ...params, stream: true }));
+  }
+  await expect(stream()).rejects.toMatchObject(refusal)
+})

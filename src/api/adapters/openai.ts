@@ -1,5 +1,6 @@
 // OpenAI's shape. In: an engine. Out: `chat.completions.create` over it, whole or as a stream of chunks.
 import { randomId } from '../../base/random-id.ts'
+import type { TokenLogprob, TokenLogprobs } from '../../engine/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { type ChatRequest, chatRequest } from './openai-request.ts'
@@ -8,6 +9,7 @@ import type {
   ChatCompletionChunk,
   ChatCompletionParams,
   ChatFinishReason,
+  ChatLogprobs,
   ChatToolCall,
   CompletionUsage,
 } from './openai-types.ts'
@@ -74,7 +76,7 @@ async function completion(
       index,
       message: messageOf(result),
       finish_reason: reasonOf(result),
-      logprobs: null,
+      logprobs: logprobsOf(result.logprobs),
     })),
     usage: usageOf(results),
   }
@@ -91,9 +93,15 @@ async function* chunks(
   const chunk = (
     delta: ChatCompletionChunk['choices'][0]['delta'],
     finish_reason: ChatFinishReason | null = null,
-  ): ChatCompletionChunk => ({ ...head, choices: [{ index: 0, delta, finish_reason }] })
+    logprobs: ChatLogprobs | null = null,
+  ): ChatCompletionChunk => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
+  })
   yield chunk({ role: 'assistant', content: '' })
-  for await (const { text } of generation) yield chunk({ content: text })
+  for await (const { text, logprobs } of generation) {
+    yield chunk({ content: text }, null, logprobsOf(logprobs))
+  }
   const result = await generation.result
   const calls = callsOf(result)
   if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
@@ -114,6 +122,15 @@ const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
     type: 'function',
     function: { name, arguments: JSON.stringify(given) },
   }))
+
+function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {
+  if (tokens === undefined) return null
+  const one = ({ text, logprob }: TokenLogprob) => ({ token: text, logprob, bytes: null })
+  return {
+    content: tokens.map((token) => ({ ...one(token), top_logprobs: token.top.map(one) })),
+    refusal: null,
+  }
+}
 
 function messageOf(result: GenerationResult): ChatCompletion['choices'][0]['message'] {
   const calls = callsOf(result)
