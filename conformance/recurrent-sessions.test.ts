@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { BuiltModel } from '../src/engine/build-model.ts'
+import type { Message } from '../src/engine/protocol.ts'
 import { BUILDS } from './support/builds.ts'
 import { logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './support/random-recurrent.ts'
@@ -76,6 +77,23 @@ describe.each(FAMILIES)('%s', (family) => {
       const resumed = await restored.send('and then', GREEDY).result
       expect(resumed.tokens).toEqual(right.tokens)
       expect(resumed.usage.cachedTokens).toBeGreaterThanOrEqual(right.usage.cachedTokens)
+    }))
+
+  test('a conversation that was read at once is remembered where its messages end', () =>
+    withEngine(async (engine) => {
+      const messages: Message[] = [
+        { role: 'user', content: QUESTION },
+        { role: 'assistant', content: 'because the hills are steep' },
+      ]
+      const session = engine.createSession({ messages })
+      await session.send('and then', GREEDY).result
+      const edited = await session.edit(2, 'but why', GREEDY).result
+      // What is counted has the opening of a reply behind it.
+      const read = await engine.countTokens(messages)
+      expect(edited.usage.cachedTokens).toBeGreaterThan(read / 2)
+      expect(edited.usage.cachedTokens).toBeLessThanOrEqual(read)
+      const fresh = engine.createSession({ messages })
+      expect((await fresh.send('but why', GREEDY).result).tokens).toEqual(edited.tokens)
     }))
 
   test('an edited message goes on from the checkpoint before it', () =>
