@@ -132,25 +132,30 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
 INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
     v128_t *s = tile->s[i];
     const struct exp2_constants exp2 = exp2_constants();
-    const v128_t rounder = constant(bits_of(ROUNDER)), most = load_splat(&tile->most[i]), taken = load_splat(&tile->taken[i]);
-    v128_t weights = splat(0), offsets = splat(0), u[4];
-    for (uint32_t g = 0; g < VECTORS; g += 4) {
-        UNROLLED for (uint32_t f = 0; f < 4; f += 2) {
-            v128_t w[2] = {sub(s[g + f], most), sub(s[g + f + 1], most)};
-            exp2_vectors(w, 2, &exp2);
-            UNROLLED for (uint32_t e = 0; e < 2; e++) {
-                const uint32_t at = g + f + e;
+    const v128_t most = load_splat(&tile->most[i]), taken = load_splat(&tile->taken[i]);
+    v128_t weights = splat(0), offsets = splat(0);
+    ROLLED for (uint32_t g = 0; g < VECTORS; g += 2) {
+        v128_t w[2] = {sub(s[g], most), sub(s[g + 1], most)};
+        exp2_vectors(w, 2, &exp2);
+        UNROLLED for (uint32_t e = 0; e < 2; e++) {
+            if (v_format != KV_INT8) {
                 weights = add(weights, w[e]);
-                if (v_format == KV_INT8) {
-                    u[f + e] = wasm_i32x4_sub(add(mul(w[e], words->ratio[at]), rounder), rounder);
-                    offsets = add(offsets, mul(w[e], load(words->offsets + 4 * at)));
-                } else {
-                    w[e] = mul(w[e], taken);
-                    s[at] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * at)) : w[e];
-                }
+                w[e] = mul(w[e], taken);
             }
+            s[g + e] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * (g + e))) : w[e];
         }
-        if (v_format == KV_INT8) put16(tile->w_codes[i], 4 * g, u, HAS_PLANES);
+    }
+    /* A loop of its own: in the one above its vectors would not fit the registers beside the constants of exp2. */
+    for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
+        const v128_t rounder = exp2.rounder;
+        v128_t u[4];
+        UNROLLED for (uint32_t e = 0; e < 4; e++) {
+            const v128_t w = s[g + e];
+            weights = add(weights, w);
+            u[e] = wasm_i32x4_sub(add(mul(w, words->ratio[g + e]), rounder), rounder);
+            offsets = add(offsets, mul(w, load(words->offsets + 4 * (g + e))));
+        }
+        put16(tile->w_codes[i], 4 * g, u, HAS_PLANES);
     }
     struct sums *sums = &tile->queries[i].segment;
     const v128_t kept = load_splat(&tile->kept[i]);
