@@ -38,7 +38,7 @@ export class ChatApp extends LitElement {
     () => this.#paint(),
     (ms) => {
       this.#reveal.took(ms)
-      if (this.#reveal.isBehind) this.#repaint.request()
+      if (this.#reveal.isBehind) this.#repaint.request(this.#reveal.isEnding)
     },
   )
 
@@ -202,23 +202,26 @@ export class ChatApp extends LitElement {
     void this.#chat.send(text)
   }
 
-  /** Nothing goes on appearing: what there is and was not shown yet is shown at once. */
+  /** What there is and was not shown yet appears without pauses. */
   #stop(): void {
     this.#chat.stop()
     this.#reveal.finish()
-    this.requestUpdate()
+    this.#repaint.request(true)
   }
 
   /** As long as only the answer grows, the rest of the page stays as it is. */
-  #paint(): void {
+  async #paint(): Promise<void> {
     this.#reveal.advance()
     const log = this.querySelector<ChatLog>('chat-log')
     if (this.#chat.isAnswering && !this.#isBehind && log !== null) {
       log.conversation = this.#reveal.cut(this.#chat.conversation)
-      return
+    } else {
+      this.#isBehind = false
+      this.requestUpdate()
+      await this.updateComplete
     }
-    this.#isBehind = false
-    this.requestUpdate()
+    await log?.updateComplete
+    log?.follow()
   }
 
   async #openDialog(tag: keyof typeof DIALOGS): Promise<void> {
@@ -274,5 +277,3 @@ export class ChatApp extends LitElement {
     if (document.visibilityState === 'hidden') this.#chat.save()
   }
 }
-
-customElements.define('chat-app', ChatApp)

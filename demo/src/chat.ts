@@ -21,6 +21,7 @@ import type { ModelChoice } from './models.ts'
 import { startChoice } from './remember.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from './settings.ts'
 import { Speaker } from './speaker.ts'
+import { nextTask } from './tasks.ts'
 
 /** What the engine told of the last answer. */
 export interface Figures {
@@ -180,6 +181,8 @@ export class Chat extends EventTarget {
     let text = ''
     let ending: Ending | undefined = 'interrupted'
     try {
+      // What the person said is shown by the task that this ends.
+      await nextTask()
       await this.#store.put(home)
       const generation = await speaker.answer(home.id, messages, this.settings)
       const result = await this.#listen(generation, stopping.signal, (grown) => {

@@ -1,13 +1,17 @@
 // The log. In: a conversation. Out: its messages, scrolled so that the growing end stays in view until the person scrolls up.
-import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
+import { repeat } from 'lit/directives/repeat.js'
 import type { Conversation } from './conversations.ts'
 import { icon } from './icons.ts'
+import { nextFrame } from './tasks.ts'
 
 /** Distance from the end, in pixels, within which going down means going to the end. */
 const NEAR = 64
 /** The same for standing still: browsers round. */
 const AT_END = 4
+/** Messages that a frame shows of a conversation that is opened, the last ones first. */
+const AT_ONCE = 2
 
 export class ChatLog extends LitElement {
   static override properties = {
@@ -16,6 +20,7 @@ export class ChatLog extends LitElement {
     busy: { type: Boolean },
     streaming: { type: Boolean },
     following: { state: true },
+    first: { state: true },
   }
   declare conversation: Conversation
   /** Shown while the conversation is empty. */
@@ -25,6 +30,8 @@ export class ChatLog extends LitElement {
   /** True while the last message grows. */
   declare streaming: boolean
   declare following: boolean
+  /** The first message that is shown: a long conversation is opened from its end, frame by frame. */
+  declare first: number
   readonly #sizes = new ResizeObserver(() => this.#follow())
   /** Where the log stood when it was last looked at. */
   #top = 0
@@ -32,23 +39,32 @@ export class ChatLog extends LitElement {
   constructor() {
     super()
     this.following = true
+    this.first = 0
   }
 
   protected override createRenderRoot(): HTMLElement {
     return this
   }
 
-  /** Goes to the end and stays there. */
+  /** Goes to the end with the next frame, which lays out what is shown then, and stays there. */
   toEnd(): void {
     this.following = true
-    this.#follow()
+    requestAnimationFrame(() => this.#follow())
   }
 
   protected override render(): TemplateResult {
     const { id, messages } = this.conversation
+    const places = [...messages.keys()].slice(this.first)
     return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
       <div class="log-inside">
-        ${messages.length === 0 ? this.welcome : keyed(id, html`${messages.map((_, index) => this.#message(index))}`)}
+        ${
+          messages.length === 0
+            ? this.welcome
+            : keyed(
+                id,
+                repeat(places, String, (index) => this.#message(index)),
+              )
+        }
       </div>
     </main>
     ${
@@ -65,6 +81,22 @@ export class ChatLog extends LitElement {
       ?streaming=${this.streaming && isLast} data-index=${index}></chat-message>`
   }
 
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    const before = changed.get('conversation')
+    if (!changed.has('conversation') || before?.id === this.conversation.id) return
+    this.first = Math.max(0, this.conversation.messages.length - AT_ONCE)
+    if (this.first > 0) void this.#showEarlier(this.conversation.id)
+  }
+
+  async #showEarlier(id: string): Promise<void> {
+    while (this.first > 0) {
+      await nextFrame()
+      if (this.conversation.id !== id) return
+      this.first = Math.max(0, this.first - AT_ONCE)
+      await this.updateComplete
+    }
+  }
+
   protected override firstUpdated(): void {
     for (const part of this.querySelectorAll('.log, .log-inside')) this.#sizes.observe(part)
   }
@@ -72,6 +104,19 @@ export class ChatLog extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     this.#sizes.disconnect()
+  }
+
+  /** Messages render themselves: the log is complete when the newest is. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete()
+    await this.querySelector<LitElement>('.log-inside > :last-of-type')?.updateComplete
+    return isComplete
+  }
+
+  /** Lays out what is shown, between frames, and stays at its end unless the person has just scrolled up: that is told with the frame. */
+  follow(): void {
+    const { scrollTop = 0 } = this.querySelector('.log') ?? {}
+    if (scrollTop >= this.#top) this.#follow()
   }
 
   #follow(): void {

@@ -8,7 +8,9 @@ void start()
 async function start(): Promise<void> {
   await Promise.all([import('./chat.ts'), import('./log.ts'), import('./composer.ts')])
   await nextTask()
-  await import('./app.ts')
+  const { ChatApp } = await import('./app.ts')
+  await nextTask()
+  customElements.define('chat-app', ChatApp)
   followVisualViewport()
   await idle()
   // Where it is refused, the page works as it did before there were service workers.

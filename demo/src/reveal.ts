@@ -3,8 +3,12 @@ import type { Conversation } from './conversations.ts'
 
 /** What a frame may take of the page's own thread, in milliseconds: half of what counts as a long task. */
 const FRAME_MS = 25
-/** Letters that the first frame adds, and each at least: a page that is starved must not fall ever further behind. */
-const LEAST = 48
+/** Letters that the first frame adds. */
+const FIRST = 48
+/** And each other one at least: frames cost more than letters, and a page that is starved must not fall ever further behind. */
+const LEAST = 96
+/** The same of an answer that was stopped: the person waits for its end. */
+const LEAST_OF_REST = 400
 
 /** An engine may be faster than a page can lay out: what is more than fits a frame waits for the next ones. */
 export class Reveal {
@@ -12,10 +16,16 @@ export class Reveal {
   #answer: string | undefined
   /** Letters of it that are shown, and those that a frame may add. */
   #shown = 0
-  #step = LEAST
+  #step = FIRST
+  #least = LEAST
 
   /** True while there is more than is shown. */
   isBehind = false
+
+  /** True while the rest of an answer that was stopped is wanted soon. */
+  get isEnding(): boolean {
+    return this.#least > LEAST
+  }
 
   /** The conversation as it is shown. An answer that is not the growing one is shown whole. */
   cut(conversation: Conversation): Conversation {
@@ -25,6 +35,8 @@ export class Reveal {
     if (last?.role === 'assistant' && last.content === '') {
       this.#answer = answer
       this.#shown = 0
+      if (this.isEnding) this.#step = FIRST
+      this.#least = LEAST
     }
     this.isBehind = false
     if (last === undefined || answer !== this.#answer) return conversation
@@ -44,13 +56,14 @@ export class Reveal {
 
   /** The frame took so long, from its start until the page was idle again. */
   took(ms: number): void {
-    if (ms > FRAME_MS) this.#step = Math.max(LEAST, Math.floor((this.#step * FRAME_MS) / ms))
+    if (ms > FRAME_MS) this.#step = Math.max(this.#least, Math.floor((this.#step * FRAME_MS) / ms))
     else if (this.isBehind) this.#step = Math.ceil(this.#step * 1.25)
   }
 
-  /** Shows everything that there is. */
+  /** The next frames show what there is in larger steps. */
   finish(): void {
-    this.#answer = undefined
+    this.#least = LEAST_OF_REST
+    this.#step = Math.max(this.#least, this.#step)
   }
 }
 

@@ -1,0 +1,65 @@
+// In: requests to paint, and frames that come by the clock. Out: how often there is painting.
+import { afterEach, expect, test } from 'vitest'
+import { Repaint } from './repaint.ts'
+
+const FRAME_MS = 10
+const page = globalThis as { requestAnimationFrame?: (callback: () => void) => unknown }
+const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
+
+/** A page without work: its frames come and are done. */
+function openPage(): { frames: number } {
+  const seen = { frames: 0 }
+  let waiting: (() => void)[] = []
+  const clock = setInterval(() => {
+    seen.frames++
+    const callbacks = waiting
+    waiting = []
+    for (const callback of callbacks) callback()
+  }, FRAME_MS)
+  page.requestAnimationFrame = (callback) => waiting.push(callback)
+  close = () => clearInterval(clock)
+  return seen
+}
+let close = () => {}
+
+afterEach(() => {
+  close()
+  delete page.requestAnimationFrame
+})
+
+test('what is asked for while one paints, or by whoever learns of it, is painted once more, never twice in a frame', async () => {
+  const seen = openPage()
+  const paintedIn: number[] = []
+  const more = () => {
+    if (paintedIn.length < 8) repaint.request(true)
+  }
+  const repaint = new Repaint(async () => {
+    paintedIn.push(seen.frames)
+    if (paintedIn.length % 3 === 0) more()
+  }, more)
+  for (let i = 0; i < 5; i++) repaint.request()
+  while (paintedIn.length < 8) await sleep(FRAME_MS)
+  await sleep(5 * FRAME_MS)
+  expect(new Set(paintedIn).size, `paintings in frames ${paintedIn}`).toBe(paintedIn.length)
+})
+
+test('a painting that takes long is followed by a pause that is as long, unless the person waits', async () => {
+  openPage()
+  const starts: number[] = []
+  const repaint = new Repaint(
+    async () => {
+      starts.push(performance.now())
+      const end = performance.now() + 30
+      while (performance.now() < end);
+    },
+    () => {
+      if (starts.length < 3) repaint.request(starts.length > 1)
+    },
+  )
+  repaint.request()
+  while (starts.length < 3) await sleep(FRAME_MS)
+  await sleep(5 * FRAME_MS)
+  const [first = 0, second = 0, third = 0] = starts
+  expect(second - first).toBeGreaterThanOrEqual(59)
+  expect(third - second).toBeLessThan(second - first)
+})
