@@ -3,6 +3,7 @@ import { html, LitElement, type TemplateResult } from 'lit'
 import type { Conversation } from './conversations.ts'
 import { icon } from './icons.ts'
 import { Modal } from './modal.ts'
+import { nextTask } from './tasks.ts'
 
 /** The list itself. Its events bubble. */
 export class ConversationList extends LitElement {
@@ -84,9 +85,17 @@ export class ConversationDrawer extends Modal {
   protected override heading = 'Conversations'
   protected override kind = 'drawer'
 
-  protected override content(): TemplateResult {
-    return html`<conversation-list .conversations=${this.conversations} current=${this.current}
-      @fresh=${this.close} @open=${this.close}></conversation-list>`
+  protected override pieces(): readonly TemplateResult[] {
+    return [
+      html`<conversation-list .conversations=${this.conversations} current=${this.current}
+        @fresh=${this.close} @open=${this.#closeNext}></conversation-list>`,
+    ]
+  }
+
+  /** Closing lays the page out: that is not for the task that renders another conversation. Until then no tap meets the old one. */
+  async #closeNext(): Promise<void> {
+    await nextTask()
+    this.close()
   }
 }
 

@@ -5,40 +5,55 @@ import { nextTask } from './tasks.ts'
 
 /** Renders into the page's own tree, so that one style sheet serves all. The browser keeps and returns the focus. */
 export abstract class Modal extends LitElement {
-  static override properties = { isOpen: { state: true } }
+  static override properties = { isOpen: { state: true }, shown: { state: true } }
   declare isOpen: boolean
+  /** Pieces of the content that are there. */
+  declare shown: number
 
   constructor() {
     super()
     this.isOpen = false
+    this.shown = 0
   }
 
   protected override createRenderRoot(): HTMLElement {
     return this
   }
 
-  /** Shows the dialog, which is rendered first: it is empty while closed. */
+  /** Opens the dialog at once and fills it piece by piece, each laid out in a task of its own; then it can be seen. */
   async open(): Promise<void> {
+    if (this.#dialog?.open) return
     this.isOpen = true
+    this.shown = 0
     await this.updateComplete
-    // The browser lays it out when it is shown, for the focus.
-    await nextTask()
-    if (this.isOpen) this.#dialog?.showModal()
+    this.#dialog?.showModal()
+    while (this.isOpen && !this.#isFilled) {
+      await nextTask()
+      this.shown++
+      await this.updateComplete
+      this.#dialog?.getBoundingClientRect()
+    }
   }
 
   protected close(): void {
     this.#dialog?.close()
   }
 
-  /** Its title, and its content below that. */
+  /** Its title, and its content below that in pieces that are laid out fast. */
   protected abstract heading: string
-  protected abstract content(): TemplateResult
+  protected abstract pieces(): readonly TemplateResult[]
+  /** What stands around the pieces. */
+  protected around(pieces: readonly TemplateResult[]): unknown {
+    return pieces
+  }
   /** A class for the dialog. */
   protected kind = 'sheet'
 
   protected override render(): TemplateResult {
     const id = `${this.localName}-title`
-    return html`<dialog class=${this.kind} aria-labelledby=${id} @close=${this.#onClose} @click=${this.#onClick}>
+    const pieces = this.isOpen ? this.pieces() : []
+    this.#isFilled = this.shown >= pieces.length
+    return html`<dialog class="${this.kind}${this.#isFilled ? '' : ' filling'}" aria-labelledby=${id} @close=${this.#onClose} @click=${this.#onClick}>
       ${
         this.isOpen
           ? html`<div class="sheet-page">
@@ -46,7 +61,7 @@ export abstract class Modal extends LitElement {
               <h2 id=${id}>${this.heading}</h2>
               <button class="quiet" aria-label="Close ${this.heading.toLowerCase()}" @click=${this.close}>${icon('close')}</button>
             </header>
-            ${this.content()}
+            ${this.around(pieces.slice(0, this.shown))}
           </div>`
           : ''
       }
@@ -57,12 +72,15 @@ export abstract class Modal extends LitElement {
     return this.isOpen || changed.has('isOpen')
   }
 
+  #isFilled = true
+
   get #dialog(): HTMLDialogElement | null {
     return this.querySelector('dialog')
   }
 
+  /** It may have been opened again before this came. */
   #onClose(): void {
-    this.isOpen = false
+    this.isOpen = this.#dialog?.open ?? false
   }
 
   /** The backdrop belongs to the dialog, all of whose inside is the page. */

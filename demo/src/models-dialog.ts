@@ -27,9 +27,9 @@ export class ModelsDialog extends Modal {
     )
   }
 
-  protected override content(): TemplateResult {
-    return html`
-      <ul class="list models">
+  protected override pieces(): readonly TemplateResult[] {
+    return [
+      html`<ul class="list models">
         ${EMBEDDED.map(
           (model) => html`<li>
             <button class="choice" aria-current=${this.current === model} @click=${() => this.#choose(model)}>
@@ -39,8 +39,8 @@ export class ModelsDialog extends Modal {
           </li>`,
         )}
         ${this.recent.map(({ address, bytes: size }) => this.#row(address, size))}
-      </ul>
-      <form @submit=${this.#onAddress}>
+      </ul>`,
+      html`<form @submit=${this.#onAddress}>
         <label class="over" for="address">From an address</label>
         <div class="beside">
           <input id="address" type="url" required inputmode="url" autocomplete="off" spellcheck="false"
@@ -50,14 +50,15 @@ export class ModelsDialog extends Modal {
         <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or hf:owner/name of the
           Hugging Face hub. It is downloaded
           once and kept on this device; a download that was cut off goes on where it stopped.</p>
-      </form>
-      <label class="over" for="files">From this device</label>
+      </form>`,
+      html`<label class="over" for="files">From this device</label>
       <label class="pick">
         ${icon('file')}<span>Choose files</span>
         <input id="files" class="visually-hidden" type="file" multiple aria-describedby="files-hint" @change=${this.#onFiles} />
       </label>
       <p class="hint" id="files-hint">One .gguf or .hbm, all parts of a split one, or the files of a safetensors folder. You can
-        drop them anywhere on the page, too. They stay on this device.</p>`
+        drop them anywhere on the page, too. They stay on this device.</p>`,
+    ]
   }
 
   #row(address: string, size: number): TemplateResult {

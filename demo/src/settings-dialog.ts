@@ -28,17 +28,21 @@ export class SettingsDialog extends Modal {
   declare wrong: NumberField['key'] | undefined
   protected override heading = 'Settings'
 
-  protected override content(): TemplateResult {
-    return html`<form method="dialog" novalidate @submit=${this.#onSubmit}>
-      <section>
+  protected override around(pieces: readonly TemplateResult[]): TemplateResult {
+    return html`<form method="dialog" novalidate @submit=${this.#onSubmit}>${pieces}</form>`
+  }
+
+  protected override pieces(): readonly TemplateResult[] {
+    return [
+      html`<section>
         <label class="over" for="system">Instructions for the model</label>
         <textarea id="system" rows="2" placeholder="For example: Answer in one sentence." .value=${this.settings.system} @change=${this.#onSystem}></textarea>
-      </section>
-      <section aria-labelledby="answers-title">
+      </section>`,
+      html`<section aria-labelledby="answers-title">
         <h3 id="answers-title">Answers</h3>
         ${SAMPLER_FIELDS.map((field) => this.#number(field))}
-      </section>
-      <section aria-labelledby="engine-title">
+      </section>`,
+      html`<section aria-labelledby="engine-title">
         <h3 id="engine-title">Engine</h3>
         ${ENGINE_FIELDS.map((field) => this.#number(field))}
         ${this.#choice(WEIGHTS_FIELD)}
@@ -51,8 +55,8 @@ export class SettingsDialog extends Modal {
               : nothing
           }
         </div>
-      </section>
-      <section aria-labelledby="page-title">
+      </section>`,
+      html`<section aria-labelledby="page-title">
         <h3 id="page-title">Page</h3>
         ${this.#choice(THEME_FIELD)}
         <a class="row-link" href="./roofline.html" target="_blank">What this device can do, measured</a>
@@ -60,8 +64,8 @@ export class SettingsDialog extends Modal {
       <footer class="sheet-foot">
         <button type="button" class="outline" @click=${() => this.#emit(DEFAULT_SETTINGS)}>Reset all</button>
         <button class="primary">Done</button>
-      </footer>
-    </form>`
+      </footer>`,
+    ]
   }
 
   #number(field: NumberField): TemplateResult {
