@@ -32,10 +32,7 @@ struct token { v128_t splats[8], scale, start, offset; };
 INLINE void lay_splats(struct token *token, const int8_t *codes) {
     UNROLLED for (int i = 0; i < 2; i++) {
         const v128_t q = load(codes + 16 * i);
-        store(&token->splats[4 * i], wasm_i32x4_shuffle(q, q, 0, 0, 0, 0));
-        store(&token->splats[4 * i + 1], wasm_i32x4_shuffle(q, q, 1, 1, 1, 1));
-        store(&token->splats[4 * i + 2], wasm_i32x4_shuffle(q, q, 2, 2, 2, 2));
-        store(&token->splats[4 * i + 3], wasm_i32x4_shuffle(q, q, 3, 3, 3, 3));
+        UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
     }
 }
 /* The codes of a block, ready for the dots: LAID vectors of nibbles, or twice as many of bytes, high nibbles first. */

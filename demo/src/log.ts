@@ -32,7 +32,7 @@ export class ChatLog extends LitElement {
   declare following: boolean
   /** The first message that is shown: a long conversation is opened from its end, frame by frame. */
   declare first: number
-  readonly #sizes = new ResizeObserver(() => this.#follow())
+  readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
   /** Where the log stood when it was last looked at. */
   #top = 0
 
@@ -49,7 +49,7 @@ export class ChatLog extends LitElement {
   /** Goes to the end with the next frame, which lays out what is shown then, and stays there. */
   toEnd(): void {
     this.following = true
-    requestAnimationFrame(() => this.#follow())
+    requestAnimationFrame(() => this.#stayAtEnd())
   }
 
   protected override render(): TemplateResult {
@@ -116,10 +116,10 @@ export class ChatLog extends LitElement {
   /** Lays out what is shown, between frames, and stays at its end unless the person has just scrolled up: that is told with the frame. */
   follow(): void {
     const { scrollTop = 0 } = this.querySelector('.log') ?? {}
-    if (scrollTop >= this.#top) this.#follow()
+    if (scrollTop >= this.#top) this.#stayAtEnd()
   }
 
-  #follow(): void {
+  #stayAtEnd(): void {
     const log = this.querySelector('.log')
     if (log === null || !this.following) return
     log.scrollTop = log.scrollHeight

@@ -9,6 +9,8 @@ export abstract class Modal extends LitElement {
   declare isOpen: boolean
   /** Pieces of the content that are there. */
   declare shown: number
+  /** True once all of them were rendered. */
+  #isFilled = true
 
   constructor() {
     super()
@@ -71,8 +73,6 @@ export abstract class Modal extends LitElement {
   protected override shouldUpdate(changed: PropertyValues): boolean {
     return this.isOpen || changed.has('isOpen')
   }
-
-  #isFilled = true
 
   get #dialog(): HTMLDialogElement | null {
     return this.querySelector('dialog')

@@ -6,6 +6,7 @@ import { idle } from './tasks.ts'
 
 /** Each is work for one idle moment: together they would hold the page up. */
 const SAMPLES = [
+  // The parser alone.
   '',
   'a',
   '**a** *a* ~~a~~\\\n`a`',

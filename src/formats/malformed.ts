@@ -1,7 +1,7 @@
 // Malformed files. In: which file and what is wrong in it. Out: the `format` error every reader throws.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
-export { shown } from '../text/spec.ts'
+export { shown } from '../base/options.ts'
 
 /** `what` is a clause with the numbers, e.g. `its header says 12 tensors but ends after 3`. */
 export function malformed(file: string, what: string, detail: ErrorDetail = {}): HalfbyteError {

@@ -57,11 +57,11 @@ function embeddingModel(modelId: string, load: () => Promise<Engine>): Embedding
     async doEmbed({ values, dimensions, abortSignal: signal, providerOptions }) {
       const engine = await load()
       const vectors = await engine.embed(values, { ...providerOptions?.['halfbyte'], signal })
-      const counts = await Promise.all(values.map((text) => engine.tokenize(text)))
+      const counts = await Promise.all(values.map((text) => engine.countTokens(text)))
       const isCut = dimensions !== undefined && dimensions !== vectors[0]?.length
       return {
         embeddings: vectors.map((vector) => [...vector]),
-        usage: { tokens: counts.reduce((sum, { length }) => sum + length, 0) },
+        usage: { tokens: counts.reduce((sum, count) => sum + count, 0) },
         warnings: isCut ? [{ type: 'unsupported', feature: 'dimensions' }] : [],
       }
     },

@@ -1,7 +1,7 @@
 // Refusals. In: what cannot be honoured. Out: the typed error, with the next step in its sentence.
 import { type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
 
-export { shown } from '../../text/spec.ts'
+export { shown } from '../../base/options.ts'
 
 /** `what` is a clause that goes on from "the constraint": `uses X, which ...`; `next` says what to do. */
 export function refused(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
