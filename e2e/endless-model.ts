@@ -7,7 +7,8 @@ export interface ModelFile {
 }
 
 const SHAPE = { hidden: 256, layers: 6, heads: 4, kvHeads: 2, headDim: 64, intermediate: 768 }
-const SPECIALS = ['<|pad|>', '<|bos|>', '<|end|>', '<|user|>', '<|assistant|>', '<|system|>']
+/** None that a tokenizer takes for the end of an answer, and the files name none: any token may be drawn at last. */
+const SPECIALS = ['<|pad|>', '<|bos|>', '<|turn|>', '<|user|>', '<|assistant|>', '<|system|>']
 /** Only these are ever said; in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break. */
 const WORDS = [
   ...' the a river fox moon bread old small and then over under sang walked slept quietly tomorrow'.split(
@@ -29,7 +30,7 @@ export function endlessModel(): readonly ModelFile[] {
     ...{ hidden_size: hidden, num_hidden_layers: layers, intermediate_size: intermediate },
     ...{ num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: headDim },
     ...{ max_position_embeddings: 32768, rope_theta: 10000, rms_norm_eps: 1e-5, hidden_act: 'silu' },
-    ...{ tie_word_embeddings: false, bos_token_id: 1, eos_token_id: 2 },
+    ...{ tie_word_embeddings: false, bos_token_id: 1 },
   }
   const tokenizer = {
     version: '1.0',
@@ -39,9 +40,9 @@ export function endlessModel(): readonly ModelFile[] {
     model: { type: 'BPE', vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: [] },
   }
   const template =
-    "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}" +
+    "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|turn|>' }}{% endfor %}" +
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
-  const tokenizerConfig = { bos_token: '<|bos|>', eos_token: '<|end|>', chat_template: template }
+  const tokenizerConfig = { bos_token: '<|bos|>', chat_template: template }
   return [
     { name: 'config.json', buffer: Buffer.from(JSON.stringify(config)) },
     { name: 'tokenizer.json', buffer: Buffer.from(JSON.stringify(tokenizer)) },
@@ -84,7 +85,7 @@ function tensors(vocab: number): Tensor[] {
       gain(`${at}.post_attention_layernorm`),
     ]
   }
-  // Rows of zeros for everything but words: these are never likely, the end of the turn neither.
+  // Rows of zeros for everything but words: these are rarely likely.
   const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>
     index < (vocab - WORDS.length) * hidden ? 0 : random(-3),
   )
