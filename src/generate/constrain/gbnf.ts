@@ -27,231 +27,218 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
       'shorten it',
     )
   }
-  const reader = new Reader(grammar, source, tokens)
-  reader.rules()
-  const root = reader.names.get('root')
+  const names = new Map<string, NodeId>()
+  const defined = new Set<string>()
+  // Where a name was used first, for those that are never defined.
+  const used = new Map<string, number>()
+  let at = 0
+  let depth = 0
+  readRules()
+  const root = names.get('root')
   if (root === undefined)
     throw refused('has a grammar without the rule root', 'name what the text must be root')
   return root
-}
 
-class Reader {
-  readonly names = new Map<string, NodeId>()
-  readonly #defined = new Set<string>()
-  /** Where a name was used first, for those that are never defined. */
-  readonly #used = new Map<string, number>()
-  readonly #grammar: Grammar
-  readonly #source: string
-  readonly #tokens: TokenNames
-  #at = 0
-  #depth = 0
-
-  constructor(grammar: Grammar, source: string, tokens: TokenNames) {
-    this.#grammar = grammar
-    this.#source = source
-    this.#tokens = tokens
-  }
-
-  rules(): void {
-    this.#space(true)
-    while (this.#at < this.#source.length) {
-      const name = this.#match(NAME)
-      if (name === '') throw this.#error('has no rule name')
-      this.#space(false)
-      if (!this.#take('::=')) throw this.#error(`has no ::= after ${name}`)
-      if (this.#defined.has(name)) throw this.#error(`defines ${name} twice`)
-      this.#defined.add(name)
-      this.#space(true)
-      this.#grammar.define(this.#rule(name), this.#alternatives(false))
-      this.#space(true)
+  function readRules(): void {
+    skipSpace(true)
+    while (at < source.length) {
+      const name = match(NAME)
+      if (name === '') throw fault('has no rule name')
+      skipSpace(false)
+      if (!take('::=')) throw fault(`has no ::= after ${name}`)
+      if (defined.has(name)) throw fault(`defines ${name} twice`)
+      defined.add(name)
+      skipSpace(true)
+      grammar.define(ruleOf(name), readAlternatives(false))
+      skipSpace(true)
     }
-    for (const [name, at] of this.#used) {
-      if (this.#defined.has(name)) continue
-      this.#at = at
-      throw this.#error(`uses ${name}, which it does not define`)
+    for (const [name, start] of used) {
+      if (defined.has(name)) continue
+      at = start
+      throw fault(`uses ${name}, which it does not define`)
     }
   }
 
-  #rule(name: string): NodeId {
-    let rule = this.names.get(name)
+  function ruleOf(name: string): NodeId {
+    let rule = names.get(name)
     if (rule === undefined) {
-      rule = this.#grammar.declare(name)
-      this.names.set(name, rule)
+      rule = grammar.declare(name)
+      names.set(name, rule)
     }
     return rule
   }
 
   /** `nested`: inside parentheses, where a line break means nothing. */
-  #alternatives(nested: boolean): NodeId {
-    if (++this.#depth > MAX_DEPTH) throw this.#error(`nests more than ${MAX_DEPTH} groups`)
-    const options = [this.#sequence(nested)]
-    while (this.#take('|')) {
-      this.#space(true)
-      options.push(this.#sequence(nested))
+  function readAlternatives(nested: boolean): NodeId {
+    if (++depth > MAX_DEPTH) throw fault(`nests more than ${MAX_DEPTH} groups`)
+    const options = [readSequence(nested)]
+    while (take('|')) {
+      skipSpace(true)
+      options.push(readSequence(nested))
     }
-    this.#depth -= 1
-    return this.#grammar.alt(...options)
+    depth -= 1
+    return grammar.alt(...options)
   }
 
-  #sequence(nested: boolean): NodeId {
+  function readSequence(nested: boolean): NodeId {
     const parts: NodeId[] = []
     for (;;) {
-      const atom = this.#atom()
-      if (atom === undefined) return this.#grammar.seq(...parts)
-      parts.push(this.#repeated(atom))
-      this.#space(nested)
+      const atom = readAtom()
+      if (atom === undefined) return grammar.seq(...parts)
+      parts.push(readRepeated(atom))
+      skipSpace(nested)
     }
   }
 
-  #atom(): NodeId | undefined {
-    const char = this.#source[this.#at]
-    if (char === '"') return this.#literal()
-    if (char === '[') return this.#grammar.chars(this.#class())
-    if (char === '<' || char === '!') return this.#token()
-    if (this.#take('.')) return this.#grammar.chars(ANY)
-    if (this.#take('(')) {
-      this.#space(true)
-      const inside = this.#alternatives(true)
-      this.#space(true)
-      if (!this.#take(')')) throw this.#error('has a ( that is not closed')
+  function readAtom(): NodeId | undefined {
+    const char = source[at]
+    if (char === '"') return readLiteral()
+    if (char === '[') return grammar.chars(readClass())
+    if (char === '<' || char === '!') return readToken()
+    if (take('.')) return grammar.chars(ANY)
+    if (take('(')) {
+      skipSpace(true)
+      const inside = readAlternatives(true)
+      skipSpace(true)
+      if (!take(')')) throw fault('has a ( that is not closed')
       return inside
     }
-    const at = this.#at
-    const name = this.#match(NAME)
+    const start = at
+    const name = match(NAME)
     if (name === '') return undefined
-    if (!this.#used.has(name)) this.#used.set(name, at)
-    return this.#rule(name)
+    if (!used.has(name)) used.set(name, start)
+    return ruleOf(name)
   }
 
-  #repeated(atom: NodeId): NodeId {
-    this.#blanks()
+  function readRepeated(atom: NodeId): NodeId {
+    skipBlanks()
     let node = atom
     for (;;) {
-      const counts = this.#counts()
+      const counts = readCounts()
       if (counts === undefined) return node
-      node = this.#grammar.repeat(node, ...counts)
-      this.#blanks()
+      node = grammar.repeat(node, ...counts)
+      skipBlanks()
     }
   }
 
-  #counts(): [number, number] | undefined {
-    if (this.#take('*')) return [0, UNBOUNDED]
-    if (this.#take('+')) return [1, UNBOUNDED]
-    if (this.#take('?')) return [0, 1]
-    if (!this.#take('{')) return undefined
-    this.#blanks()
-    const min = this.#number()
-    this.#blanks()
+  function readCounts(): [number, number] | undefined {
+    if (take('*')) return [0, UNBOUNDED]
+    if (take('+')) return [1, UNBOUNDED]
+    if (take('?')) return [0, 1]
+    if (!take('{')) return undefined
+    skipBlanks()
+    const min = readNumber()
+    skipBlanks()
     let max = min
-    if (this.#take(',')) {
-      this.#blanks()
-      max = this.#number() ?? UNBOUNDED
-      this.#blanks()
+    if (take(',')) {
+      skipBlanks()
+      max = readNumber() ?? UNBOUNDED
+      skipBlanks()
     }
-    if (max === undefined || !this.#take('}')) throw this.#error('has a { that is no count')
-    if ((min ?? 0) > max) throw this.#error(`counts from ${min} to ${max}`)
+    if (max === undefined || !take('}')) throw fault('has a { that is no count')
+    if ((min ?? 0) > max) throw fault(`counts from ${min} to ${max}`)
     return [min ?? 0, max]
   }
 
-  #number(): number | undefined {
-    const start = this.#at
-    const digits = this.#match(/\d{0,16}/y)
+  function readNumber(): number | undefined {
+    const start = at
+    const digits = match(/\d{0,16}/y)
     if (digits === '') return undefined
     if (Number(digits) <= MAX_COUNT) return Number(digits)
-    this.#at = start
-    throw this.#error(`counts to ${digits}, more than ${MAX_COUNT}`)
+    at = start
+    throw fault(`counts to ${digits}, more than ${MAX_COUNT}`)
   }
 
-  #literal(): NodeId {
-    this.#at += 1
+  function readLiteral(): NodeId {
+    at += 1
     let text = ''
-    while (!this.#take('"')) text += String.fromCodePoint(this.#char('a literal'))
-    return this.#grammar.text(text)
+    while (!take('"')) text += String.fromCodePoint(readChar('a literal'))
+    return grammar.text(text)
   }
 
-  #class(): CodePoints {
-    this.#at += 1
-    const isNegated = this.#take('^')
+  function readClass(): CodePoints {
+    at += 1
+    const isNegated = take('^')
     const sets: CodePoints[] = []
-    while (!this.#take(']')) {
-      const low = this.#char('a range')
-      const isRange = this.#source[this.#at] === '-' && this.#source[this.#at + 1] !== ']'
-      if (isRange) this.#at += 1
-      const high = isRange ? this.#char('a range') : low
-      if (high < low) throw this.#error('has a range whose end comes before its beginning')
+    while (!take(']')) {
+      const low = readChar('a range')
+      const isRange = source[at] === '-' && source[at + 1] !== ']'
+      if (isRange) at += 1
+      const high = isRange ? readChar('a range') : low
+      if (high < low) throw fault('has a range whose end comes before its beginning')
       sets.push(codePoints([low, high]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
 
   /** One character of a literal or range, escapes read. */
-  #char(where: string): number {
-    const point = this.#source.codePointAt(this.#at)
-    if (point === undefined || point === 0x0a || point === 0x0d) throw this.#error(`breaks off in ${where}`)
-    this.#at += point > 0xffff ? 2 : 1
-    if (point !== 0x5c) return this.#real(point)
-    const kind = this.#source[this.#at++] ?? ''
+  function readChar(where: string): number {
+    const point = source.codePointAt(at)
+    if (point === undefined || point === 0x0a || point === 0x0d) throw fault(`breaks off in ${where}`)
+    at += point > 0xffff ? 2 : 1
+    if (point !== 0x5c) return checkPoint(point)
+    const kind = source[at++] ?? ''
     const controls: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9 }
     const lengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 }
     const length = lengths[kind]
     if (length !== undefined) {
-      const digits = this.#source.slice(this.#at, this.#at + length)
+      const digits = source.slice(at, at + length)
       if (!/^[\dA-F]+$/i.test(digits) || digits.length !== length) {
-        throw this.#error(`has \\${kind} without ${length} hexadecimal digits`)
+        throw fault(`has \\${kind} without ${length} hexadecimal digits`)
       }
-      this.#at += length
-      return this.#real(Number.parseInt(digits, 16))
+      at += length
+      return checkPoint(Number.parseInt(digits, 16))
     }
     const control = controls[kind]
     if (control !== undefined) return control
     if (kind !== '' && '\\"[]^-'.includes(kind)) return kind.charCodeAt(0)
-    throw this.#error(`has the escape \\${kind}, which means nothing`)
+    throw fault(`has the escape \\${kind}, which means nothing`)
   }
 
-  #real(point: number): number {
+  function checkPoint(point: number): number {
     if (point <= 0x10ffff && ofText(String.fromCodePoint(point)).length > 0) return point
-    throw this.#error(`names ${point}, which is no character`)
+    throw fault(`names ${point}, which is no character`)
   }
 
-  #token(): NodeId {
-    const isNegated = this.#take('!')
-    if (!this.#take('<')) throw this.#error('has a ! without a token')
-    const end = this.#source.indexOf('>', this.#at)
-    if (end < 0) throw this.#error('has a < that is not closed')
-    const text = this.#source.slice(this.#at, end)
+  function readToken(): NodeId {
+    const isNegated = take('!')
+    if (!take('<')) throw fault('has a ! without a token')
+    const end = source.indexOf('>', at)
+    if (end < 0) throw fault('has a < that is not closed')
+    const text = source.slice(at, end)
     const number = /^\[([0-9]{1,9})\]$/.exec(text)?.[1]
-    const id = number === undefined ? this.#tokens.idOf(`<${text}>`) : Number(number)
-    if (id === undefined || id >= this.#tokens.vocab)
-      throw this.#error(`names <${text}>, which is not one token of this model`)
-    this.#at = end + 1
-    return this.#grammar.token(id, isNegated)
+    const id = number === undefined ? tokens.idOf(`<${text}>`) : Number(number)
+    if (id === undefined || id >= tokens.vocab)
+      throw fault(`names <${text}>, which is not one token of this model`)
+    at = end + 1
+    return grammar.token(id, isNegated)
   }
 
-  #blanks(): void {
-    this.#match(/[ \t]*/y)
+  function skipBlanks(): void {
+    match(/[ \t]*/y)
   }
 
   /** Blanks and comments; line breaks only where they mean nothing. */
-  #space(lines: boolean): void {
-    while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
+  function skipSpace(lines: boolean): void {
+    while (match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }
 
   /** What a sticky pattern, which may match nothing, finds here. */
-  #match(pattern: RegExp): string {
-    pattern.lastIndex = this.#at
-    const [text] = pattern.exec(this.#source)!
-    this.#at += text.length
+  function match(pattern: RegExp): string {
+    pattern.lastIndex = at
+    const [text] = pattern.exec(source)!
+    at += text.length
     return text
   }
 
-  #take(text: string): boolean {
-    if (!this.#source.startsWith(text, this.#at)) return false
-    this.#at += text.length
+  function take(text: string): boolean {
+    if (!source.startsWith(text, at)) return false
+    at += text.length
     return true
   }
 
-  #error(what: string): Error {
-    const before = this.#source.slice(0, this.#at).split('\n')
+  function fault(what: string): Error {
+    const before = source.slice(0, at).split('\n')
     const [line, column] = [before.length, before.at(-1)!.length + 1]
     return refused(`has a grammar that ${what} in line ${line}, column ${column}`, 'correct it', {
       line,
