@@ -1,5 +1,5 @@
 // Verified reads. In: a tensor's range in a file and the hashes of its chunks. Out: a source that only yields what matches.
-import { type ByteSource, checkRange, readInto } from '../base/bytes.ts'
+import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
 import { shown } from './malformed.ts'
@@ -53,39 +53,14 @@ export function verifiedSource(
     if (isShared) target.set(bytes)
   }
 
-  return {
-    name: source.name,
-    size,
-    async read(offset, length, signal) {
-      signal?.throwIfAborted()
-      checkRange({ name: source.name, size }, offset, length)
-      const first = Math.floor(offset / chunkBytes)
-      const inFirst = offset - first * chunkBytes
-      if (inFirst + length <= chunkBytes) {
-        return length === 0
-          ? new Uint8Array(0)
-          : (await chunk(first, signal)).subarray(inFirst, inFirst + length)
-      }
-      const out = new Uint8Array(length)
-      for (let index = first; index * chunkBytes < offset + length; index++) {
-        const from = Math.max(offset, index * chunkBytes)
-        const to = Math.min(offset + length, (index + 1) * chunkBytes)
-        const bytes = await chunk(index, signal)
-        out.set(bytes.subarray(from - index * chunkBytes, to - index * chunkBytes), from - offset)
-      }
-      return out
-    },
-    async readInto(target, offset, signal) {
-      signal?.throwIfAborted()
-      const end = offset + target.byteLength
-      checkRange({ name: source.name, size }, offset, target.byteLength)
-      for (let index = Math.floor(offset / chunkBytes); index * chunkBytes < end; index++) {
-        const at = index * chunkBytes
-        const [from, to] = [Math.max(offset, at), Math.min(end, at + lengthOf(index))]
-        const part = target.subarray(from - offset, to - offset)
-        if (part.byteLength === lengthOf(index)) await chunkInto(part, index, signal)
-        else part.set((await chunk(index, signal)).subarray(from - at, to - at))
-      }
-    },
-  }
+  return filledSource(source.name, size, async (target, offset, signal) => {
+    const end = offset + target.byteLength
+    for (let index = Math.floor(offset / chunkBytes); index * chunkBytes < end; index++) {
+      const at = index * chunkBytes
+      const [from, to] = [Math.max(offset, at), Math.min(end, at + lengthOf(index))]
+      const part = target.subarray(from - offset, to - offset)
+      if (part.byteLength === lengthOf(index)) await chunkInto(part, index, signal)
+      else part.set((await chunk(index, signal)).subarray(from - at, to - at))
+    }
+  })
 }
