@@ -29,7 +29,8 @@ function place(node: Regex, left: Regex | undefined, right: Regex | undefined): 
     case 'seq':
       return placeParts(node.parts, left, right)
     case 'repeat':
-      refuseAnchors(node.body)
+      // Inside, no place is left for an anchor.
+      place(node.body, undefined, undefined)
       return around(left, node, right)
     case 'chars':
       return around(left, node, right)
@@ -54,26 +55,6 @@ function placeParts(parts: readonly Regex[], left: Regex | undefined, right: Reg
 function around(left: Regex | undefined, node: Regex, right: Regex | undefined): Regex {
   const parts = [left ?? NOTHING, node, right ?? NOTHING].filter((part) => part !== NOTHING)
   return parts.length === 1 ? node : { type: 'seq', parts }
-}
-
-function refuseAnchors(node: Regex): void {
-  switch (node.type) {
-    case 'start':
-      throw inside('^')
-    case 'end':
-      throw inside('$')
-    case 'alt':
-      for (const option of node.options) refuseAnchors(option)
-      return
-    case 'seq':
-      for (const part of node.parts) refuseAnchors(part)
-      return
-    case 'repeat':
-      refuseAnchors(node.body)
-      return
-    default:
-      return
-  }
 }
 
 function inside(anchor: string): Error {
