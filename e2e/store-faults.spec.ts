@@ -67,8 +67,11 @@ const FAULTS: readonly Fault[] = [
     file: 'golden.gguf',
     code: 'format',
   },
+  { title: 'turns over a byte of a header once', behaviour: { flips: 100, flipTimes: 1 }, file: 'tiny.hbm' },
+  { title: 'turns over a byte of a weight once', behaviour: { flips: MIB, flipTimes: 1 }, file: 'tiny.hbm' },
   { title: 'turns over a byte of a header', behaviour: { flips: 100 }, file: 'tiny.hbm', code: 'integrity' },
   { title: 'turns over a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
+  { title: 'turns over a byte that has no hash', behaviour: { flips: 0 }, code: 'format' },
 ]
 
 for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {

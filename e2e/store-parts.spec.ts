@@ -75,7 +75,19 @@ test('a page that is closed in the second part asks only for what is missing whe
   expect(server.requests).not.toContainEqual(expect.stringContaining(`/${SECOND} bytes=${4 * MIB}-`))
 })
 
-test('a byte that is turned over in the second part is found, and its chunk comes again', async ({
+test('a byte that is turned over once in the second part comes again in the same load', async ({
+  page,
+  site,
+  server,
+}) => {
+  await openLibrary(page, site.isolated)
+  server.behaviour = { ...FRIENDLY, only: SECOND, flips: 1000, flipTimes: 1 }
+  expect(await reply(page, server.address + FIRST)).toBe(TEXT)
+  const ranges = server.requests.filter((request) => request.includes(`/${SECOND} bytes=0-`))
+  expect(ranges).toHaveLength(2)
+})
+
+test('a byte that is turned over every time is an error, and only its chunk comes again then', async ({
   page,
   site,
   server,

@@ -16,6 +16,10 @@ export interface ByteSource {
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
   /** True when the bytes have been compared with the hashes in them since they were stored. */
   readonly isChecked?: boolean
+  /** Brings bytes [start, end) again from where they were fetched; absent where they were not. Rejects as fetching does. */
+  renew?(start: number, end: number): Promise<void>
+  /** True after `renew`: more than that may be new. */
+  readonly isRenewed?: boolean
   /** Lets go of the file; nothing can be read afterwards. */
   close?(): void
 }

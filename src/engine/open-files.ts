@@ -23,7 +23,11 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
     async close() {
       for (const each of sources) each.close?.()
     },
-    ...(isStored && { distrust: (error) => distrust(source, error), trust: () => trust(source) }),
+    ...(isStored && {
+      distrust: (error) => distrust(source, error),
+      // What was brought again may have come with more, and that was not compared.
+      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(source))),
+    }),
   }
 }
 

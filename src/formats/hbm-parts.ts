@@ -27,17 +27,24 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
   }
   const name = first!.name.replace(SPLIT, '')
 
-  const fill = async (target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void> => {
-    const end = offset + target.byteLength
-    for (const { source, start } of parts) {
-      const from = Math.max(offset, start)
-      const to = Math.min(end, start + source.size)
-      if (from < to) await readInto(source, target.subarray(from - offset, to - offset), from - start, signal)
-    }
-  }
+  /** Bytes [from, to) of each part that holds some of [offset, end). */
+  const held = (offset: number, end: number) =>
+    parts
+      .map(({ source, start }) => {
+        const [from, to] = [Math.max(0, offset - start), Math.min(source.size, end - start)]
+        return { source, start, from, to }
+      })
+      .filter(({ from, to }) => from < to)
 
   return {
-    ...filledSource(name, size, fill),
+    ...filledSource(name, size, async (target, offset, signal) => {
+      for (const { source, start, from, to } of held(offset, offset + target.byteLength)) {
+        await readInto(source, target.subarray(start + from - offset, start + to - offset), from, signal)
+      }
+    }),
+    async renew(offset, end) {
+      for (const { source, from, to } of held(offset, end)) await source.renew?.(from, to)
+    },
     isChecked: parts.every(({ source }) => source.isChecked === true),
   }
 }

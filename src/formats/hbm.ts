@@ -20,7 +20,7 @@ import { isObject, type JsonObject, parseJson, withoutNulls } from './json.ts'
 import { malformed, shown } from './malformed.ts'
 import { checkOverlap } from './overlap.ts'
 import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
-import { type SharedChunk, verifiedSource } from './verified.ts'
+import { readMatching, type SharedChunk, verifiedSource } from './verified.ts'
 
 /** Version 2 has the inputs of `sv32` sorted by what they keep; all else lies as in version 1. */
 const PACK_VERSION = 2
@@ -81,7 +81,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w8_g32_ls16: 'Q8_0',
 }
 
-/** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash. */
+/** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash and stays so. */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
   if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
@@ -100,17 +100,18 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
       `its header is said to take ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
     )
   }
-  const head = await source.read(0, PREFIX_BYTES + storedBytes, signal)
-  if ((await headerHash(head)) !== hex(prefix.subarray(32))) {
-    throw new HalfbyteError('integrity', `${file}: its header does not match its hash; fetch it again`, {
-      ...{ file, start: 0, end: head.length },
-    })
-  }
+  const headBytes = PREFIX_BYTES + storedBytes
+  const head = await readMatching(
+    source,
+    [0, headBytes, 'its header'],
+    () => source.read(0, headBytes, signal),
+    async (bytes) => (await headerHash(bytes)) === hex(bytes.subarray(32, PREFIX_BYTES)),
+  )
   const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
   const header = parseHeader(file, parseJson(file, new TextDecoder().decode(json)))
   const least = packVersion(header.tensors)
   if (version < least) throw otherVersion(file, version, least)
-  const dataStart = alignUp(PREFIX_BYTES + storedBytes)
+  const dataStart = alignUp(headBytes)
   const located = header.tensors.map((entry) => locate(source, entry, dataStart))
   checkOverlap(file, located)
   const tensors = new Map<string, TensorInfo>()

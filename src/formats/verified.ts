@@ -13,7 +13,34 @@ export interface SharedChunk {
   passing?: Uint8Array
 }
 
-/** The tensor's bytes from 0 on. Reads throw `integrity` when a chunk differs from its hash. */
+/** Times that bytes are fetched again before they are given up: one may be another fault of the same line. */
+const RENEWALS = 2
+
+/**
+ * What `read` brings of bytes [start, end) once it is right: what is not is fetched again, where it came from a network.
+ * Throws `integrity` when it stays wrong, and what fetching throws.
+ */
+export async function readMatching(
+  source: ByteSource,
+  [start, end, what]: readonly [number, number, string],
+  read: () => Promise<Uint8Array>,
+  isRight: (bytes: Uint8Array) => Promise<boolean>,
+): Promise<Uint8Array> {
+  for (let renewals = 0; ; renewals++) {
+    const bytes = await read()
+    if (await isRight(bytes)) return bytes
+    if (renewals === RENEWALS) {
+      throw new HalfbyteError(
+        'integrity',
+        `${source.name}: bytes ${start} to ${end} (${what}) do not match their hash; fetch it again`,
+        { file: source.name, start, end },
+      )
+    }
+    await source.renew?.(start, end)
+  }
+}
+
+/** The tensor's bytes from 0 on. Reads throw `integrity` when a chunk differs from its hash and stays so. */
 export function verifiedSource(
   tensor: TensorInfo,
   hashes: readonly string[],
@@ -23,22 +50,16 @@ export function verifiedSource(
   const { source, offset: start, byteLength: size } = tensor
   const lengthOf = (index: number): number => Math.min(chunkBytes, size - index * chunkBytes)
 
-  const check = async (index: number, bytes: Uint8Array): Promise<void> => {
-    if ((await sha256(bytes)) === hashes[index]) return
+  const matching = (index: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> => {
     const from = start + index * chunkBytes
-    throw new HalfbyteError(
-      'integrity',
-      `${source.name}: bytes ${from} to ${from + bytes.length} (${shown(tensor.name)}) do not match ` +
-        'their hash; fetch it again',
-      { file: source.name, tensor: tensor.name, start: from, end: from + bytes.length },
-    )
+    const isRight = async (bytes: Uint8Array) => (await sha256(bytes)) === hashes[index]
+    return readMatching(source, [from, from + lengthOf(index), shown(tensor.name)], read, isRight)
   }
 
   const chunk = async (index: number, signal?: AbortSignal): Promise<Uint8Array> => {
     const at = start + index * chunkBytes
     if (shared.last?.at === at) return shared.last.bytes
-    const bytes = await source.read(at, lengthOf(index), signal)
-    await check(index, bytes)
+    const bytes = await matching(index, () => source.read(at, lengthOf(index), signal))
     shared.last = { at, bytes }
     return bytes
   }
@@ -48,8 +69,10 @@ export function verifiedSource(
     const isShared = !(target.buffer instanceof ArrayBuffer)
     if (isShared) shared.passing ??= new Uint8Array(chunkBytes)
     const bytes = isShared ? (shared.passing as Uint8Array).subarray(0, target.byteLength) : target
-    await readInto(source, bytes, start + index * chunkBytes, signal)
-    await check(index, bytes)
+    await matching(index, async () => {
+      await readInto(source, bytes, start + index * chunkBytes, signal)
+      return bytes
+    })
     if (isShared) target.set(bytes)
   }
 

@@ -1,5 +1,5 @@
 // Opening. In: a model's address. Out: its files as byte sources, stored for the next visit where possible.
-import { type ByteSource, blobSource } from '../base/bytes.ts'
+import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
 import { type Hub, hubHeaders, hubListing, onlyGguf } from './hub.ts'
@@ -73,7 +73,35 @@ async function onlyFile(
   return response && onlyGguf(await response.json().catch(() => undefined), folder)
 }
 
+/** The file as a source that can bring parts of it again. */
 async function openFile(
+  file: RemoteFile,
+  store: Opfs | undefined,
+  tally: Tally,
+  options: OpenOptions,
+): Promise<ByteSource | undefined> {
+  const opened = await openOnce(file, store, tally, options)
+  if (opened === undefined) return undefined
+  let source = opened
+  let isRenewed = false
+  return {
+    ...source,
+    read: (...range) => source.read(...range),
+    readInto: (...range) => readInto(source, ...range),
+    close: () => source.close?.(),
+    get isRenewed() {
+      return isRenewed
+    },
+    async renew(start, end) {
+      isRenewed = true
+      source.close?.()
+      await store?.doubt(file.url, { start, end })
+      source = (await openOnce({ ...file, optional: false }, store, new Tally(undefined), options))!
+    },
+  }
+}
+
+async function openOnce(
   file: RemoteFile,
   store: Opfs | undefined,
   tally: Tally,

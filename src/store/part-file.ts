@@ -129,17 +129,19 @@ export class PartFile implements StoredPart {
   }
 }
 
+/** Where what makes no sense is looked for: one chunk of it a transfer asks for anyway. */
+const HEADER: LostBytes = { start: 0, end: 4 * CHUNK_BYTES }
+
 /**
- * Writes the journal of a file that is there but for what overlaps `lost`, so that the next transfer asks whether it is still
+ * Writes the journal of a file that is there but for what overlaps its lost bytes (default: its header), so that the next transfer asks whether it is still
  * the same and brings the rest.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,
   name: string,
   { url, size, etag }: Version & { readonly url: string },
-  lost?: LostBytes,
+  { start, end }: LostBytes = HEADER,
 ): Promise<void> {
-  const { start, end } = lost ?? { start: 0, end: 0 }
   const isThere = (index: number) => (index + 1) * CHUNK_BYTES <= start || index * CHUNK_BYTES >= end
   const all = Array.from({ length: Math.ceil(size / CHUNK_BYTES) }, (_, index) => index)
   const file = await openSyncFile(folder, `${name}.part`)

@@ -31,8 +31,7 @@ class MemoryFile implements PartialFile {
   write(offset: number, bytes: Uint8Array): void {
     const end = offset + bytes.byteLength
     if (end > this.bytes.byteLength) {
-      const grown = new Uint8Array(end)
-      grown.set(this.bytes)
+      const grown = new Uint8Array(this.bytes.buffer.transfer(Math.max(end, 2 * this.bytes.byteLength)))
       this.bytes = grown
     }
     this.bytes.set(bytes, offset)

@@ -18,6 +18,8 @@ export interface Behaviour {
   retryAfter?: number
   /** Sends this byte of the file with its bits turned over. */
   flips?: number
+  /** Bodies with that byte in which it is; default all. */
+  flipTimes?: number
   /** Says that the file has so many bytes more, or fewer. */
   liesBy?: number
   /** ETags of the next answers, in order; the last one stays. */
@@ -103,11 +105,8 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   const size = file.byteLength + (behaviour.liesBy ?? 0)
-  const part = flipped(
-    behaviour.flips,
-    Number(from ?? 0),
-    file.subarray(Number(from ?? 0), isPart ? Math.min(Number(to) + 1, size) : undefined),
-  )
+  const [start, end] = isPart ? [Number(from), Math.min(Number(to) + 1, size)] : [0, undefined]
+  const part = flipped(behaviour, start, file.subarray(start, end))
   const body = behaviour.gzip === true ? gzipSync(part) : part
   if (isPart) {
     const last = Number(from) + part.byteLength - 1
@@ -122,9 +121,11 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
 }
 
 /** A part that begins at `start`, perhaps with one byte turned over. */
-function flipped(at: number | undefined, start: number, part: Uint8Array): Uint8Array {
-  const index = (at ?? -1) - start
-  if (index < 0 || index >= part.byteLength) return part
+function flipped(behaviour: Behaviour, start: number, part: Uint8Array): Uint8Array {
+  const { flips = -1, flipTimes = Number.POSITIVE_INFINITY } = behaviour
+  const index = flips - start
+  if (index < 0 || index >= part.byteLength || flipTimes === 0) return part
+  behaviour.flipTimes = flipTimes - 1
   const copy = new Uint8Array(part)
   copy[index] = (copy[index] ?? 0) ^ 255
   return copy

@@ -37,6 +37,7 @@ class Entry {
   }
 
   #resize(size: number): void {
+    if (size === this.bytes.byteLength) return
     const resized = new Uint8Array(size)
     resized.set(this.bytes.subarray(0, size))
     this.bytes = resized
