@@ -1,8 +1,8 @@
 // Model pools. In: a runtime, a model in its memory, its shards if there are any. Out: what runs the model's steps.
-import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import type { HalfbyteError } from '../base/errors.ts'
 import { probeStep, warmStep } from '../generate/probe.ts'
 import type { Host, Note } from '../runtime/host.ts'
-import { openPool, type PoolOptions, type Runtime, remeasure } from '../runtime/open.ts'
+import { openPool, type Runtime, retuner } from '../runtime/open.ts'
 import type { AsyncPool, Pool, PoolKind } from '../runtime/pool.ts'
 import { ShardsPool } from '../runtime/shards/pool.ts'
 import { SharedPool } from '../runtime/shared.ts'
@@ -25,8 +25,11 @@ export interface ModelPool {
   /** Runs what concerns this thread's memory alone: moves of positions, a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
-  /** Finds the number of threads anew, or lets the next load do so; absent where there is nothing to find. */
-  readonly retune?: (() => Promise<void>) | undefined
+  /**
+   * Finds the number of threads anew, or lets the next load do so; absent where there is nothing to find. Resolves to whether
+   * there are fewer than there were.
+   */
+  readonly retune?: (() => Promise<boolean>) | undefined
 }
 
 /** Throws `internal` when a thread that was asked for cannot be started, `out-of-memory`. */
@@ -45,26 +48,15 @@ export async function openModelPool(
       pool,
       local: pool,
       kind: pool.threads > 1 ? 'shared' : 'single',
-      retune: mayChange ? () => retune(pool, runtime, { host, probe, note }) : undefined,
+      retune: mayChange ? retuner(pool, runtime, { host, probe, note }) : undefined,
     }
   }
   const { group } = sharded
   const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
   await warmStep(pool, written, step, cache)
-  const forget = async (): Promise<void> => note?.write(undefined)
-  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
-}
-
-/** Without room for a step of its own the pool stays as it is. The next load measures again: by then the machine may be well. */
-async function retune(
-  pool: SharedPool,
-  runtime: Runtime,
-  options: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
-): Promise<void> {
-  options.note?.write(undefined)
-  try {
-    await remeasure(pool, runtime, options)
-  } catch (error) {
-    if (!isHalfbyteError(error) || error.code !== 'out-of-memory') throw error
+  const forget = async (): Promise<boolean> => {
+    void note?.write(undefined)
+    return false
   }
+  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
 }

@@ -13,8 +13,11 @@ import { isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
-  /** Called between steps when they have been slow for seconds: what was measured of this machine may be so no more. */
-  readonly retune?: (() => Promise<void>) | undefined
+  /**
+   * Called between steps when they have been slow for seconds, and now and then while it left fewer threads than there were:
+   * what was measured of this machine may be so no more. Resolves to whether there are fewer.
+   */
+  readonly retune?: (() => Promise<boolean>) | undefined
   /** Lets messages and aborts in between steps. */
   readonly yieldTask: () => Promise<void>
 }
@@ -180,7 +183,7 @@ export class Scheduler {
 
   async #retune(): Promise<void> {
     this.#isSlow = false
-    await this.#options.retune?.()
+    this.#slowdown.settle((await this.#options.retune?.()) === true)
   }
 
   #allDecode(): boolean {

@@ -134,8 +134,32 @@ async function tryMeasured(
   }
 }
 
-/** Finds the number of threads anew, between runs, and returns it. Throws what `resize` and `probe` throw. */
-export async function remeasure(
+/**
+ * What finds the number of threads anew, between runs. It resolves to whether there are fewer than at first, and rejects as
+ * `resize` and `probe` do; without room for a step of its own the pool stays as it is.
+ */
+export function retuner(
+  pool: SharedPool,
+  runtime: Runtime,
+  options: Pick<PoolOptions, 'host' | 'probe' | 'note'>,
+): () => Promise<boolean> {
+  const first = pool.threads
+  return async () => {
+    const { threads } = pool
+    // The next load measures too: by then the machine may be well.
+    void options.note?.write(undefined)
+    try {
+      await remeasure(pool, runtime, options)
+    } catch (error) {
+      if (!isHalfbyteError(error) || error.code !== 'out-of-memory') throw error
+      await pool.resize(threads)
+    }
+    return pool.threads < first
+  }
+}
+
+/** Finds the number of threads and returns it. Throws what `resize` and `probe` throw. */
+async function remeasure(
   pool: SharedPool,
   { maxThreads }: Runtime,
   { host, probe }: Pick<PoolOptions, 'host' | 'probe'>,

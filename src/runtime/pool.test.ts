@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
 import { OP_CODE, ROWS } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
@@ -10,7 +10,7 @@ import { ABI, STEP, STEP_WORDS } from './abi.ts'
 import type { Ptr } from './arena.ts'
 import type { Build } from './features.ts'
 import type { ComputePort, Host } from './host.ts'
-import { measureThreads, openPool, openRuntime, type Runtime } from './open.ts'
+import { measureThreads, openPool, openRuntime, type Runtime, retuner } from './open.ts'
 import type { Pool } from './pool.ts'
 import { SharedPool } from './shared.ts'
 import { type WrittenPlan, writePlan } from './write-plan.ts'
@@ -185,6 +185,38 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(runs).toBe(12)
     expect([1, 2]).toContain(pool.threads)
     checkSums(runtime, pool, sums)
+  })
+
+  test('threads that were given up for a slow machine come back when it is well, and stay where there is no room to measure', async () => {
+    const clock = { ms: 0 }
+    const host: Host = { ...nodeHost(), cores: 2, now: () => clock.ms }
+    const runtime = await openRuntime({ host, needBytes: NEED })
+    const sums = write(runtime)
+    const well = [0, 100, 60]
+    const slow = [0, 100, 150]
+    let msOf = well
+    let isFull = false
+    const probe = (candidate: Pool): void => {
+      if (isFull) throw new HalfbyteError('out-of-memory', 'there is no room')
+      candidate.run(sums.written.records, sums.step, 0, sums.written.count)
+      clock.ms += msOf[candidate.threads]!
+    }
+    const notes: unknown[] = []
+    const note = { read: async () => undefined, write: async (value: unknown) => void notes.push(value) }
+    const pool = (await openPool(runtime, { host, probe, note })) as SharedPool
+    pools.push(pool)
+    const retune = retuner(pool, runtime, { host, probe, note })
+    const tried = async () => [await retune(), pool.threads]
+    expect(await tried()).toEqual([false, 2])
+    msOf = slow
+    expect(await tried()).toEqual([true, 1])
+    expect(await tried()).toEqual([true, 1])
+    msOf = well
+    expect(await tried()).toEqual([false, 2])
+    isFull = true
+    expect(await tried()).toEqual([false, 2])
+    checkSums(runtime, pool, sums)
+    expect(notes).toEqual([2, undefined, undefined, undefined, undefined, undefined])
   })
 
   test('where workers cannot be started, one thread computes', async () => {

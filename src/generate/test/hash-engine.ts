@@ -23,7 +23,7 @@ export interface Sizes {
   checkpointBytes?: number
   msPerRow?: number
   msPerStep?: number
-  retune?: () => Promise<void>
+  retune?: () => Promise<boolean>
 }
 
 export function engineOf(sizes: Sizes = {}) {
