@@ -1,5 +1,5 @@
 // Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is not whole.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fileKey } from './folder.ts'
 import { Opfs } from './opfs.ts'
 import { memoryStorage } from './test/memory-folders.ts'
@@ -33,6 +33,29 @@ test.each([
   folder.put(`${name}.json`, JSON.stringify(manifest))
   expect(await store.find(URL)).toBeUndefined()
   expect(await store.list()).toEqual([])
+})
+
+test('what nobody can read any more is removed when files are listed, but not while somebody writes it', async () => {
+  const { folder, store, name } = await opened()
+  const other = await fileKey(`${URL}2`)
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, '{"url":')
+  folder.put(`${other}.bin`, 'four')
+  folder.put(`${other}.json`, JSON.stringify({ url: `${URL}2`, size: 4, etag: '', used: 7 }))
+  const asked: unknown[] = []
+  let isFree = false
+  const request = async (lock: string, options: unknown, work: (lock: unknown) => unknown) => {
+    asked.push([lock, options])
+    return work(isFree ? {} : null)
+  }
+  vi.stubGlobal('navigator', { ...navigator, locks: { request } })
+  const kept = [{ url: `${URL}2`, size: 4, used: 7, isComplete: true }]
+  expect(await store.list()).toEqual(kept)
+  expect(folder.entries.size).toBe(4)
+  isFree = true
+  expect(await store.list()).toEqual(kept)
+  expect([...folder.entries.keys()]).toEqual([`${other}.bin`, `${other}.json`])
+  expect(asked[0]).toEqual([`halfbyte-store-${name}`, { mode: 'exclusive', ifAvailable: true }])
 })
 
 test('a time that is none counts as long ago', async () => {

@@ -133,22 +133,26 @@ export class Opfs {
     })
   }
 
-  /** Files of both kinds, in no particular order. */
+  /** Files of both kinds, in no particular order. What is neither, and nobody writes, is removed: it only takes room. */
   async list(): Promise<StoredFile[]> {
+    const names = new Set<string>()
+    for await (const entry of this.#folder.keys()) names.add(entry.replace(/\..*/, ''))
     const found: StoredFile[] = []
-    for await (const entry of this.#folder.keys()) {
-      const [name = '', ending] = entry.split('.')
-      if (ending === 'json') {
-        const manifest = await this.#manifest(name)
-        if (manifest !== undefined) found.push({ ...pick(manifest), isComplete: true })
-      } else if (ending === 'part') {
-        const progress = await partialProgress(this.#folder, name)
-        const used = (await readFile(this.#folder, entry))?.lastModified ?? 0
-        if (progress !== undefined)
-          found.push({ url: progress.url, size: progress.loaded, used, isComplete: false })
-      }
+    for (const name of names) {
+      const file = await this.#known(name)
+      if (file !== undefined) found.push(file)
+      else await alone(lockOf(name), async () => (await this.#known(name)) ?? this.#removeAll(name), 'unused')
     }
     return found
+  }
+
+  async #known(name: string): Promise<StoredFile | undefined> {
+    const manifest = await this.#manifest(name)
+    if (manifest !== undefined) return { ...pick(manifest), isComplete: true }
+    const progress = await partialProgress(this.#folder, name)
+    if (progress === undefined) return undefined
+    const used = (await readFile(this.#folder, `${name}.part`))?.lastModified ?? 0
+    return { url: progress.url, size: progress.loaded, used, isComplete: false }
   }
 
   /** Waits until nobody writes it. */
@@ -175,7 +179,7 @@ export class Opfs {
         clearInterval(waiting)
         return work()
       }
-      return await alone(`store-${name}`, begin, 'exclusive', signal)
+      return await alone(lockOf(name), begin, 'exclusive', signal)
     } finally {
       clearInterval(waiting)
     }
@@ -211,5 +215,7 @@ export class Opfs {
     await this.#folder.removeEntry(entry).catch(() => undefined)
   }
 }
+
+const lockOf = (name: string): string => `store-${name}`
 
 const pick = ({ url, size, used }: Manifest) => ({ url, size, used })
