@@ -73,13 +73,13 @@ describe('plans', () => {
 
 describe('configurations', () => {
   test.each([
-    [{ innerSize: 1530 }, /inner size .* 1530 .* multiple of 32/],
-    [{ convKernel: 5 }, /inputs of a convolution is 5 .* from 2 to 4/],
-    [{ timeStepRank: 0 }, /rank of step sizes is 0/],
+    [{ innerSize: 1530 }, /ssm.innerSize is 1530 .* multiple of 32/],
+    [{ convKernel: 5 }, /ssm.convKernel is 5 .* from 2 to 4/],
+    [{ timeStepRank: 0 }, /ssm.timeStepRank is 0/],
     [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
     [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],
-    [{ timeStepLimit: [0.5, 0.1] as const }, /step size is 0.1 but must be above 0 and the least, 0.5/],
-    [{ heads: 24, groups: 1, stateSize: 6 }, /state size .* 6 .* multiple of 4/],
+    [{ timeStepLimit: [0.5, 0.1] as const }, /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/],
+    [{ heads: 24, groups: 1, stateSize: 6 }, /ssm.stateSize is 6 .* multiple of 4/],
   ])('%j has no kernel', (changes, message) => {
     expect(() => validConfig('file', config('mamba', { ...SSM, ...changes }))).toThrow(message)
   })

@@ -208,9 +208,9 @@ describe('numbers', () => {
     ['head_dim', 512, /headDim is 512 .* to 256/],
     ['intermediate_size', 1.5, /intermediateSize is 1.5/],
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
-    ['rms_norm_eps', -1, /epsilon is -1/],
-    ['rope_theta', 0, /base is 0/],
-    ['partial_rotary_factor', 0.3, /turns is 2.4 .* a multiple of 2 from 2 to 8/],
+    ['rms_norm_eps', -1, /normEpsilon is -1/],
+    ['rope_theta', 0, /rope.theta is 0/],
+    ['partial_rotary_factor', 0.3, /rope.dims is 2.4 .* a multiple of 2 from 2 to 8/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that cannot be are refused: %s %j', async (key, value, sentence) => {
