@@ -57,51 +57,45 @@ export function wholeNumbers(
     const greatest = 10n ** BigInt(length) - 1n
     const from = String(low > least ? low : least)
     const to = String(last < greatest ? last : greatest)
-    options.push(new SameLength(grammar, from, to, step).node())
+    options.push(ofLength(grammar, from, to, step))
   }
   return grammar.alt(...options)
 }
 
 /** Whole numbers of one length between two of that length. */
-class SameLength {
-  readonly #grammar: Grammar
-  readonly #low: string
-  readonly #high: string
-  readonly #step: number
-  readonly #known = new Map<string, NodeId>()
+function ofLength(grammar: Grammar, low: string, high: string, step: number): NodeId {
+  const known = new Map<string, NodeId>()
+  return from(0, true, true, 0)
 
-  constructor(grammar: Grammar, low: string, high: string, step: number) {
-    this.#grammar = grammar
-    this.#low = low
-    this.#high = high
-    this.#step = step
-  }
-
-  node(at = 0, isLow = true, isHigh = true, remainder = 0): NodeId {
-    const left = this.#low.length - at
-    if (left === 0) return remainder === 0 ? this.#grammar.empty : this.#grammar.never
-    if (!isLow && !isHigh && this.#step === 1) {
-      return this.#grammar.repeat(this.#grammar.chars(DIGITS), left, left)
-    }
+  /** What may follow the first `at` digits, which equal those of the bounds while they are tight. */
+  function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
+    const left = low.length - at
+    if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
+    if (!isLow && !isHigh && step === 1) return grammar.repeat(grammar.chars(DIGITS), left, left)
     const key = `${at} ${isLow} ${isHigh} ${remainder}`
-    const known = this.#known.get(key)
-    if (known !== undefined) return known
-    const from = isLow ? Number(this.#low[at]) : 0
-    const to = isHigh ? Number(this.#high[at]) : 9
-    const options: NodeId[] = []
-    for (let digit = from; digit <= to; digit++) {
-      const rest = this.node(
-        at + 1,
-        isLow && digit === from,
-        isHigh && digit === to,
-        (remainder * 10 + digit) % this.#step,
+    const made =
+      known.get(key) ??
+      eachDigit(grammar, isLow ? low[at] : undefined, isHigh ? high[at] : undefined, (digit, first, last) =>
+        from(at + 1, isLow && first, isHigh && last, (remainder * 10 + digit) % step),
       )
-      options.push(this.#grammar.seq(this.#grammar.text(String(digit)), rest))
-    }
-    const node = this.#grammar.alt(...byRest(this.#grammar, options))
-    this.#known.set(key, node)
-    return node
+    known.set(key, made)
+    return made
   }
+}
+
+/** One digit from `low` to `high`, and what `rest` says may follow it. */
+function eachDigit(
+  grammar: Grammar,
+  low = '0',
+  high = '9',
+  rest: (digit: number, isFirst: boolean, isLast: boolean) => NodeId,
+): NodeId {
+  const options: NodeId[] = []
+  for (let digit = Number(low); digit <= Number(high); digit++) {
+    const behind = rest(digit, String(digit) === low, String(digit) === high)
+    options.push(grammar.seq(grammar.text(String(digit)), behind))
+  }
+  return grammar.alt(...byRest(grammar, options))
 }
 
 /** Digits before the same rest, as one set. */
@@ -125,7 +119,7 @@ function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
 export function decimals(grammar: Grammar, low: Limit, high: Limit | undefined): NodeId {
   const [bottom, top] = [BigInt(low.whole), high && BigInt(high.whole)]
   if (top !== undefined && top < bottom) return grammar.never
-  const free = new Fraction(grammar, undefined, undefined, fractionDigits(high?.whole ?? low.whole)).node()
+  const free = fractions(grammar, undefined, undefined, fractionDigits(high?.whole ?? low.whole))
   if (bottom === top) {
     return grammar.seq(grammar.text(low.whole), fractionBetween(grammar, low, high))
   }
@@ -148,51 +142,33 @@ function fractionBetween(grammar: Grammar, low: Limit | undefined, high: Limit |
     limit === undefined || limit.exclusive ? 0 : limit.fraction.length
   const { whole } = (low ?? high)!
   const most = Math.max(fractionDigits(whole), longest(low), longest(high))
-  return new Fraction(grammar, low, high, most).node()
+  return fractions(grammar, low, high, most)
 }
 
 /** What may follow the digits before the point, when they equal those of the limits. */
-class Fraction {
-  readonly #grammar: Grammar
-  readonly #low: Limit | undefined
-  readonly #high: Limit | undefined
-  readonly #most: number
-
-  constructor(grammar: Grammar, low: Limit | undefined, high: Limit | undefined, most: number) {
-    this.#grammar = grammar
-    this.#low = low
-    this.#high = high
-    this.#most = most
-  }
-
-  node(): NodeId {
-    const digits = this.#digits(0, this.#low !== undefined, this.#high !== undefined)
-    return this.#grammar.alt(
-      this.#mayStop(0, this.#low !== undefined, this.#high !== undefined),
-      this.#grammar.seq(this.#grammar.text('.'), digits),
-    )
-  }
+function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undefined, most: number): NodeId {
+  const [isLow, isHigh] = [low !== undefined, high !== undefined]
+  return grammar.alt(mayStop(0, isLow, isHigh), grammar.seq(grammar.text('.'), digits(0, isLow, isHigh)))
 
   /** At least one digit from place `at` on. */
-  #digits(at: number, isLow: boolean, isHigh: boolean): NodeId {
-    const left = this.#most - at
-    if (left <= 0) return this.#grammar.never
-    if (!isLow && !isHigh) return this.#grammar.repeat(this.#grammar.chars(DIGITS), 1, left)
-    const from = isLow ? Number(this.#low!.fraction[at] ?? 0) : 0
-    const to = isHigh ? Number(this.#high!.fraction[at] ?? 0) : 9
-    const options: NodeId[] = []
-    for (let digit = from; digit <= to; digit++) {
-      const [low, high] = [isLow && digit === from, isHigh && digit === to]
-      const rest = this.#grammar.alt(this.#mayStop(at + 1, low, high), this.#digits(at + 1, low, high))
-      options.push(this.#grammar.seq(this.#grammar.text(String(digit)), rest))
-    }
-    return this.#grammar.alt(...byRest(this.#grammar, options))
+  function digits(at: number, isLow: boolean, isHigh: boolean): NodeId {
+    const left = most - at
+    if (left <= 0) return grammar.never
+    if (!isLow && !isHigh) return grammar.repeat(grammar.chars(DIGITS), 1, left)
+    const [from, to] = [
+      isLow ? (low!.fraction[at] ?? '0') : undefined,
+      isHigh ? (high!.fraction[at] ?? '0') : undefined,
+    ]
+    return eachDigit(grammar, from, to, (_, first, last) => {
+      const [low, high] = [isLow && first, isHigh && last]
+      return grammar.alt(mayStop(at + 1, low, high), digits(at + 1, low, high))
+    })
   }
 
   /** Empty where the number so far, with zeros behind it, lies between the limits; else never. */
-  #mayStop(at: number, isLow: boolean, isHigh: boolean): NodeId {
-    const isBelow = isLow && (this.#low!.fraction.length > at || this.#low!.exclusive)
-    const isAbove = isHigh && this.#high!.exclusive && this.#high!.fraction.length <= at
-    return isBelow || isAbove ? this.#grammar.never : this.#grammar.empty
+  function mayStop(at: number, isLow: boolean, isHigh: boolean): NodeId {
+    const isBelow = isLow && (low!.fraction.length > at || low!.exclusive)
+    const isAbove = isHigh && high!.exclusive && high!.fraction.length <= at
+    return isBelow || isAbove ? grammar.never : grammar.empty
   }
 }
