@@ -1,5 +1,4 @@
 // Cases. In: nothing. Out: what a schema allows, taken apart: a list of cases, each of one type and with its own limits.
-import { UNBOUNDED } from '../grammar.ts'
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
@@ -77,53 +76,20 @@ export type Case = LiteralCase | PlainCase | NumberCase | StringCase | ArrayCase
 
 export type CaseOf<Type extends Case['type']> = Extract<Case, { type: Type }>
 
-const ANY_OBJECT: ObjectCase = {
-  type: 'object',
-  weight: 'open',
-  properties: new Map(),
-  required: new Set(),
-  patterns: [],
-  additional: [],
-  additionalWeight: 'open',
-  minProperties: 0,
-  maxProperties: UNBOUNDED,
-  names: [],
+/** A type that JSON knows, and the keywords that speak of it only. */
+export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
+  object: [
+    ...['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
+    ...['minProperties', 'maxProperties'],
+  ],
+  array: ['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems'],
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  boolean: [],
+  null: [],
 }
-const ANY_ARRAY: ArrayCase = {
-  type: 'array',
-  weight: 'open',
-  prefix: [],
-  rest: [],
-  restWeight: 'open',
-  minItems: 0,
-  maxItems: UNBOUNDED,
-}
-export const ANY_STRING: StringCase = {
-  type: 'string',
-  weight: 'open',
-  minLength: 0,
-  maxLength: UNBOUNDED,
-  within: [],
-  outside: [],
-}
-const ANY_NUMBER: NumberCase = {
-  type: 'number',
-  weight: 'open',
-  isInteger: false,
-  min: undefined,
-  max: undefined,
-  step: 1,
-}
-
-/** Everything that JSON can write. */
-export const ANY: readonly [ObjectCase, ArrayCase, StringCase, NumberCase, PlainCase, PlainCase] = [
-  ANY_OBJECT,
-  ANY_ARRAY,
-  ANY_STRING,
-  ANY_NUMBER,
-  { type: 'boolean', weight: 'open' },
-  { type: 'null', weight: 'open' },
-]
+export const TYPES = Object.keys(KEYWORDS_OF) as readonly Type[]
 
 /** What both say of the same thing. */
 export function heavier(one: Weight, other: Weight): Weight {
@@ -138,10 +104,10 @@ export function likely(cases: readonly Case[]): readonly Case[] {
 }
 
 /** The JSON type of a value. */
-export function typeOf(value: Json): 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object' {
+export function typeOf(value: Json): Type {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
-  return typeof value as 'boolean' | 'number' | 'string' | 'object'
+  return typeof value as Type
 }
 
 export function isSame(one: Json, other: Json): boolean {

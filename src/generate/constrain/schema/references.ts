@@ -1,6 +1,7 @@
 // Schema document. In: a JSON Schema as a page gives it. Out: its parts by reference, or the typed error that names the keyword.
 import type { ErrorDetail } from '../../../base/errors.ts'
 import { refused, shown } from '../refuse.ts'
+import { KEYWORDS_OF } from './cases.ts'
 import type { Json } from './json-text.ts'
 
 /** A schema whose keywords have been looked at. */
@@ -13,10 +14,7 @@ const MAX_VALUES = 1 << 17
 /** Honoured. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...['type', 'enum', 'const', 'nullable', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else'],
-  ...['$ref', '$defs', 'definitions', 'properties', 'required', 'additionalProperties', 'patternProperties'],
-  ...['propertyNames', 'minProperties', 'maxProperties', 'items', 'prefixItems', 'additionalItems'],
-  ...['minItems', 'maxItems', 'uniqueItems', 'minLength', 'maxLength', 'pattern', 'format'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['$ref', '$defs', 'definitions', ...Object.values(KEYWORDS_OF).flat()],
 ])
 
 /** Say nothing about which values are valid. */

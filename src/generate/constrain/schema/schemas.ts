@@ -2,7 +2,6 @@
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { shown } from '../refuse.ts'
 import {
-  ANY,
   type Case,
   type Conjunction,
   isSame,
@@ -22,36 +21,22 @@ import { type Oracle, without } from './subtract.ts'
 const MAX_CASES = 512
 const MAX_DEPTH = 64
 
-/** A schema that is part of itself. */
-class Circle extends Error {}
-
 export class Schemas implements Judge, Oracle {
   readonly document: SchemaDocument
+  /** Everything that JSON can write. */
+  readonly #any: readonly Case[]
   readonly #cases = new Map<Schema, readonly Case[]>()
   /** Schemas that are being looked at, the outermost first. */
   readonly #open: Schema[] = []
 
   constructor(document: SchemaDocument) {
     this.document = document
+    this.#any = ownCases(document, {})
   }
 
   /** The cases that all schemas allow. Throws `unsupported` for what cannot be honoured. */
   cases(conjunction: Conjunction): readonly Case[] {
-    const cases = this.casesIfKnown(conjunction)
-    return cases ?? this.refuse('$ref', 'comes back to itself without a property or item between')
-  }
-
-  casesIfKnown(conjunction: Conjunction): readonly Case[] | undefined {
-    try {
-      return this.#all(conjunction)
-    } catch (error) {
-      if (error instanceof Circle) return undefined
-      throw error
-    }
-  }
-
-  #all(conjunction: Conjunction): readonly Case[] {
-    return conjunction.reduce<readonly Case[]>((list, schema) => this.#both(list, this.#of(schema)), ANY)
+    return conjunction.reduce((list, schema) => this.#both(list, this.#of(schema)), this.#any)
   }
 
   accepts(one: Case, value: Json): boolean {
@@ -89,9 +74,9 @@ export class Schemas implements Judge, Oracle {
   narrow(one: Conjunction, other: Conjunction): Conjunction | undefined {
     const narrowed = [...one, { not: { allOf: other } }]
     try {
-      return this.#all(narrowed).length > 0 ? narrowed : undefined
+      return this.cases(narrowed).length > 0 ? narrowed : undefined
     } catch (error) {
-      if (error instanceof Circle || isHalfbyteError(error)) return undefined
+      if (isHalfbyteError(error)) return undefined
       throw error
     }
   }
@@ -112,7 +97,7 @@ export class Schemas implements Judge, Oracle {
   }
 
   #both(left: readonly Case[], right: readonly Case[]): readonly Case[] {
-    if (left === ANY) return right
+    if (left === this.#any) return right
     const list: Case[] = []
     for (const one of left) {
       for (const other of right) {
@@ -124,7 +109,7 @@ export class Schemas implements Judge, Oracle {
   }
 
   #of(schema: Schema): readonly Case[] {
-    if (schema === true) return ANY
+    if (schema === true) return this.#any
     if (schema === false) return []
     const known = this.#cases.get(schema)
     if (known !== undefined) return known
@@ -148,7 +133,7 @@ export class Schemas implements Judge, Oracle {
     if ($ref !== undefined) list = this.#both(list, this.#of(whole.resolve(schema, $ref)))
     for (const part of this.#list(schema, 'allOf')) list = this.#both(list, this.#of(part))
     if (schema['anyOf'] !== undefined) {
-      list = this.#both(list, this.#distinct(this.#list(schema, 'anyOf').flatMap((part) => this.#of(part))))
+      list = this.#both(list, [...new Set(this.#list(schema, 'anyOf').flatMap((part) => this.#of(part)))])
     }
     if (schema['oneOf'] !== undefined) list = this.#exactlyOne(list, this.#list(schema, 'oneOf'))
     if (schema['not'] !== undefined) {
@@ -204,10 +189,6 @@ export class Schemas implements Judge, Oracle {
         }),
       list,
     )
-  }
-
-  #distinct(list: readonly Case[]): readonly Case[] {
-    return [...new Set(list)]
   }
 
   #list(schema: SchemaObject, keyword: string): readonly Schema[] {

@@ -7,8 +7,7 @@ import { stringLanguage } from './languages.ts'
 
 /** What a subtraction asks of the schemas behind the cases. */
 export interface Oracle {
-  /** Undefined while the schemas are being looked at themselves. */
-  casesIfKnown(conjunction: Conjunction): readonly Case[] | undefined
+  cases(conjunction: Conjunction): readonly Case[]
   accepts(one: Case, value: Json): boolean
   /** The first without the second, as schemas; undefined when that is nothing or cannot be told. */
   narrow(one: Conjunction, other: Conjunction): Conjunction | undefined
@@ -91,8 +90,7 @@ function areSchemasApart(
   depth: number,
 ): boolean {
   if (one === undefined || other === undefined) return true
-  const [these, those] = [oracle.casesIfKnown(one), oracle.casesIfKnown(other)]
-  if (these === undefined || those === undefined) return false
+  const [these, those] = [oracle.cases(one), oracle.cases(other)]
   return these.every((each) => those.every((that) => areApart(each, that, oracle, depth + 1)))
 }
 
