@@ -1,5 +1,5 @@
 // Pattern syntax. In: a regular expression as text. Out: its tree, or the typed error that names what is not regular.
-import { ANY, type CodePoints, codePoints, complement, ofText, union } from '../code-points.ts'
+import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'
 
@@ -15,16 +15,15 @@ const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
 
-const DIGIT = codePoints([0x30, 0x39])
-const WORD = union(DIGIT, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
+const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
 const SPACE = union(
   codePoints([9, 13], [0xa0, 0xa0], [0x2000, 0x200a]),
   ofText(' \u1680\u2028\u2029\u202f\u205f\u3000\ufeff'),
 )
 const LINE_END = ofText('\n\r\u2028\u2029')
 const CLASSES: Readonly<Record<string, CodePoints>> = {
-  d: DIGIT,
-  D: complement(DIGIT),
+  d: DIGITS,
+  D: complement(DIGITS),
   w: WORD,
   W: complement(WORD),
   s: SPACE,
@@ -52,65 +51,56 @@ export function parseRegex(source: string): Regex {
       pattern: source,
     })
   }
-  return new Reader(source).alternatives()
-}
+  // Of what RegExp has taken: nothing is open, misplaced or out of order.
+  const chars = Array.from(source)
+  let at = 0
+  let depth = 0
+  return readAlternatives()
 
-/** Of what RegExp has taken, so that nothing is open, misplaced or out of order. */
-class Reader {
-  readonly #source: string
-  readonly #chars: readonly string[]
-  #at = 0
-  #depth = 0
-
-  constructor(source: string) {
-    this.#source = source
-    this.#chars = Array.from(source)
-  }
-
-  alternatives(): Regex {
-    if (++this.#depth > MAX_DEPTH) throw this.#error(`nests more than ${MAX_DEPTH} groups`)
-    const options = [this.#sequence()]
-    while (this.#take('|')) options.push(this.#sequence())
-    this.#depth -= 1
+  function readAlternatives(): Regex {
+    if (++depth > MAX_DEPTH) throw fault(`nests more than ${MAX_DEPTH} groups`)
+    const options = [readSequence()]
+    while (take('|')) options.push(readSequence())
+    depth -= 1
     return options.length === 1 ? options[0]! : { type: 'alt', options }
   }
 
-  #sequence(): Regex {
+  function readSequence(): Regex {
     const parts: Regex[] = []
-    while (!['', '|', ')'].includes(this.#peek())) parts.push(this.#repeated())
+    while (!['', '|', ')'].includes(peek())) parts.push(readRepeated())
     return parts.length === 1 ? parts[0]! : { type: 'seq', parts }
   }
 
-  #repeated(): Regex {
-    const body = this.#atom()
-    const counts = this.#quantifier()
+  function readRepeated(): Regex {
+    const body = readAtom()
+    const counts = readCounts()
     if (counts === undefined) return body
     // Lazy or greedy, the language is the same.
-    this.#take('?')
+    take('?')
     return { type: 'repeat', body, ...counts }
   }
 
-  #quantifier(): { min: number; max: number } | undefined {
-    if (this.#take('*')) return { min: 0, max: UNBOUNDED }
-    if (this.#take('+')) return { min: 1, max: UNBOUNDED }
-    if (this.#take('?')) return { min: 0, max: 1 }
-    if (!this.#take('{')) return undefined
-    const min = this.#number()
-    const max = !this.#take(',') ? min : this.#peek() === '}' ? UNBOUNDED : this.#number()
-    this.#take('}')
+  function readCounts(): { min: number; max: number } | undefined {
+    if (take('*')) return { min: 0, max: UNBOUNDED }
+    if (take('+')) return { min: 1, max: UNBOUNDED }
+    if (take('?')) return { min: 0, max: 1 }
+    if (!take('{')) return undefined
+    const min = readNumber()
+    const max = !take(',') ? min : peek() === '}' ? UNBOUNDED : readNumber()
+    take('}')
     return { min, max }
   }
 
-  #number(): number {
+  function readNumber(): number {
     let digits = ''
-    while (/^[0-9]$/.test(this.#peek())) digits += this.#next()
+    while (/^[0-9]$/.test(peek())) digits += next()
     const value = Number(digits)
-    if (value > MAX_COUNT) throw this.#error(`counts to ${digits}, more than ${MAX_COUNT}`)
+    if (value > MAX_COUNT) throw fault(`counts to ${digits}, more than ${MAX_COUNT}`)
     return value
   }
 
-  #atom(): Regex {
-    const char = this.#next()
+  function readAtom(): Regex {
+    const char = next()
     switch (char) {
       case '^':
         return { type: 'start' }
@@ -119,124 +109,122 @@ class Reader {
       case '.':
         return { type: 'chars', set: complement(LINE_END) }
       case '(':
-        return this.#group()
+        return readGroup()
       case '[':
-        return { type: 'chars', set: this.#class() }
+        return { type: 'chars', set: readClass() }
       case '\\':
-        return { type: 'chars', set: this.#escape(false) }
+        return { type: 'chars', set: readEscape(false) }
       default:
-        return { type: 'chars', set: this.#literal(char) }
+        return { type: 'chars', set: literal(char) }
     }
   }
 
-  #group(): Regex {
-    if (this.#take('?')) {
-      const kind = this.#next()
-      if (kind === '<' && !['=', '!'].includes(this.#peek())) while (!this.#take('>')) this.#at += 1
+  function readGroup(): Regex {
+    if (take('?')) {
+      const kind = next()
+      if (kind === '<' && !['=', '!'].includes(peek())) while (!take('>')) at += 1
       else if (kind !== ':') {
-        throw this.#error('uses lookaround or flags', 'write what must be there in its place instead')
+        throw fault('uses lookaround or flags', 'write what must be there in its place instead')
       }
     }
-    const inside = this.alternatives()
-    this.#take(')')
+    const inside = readAlternatives()
+    take(')')
     return inside
   }
 
-  #class(): CodePoints {
-    const isNegated = this.#take('^')
+  function readClass(): CodePoints {
+    const isNegated = take('^')
     const sets: CodePoints[] = []
-    while (!this.#take(']')) {
-      const low = this.#member()
-      if (this.#peek() !== '-' || this.#chars[this.#at + 1] === ']') {
+    while (!take(']')) {
+      const low = readMember()
+      if (peek() !== '-' || chars[at + 1] === ']') {
         sets.push(low)
         continue
       }
-      this.#at += 1
+      at += 1
       // Only single characters can be the ends.
-      sets.push(codePoints([low[0]!, this.#member()[0]!]))
+      sets.push(codePoints([low[0]!, readMember()[0]!]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
 
-  #member(): CodePoints {
-    const char = this.#next()
-    return char === '\\' ? this.#escape(true) : this.#literal(char)
+  function readMember(): CodePoints {
+    const char = next()
+    return char === '\\' ? readEscape(true) : literal(char)
   }
 
-  #literal(char: string): CodePoints {
+  function literal(char: string): CodePoints {
     const set = ofText(char)
-    if (set.length === 0) throw this.#error('has half a surrogate pair, which no text holds')
+    if (set.length === 0) throw fault('has half a surrogate pair, which no text holds')
     return set
   }
 
-  #escape(inClass: boolean): CodePoints {
-    const char = this.#next()
+  function readEscape(inClass: boolean): CodePoints {
+    const char = next()
     const set = CLASSES[char]
     if (set !== undefined) return set
     const control = char === 'b' && inClass ? 8 : CONTROLS[char]
     if (control !== undefined) return codePoints([control, control])
     switch (char) {
       case 'x':
-        return this.#point(this.#hex(2))
+        return pointSet(readHex(2))
       case 'u':
-        return this.#point(this.#unicode())
+        return pointSet(readUnicode())
       case 'c':
-        return this.#point(this.#next().charCodeAt(0) & 31)
+        return pointSet(next().charCodeAt(0) & 31)
       case 'b':
       case 'B':
-        throw this.#error(`uses \\${char}, a word boundary`, 'write the characters around it instead')
+        throw fault(`uses \\${char}, a word boundary`, 'write the characters around it instead')
       case 'p':
       case 'P':
-        throw this.#error(`uses \\${char}, a Unicode property`, 'write the ranges of characters instead')
+        throw fault(`uses \\${char}, a Unicode property`, 'write the ranges of characters instead')
       default:
         if (/^[1-9k]$/.test(char)) {
-          throw this.#error('uses a back-reference', 'no grammar can repeat what was written')
+          throw fault('uses a back-reference', 'no grammar can repeat what was written')
         }
-        return this.#literal(char)
+        return literal(char)
     }
   }
 
-  #unicode(): number {
-    if (this.#take('{')) {
+  function readUnicode(): number {
+    if (take('{')) {
       let digits = ''
-      while (!this.#take('}')) digits += this.#next()
+      while (!take('}')) digits += next()
       return Number.parseInt(digits, 16)
     }
-    const first = this.#hex(4)
+    const first = readHex(4)
     // Two escapes that spell one character.
-    const behind = this.#chars.slice(this.#at, this.#at + 6).join('')
+    const behind = chars.slice(at, at + 6).join('')
     if (first < 0xd800 || first > 0xdbff || !/^\\ud[c-f]/i.test(behind)) return first
-    this.#at += 2
-    return (first - 0xd800) * 0x400 + (this.#hex(4) - 0xdc00) + 0x10000
+    at += 2
+    return (first - 0xd800) * 0x400 + (readHex(4) - 0xdc00) + 0x10000
   }
 
-  #point(point: number): CodePoints {
-    return this.#literal(String.fromCodePoint(point))
+  function pointSet(point: number): CodePoints {
+    return literal(String.fromCodePoint(point))
   }
 
-  #hex(length: number): number {
-    this.#at += length
-    return Number.parseInt(this.#chars.slice(this.#at - length, this.#at).join(''), 16)
+  function readHex(length: number): number {
+    at += length
+    return Number.parseInt(chars.slice(at - length, at).join(''), 16)
   }
 
-  #peek(): string {
-    return this.#chars[this.#at] ?? ''
+  function peek(): string {
+    return chars[at] ?? ''
   }
 
-  #next(): string {
-    return this.#chars[this.#at++]!
+  function next(): string {
+    return chars[at++]!
   }
 
-  #take(char: string): boolean {
-    if (this.#peek() !== char) return false
-    this.#at += 1
+  function take(char: string): boolean {
+    if (peek() !== char) return false
+    at += 1
     return true
   }
 
-  #error(what: string, next = 'change the pattern'): Error {
-    return refused(`has the pattern ${shown(this.#source)}, which ${what} at character ${this.#at}`, next, {
-      at: this.#at,
-    })
+  function fault(what: string, instead = 'change the pattern'): Error {
+    return refused(`has the pattern ${shown(source)}, which ${what} at character ${at}`, instead, { at })
   }
 }
 
