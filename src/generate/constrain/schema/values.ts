@@ -19,80 +19,67 @@ const MAX_RULES = 1 << 12
 
 /** The JSON values that a schema allows. Throws `unsupported`, naming the keyword that cannot be honoured. */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
-  return new Values(grammar, new SchemaDocument(schema)).root()
-}
-
-class Values implements ObjectParts {
-  readonly #grammar: Grammar
-  readonly #schemas: Schemas
-  readonly #rules = new Map<string, NodeId>()
-  readonly #ids = new Map<Schema, number>()
-  /** Rules that are named and not yet written. */
-  readonly #open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
-
-  constructor(grammar: Grammar, document: SchemaDocument) {
-    this.#grammar = grammar
-    this.#schemas = new Schemas(document)
+  const schemas = new Schemas(new SchemaDocument(schema))
+  const rules = new Map<string, NodeId>()
+  const ids = new Map<Schema, number>()
+  // Rules that are named and not yet written.
+  const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
+  const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
+  const root = valueNode([schemas.document.root])
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    grammar.define(next.rule, bodyOf(next.conjunction))
   }
+  return root
 
-  root(): NodeId {
-    const root = this.valueNode([this.#schemas.document.root])
-    for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
-      this.#grammar.define(next.rule, this.#body(next.conjunction))
-    }
-    return root
-  }
-
-  valueNode(conjunction: Conjunction): NodeId {
+  function valueNode(conjunction: Conjunction): NodeId {
     const real = conjunction.filter((schema) => schema !== true)
     const key = real
       .map((schema) => {
-        if (!this.#ids.has(schema)) this.#ids.set(schema, this.#ids.size)
-        return this.#ids.get(schema)!
+        if (!ids.has(schema)) ids.set(schema, ids.size)
+        return ids.get(schema)!
       })
       .toSorted((one, other) => one - other)
       .join()
-    const known = this.#rules.get(key)
+    const known = rules.get(key)
     if (known !== undefined) return known
-    if (this.#rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
-    const rule = this.#grammar.declare(`value ${key}`)
-    this.#rules.set(key, rule)
-    this.#open.push({ rule, conjunction: real })
+    if (rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
+    const rule = grammar.declare(`value ${key}`)
+    rules.set(key, rule)
+    open.push({ rule, conjunction: real })
     return rule
   }
 
-  isPossible(conjunction: Conjunction): boolean {
-    return this.#schemas.cases(conjunction).length > 0
+  function isPossible(conjunction: Conjunction): boolean {
+    return schemas.cases(conjunction).length > 0
   }
 
-  nameLanguage(conjunction: Conjunction): Dfa | undefined {
+  function nameLanguage(conjunction: Conjunction): Dfa | undefined {
     if (conjunction.length === 0) return undefined
-    const cases = this.#schemas.cases([...conjunction, { type: 'string' }])
+    const cases = schemas.cases([...conjunction, { type: 'string' }])
     const texts = cases.filter((one) => one.type === 'literal').map(({ value }) => String(value))
     const strings = cases.filter((one) => one.type === 'string')
     if (strings.length === 0) return dfaOfTexts(texts)
-    if (strings.length > 1 || texts.length > 0) this.refuse('propertyNames', 'has alternatives')
+    if (strings.length > 1 || texts.length > 0) refuse('propertyNames', 'has alternatives')
     return stringLanguage(strings[0]!)
   }
 
-  refuse(keyword: string, why: string): never {
-    return this.#schemas.refuse(keyword, why)
+  function refuse(keyword: string, why: string): never {
+    return schemas.refuse(keyword, why)
   }
 
-  #body(conjunction: Conjunction): NodeId {
-    const cases = likely(this.#schemas.cases(conjunction))
+  function bodyOf(conjunction: Conjunction): NodeId {
+    const cases = likely(schemas.cases(conjunction))
     const texts: string[] = []
     const nodes: NodeId[] = []
     for (const one of new Set(cases)) {
       if (one.type === 'literal' && typeof one.value !== 'object') texts.push(JSON.stringify(one.value))
-      else nodes.push(this.#node(one))
+      else nodes.push(nodeOf(one))
     }
-    if (texts.length > 0) nodes.push(oneOf(this.#grammar, texts))
-    return this.#grammar.alt(...nodes)
+    if (texts.length > 0) nodes.push(oneOf(grammar, texts))
+    return grammar.alt(...nodes)
   }
 
-  #node(one: Case): NodeId {
-    const grammar = this.#grammar
+  function nodeOf(one: Case): NodeId {
     switch (one.type) {
       case 'literal':
         return literal(grammar, one.value)
@@ -103,18 +90,17 @@ class Values implements ObjectParts {
       case 'number':
         return numberNode(grammar, one)
       case 'string':
-        return quoted(grammar, this.#text(one))
+        return quoted(grammar, textNode(one))
       case 'array':
-        return this.#array(one)
+        return arrayNode(one)
       case 'object':
-        return objectNode(grammar, one, this)
+        return objectNode(grammar, one, parts)
       default:
         return one satisfies never
     }
   }
 
-  #text(one: StringCase): NodeId {
-    const grammar = this.#grammar
+  function textNode(one: StringCase): NodeId {
     const { minLength, maxLength, within, outside } = one
     if (within.length === 0 && outside.length === 0) {
       return grammar.repeat(freeChar(grammar), minLength, maxLength)
@@ -128,21 +114,20 @@ class Values implements ObjectParts {
     return dfaNode(grammar, stringLanguage(one), spell)
   }
 
-  #array({ prefix, rest, restWeight, minItems, maxItems }: ArrayCase): NodeId {
-    const grammar = this.#grammar
+  function arrayNode({ prefix, rest, restWeight, minItems, maxItems }: ArrayCase): NodeId {
     const isOpen =
-      rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
+      rest !== undefined && isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
     const end = (count: number) =>
       count < minItems || count > maxItems
         ? grammar.never
         : grammar.seq(count === 0 ? grammar.empty : space(grammar), grammar.text(']'))
     const separated = (count: number, item: NodeId) =>
       count === 0 ? item : grammar.seq(comma(grammar), item)
-    const first = prefix.findIndex((item) => !this.isPossible(item))
+    const first = prefix.findIndex((item) => !isPossible(item))
     const length = Math.min(first < 0 ? prefix.length : first, maxItems)
     let after = end(length)
     if (isOpen && first < 0 && maxItems > length) {
-      const item = this.valueNode(rest)
+      const item = valueNode(rest)
       const more = grammar.repeat(
         separated(1, item),
         Math.max(0, minItems - Math.max(1, length)),
@@ -152,7 +137,7 @@ class Values implements ObjectParts {
       after = length > 0 ? grammar.seq(more, close) : grammar.alt(end(0), grammar.seq(item, more, close))
     }
     for (let at = length - 1; at >= 0; at--) {
-      const written = grammar.seq(separated(at, this.valueNode(prefix[at]!)), after)
+      const written = grammar.seq(separated(at, valueNode(prefix[at]!)), after)
       after = grammar.alt(end(at), written)
     }
     return grammar.seq(grammar.text('['), space(grammar), after)
