@@ -1,7 +1,7 @@
 // DFA. In: patterns without anchors, lengths, texts. Out: sets of texts that can be met, left out and emptied exactly.
 //
 // Complete: every state has a step for every column of characters. State 0 is the start.
-import { type CodePoints, codePoints } from '../code-points.ts'
+import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
 import { tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
 import type { Regex } from './syntax.ts'
@@ -27,7 +27,7 @@ export function dfaOf(regex: Regex): Dfa {
     { length: columns.count },
     (_, index) => columns.starts[columns.column.indexOf(index)]!,
   )
-  const takes = new Map(sets.map((set) => [set.join(), samples.map((point) => inSet(set, point))]))
+  const takes = new Map(sets.map((set) => [set.join(), samples.map((point) => has(set, point))]))
   const close = (states: Iterable<number>): readonly number[] => {
     const seen = new Set(states)
     for (const state of seen) for (const to of nfa.free[state]!) seen.add(to)
@@ -67,10 +67,7 @@ export function dfaOfLength(min: number, max: number): Dfa {
 /** These texts. */
 export function dfaOfTexts(texts: readonly string[]): Dfa {
   const options = texts.map((text): Regex => {
-    const parts = Array.from(text, (char): Regex => {
-      const point = char.codePointAt(0)!
-      return { type: 'chars', set: codePoints([point, point]) }
-    })
+    const parts = Array.from(text, (char): Regex => ({ type: 'chars', set: ofText(char) }))
     return { type: 'seq', parts }
   })
   return dfaOf({ type: 'alt', options })
@@ -141,9 +138,4 @@ function explore<State>(
     next.push(rules.next(found[id]!).map(idOf))
   }
   return { columns, next, accepts: found.map(rules.accepts) }
-}
-
-function inSet(set: CodePoints, point: number): boolean {
-  for (let at = 0; at < set.length; at += 2) if (point >= set[at]! && point <= set[at + 1]!) return true
-  return false
 }

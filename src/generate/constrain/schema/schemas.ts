@@ -21,25 +21,22 @@ import { type Oracle, without } from './subtract.ts'
 const MAX_CASES = 512
 const MAX_DEPTH = 64
 
-export class Schemas implements Judge, Oracle {
-  readonly document: SchemaDocument
-  /** Everything that JSON can write. */
-  readonly #any: readonly Case[]
-  readonly #cases = new Map<Schema, readonly Case[]>()
-  /** Schemas that are being looked at, the outermost first. */
-  readonly #open: Schema[] = []
-
-  constructor(document: SchemaDocument) {
-    this.document = document
-    this.#any = ownCases(document, {})
-  }
+/** Of the schemas in one document. */
+export function schemasOf(whole: SchemaDocument): Judge & Oracle {
+  const schemas = { cases, accepts, narrow, refuse }
+  // Everything that JSON can write.
+  const any = ownCases(whole, {})
+  const known = new Map<Schema, readonly Case[]>()
+  // Schemas that are being looked at, the outermost first.
+  const open: Schema[] = []
+  return schemas
 
   /** The cases that all schemas allow. Throws `unsupported` for what cannot be honoured. */
-  cases(conjunction: Conjunction): readonly Case[] {
-    return conjunction.reduce((list, schema) => this.#both(list, this.#of(schema)), this.#any)
+  function cases(conjunction: Conjunction): readonly Case[] {
+    return conjunction.reduce((list, schema) => both(list, casesOf(schema)), any)
   }
 
-  accepts(one: Case, value: Json): boolean {
+  function accepts(one: Case, value: Json): boolean {
     if (one.type === 'literal') return isSame(one.value, value)
     if (one.type !== typeOf(value)) return false
     switch (one.type) {
@@ -57,133 +54,128 @@ export class Schemas implements Judge, Oracle {
       case 'array': {
         const items = value as readonly Json[]
         if (items.length < one.minItems || items.length > one.maxItems) return false
-        return items.every((item, at) => this.acceptsAll(itemAt(one, at), item))
+        return items.every((item, at) => acceptsAll(itemAt(one, at), item))
       }
       case 'object':
-        return this.#acceptsObject(one, value as { readonly [key: string]: Json })
+        return acceptsObject(one, value as { readonly [key: string]: Json })
       default:
         return true
     }
   }
 
   /** True when all schemas allow the value; nothing does where there must be none. */
-  acceptsAll(conjunction: Conjunction | undefined, value: Json): boolean {
-    return conjunction !== undefined && this.cases(conjunction).some((one) => this.accepts(one, value))
+  function acceptsAll(conjunction: Conjunction | undefined, value: Json): boolean {
+    return conjunction !== undefined && cases(conjunction).some((one) => accepts(one, value))
   }
 
-  narrow(one: Conjunction, other: Conjunction): Conjunction | undefined {
+  function narrow(one: Conjunction, other: Conjunction): Conjunction | undefined {
     const narrowed = [...one, { not: { allOf: other } }]
     try {
-      return this.cases(narrowed).length > 0 ? narrowed : undefined
+      return cases(narrowed).length > 0 ? narrowed : undefined
     } catch (error) {
       if (isHalfbyteError(error)) return undefined
       throw error
     }
   }
 
-  refuse(keyword: string, why: string): never {
-    throw this.document.refuse(this.#open.at(-1) ?? this.document.root, keyword, why)
+  function refuse(keyword: string, why: string): never {
+    throw whole.refuse(open.at(-1) ?? whole.root, keyword, why)
   }
 
-  #acceptsObject(one: ObjectCase, value: { readonly [key: string]: Json }): boolean {
+  function acceptsObject(one: ObjectCase, value: { readonly [key: string]: Json }): boolean {
     const names = Object.keys(value)
     return (
       names.length >= one.minProperties &&
       names.length <= one.maxProperties &&
       [...one.required].every((name) => Object.hasOwn(value, name)) &&
-      names.every((name) => one.names.length === 0 || this.acceptsAll(one.names, name)) &&
-      names.every((name) => this.acceptsAll(propertyOf(one, name), value[name]!))
+      names.every((name) => one.names.length === 0 || acceptsAll(one.names, name)) &&
+      names.every((name) => acceptsAll(propertyOf(one, name), value[name]!))
     )
   }
 
-  #both(left: readonly Case[], right: readonly Case[]): readonly Case[] {
-    if (left === this.#any) return right
+  function both(left: readonly Case[], right: readonly Case[]): readonly Case[] {
+    if (left === any) return right
     const list: Case[] = []
     for (const one of left) {
       for (const other of right) {
-        const met = intersectCases(one, other, this)
+        const met = intersectCases(one, other, schemas)
         if (met !== undefined) list.push(met)
       }
     }
-    return this.#checked(list)
+    return checked(list)
   }
 
-  #of(schema: Schema): readonly Case[] {
-    if (schema === true) return this.#any
+  function casesOf(schema: Schema): readonly Case[] {
+    if (schema === true) return any
     if (schema === false) return []
-    const known = this.#cases.get(schema)
-    if (known !== undefined) return known
-    if (this.#open.includes(schema))
-      this.refuse('$ref', 'comes back to itself without a property or item between')
-    if (this.#open.length >= MAX_DEPTH) this.refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
-    this.#open.push(schema)
+    const before = known.get(schema)
+    if (before !== undefined) return before
+    if (open.includes(schema)) refuse('$ref', 'comes back to itself without a property or item between')
+    if (open.length >= MAX_DEPTH) refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
+    open.push(schema)
     try {
-      const cases = this.#combine(schema)
-      this.#cases.set(schema, cases)
+      const cases = combine(schema)
+      known.set(schema, cases)
       return cases
     } finally {
-      this.#open.pop()
+      open.pop()
     }
   }
 
-  #combine(schema: SchemaObject): readonly Case[] {
-    const { document: whole } = this
-    let list = this.#literals(schema, ownCases(whole, schema))
+  function combine(schema: SchemaObject): readonly Case[] {
+    let list = literals(schema, ownCases(whole, schema))
     const { $ref } = schema
-    if ($ref !== undefined) list = this.#both(list, this.#of(whole.resolve(schema, $ref)))
-    for (const part of this.#list(schema, 'allOf')) list = this.#both(list, this.#of(part))
+    if ($ref !== undefined) list = both(list, casesOf(whole.resolve(schema, $ref)))
+    for (const part of listAt(schema, 'allOf')) list = both(list, casesOf(part))
     if (schema['anyOf'] !== undefined) {
-      list = this.#both(list, [...new Set(this.#list(schema, 'anyOf').flatMap((part) => this.#of(part)))])
+      list = both(list, [...new Set(listAt(schema, 'anyOf').flatMap((part) => casesOf(part)))])
     }
-    if (schema['oneOf'] !== undefined) list = this.#exactlyOne(list, this.#list(schema, 'oneOf'))
+    if (schema['oneOf'] !== undefined) list = exactlyOne(list, listAt(schema, 'oneOf'))
     if (schema['not'] !== undefined) {
-      list = this.#without(list, this.#of(whole.schema(schema['not'], 'not')), 'not')
+      list = leaveOut(list, casesOf(whole.schema(schema['not'], 'not')), 'not')
     }
-    return this.#checked(this.#conditional(schema, list))
+    return checked(conditional(schema, list))
   }
 
   /** With `enum` and `const` the values are known one by one. */
-  #literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
+  function literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
-    if (values !== undefined && !Array.isArray(values)) this.refuse('enum', 'is no list')
+    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is no list')
     if (values === undefined && constant === undefined) return own
     const all: readonly Json[] = (values as readonly Json[] | undefined) ?? [constant!]
     return all
       .filter((value) => constant === undefined || isSame(value, constant))
-      .filter((value) => own.some((one) => this.accepts(one, value)))
+      .filter((value) => own.some((one) => accepts(one, value)))
       .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
   }
 
-  #exactlyOne(base: readonly Case[], options: readonly Schema[]): readonly Case[] {
-    const cases = options.map((option) => this.#of(option))
+  function exactlyOne(base: readonly Case[], options: readonly Schema[]): readonly Case[] {
+    const cases = options.map((option) => casesOf(option))
     return cases.flatMap((own, index) => {
-      let list = likely(this.#both(base, own))
+      let list = likely(both(base, own))
       for (const [other, those] of cases.entries()) {
-        if (other !== index) list = this.#without(list, those, 'oneOf')
+        if (other !== index) list = leaveOut(list, those, 'oneOf')
       }
       return list
     })
   }
 
-  #conditional(schema: SchemaObject, list: readonly Case[]): readonly Case[] {
+  function conditional(schema: SchemaObject, list: readonly Case[]): readonly Case[] {
     if (schema['if'] === undefined) return list
     const [condition, then, otherwise] = ['if', 'then', 'else'].map((keyword) =>
-      this.#of(this.document.schema(schema[keyword] ?? true, keyword)),
+      casesOf(whole.schema(schema[keyword] ?? true, keyword)),
     ) as [readonly Case[], readonly Case[], readonly Case[]]
-    const held = this.#both(this.#both(list, condition), then)
-    return [...held, ...this.#without(this.#both(list, otherwise), condition, 'if')]
+    const held = both(both(list, condition), then)
+    return [...held, ...leaveOut(both(list, otherwise), condition, 'if')]
   }
 
-  #without(list: readonly Case[], excluded: readonly Case[], keyword: string): readonly Case[] {
+  function leaveOut(list: readonly Case[], excluded: readonly Case[], keyword: string): readonly Case[] {
     return excluded.reduce<readonly Case[]>(
       (left, one) =>
         left.flatMap((each) => {
-          const rest = without(each, one, this)
+          const rest = without(each, one, schemas)
           if (rest === undefined) {
-            this.refuse(
-              keyword,
-              `needs a ${typeName(each)} that is no ${typeName(one)} of the kind it excludes`,
-            )
+            refuse(keyword, `needs a ${typeName(each)} that is no ${typeName(one)} of the kind it excludes`)
           }
           return rest
         }),
@@ -191,15 +183,15 @@ export class Schemas implements Judge, Oracle {
     )
   }
 
-  #list(schema: SchemaObject, keyword: string): readonly Schema[] {
+  function listAt(schema: SchemaObject, keyword: string): readonly Schema[] {
     const value = schema[keyword] ?? []
-    if (!Array.isArray(value)) this.refuse(keyword, 'is no list')
-    return (value as readonly Json[]).map((part) => this.document.schema(part, keyword))
+    if (!Array.isArray(value)) refuse(keyword, 'is no list')
+    return (value as readonly Json[]).map((part) => whole.schema(part, keyword))
   }
 
-  #checked(list: readonly Case[]): readonly Case[] {
+  function checked(list: readonly Case[]): readonly Case[] {
     if (list.length <= MAX_CASES || list.every(({ type }) => type === 'literal')) return list
-    return this.refuse('anyOf', `has more than ${MAX_CASES} combinations`)
+    return refuse('anyOf', `has more than ${MAX_CASES} combinations`)
   }
 }
 

@@ -12,20 +12,21 @@ import { stringLanguage, withLength } from './languages.ts'
 import { numberNode } from './numbers.ts'
 import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
-import { Schemas } from './schemas.ts'
+import { schemasOf } from './schemas.ts'
 
 /** Parts of a schema that are written in different ways. */
 const MAX_RULES = 1 << 12
 
 /** The JSON values that a schema allows. Throws `unsupported`, naming the keyword that cannot be honoured. */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
-  const schemas = new Schemas(new SchemaDocument(schema))
+  const whole = new SchemaDocument(schema)
+  const schemas = schemasOf(whole)
   const rules = new Map<string, NodeId>()
   const ids = new Map<Schema, number>()
   // Rules that are named and not yet written.
   const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
   const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
-  const root = valueNode([schemas.document.root])
+  const root = valueNode([whole.root])
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     grammar.define(next.rule, bodyOf(next.conjunction))
   }
