@@ -78,7 +78,10 @@ describe('configurations', () => {
     [{ timeStepRank: 0 }, /ssm.timeStepRank is 0/],
     [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
     [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],
-    [{ timeStepLimit: [0.5, 0.1] as const }, /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/],
+    [
+      { timeStepLimit: [0.5, 0.1] as const },
+      /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/,
+    ],
     [{ heads: 24, groups: 1, stateSize: 6 }, /ssm.stateSize is 6 .* multiple of 4/],
   ])('%j has no kernel', (changes, message) => {
     expect(() => validConfig('file', config('mamba', { ...SSM, ...changes }))).toThrow(message)

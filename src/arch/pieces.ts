@@ -1,5 +1,5 @@
 // Pieces. In: a stored tensor, which of its rows a weight is, in what form. Out: the weight as a tensor of its own.
-import type { ByteSource } from '../base/bytes.ts'
+import { filledSource, joinedSource } from '../base/bytes.ts'
 import { rowBytes } from '../formats/dtypes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import type { Place } from './family.ts'
@@ -24,34 +24,12 @@ export function pieceOf(
   if (run !== undefined && another === undefined) {
     return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
   }
-  return { ...tensor, shape, offset: 0, byteLength, source: stitched(tensor, runs, bytes) }
-}
-
-function source(tensor: TensorInfo, size: number, read: ByteSource['read']): ByteSource {
-  return { name: tensor.source.name, size, read }
-}
-
-/** Runs of rows, one after the other. */
-function stitched(
-  tensor: TensorInfo,
-  runs: readonly (readonly [number, number])[],
-  bytes: number,
-): ByteSource {
-  const size = runs.reduce((sum, [, count]) => sum + count * bytes, 0)
-  return source(tensor, size, async (offset, length, signal) => {
-    const out = new Uint8Array(length)
-    let start = 0
-    for (const [first, count] of runs) {
-      const from = Math.max(start, offset)
-      const to = Math.min(start + count * bytes, offset + length)
-      if (from < to) {
-        const at = tensor.offset + first * bytes + (from - start)
-        out.set(await tensor.source.read(at, to - from, signal), from - offset)
-      }
-      start += count * bytes
-    }
-    return out
-  })
+  const ranges = runs.map(([first, count]) => ({
+    source: tensor.source,
+    offset: tensor.offset + first * bytes,
+    bytes: count * bytes,
+  }))
+  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
 }
 
 /** Rows [first, first + n) of the transpose of a float matrix. */
@@ -59,16 +37,14 @@ function transposed(tensor: TensorInfo, first: number, shape: readonly number[])
   const [n = 0, k = 0] = shape
   const width = tensor.shape[1] ?? 0
   const size = rowBytes(tensor.dtype, 1)
-  const read: ByteSource['read'] = async (offset, length, signal) => {
+  const byteLength = n * k * size
+  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
     const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
-    const out = new Uint8Array(length)
-    for (let at = 0; at < length; at += size) {
+    for (let at = 0; at < target.length; at += size) {
       const element = (offset + at) / size
       const from = ((element % k) * width + first + Math.floor(element / k)) * size
-      for (let byte = 0; byte < size; byte++) out[at + byte] = stored[from + byte]!
+      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
     }
-    return out
-  }
-  const byteLength = n * k * size
-  return { ...tensor, shape, offset: 0, byteLength, source: source(tensor, byteLength, read) }
+  })
+  return { ...tensor, shape, offset: 0, byteLength, source }
 }

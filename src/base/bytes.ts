@@ -73,6 +73,36 @@ export function filledSource(
   }
 }
 
+/** Bytes of a source. */
+export interface SourceRange {
+  readonly source: ByteSource
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** Bytes [from, to) of each source whose range holds some of [offset, end) of all, one after the other, and where there. */
+export function heldIn(ranges: readonly SourceRange[], offset: number, end: number) {
+  let next = 0
+  return ranges.flatMap(({ source, offset: first, bytes }) => {
+    const start = next
+    next += bytes
+    const [low, high] = [Math.max(offset, start), Math.min(end, next)]
+    return low < high
+      ? [{ source, from: first + low - start, to: first + high - start, at: low - offset }]
+      : []
+  })
+}
+
+/** Ranges of sources, one after the other. */
+export function joinedSource(name: string, ranges: readonly SourceRange[]): ReturnType<typeof filledSource> {
+  const size = ranges.reduce((sum, { bytes }) => sum + bytes, 0)
+  return filledSource(name, size, async (target, offset, signal) => {
+    for (const { source, from, to, at } of heldIn(ranges, offset, offset + target.byteLength)) {
+      await readInto(source, target.subarray(at, at + to - from), from, signal)
+    }
+  })
+}
+
 /** Bytes already in memory. */
 export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   return {

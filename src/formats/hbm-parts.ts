@@ -1,5 +1,5 @@
 // Parts of a pack. In: the files that a .hbm pack was cut into, in any order. Out: the pack as one source, nothing copied.
-import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
+import { type ByteSource, heldIn, joinedSource } from '../base/bytes.ts'
 import { baseName } from './file-names.ts'
 import { malformed } from './malformed.ts'
 import { inOrder, SPLIT } from './splits.ts'
@@ -15,35 +15,18 @@ export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSo
     return { source, name, number: Number(number) - 1, count: Number(count) }
   })
   if (others.length === 0 && first!.count === 1) return first!.source
-  const parts: { readonly source: ByteSource; readonly start: number }[] = []
-  let size = 0
-  for (const { source, number, count } of inOrder([first!, ...others])) {
-    const whole = parts[0]?.source.size ?? source.size
+  const parts = inOrder([first!, ...others])
+  const whole = parts[0]!.source.size
+  for (const { source, number, count } of parts) {
     if (number < count - 1 && source.size !== whole) {
       throw malformed(source.name, `it has ${source.size} bytes where the first part has ${whole}`)
     }
-    parts.push({ source, start: size })
-    size += source.size
   }
-  const name = first!.name.replace(SPLIT, '')
-
-  /** Bytes [from, to) of each part that holds some of [offset, end). */
-  const held = (offset: number, end: number) =>
-    parts
-      .map(({ source, start }) => {
-        const [from, to] = [Math.max(0, offset - start), Math.min(source.size, end - start)]
-        return { source, start, from, to }
-      })
-      .filter(({ from, to }) => from < to)
-
+  const ranges = parts.map(({ source }) => ({ source, offset: 0, bytes: source.size }))
   return {
-    ...filledSource(name, size, async (target, offset, signal) => {
-      for (const { source, start, from, to } of held(offset, offset + target.byteLength)) {
-        await readInto(source, target.subarray(start + from - offset, start + to - offset), from, signal)
-      }
-    }),
+    ...joinedSource(first!.name.replace(SPLIT, ''), ranges),
     async renew(offset, end) {
-      for (const { source, from, to } of held(offset, end)) await source.renew?.(from, to)
+      for (const { source, from, to } of heldIn(ranges, offset, end)) await source.renew?.(from, to)
     },
     isChecked: parts.every(({ source }) => source.isChecked === true),
   }

@@ -88,7 +88,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
       const [from, to] = [Math.floor(first / per), Math.ceil(end / per)]
       const isWords = order === 'awq'
       const rows: Rows = {
-        ...{ packed, k, groups, groupSize, first, end, form, file, isSorted },
+        ...{ packed, k, groups, groupSize, first, end, form, file, isSorted, per, from, across: to - from },
         words: wordsOf(await part(codes, isByRows, isWords ? from : first, isWords ? to : end, signal)),
         scales: floatsOf(scales, await part(scales, isByRows, first, end, signal)),
         zeros: zeros && wordsOf(await part(zeros, isByRows, from, to, signal)),
@@ -108,7 +108,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
 }
 
 /** A tensor whose bytes are made when they are read. */
-function virtual(
+export function virtual(
   file: string,
   name: string,
   dtype: DType,
@@ -178,15 +178,17 @@ interface Rows {
   readonly zeros: Uint32Array | undefined
   readonly groupOf: Uint32Array | undefined
   readonly isSorted: boolean
+  /** Codes of a word; the first word of zero points, and how many there are. */
+  readonly per: number
+  readonly from: number
+  readonly across: number
 }
 
 function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
-  const { packed, k, groups, first, end, form, words } = rows
+  const { packed, k, groups, first, end, form, words, per, from, across } = rows
   const { order, bits } = packed
-  const per = 32 / bits
   const mask = 2 ** bits - 1
-  const [count, from] = [end - first, Math.floor(first / per)]
-  const across = Math.ceil(end / per) - from
+  const count = end - first
   // Where the word of an input lies, and how far to shift it.
   const { groupOf, inputs } = inputsOf(rows)
   const wordAt = Int32Array.from(inputs, (i) =>
@@ -230,12 +232,9 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
 
 /** Those of output n. Throws `format` for zero points that a symmetric matrix cannot have. */
 function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array): void {
-  const { packed, groups, first, end, scales, zeros, file } = rows
+  const { packed, groups, first, end, scales, zeros, file, per, from, across } = rows
   const { order, bits, isSymmetric, zeroOffset } = packed
-  const per = 32 / bits
   const middle = 2 ** (bits - 1)
-  const from = Math.floor(first / per)
-  const across = Math.ceil(end / per) - from
   const word = Math.floor(n / per) - from
   const shift = bits * (order === 'awq' ? AWQ[n % 8]! : n % per)
   for (let g = 0; g < groups; g++) {

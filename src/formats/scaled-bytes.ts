@@ -5,7 +5,7 @@
 // Stored as w8_g32: within half a step, max |W| / 254 of each group of 32.
 import { halfTable } from '../base/half.ts'
 import { malformed, shown } from './malformed.ts'
-import { floatsOf } from './packed-ints.ts'
+import { floatsOf, virtual } from './packed-ints.ts'
 import type { StoredDType, StoredTensor } from './safetensors.ts'
 import type { TensorInfo } from './tensors.ts'
 
@@ -55,6 +55,5 @@ export function scaledBytes(
     }
     return new Uint8Array(out.buffer)
   }
-  const source = { name: file.name, size: 4 * n * k, read }
-  return { ...{ name, shape, source }, dtype: 'F32', like: 'Q8_0', offset: 0, byteLength: source.size }
+  return { ...virtual(file.name, name, 'F32', shape, 4 * n * k, read), like: 'Q8_0' }
 }

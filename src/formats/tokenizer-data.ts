@@ -10,26 +10,47 @@ export function ggufTokenizer(
   metadata: ReadonlyMap<string, MetaValue>,
 ): GgufTokenizerSpec | undefined {
   if (!metadata.has('tokenizer.ggml.tokens')) return undefined
-  const read = new MetadataReader(file, metadata)
-  const tokens = read.texts('tokenizer.ggml.tokens') ?? []
-  const idOf = (key: string) => read.id(`tokenizer.ggml.${key}_token_id`, tokens.length)
+  const typed = <T>(key: string, what: string, fits: (value: MetaValue) => boolean): T | undefined => {
+    const value = metadata.get(key)
+    if (value === undefined) return undefined
+    if (fits(value)) return value as T
+    throw new HalfbyteError('format', `${file}: ${key} must be ${what}; convert the model again`, { key })
+  }
+  const text = (key: string) => typed<string>(key, 'a text', (value) => typeof value === 'string')
+  const fact = (key: string) =>
+    typed<boolean>(`tokenizer.ggml.${key}`, 'a boolean', (value) => typeof value === 'boolean')
+  const list = <T>(key: string, what: string, of: string, length?: number) =>
+    typed<readonly T[]>(`tokenizer.ggml.${key}`, `an array of ${what}`, (value) => {
+      const fits = Array.isArray(value) && value.every((item) => typeof item === of)
+      return fits && (length === undefined || value.length === length)
+    })
+  const texts = (key: string) => list<string>(key, 'texts', 'string')
+  const tokens = texts('tokens') ?? []
+  const count = tokens.length
+  const numbers = (key: string) => list<number>(key, `${count} numbers`, 'number', count)
+  // An id beyond the vocabulary means "none": converters write 2^32 - 1.
+  const idOf = (name: string) => {
+    const key = `tokenizer.ggml.${name}_token_id`
+    const id = typed<number>(key, 'a number', (value) => typeof value === 'number')
+    return id !== undefined && id >= 0 && id < count ? id : undefined
+  }
   return {
     kind: 'gguf',
-    model: read.text('tokenizer.ggml.model') ?? '',
-    pre: read.text('tokenizer.ggml.pre'),
+    model: text('tokenizer.ggml.model') ?? '',
+    pre: text('tokenizer.ggml.pre'),
     tokens,
-    scores: read.numbers('tokenizer.ggml.scores', tokens.length),
-    types: read.numbers('tokenizer.ggml.token_type', tokens.length),
-    merges: read.texts('tokenizer.ggml.merges'),
+    scores: numbers('scores'),
+    types: numbers('token_type'),
+    merges: texts('merges'),
     bosId: idOf('bos'),
     eosId: idOf('eos'),
     eotId: idOf('eot'),
     eomId: idOf('eom'),
     unknownId: idOf('unknown'),
-    addBos: read.fact('tokenizer.ggml.add_bos_token'),
-    addEos: read.fact('tokenizer.ggml.add_eos_token'),
-    addSpacePrefix: read.fact('tokenizer.ggml.add_space_prefix'),
-    chatTemplate: read.text('tokenizer.chat_template'),
+    addBos: fact('add_bos_token'),
+    addEos: fact('add_eos_token'),
+    addSpacePrefix: fact('add_space_prefix'),
+    chatTemplate: text('tokenizer.chat_template'),
   }
 }
 
@@ -48,50 +69,4 @@ export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaOb
     if (typeof value === 'number') found[name] = value
   }
   return Object.keys(found).length > 0 ? found : undefined
-}
-
-class MetadataReader {
-  readonly #file: string
-  readonly #metadata: ReadonlyMap<string, MetaValue>
-
-  constructor(file: string, metadata: ReadonlyMap<string, MetaValue>) {
-    this.#file = file
-    this.#metadata = metadata
-  }
-
-  text(key: string): string | undefined {
-    return this.#typed(key, 'a text', (value) => typeof value === 'string')
-  }
-  fact(key: string): boolean | undefined {
-    return this.#typed(key, 'a boolean', (value) => typeof value === 'boolean')
-  }
-  texts(key: string): readonly string[] | undefined {
-    return this.#typed(
-      key,
-      'an array of texts',
-      (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
-    )
-  }
-  numbers(key: string, length: number): readonly number[] | undefined {
-    return this.#typed(
-      key,
-      `an array of ${length} numbers`,
-      (value) =>
-        Array.isArray(value) && value.length === length && value.every((item) => typeof item === 'number'),
-    )
-  }
-  /** An id beyond the vocabulary means "none": converters write 2^32 - 1. */
-  id(key: string, vocabulary: number): number | undefined {
-    const id = this.#typed<number>(key, 'a number', (value) => typeof value === 'number')
-    return id !== undefined && id >= 0 && id < vocabulary ? id : undefined
-  }
-
-  #typed<T>(key: string, what: string, fits: (value: MetaValue) => boolean): T | undefined {
-    const value = this.#metadata.get(key)
-    if (value === undefined) return undefined
-    if (fits(value)) return value as T
-    throw new HalfbyteError('format', `${this.#file}: ${key} must be ${what}; convert the model again`, {
-      key,
-    })
-  }
 }
