@@ -204,8 +204,8 @@ describe('shapes', () => {
   const x = b.embed('embed', matrix(8, { embed: VOCAB }))
 
   test('name both shapes when they do not fit', () => {
-    expect(() => b.linear('o', x, matrix(12, { o: 8 }))).toThrow(/embed \[tokens, 8\] meets .* o: 12/)
-    expect(() => b.rmsnorm('n', x, vector({ n: 9 }), 1e-5)).toThrow(/embed \[tokens, 8\] meets .* n: 9/)
+    expect(() => b.linear('o', x, matrix(12, { o: 8 }))).toThrow(/embed \[tokens, 8\] meets o: 12/)
+    expect(() => b.rmsnorm('n', x, vector({ n: 9 }), 1e-5)).toThrow(/embed \[tokens, 8\] meets n: 9/)
     const wide = b.embed('wide', matrix(16, { wide: VOCAB }))
     expect(() => b.add('sum', x, wide)).toThrow(/embed \[tokens, 8\] meets wide \[tokens, 16\]/)
   })

@@ -23,10 +23,9 @@ export function inferShape(spec: NodeSpec): Shape {
     case 'rmsnorm':
     case 'layernorm':
       checkParts(spec)
-      expectWidth(spec.input, rowsOf(spec.weight), `the norm weight ${nameOf(spec.weight)}`)
+      expectWidth(spec.input, rowsOf(spec.weight), nameOf(spec.weight))
       expectKind(spec.weight, 'vector')
-      if ('bias' in spec && spec.bias)
-        expectWidth(spec.input, rowsOf(spec.bias), `the bias ${nameOf(spec.bias)}`)
+      if ('bias' in spec && spec.bias) expectWidth(spec.input, rowsOf(spec.bias), nameOf(spec.bias))
       return spec.input.shape
     case 'linear':
       return linearShape(spec)
@@ -46,8 +45,8 @@ export function inferShape(spec: NodeSpec): Shape {
     case 'ropeKv': {
       const { heads, kvHeads, headDim } = spec.attention
       expectWidth(spec.q, heads * headDim, `${heads} heads of ${headDim}`)
-      expectWidth(spec.k, kvHeads * headDim, `${kvHeads} key heads of ${headDim}`)
-      expectWidth(spec.v, kvHeads * headDim, `${kvHeads} value heads of ${headDim}`)
+      expectWidth(spec.k, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
+      expectWidth(spec.v, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
       checkHeadNorms(spec)
       if (spec.rope.dims > headDim) throw broken(spec.q, `rotates ${spec.rope.dims} of ${headDim} dimensions`)
       return spec.q.shape
@@ -62,7 +61,7 @@ export function inferShape(spec: NodeSpec): Shape {
       return spec.gate.shape
     case 'conv1d':
       expectKind(spec.weight, 'matrix')
-      expectWidth(spec.input, rowsOf(spec.weight), `the channels of ${nameOf(spec.weight)}`)
+      expectWidth(spec.input, rowsOf(spec.weight), nameOf(spec.weight))
       if (spec.bias !== undefined) expectWidth(spec.input, rowsOf(spec.bias), nameOf(spec.bias))
       return spec.input.shape
     case 'scan':
@@ -79,7 +78,7 @@ export function inferShape(spec: NodeSpec): Shape {
       return [`tokens*${spec.used}`, spec.input.shape[1]]
     case 'linearExperts': {
       const [part] = spec.weight.parts
-      expectWidth(spec.input, spec.weight.k, `the inputs of ${nameOf(spec.weight)}`)
+      expectWidth(spec.input, spec.weight.k, nameOf(spec.weight))
       return [spec.input.shape[0], part?.n ?? 0]
     }
     case 'combine':
@@ -135,7 +134,7 @@ export function checkShapes(graph: Graph): void {
 function linearShape(spec: Extract<NodeSpec, { op: 'linear' }>): Shape {
   const { input, weight, bias, residual } = spec
   const n = rowsOf(weight)
-  expectWidth(input, weight.k, `the inputs of ${nameOf(weight)}`)
+  expectWidth(input, weight.k, nameOf(weight))
   expectKind(weight, 'matrix')
   if (bias !== undefined) {
     expectKind(bias, 'vector')
@@ -162,9 +161,9 @@ function scanShape(spec: Extract<NodeSpec, { op: 'scan' }>): Shape {
   expectSame(x, dt)
   expectSame(x, z)
   expectSame(b, c)
-  expectWidth(x, rowsOf(decay), `the channels of ${nameOf(decay)}`)
-  expectWidth(x, rowsOf(skip), `the channels of ${nameOf(skip)}`)
-  expectWidth(b, decay.k, `the states of ${nameOf(decay)}`)
+  expectWidth(x, rowsOf(decay), nameOf(decay))
+  expectWidth(x, rowsOf(skip), nameOf(skip))
+  expectWidth(b, decay.k, nameOf(decay))
   return x.shape
 }
 
@@ -172,8 +171,7 @@ function ssdShape(spec: Extract<NodeSpec, { op: 'ssd' }>): Shape {
   const { x, dt, z, b, c, heads, groups } = spec
   expectSame(x, z)
   expectSame(b, c)
-  for (const weight of [spec.decay, spec.skip, spec.dtBias])
-    expectWidth(dt, rowsOf(weight), `the heads of ${nameOf(weight)}`)
+  for (const weight of [spec.decay, spec.skip, spec.dtBias]) expectWidth(dt, rowsOf(weight), nameOf(weight))
   if (dt.shape[1] !== heads || x.shape[1] % heads !== 0) throw broken(x, `is cut into ${heads} heads`)
   if (heads % groups !== 0 || b.shape[1] % groups !== 0) throw broken(b, `is cut into ${groups} groups`)
   return x.shape
