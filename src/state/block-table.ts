@@ -69,6 +69,12 @@ export class BlockTable {
     this.#blocks.length = this.#first
   }
 
+  /** Shares another table's blocks up to `end`. Only for a table without blocks. */
+  follow(other: BlockTable, end: number): void {
+    this.startAt(other.validFrom)
+    for (let index = other.first; index < end; index++) this.share(index, other.at(index)!)
+  }
+
   /** Says that positions from `position` on are held, where some after it were not before. */
   reachBack(position: number): void {
     if (position >= this.#validFrom) return

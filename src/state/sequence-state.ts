@@ -214,14 +214,7 @@ export class SequenceState implements PathSource {
   fork(tokens?: readonly number[]): SequenceState {
     this.#checkLive()
     const copy = new SequenceState(this.#cache, tokens)
-    const end = Math.ceil(this.#length / BLOCK_POSITIONS)
-    for (const [group, table] of this.tables.entries()) {
-      const twin = copy.tables[group]!
-      twin.startAt(table.validFrom)
-      for (let index = table.first; index < end; index++) twin.share(index, table.at(index)!)
-    }
-    copy.slabs.follow(this.slabs)
-    copy.#length = this.#length
+    copy.#follow(this, this.#length)
     if (this.#path !== undefined) copy.#path?.follow(this.#path)
     return copy
   }
@@ -242,14 +235,16 @@ export class SequenceState implements PathSource {
       held.slabs.hold(checkpoint)
     }
     this.trim(0)
-    for (const [group, table] of this.tables.entries()) {
-      const other = held.tables[group]!
-      table.startAt(other.validFrom)
-      for (let index = other.first; index < other.end; index++) table.share(index, other.at(index)!)
-    }
-    this.slabs.follow(held.slabs)
-    this.#length = tokens
+    this.#follow(held, tokens)
     held.release()
+  }
+
+  /** Shares the first `length` positions of another, from nothing. */
+  #follow(other: SequenceState, length: number): void {
+    const end = Math.ceil(length / BLOCK_POSITIONS)
+    for (const [group, table] of this.tables.entries()) table.follow(other.tables[group]!, end)
+    this.slabs.follow(other.slabs)
+    this.#length = length
   }
 
   /** Puts everything into the token tree, before some of it is forgotten here. */

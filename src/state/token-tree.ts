@@ -139,14 +139,14 @@ export class TokenTree {
     for (const node of this.nodes) {
       const isLeaf = node.children.length === 0
       const used = isLeaf ? node.used : node.windowUsed
-      if (used >= age || !(isLeaf ? this.#holdsOnlyHere(node) : this.#holdsWindow(node))) continue
+      if (used >= age || !this.#frees(node, !isLeaf)) continue
       oldest = node
       age = used
       isWhole = isLeaf
     }
     if (oldest === undefined) return false
     if (isWhole) this.#remove(oldest)
-    else this.#dropWindow(oldest)
+    else this.#dropBlocks(oldest, true)
     return true
   }
 
@@ -275,8 +275,12 @@ export class TokenTree {
     return block !== undefined && this.#options.pools[group]!.references(block) === 1
   }
 
-  #holdsOnlyHere(node: TreeNode): boolean {
-    return node.blocks.some((_, group) => this.#isOnlyHere(node, group))
+  /** Whether it would free something to drop the node's blocks, or those of windows. */
+  #frees(node: TreeNode, ofWindows: boolean): boolean {
+    const { windows } = this.#options
+    return node.blocks.some(
+      (_, group) => (!ofWindows || windows[group]! > 0) && this.#isOnlyHere(node, group),
+    )
   }
 
   #isEmpty(node: TreeNode): boolean {
@@ -287,21 +291,10 @@ export class TokenTree {
     )
   }
 
-  #holdsWindow(node: TreeNode): boolean {
-    return this.#options.windows.some((window, group) => window > 0 && this.#isOnlyHere(node, group))
-  }
-
-  #dropWindow(node: TreeNode): void {
-    for (const [group, window] of this.#options.windows.entries()) {
-      const block = node.blocks[group]
-      if (window === 0 || block === undefined) continue
-      this.#options.pools[group]!.drop(block)
-      node.blocks[group] = undefined
-    }
-  }
-
-  #dropBlocks(node: TreeNode): void {
-    for (const [group, pool] of this.#options.pools.entries()) {
+  #dropBlocks(node: TreeNode, ofWindows = false): void {
+    const { pools, windows } = this.#options
+    for (const [group, pool] of pools.entries()) {
+      if (ofWindows && windows[group] === 0) continue
       const block = node.blocks[group]
       if (block !== undefined) pool.drop(block)
       node.blocks[group] = undefined
