@@ -22,10 +22,8 @@ const HERMES_END = '</tool_call>'
 /** Tokens that must be written for calls to be found, though some vocabularies count them as special. */
 export const TOOL_CALL_TEXTS: readonly string[] = [...MARKERS, HERMES_END]
 
-/** How a bare call of Llama 3 begins, and every beginning of that. */
-const BARE = /^\s*\{\s*"(?:name|type|function)"/
-const MAYBE_BARE =
-  /^\s*(?:\{\s*(?:"(?:n|na|nam|name|t|ty|typ|type|f|fu|fun|func|funct|functi|functio|function)?)?)?$/
+/** How a bare call of Llama 3 begins, but for blanks around its brace. */
+const BARE_STARTS = ['{"name"', '{"type"', '{"function"']
 
 /** What was held since a marker, or since a bare call began. */
 interface Block {
@@ -83,11 +81,12 @@ export class ToolCallParser {
   /** Lets text go up to the next marker, or to what may become one. */
   #outside(): string {
     if (this.#atStart && this.calls.length === 0) {
-      if (BARE.test(this.#held)) {
+      const dense = this.#held.replace(/^\s*(\{?)\s*/, '$1')
+      if (BARE_STARTS.some((start) => dense.startsWith(start))) {
         this.#open('', this.#held.search(/\{/))
         return ''
       }
-      if (MAYBE_BARE.test(this.#held)) return ''
+      if (BARE_STARTS.some((start) => start.startsWith(dense))) return ''
     }
     const found = MARKERS.map((marker) => ({ marker, at: this.#held.indexOf(marker) }))
       .filter(({ at }) => at >= 0)
