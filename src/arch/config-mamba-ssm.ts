@@ -1,11 +1,21 @@
 // mamba_ssm configuration. In: config.json as the original package writes it. Out: the hyperparameters it states.
 import type { ModelConfig } from './config.ts'
 import { Fields } from './fields.ts'
-import { NO_ATTENTION, RECURRENT_CONTEXT, stepLimit } from './recurrent-config.ts'
+import { hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 import { unbuiltVariant } from './refuse.ts'
 
 /** True for config.json of state-spaces/mamba, which names no architecture. */
 export const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.has('ssm_cfg')
+
+/** Its names of what Hugging Face's configurations have. */
+const SSM_KEYS = {
+  state_size: 'd_state',
+  conv_kernel: 'd_conv',
+  use_conv_bias: 'conv_bias',
+  time_step_rank: 'dt_rank',
+  n_groups: 'ngroups',
+  time_step_limit: 'dt_limit',
+}
 
 /** Throws `architecture` for keys of the wrong type, `unsupported` for layers of attention or an MLP. */
 export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
@@ -18,11 +28,11 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   if (!fields.fact('rms_norm', true)) throw refuse('LayerNorm', 'RMSNorm')
   const hiddenSize = fields.number('d_model')
   const isMamba = ssm.text('layer', 'Mamba1') === 'Mamba1'
-  const innerSize = ssm.number('expand', 2) * hiddenSize
-  const rank = ssm.has('dt_rank') ? ssm.either('dt_rank') : 'auto'
+  const family = isMamba ? 'mamba' : 'mamba2'
+  const own = hfSsm(ssm.renamed(SSM_KEYS), family, { hiddenSize, groups: 1 })
   const padding = fields.number('pad_vocab_size_multiple', 8)
   return {
-    family: isMamba ? 'mamba' : 'mamba2',
+    family,
     name,
     hiddenSize,
     layers: fields.number('n_layer'),
@@ -31,15 +41,6 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
     normEpsilon: 1e-5,
     contextLength: RECURRENT_CONTEXT,
     tiedEmbeddings: fields.fact('tie_embeddings', true),
-    ssm: {
-      innerSize,
-      stateSize: ssm.number('d_state', isMamba ? 16 : 128),
-      convKernel: ssm.number('d_conv', 4),
-      convBias: ssm.fact('conv_bias', true),
-      timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
-      heads: isMamba ? 0 : innerSize / ssm.number('headdim', 64),
-      groups: isMamba ? 0 : ssm.number('ngroups', 1),
-      timeStepLimit: isMamba ? undefined : stepLimit(ssm, 'dt_limit'),
-    },
+    ssm: isMamba ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
   }
 }

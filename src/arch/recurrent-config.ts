@@ -39,22 +39,25 @@ export function stepLimit(fields: Fields, key: string): readonly [number, number
   return least <= 0 && most === Number.POSITIVE_INFINITY ? undefined : [least, most]
 }
 
-/** Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, hybrids; in these `groups` has another default. */
-export function hfSsm(fields: Fields, family: Family, defaults = { stateSize: 128, groups: 8 }): SsmConfig {
+/** Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, others; these have defaults of their own. */
+export function hfSsm(
+  fields: Fields,
+  family: Family,
+  { stateSize = 128, groups = 8, hiddenSize = fields.number('hidden_size') } = {},
+): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   if (fields.fact('use_bias', false)) throw refuse('biases on its projections', 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('no norm behind the gate', 'one')
-  const hiddenSize = fields.number('hidden_size')
   const isMamba = family === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
   return {
     innerSize: fields.number('inner_size', fields.number('expand', 2) * hiddenSize),
-    stateSize: fields.number('state_size', isMamba ? 16 : defaults.stateSize),
+    stateSize: fields.number('state_size', isMamba ? 16 : stateSize),
     convKernel: fields.number('conv_kernel', 4),
     convBias: fields.fact('use_conv_bias', true),
     timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
     heads: isMamba ? 0 : fields.number('num_heads', 128),
-    groups: isMamba ? 0 : fields.number('n_groups', defaults.groups),
+    groups: isMamba ? 0 : fields.number('n_groups', groups),
     timeStepLimit: isMamba ? undefined : stepLimit(fields, 'time_step_limit'),
   }
 }

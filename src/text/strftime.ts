@@ -24,7 +24,7 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
 /** Fields this does not know stay as they are. `%-d` and its like leave out the padding. */
 export function strftime(date: Date, format: string): string {
   return format.replace(/%(-?)([A-Za-z%])/g, (whole, bare: string, letter: string) => {
-    const text = Object.hasOwn(FIELDS, letter) ? FIELDS[letter]?.(date) : undefined
+    const text = FIELDS[letter]?.(date)
     if (text === undefined) return whole
     return bare === '' ? text : text.replace(/^[0 ]+(?=.)/, '')
   })
