@@ -1,11 +1,34 @@
 // Stop strings. In: text as it is generated. Out: the text that is certain not to be part of a stop string.
 
-/** One stop string with how much of it the text ends with. */
-interface Pattern {
-  readonly text: string
-  /** Of `text`. */
-  readonly borders: readonly number[]
-  length: number
+/** Finds one text in units that come one by one, as Knuth, Morris and Pratt do. */
+export class Matcher {
+  /** How many of the text's units the units seen end with. */
+  length = 0
+  readonly #units: ArrayLike<number>
+  /** By length of a beginning: the longest shorter beginning it ends with. */
+  readonly #borders = [0, 0]
+
+  constructor(units: ArrayLike<number>) {
+    this.#units = units
+    for (let at = 1; at < units.length; at++) {
+      this.#next(units[at]!)
+      this.#borders.push(this.length)
+    }
+    this.length = 0
+  }
+
+  /** True when the text ends with this unit. */
+  push(unit: number): boolean {
+    this.#next(unit)
+    if (this.length < this.#units.length) return false
+    this.length = this.#borders[this.length]!
+    return true
+  }
+
+  #next(unit: number): void {
+    while (this.length > 0 && this.#units[this.length] !== unit) this.length = this.#borders[this.length]!
+    if (this.#units[this.length] === unit) this.length++
+  }
 }
 
 /**
@@ -13,7 +36,7 @@ interface Pattern {
  * It never leaks, and no more is held back than could still become one.
  */
 export class StopMatcher {
-  readonly #patterns: readonly Pattern[]
+  readonly #patterns: readonly { readonly text: string; readonly matcher: Matcher }[]
   #held = ''
   #matched: string | undefined
 
@@ -21,7 +44,10 @@ export class StopMatcher {
   constructor(stops: readonly string[]) {
     this.#patterns = stops
       .filter((text) => text !== '')
-      .map((text) => ({ text, borders: bordersOf(text), length: 0 }))
+      .map((text) => {
+        const codes = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+        return { text, matcher: new Matcher(codes) }
+      })
   }
 
   /** The stop string that was found; nothing is given out any more. */
@@ -41,7 +67,7 @@ export class StopMatcher {
       this.#held = ''
       return text.slice(0, at + 1 - found.length)
     }
-    const heldLength = this.#patterns.reduce((most, { length }) => Math.max(most, length), 0)
+    const heldLength = Math.max(...this.#patterns.map(({ matcher }) => matcher.length))
     this.#held = text.slice(text.length - heldLength)
     return text.slice(0, text.length - heldLength)
   }
@@ -50,34 +76,15 @@ export class StopMatcher {
   flush(): string {
     const held = this.#held
     this.#held = ''
-    for (const pattern of this.#patterns) pattern.length = 0
+    for (const { matcher } of this.#patterns) matcher.length = 0
     return held
   }
 
   #advance(code: number): string | undefined {
     let found: string | undefined
-    for (const pattern of this.#patterns) {
-      const { text, borders } = pattern
-      while (pattern.length > 0 && text.charCodeAt(pattern.length) !== code) {
-        pattern.length = borders[pattern.length] as number
-      }
-      if (text.charCodeAt(pattern.length) === code) pattern.length++
-      if (pattern.length < text.length) continue
-      pattern.length = borders[text.length] as number
-      if (found === undefined || text.length > found.length) found = text
+    for (const { text, matcher } of this.#patterns) {
+      if (matcher.push(code) && (found === undefined || text.length > found.length)) found = text
     }
     return found
   }
-}
-
-/** By length of a beginning: the longest shorter beginning it ends with, as in Knuth, Morris and Pratt. */
-export function bordersOf(text: ArrayLike<unknown>): readonly number[] {
-  const borders = [0, 0]
-  let length = 0
-  for (let at = 1; at < text.length; at++) {
-    while (length > 0 && text[at] !== text[length]) length = borders[length] as number
-    if (text[at] === text[length]) length++
-    borders.push(length)
-  }
-  return borders
 }
