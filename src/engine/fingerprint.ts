@@ -9,7 +9,7 @@ const SAMPLE_BYTES = 1024
 
 /** A piece from the middle of a weight's slot, behind the table of a sparse one. */
 export class WeightSample {
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array<ArrayBuffer>
   readonly #start: number
 
   constructor({ bytes, encoding, n }: WeightSlot) {
@@ -30,18 +30,12 @@ export class WeightSample {
  * SHA-256 over what the model is, how its weights and state are stored, and a piece from the middle of every weight: of the
  * whole model, also where it lies in several memories. The same for all builds, pools and threads, whose state is the same too.
  */
-export function modelFingerprint(
+export async function modelFingerprint(
   config: ModelConfig,
   { slots, stateGroups, slabBytes }: Plan,
   samples: readonly WeightSample[] = [],
 ): Promise<string> {
-  const form = new TextEncoder().encode(JSON.stringify({ config, slots, stateGroups, slabBytes }))
-  const parts = [form, ...samples.map(({ bytes }) => bytes)]
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return sha256(all)
+  const form = JSON.stringify({ config, slots, stateGroups, slabBytes })
+  const all = new Blob([form, ...samples.map(({ bytes }) => bytes)])
+  return sha256(new Uint8Array(await all.arrayBuffer()))
 }
