@@ -1,4 +1,4 @@
-// Sampler options. In: nothing. Out: what a caller may set, and the defaults.
+// Sampler options. In: nothing. Out: what a caller may set, the defaults, and the range of each number.
 
 /** How logits become the next id, in the order of the chain. Every key is optional; the defaults are `SAMPLER_DEFAULTS`. */
 export interface SamplerOptions {
@@ -98,3 +98,49 @@ export const SAMPLER_DEFAULTS: SamplerSettings = Object.freeze({
   logprobs: undefined,
   seed: undefined,
 })
+
+export type NumberKey = {
+  [K in keyof SamplerSettings]-?: SamplerSettings[K] extends number | undefined ? K : never
+}[keyof SamplerSettings]
+
+export interface NumberRange {
+  readonly least: number
+  readonly most: number
+  readonly kind: 'whole' | 'real'
+}
+
+export const whole = (least: number, most: number): NumberRange => ({ least, most, kind: 'whole' })
+export const real = (least: number, most: number): NumberRange => ({ least, most, kind: 'real' })
+/** A whole number, or Infinity for as many as there are. */
+const count: NumberRange = whole(0, Number.POSITIVE_INFINITY)
+const ABOVE_ZERO = Number.MIN_VALUE
+export const MOST = Number.MAX_VALUE
+/** Logits that are raised further, for many occurrences and times a penalty, would not be numbers any more. */
+export const MOST_RISE = 1e9
+
+/** Of each number. Beyond them a stage has no meaning or the arithmetic no result. */
+export const SAMPLER_RANGES: Readonly<Record<NumberKey, NumberRange>> = {
+  cfgScale: real(-1000, 1000),
+  repeatLastN: count,
+  repeatPenalty: real(1e-6, MOST),
+  frequencyPenalty: real(-MOST_RISE, MOST),
+  presencePenalty: real(-MOST_RISE, MOST),
+  dryMultiplier: real(0, MOST),
+  dryBase: real(1, MOST),
+  dryAllowedLength: whole(1, Number.MAX_SAFE_INTEGER),
+  dryLastN: count,
+  topNSigma: real(0, MOST),
+  topK: whole(0, Number.MAX_SAFE_INTEGER),
+  tfsZ: real(ABOVE_ZERO, 1),
+  typicalP: real(ABOVE_ZERO, 1),
+  topP: real(0, 1),
+  minP: real(0, 1),
+  xtcProbability: real(0, 1),
+  xtcThreshold: real(ABOVE_ZERO, 1),
+  temperature: real(0, MOST),
+  mirostat: whole(0, 2),
+  mirostatLr: real(0, 10),
+  mirostatEnt: real(0, 100),
+  logprobs: whole(0, 100),
+  seed: whole(0, Number.MAX_SAFE_INTEGER),
+}
