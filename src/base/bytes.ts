@@ -1,4 +1,5 @@
 // ByteSource. In: a Blob or bytes. Out: something with a size that a byte range can be read from.
+import { isCount } from './counts.ts'
 import { HalfbyteError } from './errors.ts'
 
 /** A file, a download or a buffer, seen as a size and ranges. Reads never return fewer bytes than asked. */
@@ -37,8 +38,7 @@ export async function readInto(
 
 /** Throws `format` unless [offset, offset + length) lies inside `source`. */
 export function checkRange(source: { name: string; size: number }, offset: number, length: number): void {
-  const inside = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0
-  if (inside && offset + length <= source.size) return
+  if (isCount(offset) && isCount(length) && offset + length <= source.size) return
   throw new HalfbyteError(
     'format',
     `${source.name}: bytes ${offset} to ${offset + length} were asked for but the file has ${source.size}; ` +

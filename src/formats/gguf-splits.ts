@@ -1,4 +1,5 @@
 // GGUF splits. In: the files of one model, in any order. Out: one file's metadata and all tensors.
+import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { GgufFile } from './gguf.ts'
 import { malformed, shown } from './malformed.ts'
@@ -46,13 +47,6 @@ function splitCount(file: GgufFile): number {
 
 function integerOf(file: GgufFile, key: string, fallback: number): number {
   const value: MetaValue = file.metadata.get(key) ?? fallback
-  if (
-    typeof value === 'number' &&
-    Number.isInteger(value) &&
-    value >= 0 &&
-    (key !== 'split.count' || value <= SPLIT_LIMIT)
-  ) {
-    return value
-  }
+  if (isCount(value) && (key !== 'split.count' || value <= SPLIT_LIMIT)) return value
   throw malformed(file.source.name, `${key} is ${shown(String(value))}, which must be a whole number from 0`)
 }

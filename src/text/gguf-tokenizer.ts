@@ -1,4 +1,5 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that gives llama.cpp's ids.
+import { isCount } from '../base/counts.ts'
 import { type AddedToken, AddedTokens } from './added-tokens.ts'
 import { Bpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
@@ -134,7 +135,7 @@ function addedTokens(tokens: readonly string[], kinds: Uint8Array): AddedToken[]
 }
 
 function checkId(id: number | undefined, name: string, count: number): number | undefined {
-  if (id === undefined || (Number.isInteger(id) && id >= 0 && id < count)) return id
+  if (id === undefined || (isCount(id) && id < count)) return id
   throw malformed(`has the id ${id} for ${name} and ${count} tokens`)
 }
 

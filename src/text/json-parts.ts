@@ -1,4 +1,5 @@
 // Parts of a tokenizer.json. In: its parsed fields, not yet looked at. Out: what the tokenizer needs of them, checked.
+import { isCount } from '../base/counts.ts'
 import type { AddedToken } from './added-tokens.ts'
 import { isObject, type JsonObject, MAX_TOKENS, malformed, shown, unsupported } from './spec.ts'
 import type { Spelling } from './vocabulary.ts'
@@ -11,7 +12,7 @@ export function objectAt(json: JsonObject, key: string): JsonObject {
 }
 
 export function isId(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MAX_TOKENS
+  return isCount(value) && value < MAX_TOKENS
 }
 
 /** Tokens by id; undefined where none has the id. */
@@ -43,20 +44,18 @@ export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[]
   const list = json['added_tokens'] ?? []
   if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens where an array is due`)
   return list.map((token: unknown, index) => {
-    const text = isObject(token) ? token['content'] : undefined
-    const id = isObject(token) ? token['id'] : undefined
-    if (!isObject(token) || typeof text !== 'string' || !isId(id)) {
+    const { content: text, id, special, lstrip, rstrip, normalized } = isObject(token) ? token : {}
+    if (typeof text !== 'string' || !isId(id)) {
       throw malformed(`has an added token ${index} without text or with the id ${shown(id)}`)
     }
-    const special = token['special'] === true
     const known = Object.hasOwn(vocab, text) ? vocab[text] : undefined
     return {
       text,
       id: isId(known) ? known : id,
-      special,
-      stripsLeft: token['lstrip'] === true,
-      stripsRight: token['rstrip'] === true,
-      normalized: typeof token['normalized'] === 'boolean' ? token['normalized'] : !special,
+      special: special === true,
+      stripsLeft: lstrip === true,
+      stripsRight: rstrip === true,
+      normalized: typeof normalized === 'boolean' ? normalized : special !== true,
     }
   })
 }

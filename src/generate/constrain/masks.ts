@@ -76,7 +76,7 @@ export class Masks {
   #add(stack: StackId, mask: Uint32Array): void {
     let at: StackId | undefined = stack
     while (at !== undefined && at !== END) {
-      if (this.#addOpenRun(at, mask)) return
+      if (this.#addRun(at, mask)) return
       const { mask: inside, exits, isPassable } = this.#local(at)
       or(mask, inside)
       const parent = this.automaton.parent(at)
@@ -87,42 +87,51 @@ export class Masks {
     }
   }
 
-  /** Adds what a stack allows that is a run of characters to the end of its frame: there every node would be an exit. */
-  #addOpenRun(stack: StackId, mask: Uint32Array): boolean {
-    const run = this.automaton.run(stack)
-    if (run === undefined || !run.endsFrame) return false
-    const after = this.automaton.state([run.below])
-    const walk = this.#walkOf(run, after)
-    if (walk === undefined) return false
-    or(mask, walk.upTo(run.max))
-    this.#leaveRun(walk, run, after, mask)
-    if (run.min === 0) this.#allowTokens(after, mask)
-    return true
-  }
-
   #local(stack: StackId): LocalMask {
-    const local = this.automaton.local(stack, this.#trie.longest)
+    const { automaton } = this
+    const local = automaton.local(stack, this.#trie.longest)
     const known = this.#locals.get(local)
     if (known !== undefined) return known
-    const made = this.#closedRun(local) ?? this.#explore(local)
+    const mask = new Uint32Array(this.#trie.words)
+    const exits: number[] = []
+    let isPassable = false
+    if (!this.#addRun(local, mask, exits)) {
+      const state = automaton.state([local])
+      this.#allowTokens(state, mask)
+      this.#walk(0, state, mask, exits)
+      isPassable = automaton.closure(state).hasHole
+    }
+    const made = { mask, exits, isPassable }
     this.#makeRoom()
     this.#locals.set(local, made)
     return made
   }
 
-  /** A run of characters and what follows it in its frame; undefined for anything else. */
-  #closedRun(local: StackId): LocalMask | undefined {
-    const run = this.automaton.run(local)
-    if (run === undefined) return undefined
-    const after = this.automaton.state([run.below])
-    if (this.automaton.closure(after).hasHole) return undefined
+  /**
+   * Adds a run of characters and what follows it. Without `exits` it must end its frame: there every node would be one;
+   * with them what follows must be in its frame. False, and nothing is added, for anything else.
+   */
+  #addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
+    const { automaton } = this
+    const run = automaton.run(stack)
+    if (run === undefined || (exits === undefined && !run.endsFrame)) return false
+    const after = automaton.state([run.below])
+    if (exits !== undefined && automaton.closure(after).hasHole) return false
     const walk = this.#walkOf(run, after)
-    if (walk === undefined) return undefined
-    const mask = walk.upTo(run.max).slice()
-    const exits: number[] = []
-    this.#leaveRun(walk, run, after, mask, exits)
+    if (walk === undefined) return false
+    or(mask, walk.upTo(run.max))
+    for (let index = 0; index < walk.exits.length; index++) {
+      const count = walk.exitCounts[index]!
+      if (count < run.min || count > run.max) continue
+      const node = walk.exits[index]!
+      const state = automaton.step(after, this.#trie.byte[node]!)
+      this.#trie.allow(node, mask)
+      if (this.#trie.end[node]! === node + 1) continue
+      if (exits !== undefined && automaton.closure(state).hasHole) exits.push(node)
+      this.#walk(node, state, mask, exits)
+    }
     if (run.min === 0) this.#allowTokens(after, mask)
-    return { mask, exits, isPassable: false }
+    return true
   }
 
   #walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
@@ -135,47 +144,12 @@ export class Masks {
     return walk
   }
 
-  #leaveRun(
-    walk: CharacterWalk,
-    { min, max }: Run,
-    after: StateId,
-    mask: Uint32Array,
-    exits?: number[],
-  ): void {
-    for (let index = 0; index < walk.exits.length; index++) {
-      const count = walk.exitCounts[index]!
-      if (count < min || count > max) continue
-      const node = walk.exits[index]!
-      const state = this.automaton.step(after, this.#trie.byte[node]!)
-      this.#enter(node, state, mask, exits)
-    }
-  }
-
-  /** Walks everything below the root. */
-  #explore(local: StackId): LocalMask {
-    const { automaton } = this
-    const mask = new Uint32Array(this.#trie.words)
-    const exits: number[] = []
-    const state = automaton.state([local])
-    this.#allowTokens(state, mask)
-    this.#walk(0, state, mask, exits)
-    return { mask, exits, isPassable: automaton.closure(state).hasHole }
-  }
-
   /** Allows what the grammar names as tokens. */
   #allowTokens(state: StateId, mask: Uint32Array): void {
     for (const { id, negated } of this.automaton.closure(state).tokens) {
       if (!negated) allowId(id, mask)
       else for (let other = 0; other < this.#trie.vocab; other++) if (other !== id) allowId(other, mask)
     }
-  }
-
-  /** Allows the token at a node that was reached in `state`, and walks on below it. */
-  #enter(node: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
-    this.#trie.allow(node, mask)
-    if (this.#trie.end[node]! === node + 1) return
-    if (exits !== undefined && this.automaton.closure(state).hasHole) exits.push(node)
-    this.#walk(node, state, mask, exits)
   }
 
   /**
