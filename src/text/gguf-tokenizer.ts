@@ -7,7 +7,7 @@ import { MARK } from './marks.ts'
 import { cut, type PreTokenizer, preTokenizer } from './pre-tokenizers.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
 import { Spm } from './spm.ts'
-import { PartsTokenizer, type Section, type Tokenizer } from './tokenizer.ts'
+import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 
 /** Kind by GGUF token type; an unused token is one that text may still spell. */
@@ -60,7 +60,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
   for (const id of endIds) kinds[id] = KIND.special
   const addsSpacePrefix = spec.addSpacePrefix ?? isSpm
   const addBos = spec.addBos ?? (isSpm || (pre?.addBos ?? false))
-  return new PartsTokenizer({
+  return tokenizerOf({
     vocabulary,
     added: new AddedTokens(addedTokens(tokens, kinds)),
     encodeText: pre

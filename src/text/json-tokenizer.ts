@@ -18,7 +18,7 @@ import {
 import { markedWords } from './marks.ts'
 import { GPT2, unicodeSpace } from './pre-tokenizers.ts'
 import { isObject, type JsonObject, type JsonTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
-import { PartsTokenizer, type Section, type Tokenizer } from './tokenizer.ts'
+import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
@@ -44,7 +44,7 @@ export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly numb
   const decoding = readDecoding(json['decoder'])
   const kinds = readKinds(tokens, asSpecial, decoding.byteFallback)
   const vocabulary = new Vocabulary(tokens, kinds, decoding)
-  return new PartsTokenizer({
+  return tokenizerOf({
     vocabulary,
     added: new AddedTokens(asSpecial.filter(({ normalized }) => !normalized)),
     encodeText: textEncoder(json, model, vocabulary, asSpecial, decoding.byteLevel),

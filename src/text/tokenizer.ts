@@ -66,80 +66,43 @@ export interface TokenizerParts {
   readonly chatTemplate: string | undefined
 }
 
-export class PartsTokenizer implements Tokenizer {
-  readonly #parts: TokenizerParts
-
-  constructor(parts: TokenizerParts) {
-    this.#parts = parts
-  }
-
-  get vocabSize() {
-    return this.#parts.vocabulary.size
-  }
-  get bosId() {
-    return this.#parts.bosId
-  }
-  get eosId() {
-    return this.#parts.eosId
-  }
-  get endIds() {
-    return this.#parts.endIds
-  }
-  get addsBos() {
-    return this.bosId !== undefined && this.#parts.prefix.includes(this.bosId)
-  }
-  get addsSpacePrefix() {
-    return this.#parts.addsSpacePrefix
-  }
-  get chatTemplate() {
-    return this.#parts.chatTemplate
-  }
-
-  encode(text: string, options: EncodeOptions = {}): number[] {
-    const { addSpecial = false, parseSpecial = false, continues = false } = options
-    const { added, encodeText, prefix, suffix } = this.#parts
-    const ids: number[] = []
-    let isFirst = !continues
-    let followsToken = !continues
-    for (const piece of added.split(text, parseSpecial)) {
-      if (typeof piece === 'number') ids.push(piece)
-      else {
-        const plain = unquote(piece)
-        encodeText(plain, { isFirst, followsToken, parseSpecial: parseSpecial && plain === piece }, ids)
+export function tokenizerOf(parts: TokenizerParts): Tokenizer {
+  const { vocabulary, added, encodeText, prefix, suffix, ...facts } = parts
+  const { bosId, endIds } = facts
+  const tokenizer: Tokenizer = {
+    ...facts,
+    vocabSize: vocabulary.size,
+    addsBos: bosId !== undefined && prefix.includes(bosId),
+    encode(text, { addSpecial = false, parseSpecial = false, continues = false } = {}) {
+      const ids: number[] = []
+      let isFirst = !continues
+      let followsToken = !continues
+      for (const piece of added.split(text, parseSpecial)) {
+        if (typeof piece === 'number') ids.push(piece)
+        else {
+          const plain = unquote(piece)
+          encodeText(plain, { isFirst, followsToken, parseSpecial: parseSpecial && plain === piece }, ids)
+        }
+        followsToken = typeof piece === 'number'
+        isFirst &&= followsToken
       }
-      followsToken = typeof piece === 'number'
-      isFirst &&= followsToken
-    }
-    if (!addSpecial) return ids
-    // A rendered template often has its BOS already, and a second one spoils the answer.
-    const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
-    return [...(has ? [] : prefix), ...ids, ...suffix]
+      if (!addSpecial) return ids
+      // A rendered template often has its BOS already, and a second one spoils the answer.
+      const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
+      return [...(has ? [] : prefix), ...ids, ...suffix]
+    },
+    quote: (text) => added.quote(text),
+    decode(ids, options) {
+      const detokenizer = new Detokenizer(tokenizer, { atStart: true, ...options })
+      let text = ''
+      for (const id of ids) text += detokenizer.push(id)
+      return text + detokenizer.flush()
+    },
+    idOf: (token) => vocabulary.idOf(token),
+    tokenText: (id) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(vocabulary.bytes(id)),
+    tokenBytes: (id) => vocabulary.bytes(id),
+    isSpecial: (id) => vocabulary.kind(id) === KIND.special,
+    isEnd: (id) => endIds.has(id),
   }
-
-  quote(text: string): string {
-    return this.#parts.added.quote(text)
-  }
-
-  decode(ids: Iterable<number>, options: DetokenizeOptions = {}): string {
-    const detokenizer = new Detokenizer(this, { atStart: true, ...options })
-    let text = ''
-    for (const id of ids) text += detokenizer.push(id)
-    return text + detokenizer.flush()
-  }
-
-  idOf(token: string): number | undefined {
-    return this.#parts.vocabulary.idOf(token)
-  }
-  tokenText(id: number): string {
-    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.tokenBytes(id))
-  }
-  tokenBytes(id: number): Uint8Array {
-    return this.#parts.vocabulary.bytes(id)
-  }
-  isSpecial(id: number): boolean {
-    return this.#parts.vocabulary.kind(id) === KIND.special
-  }
-  isEnd(id: number): boolean {
-    return this.#parts.endIds.has(id)
-  }
+  return tokenizer
 }

@@ -5,7 +5,7 @@
 //   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or behind <|python_tag|>; several with ; between
 //
 // What is not a call to the letter stays text: a wrong call is worse than none.
-import { JsonScan } from './json-scan.ts'
+import { jsonScan } from './json-scan.ts'
 import { isObject } from './spec.ts'
 
 /** A call that a model asks for. */
@@ -32,7 +32,7 @@ interface Block {
   readonly before: readonly ParsedCall[]
   /** Where that value begins in what is held. */
   readonly start: number
-  readonly scan: JsonScan
+  readonly scan: ReturnType<typeof jsonScan>
   /** Behind the value, once it is whole; -1 when it is none. */
   end: number | undefined
 }
@@ -114,13 +114,13 @@ export class ToolCallParser {
   }
 
   #open(marker: Marker | '', start: number, before: readonly ParsedCall[] = []): void {
-    this.#block = { marker, before, start, scan: new JsonScan(start), end: undefined }
+    this.#block = { marker, before, start, scan: jsonScan(start), end: undefined }
   }
 
   /** Follows the open block to its end; lets its beginning go as text when it turns out to be no call. */
   #inBlock(isOver: boolean): string {
     const block = this.#block!
-    block.end ??= block.scan.end(this.#held)
+    block.end ??= block.scan(this.#held)
     if (block.end === undefined) return isOver ? this.#afterLast(block) : ''
     const calls =
       block.end < 0 ? undefined : this.#read(this.#held.slice(block.start, block.end), block.marker)
