@@ -5,7 +5,7 @@ import { Merger } from './merge.ts'
 import { PairTable } from './pair-table.ts'
 import { MAX_MERGES, malformed, shown } from './spec.ts'
 import { byteName, type Vocabulary } from './vocabulary.ts'
-import { WordCache } from './word-cache.ts'
+import { cachedWords } from './word-cache.ts'
 
 export interface BpeOptions {
   /** Words are cut into bytes, not into characters. */
@@ -24,59 +24,46 @@ const encoder = new TextEncoder()
 /** Bytes per UTF-16 unit, at most. */
 const UTF8_GROWTH = 3
 
-export class Bpe {
+export interface Bpe {
   /** True when a merge makes a token that goes from one marked word into the next. */
   readonly crossesWords: boolean
-  readonly #vocabulary: Vocabulary
-  readonly #options: BpeOptions
-  readonly #merger: Merger
-  readonly #cache = new WordCache()
-  /** Id of each byte, -1 without one. */
-  readonly #byteIds: Int32Array
-  #bytes = new Uint8Array(1024)
-
-  /**
-   * `merges` are `left right` or pairs, the first the most important. Throws `format` for a merge that is no pair or
-   * whose tokens are not in the vocabulary.
-   */
-  constructor(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions) {
-    if (merges.length > MAX_MERGES)
-      throw malformed(`has ${merges.length} merges; at most ${MAX_MERGES} are possible`)
-    this.#vocabulary = vocabulary
-    this.#options = options
-    const { pairs, made } = readMerges(vocabulary, merges)
-    this.crossesWords =
-      !options.byteLevel && crossesWords(Array.from(made, (id) => vocabulary.tokens[id] ?? ''))
-    this.#merger = new Merger({
-      find: (left, right) => pairs.get(left, right),
-      priority: (merge) => merge,
-      symbol: (merge) => made[merge] as number,
-    })
-    const nameOf = options.byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
-    this.#byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
-  }
-
   /** Adds the ids of `word` to `out`. */
-  encode(word: string, out: number[]): void {
-    let ids = this.#cache.get(word)
-    if (ids === undefined) {
-      ids = this.#encode(word)
-      this.#cache.keep(word, ids)
-    }
-    for (const id of ids) out.push(id)
+  encode(word: string, out: number[]): void
+}
+
+/**
+ * `merges` are `left right` or pairs, the first the most important. Throws `format` for a merge that is no pair or
+ * whose tokens are not in the vocabulary.
+ */
+export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
+  if (merges.length > MAX_MERGES)
+    throw malformed(`has ${merges.length} merges; at most ${MAX_MERGES} are possible`)
+  const { byteLevel, byteFallback, ignoreMerges, unknownId, fuseUnknown } = options
+  const { pairs, made } = readMerges(vocabulary, merges)
+  const merger = new Merger({
+    find: (left, right) => pairs.get(left, right),
+    priority: (merge) => merge,
+    symbol: (merge) => made[merge] as number,
+  })
+  const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
+  // Id of each byte, -1 without one.
+  const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
+  let bytes = new Uint8Array(1024)
+  return {
+    crossesWords: !byteLevel && crossesWords(Array.from(made, (id) => vocabulary.tokens[id] ?? '')),
+    encode: cachedWords(encode),
   }
 
-  #encode(word: string): readonly number[] {
-    const whole = this.#options.ignoreMerges ? this.#vocabulary.idOf(this.#spell(word)) : undefined
+  function encode(word: string): readonly number[] {
+    const whole = ignoreMerges ? vocabulary.idOf(spell(word)) : undefined
     if (whole !== undefined) return [whole]
-    const { byteLevel, unknownId, fuseUnknown } = this.#options
-    if (byteLevel) this.#beginBytes(word)
-    else this.#beginCharacters(word)
-    const left = this.#merger.merge()
+    if (byteLevel) beginBytes(word)
+    else beginCharacters(word)
+    const left = merger.merge()
     const ids: number[] = []
     let wasUnknown = false
     for (let at = 0; at < left; at++) {
-      const id = this.#merger.symbols[at] as number
+      const id = merger.symbols[at] as number
       if (id >= 0) ids.push(id)
       else if (unknownId !== undefined && !(fuseUnknown && wasUnknown)) ids.push(unknownId)
       wasUnknown = id < 0
@@ -84,38 +71,37 @@ export class Bpe {
     return ids
   }
 
-  #beginBytes(word: string): void {
-    const count = this.#writeBytes(word)
-    const symbols = this.#merger.begin(count)
-    for (let at = 0; at < count; at++) symbols[at] = this.#byteIds[this.#bytes[at] as number] as number
+  function beginBytes(word: string): void {
+    const count = writeBytes(word)
+    const symbols = merger.begin(count)
+    for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at] as number] as number
   }
 
-  #beginCharacters(word: string): void {
+  function beginCharacters(word: string): void {
     const ids: number[] = []
     for (const character of word) {
-      const id = this.#vocabulary.idOf(character)
-      if (id === undefined) this.#pushUnknown(character, ids)
+      const id = vocabulary.idOf(character)
+      if (id === undefined) pushUnknown(character, ids)
       else ids.push(id)
     }
-    this.#merger.begin(ids.length).set(ids)
+    merger.begin(ids.length).set(ids)
   }
 
-  #pushUnknown(character: string, ids: number[]): void {
-    const count = this.#options.byteFallback ? this.#writeBytes(character) : 0
-    const bytes = Array.from(this.#bytes.subarray(0, count), (byte) => this.#byteIds[byte] as number)
-    if (count === 0 || bytes.includes(-1)) ids.push(-1)
-    else ids.push(...bytes)
+  function pushUnknown(character: string, ids: number[]): void {
+    const count = byteFallback ? writeBytes(character) : 0
+    const own = Array.from(bytes.subarray(0, count), (byte) => byteIds[byte] as number)
+    if (count === 0 || own.includes(-1)) ids.push(-1)
+    else ids.push(...own)
   }
 
   /** The word as the vocabulary would spell it. */
-  #spell(word: string): string {
-    return this.#options.byteLevel ? charsOfBytes(this.#bytes, this.#writeBytes(word)) : word
+  function spell(word: string): string {
+    return byteLevel ? charsOfBytes(bytes, writeBytes(word)) : word
   }
 
-  #writeBytes(text: string): number {
-    if (this.#bytes.length < text.length * UTF8_GROWTH)
-      this.#bytes = new Uint8Array(text.length * UTF8_GROWTH)
-    return encoder.encodeInto(text, this.#bytes).written
+  function writeBytes(text: string): number {
+    if (bytes.length < text.length * UTF8_GROWTH) bytes = new Uint8Array(text.length * UTF8_GROWTH)
+    return encoder.encodeInto(text, bytes).written
   }
 }
 

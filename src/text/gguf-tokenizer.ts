@@ -1,12 +1,12 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that gives llama.cpp's ids.
 import { isCount } from '../base/counts.ts'
 import { type AddedToken, AddedTokens } from './added-tokens.ts'
-import { Bpe } from './bpe.ts'
+import { createBpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
 import { MARK } from './marks.ts'
 import { cut, type PreTokenizer, preTokenizer } from './pre-tokenizers.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
-import { Spm } from './spm.ts'
+import { createSpm } from './spm.ts'
 import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 
@@ -77,7 +77,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
 }
 
 function byBpe(vocabulary: Vocabulary, spec: GgufTokenizerSpec, pre: PreTokenizer): EncodeText {
-  const bpe = new Bpe(vocabulary, spec.merges ?? [], { byteLevel: true, ignoreMerges: pre.ignoreMerges })
+  const bpe = createBpe(vocabulary, spec.merges ?? [], { byteLevel: true, ignoreMerges: pre.ignoreMerges })
   return (text, _section, out) => {
     for (const word of cut(text, pre.patterns)) bpe.encode(word, out)
   }
@@ -89,10 +89,10 @@ function bySpm(
   unknownId: number | undefined,
   addsSpacePrefix: boolean,
 ): EncodeText {
-  const spm = new Spm(vocabulary, scores, unknownId)
+  const encode = createSpm(vocabulary, scores, unknownId)
   return (text, { followsToken }, out) => {
     const marked = text.replaceAll(' ', MARK)
-    spm.encode(addsSpacePrefix && followsToken ? MARK + marked : marked, out)
+    encode(addsSpacePrefix && followsToken ? MARK + marked : marked, out)
   }
 }
 

@@ -2,7 +2,7 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../base/errors.ts'
 import { AddedTokens } from './added-tokens.ts'
-import { Bpe } from './bpe.ts'
+import { createBpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
 import {
   type Affixes,
@@ -91,7 +91,7 @@ function textEncoder(
   const { preTokenizer, byteLevel, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
   const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
   const unknown = model['unk_token']
-  const bpe = new Bpe(vocabulary, listAt(model, 'merges'), {
+  const bpe = createBpe(vocabulary, listAt(model, 'merges'), {
     byteLevel: byteLevel || (byteLevelTokens && preTokenizer === null),
     byteFallback: model['byte_fallback'] === true,
     ignoreMerges: model['ignore_merges'] === true,
