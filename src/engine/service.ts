@@ -1,8 +1,10 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
+
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkList } from '../base/lists.ts'
+import { memo } from '../base/memo.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
@@ -270,11 +272,7 @@ class Service implements EngineService {
   }
 
   #conversation(model: LoadedModel, session: number): Conversation {
-    const known = this.#conversations.get(session)
-    if (known !== undefined) return known
-    const fresh = newConversation(model)
-    this.#conversations.set(session, fresh)
-    return fresh
+    return memo(this.#conversations, session, () => newConversation(model))
   }
 
   #loaded(): LoadedModel {

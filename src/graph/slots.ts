@@ -1,5 +1,7 @@
 // Slots. In: weights as nodes name them, each weight's encoding. Out: one slot for each, with its size in linear memory.
+
 import { HalfbyteError } from '../base/errors.ts'
+import { memo } from '../base/memo.ts'
 import type { PackedEncoding } from '../formats/tensors.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp, sparseTableBytes } from '../weights/encoding.ts'
 import type { WeightPart, WeightRef } from './ir.ts'
@@ -24,16 +26,13 @@ export class Slots {
   /** The slot of a weight; the same weight has the same slot wherever it is used. */
   of(ref: WeightRef): { readonly slot: number; readonly encoding: PackedEncoding } {
     const key = ref.parts.map(({ name }) => name).join(' ')
-    const known = this.#indices.get(key)
-    const slot = known ?? this.all.length
     const encoding = encodingOfWeight(ref, this.#encodingOf)
-    if (known === undefined) {
-      this.#indices.set(key, slot)
+    const slot = memo(this.#indices, key, () => {
       const n = ref.parts.reduce((sum, part) => sum + roundUp(part.n, ROW_PADDING), 0)
       const table = isSparse(encoding) ? sparseTableBytes(n) : 0
       const bytes = ref.parts.reduce((sum, part) => sum + this.#bytesOf(ref, part, encoding), table)
-      this.all.push({ ref, encoding, n, bytes })
-    }
+      return this.all.push({ ref, encoding, n, bytes }) - 1
+    })
     return { slot, encoding }
   }
 

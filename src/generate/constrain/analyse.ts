@@ -1,4 +1,5 @@
 // Analysis. In: a grammar whose rules all have bodies. Out: what can be empty, what has a text at all; or why it is refused.
+import { memo } from '../../base/memo.ts'
 import { type Grammar, NODE, type NodeId, UNBOUNDED } from './grammar.ts'
 import { refused, tooLarge } from './refuse.ts'
 
@@ -79,13 +80,12 @@ function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
   let depth = 0
   const fill = (node: NodeId): NodeId => {
     if (!isEmpty(node)) return node
-    const known = filled.get(node)
-    if (known !== undefined) return known
-    if (++depth > MAX_DEPTH) throw tooLarge('levels of what may be empty in a repetition', depth, MAX_DEPTH)
-    const result = filledNode(node)
-    depth -= 1
-    filled.set(node, result)
-    return result
+    return memo(filled, node, () => {
+      if (++depth > MAX_DEPTH) throw tooLarge('levels of what may be empty in a repetition', depth, MAX_DEPTH)
+      const result = filledNode(node)
+      depth -= 1
+      return result
+    })
   }
   const filledNode = (node: NodeId): NodeId => {
     const { a, b, c } = grammar

@@ -6,6 +6,7 @@
 // texts after which the same may follow are in the same state.
 //
 //   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
+import { memo } from '../../base/memo.ts'
 import type { Analysed } from './analyse.ts'
 import { type ByteSet, hasByte } from './byte-set.ts'
 import { type Grammar, NODE, type NodeId } from './grammar.ts'
@@ -93,21 +94,10 @@ export class Automaton {
 
   /** The state of these stacks. */
   state(stacks: readonly StackId[]): StateId {
-    if (stacks.length === 1) {
-      const known = this.#single.get(stacks[0]!)
-      if (known !== undefined) return known
-      const id = this.#newState(stacks)
-      this.#single.set(stacks[0]!, id)
-      return id
-    }
+    if (stacks.length === 1) return memo(this.#single, stacks[0]!, () => this.#newState(stacks))
     const kernel = [...new Set(stacks)].sort((one, other) => one - other)
     if (kernel.length === 1) return this.state(kernel)
-    const key = kernel.join()
-    const known = this.#states.get(key)
-    if (known !== undefined) return known
-    const id = this.#newState(kernel)
-    this.#states.set(key, id)
-    return id
+    return memo(this.#states, kernel.join(), () => this.#newState(kernel))
   }
 
   /** The stacks a state was made of. */
@@ -135,18 +125,15 @@ export class Automaton {
    * Counts that no token can exhaust are rounded: `longest` is the most bytes a token has.
    */
   local(stack: StackId, longest: number): StackId {
-    const known = this.#locals.get(stack)
-    if (known !== undefined) return known
-    const items: number[] = []
-    let at = stack
-    while (at > HOLE && this.#items[at] !== FRAME) {
-      items.push(this.#rounded(this.#items[at]!, longest))
-      at = this.#below[at]!
-    }
-    let local = at > HOLE ? HOLE : at
-    for (let index = items.length - 1; index >= 0; index--) local = this.#push(items[index]!, local)
-    this.#locals.set(stack, local)
-    return local
+    return memo(this.#locals, stack, () => {
+      const items: number[] = []
+      let at = stack
+      while (at > HOLE && this.#items[at] !== FRAME) {
+        items.push(this.#rounded(this.#items[at]!, longest))
+        at = this.#below[at]!
+      }
+      return items.reduceRight((local, item) => this.#push(item, local), Math.min(at, HOLE))
+    })
   }
 
   /** The run of characters on top of a stack; undefined for anything else. */
@@ -310,13 +297,11 @@ export class Automaton {
   /** The item of a repetition with these counts. */
   #counts(body: number, min: number, max: number): number {
     if (max === 0) return this.grammar.empty
-    const key = `${body} ${min} ${max}`
-    let item = this.#countedIds.get(key)
-    if (item === undefined) {
-      item = this.grammar.size + this.#counted.push({ body, min, max }) - 1
-      this.#countedIds.set(key, item)
-    }
-    return item
+    return memo(
+      this.#countedIds,
+      `${body} ${min} ${max}`,
+      () => this.grammar.size + this.#counted.push({ body, min, max }) - 1,
+    )
   }
 
   #rounded(item: number, longest: number): number {

@@ -2,6 +2,7 @@
 //
 // The inside of a string allows nearly the whole vocabulary, and with a limit on its length each place in it is another
 // state. One walk serves them all: a token that is n characters fits wherever n more are allowed.
+import { memo, recentMemo } from '../../base/memo.ts'
 import { type Automaton, DEAD } from './automaton.ts'
 import { type ByteSet, hasByte, setKey } from './byte-set.ts'
 import { type Grammar, NODE, type NodeId } from './grammar.ts'
@@ -30,15 +31,14 @@ export class CharacterWalk {
   /** The tokens that are a run of at most `count` characters. */
   upTo(count: number): Uint32Array {
     const most = Math.min(count, this.#inside.length)
-    const known = this.#masks.get(most)
-    if (known !== undefined) return known
-    // Long tokens are few: from the mask of all it is not far.
-    const mask = this.#masks.get(this.#inside.length)!.slice()
-    for (let longer = most + 1; longer < this.#inside.length; longer++) {
-      for (const node of this.#inside[longer]!) this.#trie.toggle(node, mask)
-    }
-    this.#masks.set(most, mask)
-    return mask
+    return memo(this.#masks, most, () => {
+      // Long tokens are few: from the mask of all it is not far.
+      const mask = this.#masks.get(this.#inside.length)!.slice()
+      for (let longer = most + 1; longer < this.#inside.length; longer++) {
+        for (const node of this.#inside[longer]!) this.#trie.toggle(node, mask)
+      }
+      return mask
+    })
   }
 }
 
@@ -101,12 +101,9 @@ export class CharacterWalks {
 
   of(automaton: Automaton, character: NodeId, first: ByteSet): CharacterWalk | undefined {
     const key = `${spelling(automaton.grammar, character)} ${setKey(first)}`
-    if (this.#walks.has(key)) return this.#walks.get(key)
-    const walk = walkCharacters(automaton, this.#trie, character, first)
-    const oldest = this.#walks.keys().next()
-    if (this.#walks.size >= MAX_WALKS && oldest.done === false) this.#walks.delete(oldest.value)
-    this.#walks.set(key, walk)
-    return walk
+    return recentMemo(this.#walks, key, MAX_WALKS, () =>
+      walkCharacters(automaton, this.#trie, character, first),
+    )
   }
 }
 

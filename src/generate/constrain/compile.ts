@@ -1,4 +1,6 @@
 // Compiling constraints. In: a model's vocabulary, and what its texts must be. Out: constraints on one reply each.
+
+import { recentMemo } from '../../base/memo.ts'
 import { analyse } from './analyse.ts'
 import { CharacterWalks } from './character-walk.ts'
 import { oneOf } from './choices.ts'
@@ -45,13 +47,7 @@ export class ConstraintCompiler {
 
   /** A constraint on one text that begins. Throws `unsupported` for what cannot be honoured. */
   constrain(spec: ConstraintSpec): TokenConstraint {
-    const key = keyOf(spec)
-    const compiled = this.#compiled.get(key) ?? this.#compile(spec)
-    this.#compiled.delete(key)
-    this.#compiled.set(key, compiled)
-    const oldest = this.#compiled.keys().next()
-    if (this.#compiled.size > KEPT_GRAMMARS && oldest.done === false) this.#compiled.delete(oldest.value)
-    return compiled.begin()
+    return recentMemo(this.#compiled, keyOf(spec), KEPT_GRAMMARS, () => this.#compile(spec)).begin()
   }
 
   #compile(spec: ConstraintSpec): CompiledGrammar {

@@ -1,6 +1,7 @@
 // Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton walks.
 //
 // A node is an index into parallel arrays; the same node described twice is one. Rules are the only circles.
+import { memo } from '../../base/memo.ts'
 import { ALL_BYTES, addRange, addSet, type ByteSet, emptySet, keepSet, ofRange, setKey } from './byte-set.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
 import { tooLarge } from './refuse.ts'
@@ -90,18 +91,15 @@ export class Grammar {
 
   /** One character of the set, in UTF-8. */
   chars(set: CodePoints): NodeId {
-    const key = set.join()
-    const known = this.#spelled.get(key)
-    if (known !== undefined) return known
-    const ascii = emptySet()
-    for (const [low, high] of pairs(set)) if (low <= 0x7f) addRange(ascii, low, Math.min(high, 0x7f))
-    const rest = utf8Sequences(set).filter(([first]) => first![0] > 0x7f)
-    const node = this.alt(
-      this.bytes(ascii),
-      ...rest.map((ranges) => this.seq(...ranges.map(([low, high]) => this.bytes(ofRange(low, high))))),
-    )
-    this.#spelled.set(key, node)
-    return node
+    return memo(this.#spelled, set.join(), () => {
+      const ascii = emptySet()
+      for (const [low, high] of pairs(set)) if (low <= 0x7f) addRange(ascii, low, Math.min(high, 0x7f))
+      const rest = utf8Sequences(set).filter(([first]) => first![0] > 0x7f)
+      return this.alt(
+        this.bytes(ascii),
+        ...rest.map((ranges) => this.seq(...ranges.map(([low, high]) => this.bytes(ofRange(low, high))))),
+      )
+    })
   }
 
   seq(...parts: readonly NodeId[]): NodeId {
@@ -188,12 +186,7 @@ export class Grammar {
   }
 
   #bytes(set: ByteSet): NodeId {
-    const key = setKey(set)
-    let id = this.#setIds.get(key)
-    if (id === undefined) {
-      id = this.sets.push(set) - 1
-      this.#setIds.set(key, id)
-    }
+    const id = memo(this.#setIds, setKey(set), () => this.sets.push(set) - 1)
     return this.#node(NODE.bytes, id, 0, 0)
   }
 

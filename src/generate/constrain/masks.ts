@@ -3,6 +3,7 @@
 // What a token does inside its frame does not depend on what surrounds it. So for each stack of a state the part down to
 // the nearest frame is walked once, whatever lies below: that gives the tokens that stay inside, and the trie nodes where
 // the frame is left. From those few nodes the rest is walked with the real stack.
+import { memo } from '../../base/memo.ts'
 import { type Automaton, DEAD, END, type Run, type StackId, type StateId } from './automaton.ts'
 import { addSet, emptySet } from './byte-set.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
@@ -90,21 +91,19 @@ export class Masks {
   #local(stack: StackId): LocalMask {
     const { automaton } = this
     const local = automaton.local(stack, this.#trie.longest)
-    const known = this.#locals.get(local)
-    if (known !== undefined) return known
-    const mask = new Uint32Array(this.#trie.words)
-    const exits: number[] = []
-    let isPassable = false
-    if (!this.#addRun(local, mask, exits)) {
-      const state = automaton.state([local])
-      this.#allowTokens(state, mask)
-      this.#walk(0, state, mask, exits)
-      isPassable = automaton.closure(state).hasHole
-    }
-    const made = { mask, exits, isPassable }
-    this.#makeRoom()
-    this.#locals.set(local, made)
-    return made
+    return memo(this.#locals, local, () => {
+      const mask = new Uint32Array(this.#trie.words)
+      const exits: number[] = []
+      let isPassable = false
+      if (!this.#addRun(local, mask, exits)) {
+        const state = automaton.state([local])
+        this.#allowTokens(state, mask)
+        this.#walk(0, state, mask, exits)
+        isPassable = automaton.closure(state).hasHole
+      }
+      this.#makeRoom()
+      return { mask, exits, isPassable }
+    })
   }
 
   /**
@@ -135,13 +134,11 @@ export class Masks {
   }
 
   #walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
-    const key = after * 2 ** 20 + character
-    if (this.#runs.has(key)) return this.#runs.get(key)
-    const first = emptySet()
-    for (const set of this.automaton.closure(after).sets) addSet(first, set)
-    const walk = this.#walks.of(this.automaton, character, first)
-    this.#runs.set(key, walk)
-    return walk
+    return memo(this.#runs, after * 2 ** 20 + character, () => {
+      const first = emptySet()
+      for (const set of this.automaton.closure(after).sets) addSet(first, set)
+      return this.#walks.of(this.automaton, character, first)
+    })
   }
 
   /** Allows what the grammar names as tokens. */

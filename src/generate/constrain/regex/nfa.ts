@@ -1,4 +1,5 @@
 // NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters, repetitions written out.
+import { memo } from '../../../base/memo.ts'
 import { type CodePoints, pairs } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
@@ -130,9 +131,6 @@ export function columnAt({ starts, column }: Columns, point: number): number {
 
 function numbered(starts: readonly number[], signatures: readonly string[]): Columns {
   const ids = new Map<string, number>()
-  const column = signatures.map((signature) => {
-    if (!ids.has(signature)) ids.set(signature, ids.size)
-    return ids.get(signature)!
-  })
+  const column = signatures.map((signature) => memo(ids, signature, () => ids.size))
   return { starts, column, count: ids.size }
 }

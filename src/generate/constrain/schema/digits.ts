@@ -2,6 +2,7 @@
 //
 // A number is compared with a bound digit by digit from the left. While it equals the bound so far it is `tight`; the
 // first digit that differs decides, and the rest is free.
+import { memo } from '../../../base/memo.ts'
 import { DIGITS } from '../code-points.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
 
@@ -73,13 +74,11 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number): No
     if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
     if (!isLow && !isHigh && step === 1) return grammar.repeat(grammar.chars(DIGITS), left, left)
     const key = `${at} ${isLow} ${isHigh} ${remainder}`
-    const made =
-      known.get(key) ??
+    return memo(known, key, () =>
       eachDigit(grammar, isLow ? low[at] : undefined, isHigh ? high[at] : undefined, (digit, first, last) =>
         from(at + 1, isLow && first, isHigh && last, (remainder * 10 + digit) % step),
-      )
-    known.set(key, made)
-    return made
+      ),
+    )
   }
 }
 

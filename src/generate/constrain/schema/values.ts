@@ -1,5 +1,6 @@
 // Values. In: a JSON Schema. Out: the grammar of the values it allows, a rule for each part that values are made of.
 
+import { memo } from '../../../base/memo.ts'
 import { oneOf } from '../choices.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
@@ -35,19 +36,15 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   function valueNode(conjunction: Conjunction): NodeId {
     const real = conjunction.filter((schema) => schema !== true)
     const key = real
-      .map((schema) => {
-        if (!ids.has(schema)) ids.set(schema, ids.size)
-        return ids.get(schema)!
-      })
+      .map((schema) => memo(ids, schema, () => ids.size))
       .toSorted((one, other) => one - other)
       .join()
-    const known = rules.get(key)
-    if (known !== undefined) return known
-    if (rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
-    const rule = grammar.declare(`value ${key}`)
-    rules.set(key, rule)
-    open.push({ rule, conjunction: real })
-    return rule
+    return memo(rules, key, () => {
+      if (rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
+      const rule = grammar.declare(`value ${key}`)
+      open.push({ rule, conjunction: real })
+      return rule
+    })
   }
 
   function isPossible(conjunction: Conjunction): boolean {
