@@ -12,7 +12,7 @@ import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
-import { LiveGeneration } from './generation.ts'
+import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { plainMessage } from './messages.ts'
 import { ChatSession } from './session.ts'
@@ -144,7 +144,7 @@ export class Engine implements AsyncDisposable {
 
   /** Continues bare text, without the model's chat template; keeps no state. */
   complete(prompt: string, options: GenerateOptions = {}): Generation {
-    return new LiveGeneration(options.signal, async (sink) => {
+    return startGeneration(options.signal, async (sink) => {
       if (options.tools !== undefined) {
         throw new HalfbyteError(
           'unsupported',

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Outcome } from '../engine/protocol.ts'
 import type { Sink } from '../engine/stream.ts'
-import { LiveGeneration } from './generation.ts'
+import { startGeneration } from './generation.ts'
 
 const OUTCOME: Outcome = {
   text: 'abc',
@@ -31,7 +31,7 @@ const chunk = (text: string) => ({ text, tokens: 1 })
 async function begun(signal?: AbortSignal) {
   const asked: string[] = []
   let sink!: Sink
-  const generation = new LiveGeneration(signal, async (its) => {
+  const generation = startGeneration(signal, async (its) => {
     sink = its
     return { credit: (count) => asked.push(`credit ${count}`), cancel: () => asked.push('cancel') }
   })
@@ -110,7 +110,7 @@ test('cancelled before its turn, nothing starts', async () => {
     release = resolve
   })
   let started = false
-  const generation = new LiveGeneration(undefined, async (_, isWanted) => {
+  const generation = startGeneration(undefined, async (_, isWanted) => {
     await turn
     started = isWanted()
     return undefined
@@ -137,7 +137,7 @@ test('an abort rejects at once with the very reason, and tells the worker', asyn
 
 test('a signal aborted before starts nothing', async () => {
   let started = false
-  const generation = new LiveGeneration(AbortSignal.abort('no'), async () => {
+  const generation = startGeneration(AbortSignal.abort('no'), async () => {
     started = true
     return undefined
   })

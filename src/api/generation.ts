@@ -30,144 +30,136 @@ const NOTHING: Outcome = Object.freeze({
   },
 })
 
-export class LiveGeneration implements Generation {
+export interface LiveGeneration extends Generation {
   /** Resolves when `result` has settled either way. */
   readonly settled: Promise<unknown>
-  readonly #result: Promise<GenerationResult>
-  readonly #signal: AbortSignal | undefined
-  readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
-  readonly #chunks: TextChunk[] = []
-  #resolve!: (result: GenerationResult) => void
-  #reject!: (error: unknown) => void
-  readonly #wakes: (() => void)[] = []
-  #feed: Feed | undefined
-  /** Someone waits for the end, so chunks are paid for as they come. */
-  #isDraining = false
-  #isSettled = false
-  #isCancelled = false
-  #reason: unknown
-  #failure: { readonly error: unknown } | undefined
+}
 
-  /** `onSettle` is told of the end, with the result or without one, before anyone who awaits it. */
-  constructor(
-    signal: AbortSignal | undefined,
-    begin: Begin,
-    onSettle?: (result: GenerationResult | undefined) => void,
-  ) {
-    this.#signal = signal
-    this.#onSettle = onSettle
-    this.#result = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    this.settled = Promise.allSettled([this.#result])
-    signal?.addEventListener('abort', this.#abort)
-    const sink: Sink = {
-      chunk: (chunk) => this.#take(chunk),
-      end: (outcome) => this.#end(outcome),
-      fail: (error) => this.#fail(error),
-    }
-    const begun = signal?.aborted ? Promise.reject(signal.reason) : begin(sink, () => !this.#isSettled)
-    begun.then((feed) => this.#connect(feed), sink.fail)
-  }
-
-  get result(): Promise<GenerationResult> {
-    this.#drain()
-    return this.#result
-  }
-
-  async text(): Promise<string> {
-    return (await this.result).text
-  }
-
-  cancel(reason?: unknown): void {
-    if (this.#isSettled || this.#isCancelled) return
-    this.#isCancelled = true
-    this.#reason = reason
-    if (this.#feed === undefined) this.#end(NOTHING)
-    else this.#feed.cancel()
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<TextChunk, undefined> {
-    return {
-      next: () => this.#next(),
+/** `onSettle` is told of the end, with the result or without one, before anyone who awaits it. */
+export function startGeneration(
+  signal: AbortSignal | undefined,
+  begin: Begin,
+  onSettle?: (result: GenerationResult | undefined) => void,
+): LiveGeneration {
+  const chunks: TextChunk[] = []
+  const wakes: (() => void)[] = []
+  let feed: Feed | undefined
+  // Someone waits for the end, so chunks are paid for as they come.
+  let isDraining = false
+  let isSettled = false
+  let isCancelled = false
+  let reason: unknown
+  let failure: { readonly error: unknown } | undefined
+  let resolve!: (result: GenerationResult) => void
+  let reject!: (error: unknown) => void
+  const result = new Promise<GenerationResult>((onResult, onError) => {
+    resolve = onResult
+    reject = onError
+  })
+  const settled = Promise.allSettled([result])
+  signal?.addEventListener('abort', abort)
+  const begun = signal?.aborted
+    ? Promise.reject(signal.reason)
+    : begin({ chunk: take, end, fail }, () => !isSettled)
+  begun.then(connect, fail)
+  return {
+    settled,
+    get result() {
+      drain()
+      return result
+    },
+    async text() {
+      drain()
+      return (await result).text
+    },
+    cancel,
+    [Symbol.asyncIterator]: () => ({
+      next,
       return: async () => {
-        this.cancel()
-        this.#chunks.length = 0
+        cancel()
+        chunks.length = 0
         return { done: true, value: undefined }
       },
-    }
+    }),
   }
 
-  #take(chunk: TextChunk): void {
-    if (this.#isSettled) return
-    this.#chunks.push(chunk)
-    if (this.#isDraining) this.#credit(1)
-    this.#wake()
+  function cancel(given?: unknown): void {
+    if (isSettled || isCancelled) return
+    isCancelled = true
+    reason = given
+    if (feed === undefined) end(NOTHING)
+    else feed.cancel()
   }
 
-  #end(outcome: Outcome): void {
-    if (!this.#settle()) return
-    const result = this.#reason === undefined ? outcome : { ...outcome, reason: this.#reason }
-    this.#onSettle?.(result)
-    this.#resolve(result)
-    this.#wake()
+  function take(chunk: TextChunk): void {
+    if (isSettled) return
+    chunks.push(chunk)
+    if (isDraining) credit(1)
+    wake()
   }
 
-  #fail(error: unknown): void {
-    if (!this.#settle()) return
-    this.#failure = { error }
-    this.#onSettle?.(undefined)
-    this.#reject(error)
-    this.#wake()
+  function end(outcome: Outcome): void {
+    if (!settle()) return
+    const given = reason === undefined ? outcome : { ...outcome, reason }
+    onSettle?.(given)
+    resolve(given)
+    wake()
   }
 
-  readonly #abort = (): void => {
-    if (this.#isSettled) return
-    this.#chunks.length = 0
-    this.#feed?.cancel()
-    this.#fail(this.#signal?.reason)
+  function fail(error: unknown): void {
+    if (!settle()) return
+    failure = { error }
+    onSettle?.(undefined)
+    reject(error)
+    wake()
   }
 
-  #connect(feed: Feed | undefined): void {
-    this.#feed = feed
-    if (this.#isSettled) feed?.cancel()
+  function abort(): void {
+    if (isSettled) return
+    chunks.length = 0
+    feed?.cancel()
+    fail(signal?.reason)
   }
 
-  #settle(): boolean {
-    if (this.#isSettled) return false
-    this.#isSettled = true
-    this.#signal?.removeEventListener('abort', this.#abort)
+  function connect(its: Feed | undefined): void {
+    feed = its
+    if (isSettled) feed?.cancel()
+  }
+
+  function settle(): boolean {
+    if (isSettled) return false
+    isSettled = true
+    signal?.removeEventListener('abort', abort)
     return true
   }
 
-  async #next(): Promise<IteratorResult<TextChunk, undefined>> {
+  async function next(): Promise<IteratorResult<TextChunk, undefined>> {
     for (;;) {
-      const chunk = this.#chunks.shift()
+      const chunk = chunks.shift()
       if (chunk !== undefined) {
-        if (!this.#isDraining) this.#credit(1)
+        if (!isDraining) credit(1)
         return { done: false, value: chunk }
       }
-      if (this.#failure !== undefined) throw this.#failure.error
-      if (this.#isSettled) return { done: true, value: undefined }
-      await new Promise<void>((resolve) => {
-        this.#wakes.push(resolve)
+      if (failure !== undefined) throw failure.error
+      if (isSettled) return { done: true, value: undefined }
+      await new Promise<void>((wakeUp) => {
+        wakes.push(wakeUp)
       })
     }
   }
 
-  #drain(): void {
-    if (this.#isDraining) return
-    this.#isDraining = true
-    this.#credit(this.#chunks.length)
+  function drain(): void {
+    if (isDraining) return
+    isDraining = true
+    credit(chunks.length)
   }
 
-  #credit(count: number): void {
+  function credit(count: number): void {
     // Chunks come in tasks of their own, behind the feed.
-    if (count > 0 && !this.#isSettled) this.#feed?.credit(count)
+    if (count > 0 && !isSettled) feed?.credit(count)
   }
 
-  #wake(): void {
-    for (const wake of this.#wakes.splice(0)) wake()
+  function wake(): void {
+    for (const each of wakes.splice(0)) each()
   }
 }

@@ -6,7 +6,7 @@ import type { Message, Overflow, SavedSession } from '../engine/protocol.ts'
 import type { StoredSession } from '../store/sessions.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
-import { LiveGeneration } from './generation.ts'
+import { startGeneration } from './generation.ts'
 import { plainMessage } from './messages.ts'
 import type {
   AbortOptions,
@@ -158,7 +158,7 @@ export class ChatSession implements Session {
     const decode = decodeOptions(options)
     const turn = this.#turn
     let before: readonly Message[] | undefined
-    const generation = new LiveGeneration(
+    const generation = startGeneration(
       options.signal,
       async (sink, isWanted) => {
         // Asked through the client, the wait ends with the engine when that dies.
