@@ -15,7 +15,7 @@ import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { plainMessage } from './messages.ts'
-import { ChatSession } from './session.ts'
+import { createSession, restoreSession } from './session.ts'
 import { absolute, resolveSource } from './source.ts'
 import type {
   AbortOptions,
@@ -129,7 +129,7 @@ export class Engine implements AsyncDisposable {
 
   /** A conversation. `system` comes before its messages in every turn. Costs nothing until something is sent. */
   createSession(options: SessionOptions = {}): Session {
-    return new ChatSession(this.#client, () => ++this.#sessions, options)
+    return createSession(this.#client, () => ++this.#sessions, options)
   }
 
   /**
@@ -139,7 +139,7 @@ export class Engine implements AsyncDisposable {
    * signal's reason; nothing is left of it in the engine then.
    */
   restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
-    return ChatSession.restore(this.#client, () => ++this.#sessions, file, options)
+    return restoreSession(this.#client, () => ++this.#sessions, file, options)
   }
 
   /** Continues bare text, without the model's chat template; keeps no state. */

@@ -3,7 +3,6 @@ import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
 import type { EngineClient, LongAsk } from '../engine/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/protocol.ts'
-import type { StoredSession } from '../store/sessions.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
@@ -22,189 +21,167 @@ export interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
 
-export class ChatSession implements Session {
-  readonly #client: EngineClient
-  readonly #newId: () => number
-  readonly #id: number
-  readonly #system: string | undefined
-  readonly #overflow: Overflow
-  #messages: readonly Message[]
-  #contextUsed: number
-  /** Resolves when every generation so far has settled. */
-  #turn: Promise<unknown> = Promise.resolve()
-  readonly #running = new Set<Generation>()
-  #isDisposed = false
+type NewId = () => number
 
-  constructor(client: EngineClient, newId: () => number, seed: SessionSeed = {}) {
-    this.#client = client
-    this.#newId = newId
-    this.#id = newId()
-    this.#system = seed.system
-    this.#overflow = { overflow: seed.overflow, keep: seed.keep }
-    this.#messages = (seed.messages ?? []).map(plainMessage)
-    this.#contextUsed = seed.contextUsed ?? 0
+export function createSession(
+  client: EngineClient,
+  newId: NewId,
+  seed: SessionSeed = {},
+  id = newId(),
+): Session {
+  const { system } = seed
+  const overflow: Overflow = { overflow: seed.overflow, keep: seed.keep }
+  let messages: readonly Message[] = (seed.messages ?? []).map(plainMessage)
+  let contextUsed = seed.contextUsed ?? 0
+  // Resolves when every generation so far has settled.
+  let turn: Promise<unknown> = Promise.resolve()
+  const running = new Set<Generation>()
+  let isDisposed = false
+  return {
+    get messages() {
+      return messages
+    },
+    get contextUsed() {
+      return contextUsed
+    },
+    send(input, options = {}) {
+      const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
+      return answer((before) => [...before, ...said.map(plainMessage)], options)
+    },
+    edit: (index, content, options = {}) =>
+      answer((before) => {
+        const old = before[index]
+        if (old === undefined) throw wrongOption('index', index, `from 0 and below ${before.length}`)
+        return [...before.slice(0, index), { role: old.role, content }]
+      }, options),
+    regenerate: (options = {}) =>
+      answer((before) => {
+        const last = before.findLastIndex(({ role }) => role !== 'assistant')
+        return before.slice(0, last + 1)
+      }, options),
+    setMessages(given) {
+      if (running.size > 0) {
+        throw new HalfbyteError(
+          'unsupported',
+          'messages cannot be replaced while a generation runs; cancel it and await its result first',
+        )
+      }
+      messages = given.map(plainMessage)
+    },
+    fork: ({ signal } = {}) =>
+      inTurn(signal, async (service) => {
+        const copyId = newId()
+        const copy = createSession(client, newId, saved(), copyId)
+        await service.fork(id, copyId)
+        // Nobody has it then, so its state must not stay.
+        if (signal?.aborted) await copy.dispose()
+        return copy
+      }),
+    save: ({ signal } = {}) => inTurn(signal, (service, port) => service.save(id, saved(), port)),
+    store: (name, { signal } = {}) =>
+      inTurn(signal, (service, port) => service.store(id, name, saved(), port)),
+    dispose,
+    [asyncDispose]: dispose,
   }
 
-  get messages(): readonly Message[] {
-    return this.#messages
-  }
-
-  get contextUsed(): number {
-    return this.#contextUsed
-  }
-
-  send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
-    const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
-    return this.#answer((messages) => [...messages, ...said.map(plainMessage)], options)
-  }
-
-  edit(index: number, content: string, options: GenerateOptions = {}): Generation {
-    return this.#answer((messages) => {
-      const old = messages[index]
-      if (old === undefined) throw wrongOption('index', index, `from 0 and below ${messages.length}`)
-      return [...messages.slice(0, index), { role: old.role, content }]
-    }, options)
-  }
-
-  regenerate(options: GenerateOptions = {}): Generation {
-    return this.#answer((messages) => {
-      const last = messages.findLastIndex(({ role }) => role !== 'assistant')
-      return messages.slice(0, last + 1)
-    }, options)
-  }
-
-  setMessages(messages: readonly Message[]): void {
-    if (this.#running.size > 0) {
-      throw new HalfbyteError(
-        'unsupported',
-        'messages cannot be replaced while a generation runs; cancel it and await its result first',
-      )
-    }
-    this.#messages = messages.map(plainMessage)
-  }
-
-  fork({ signal }: AbortOptions = {}): Promise<Session> {
-    return this.#inTurn(signal, async (service) => {
-      const copy = new ChatSession(this.#client, this.#newId, this.#saved)
-      await service.fork(this.#id, copy.#id)
-      // Nobody has it then, so its state must not stay.
-      if (signal?.aborted) await copy.dispose()
-      return copy
-    })
-  }
-
-  save({ signal }: AbortOptions = {}): Promise<Blob> {
-    return this.#inTurn(signal, (service, port) => service.save(this.#id, this.#saved, port))
-  }
-
-  store(name: string, { signal }: AbortOptions = {}): Promise<StoredSession> {
-    return this.#inTurn(signal, (service, port) => service.store(this.#id, name, this.#saved, port))
-  }
-
-  /** A session from what `save` gave, or from a name that was given to `store`. */
-  static restore(
-    client: EngineClient,
-    newId: () => number,
-    file: Blob | string,
-    { signal }: AbortOptions = {},
-  ): Promise<Session> {
-    const id = newId()
-    return client.callAbortable(signal, async (service, port) => {
-      const session = new ChatSession(client, () => id, await service.restore(id, file, port))
-      // As with a fork.
-      if (signal?.aborted) await session.dispose()
-      return session
-    })
-  }
-
-  async dispose(): Promise<void> {
-    if (this.#isDisposed) return
-    this.#isDisposed = true
-    for (const generation of this.#running) generation.cancel()
+  async function dispose(): Promise<void> {
+    if (isDisposed) return
+    isDisposed = true
+    for (const generation of running) generation.cancel()
     try {
-      await this.#client.call((service) => service.close(this.#id))
+      await client.call((service) => service.close(id))
     } catch (error) {
       // An engine that is gone holds no state.
-      if (!this.#client.isOver) throw error
+      if (!client.isOver) throw error
     }
-  }
-
-  [asyncDispose](): Promise<void> {
-    return this.dispose()
   }
 
   /** What is kept of the session besides its state. */
-  get #saved(): SavedSession {
-    const conversation = { system: this.#system, messages: this.#messages, contextUsed: this.#contextUsed }
-    return { ...conversation, ...this.#overflow }
+  function saved(): SavedSession {
+    return { system, messages, contextUsed, ...overflow }
   }
 
   /** Asks when everything asked so far is done, unless the signal is aborted by then. */
-  #inTurn<T>(signal: AbortSignal | undefined, ask: LongAsk<T>): Promise<T> {
-    const turn = this.#turn
-    return this.#client.callAbortable(signal, async (service, port) => {
-      await turn
+  function inTurn<T>(signal: AbortSignal | undefined, ask: LongAsk<T>): Promise<T> {
+    const before = turn
+    return client.callAbortable(signal, async (service, port) => {
+      await before
       signal?.throwIfAborted()
-      this.#check()
+      check()
       return ask(service, port)
     })
   }
 
   /** Runs `change` on the messages when the turn comes, then lets the model go on from there. */
-  #answer(
+  function answer(
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions,
   ): Generation {
     const decode = decodeOptions(options)
-    const turn = this.#turn
+    const turnBefore = turn
     let before: readonly Message[] | undefined
     const generation = startGeneration(
       options.signal,
       async (sink, isWanted) => {
         // Asked through the client, the wait ends with the engine when that dies.
-        await this.#client.call(() => turn)
+        await client.call(() => turnBefore)
         if (!isWanted()) return undefined
-        this.#check()
-        const messages = change(this.#messages)
-        if (messages.length === 0 || messages.at(-1)?.role === 'assistant') {
+        check()
+        const changed = change(messages)
+        if (changed.length === 0 || changed.at(-1)?.role === 'assistant') {
           throw new HalfbyteError(
             'unsupported',
             'there is nothing to answer; end the messages with one of the user',
           )
         }
-        before = this.#messages
-        this.#messages = messages
+        before = messages
+        messages = changed
         const { tools } = options
-        const prompt = { type: 'messages', messages: this.#withSystem(messages), tools } as const
-        return this.#client.generate(
-          { session: this.#id, prompt, ...this.#overflow, options: decode },
+        const prompt = { type: 'messages', messages: withSystem(changed), tools } as const
+        return client.generate(
+          { session: id, prompt, ...overflow, options: decode },
           {
             ...sink,
-            end: (outcome, contextUsed) => {
-              this.#contextUsed = contextUsed
-              sink.end(outcome, contextUsed)
+            end: (outcome, used) => {
+              contextUsed = used
+              sink.end(outcome, used)
             },
           },
         )
       },
       (result) => {
-        this.#running.delete(generation)
-        if (before !== undefined)
-          this.#messages = result === undefined ? before : withReply(this.#messages, result)
+        running.delete(generation)
+        if (before !== undefined) messages = result === undefined ? before : withReply(messages, result)
       },
     )
-    this.#running.add(generation)
-    this.#turn = generation.settled
+    running.add(generation)
+    turn = generation.settled
     return generation
   }
 
-  #withSystem(messages: readonly Message[]): readonly Message[] {
-    return this.#system === undefined ? messages : [{ role: 'system', content: this.#system }, ...messages]
+  function withSystem(said: readonly Message[]): readonly Message[] {
+    return system === undefined ? said : [{ role: 'system', content: system }, ...said]
   }
 
-  #check(): void {
-    if (this.#isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
+  function check(): void {
+    if (isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
   }
+}
+
+/** A session from what `save` gave, or from a name that was given to `store`. */
+export function restoreSession(
+  client: EngineClient,
+  newId: NewId,
+  file: Blob | string,
+  { signal }: AbortOptions = {},
+): Promise<Session> {
+  const id = newId()
+  return client.callAbortable(signal, async (service, port) => {
+    const session = createSession(client, newId, await service.restore(id, file, port), id)
+    // As with a fork.
+    if (signal?.aborted) await session.dispose()
+    return session
+  })
 }
 
 const withReply = (
