@@ -214,6 +214,27 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(modelName(page)).toContainText('Halfbyte Tiny')
 })
 
+test('a repository of the hub is loaded by its name, and one that cannot be had says what it was taken for', async ({
+  page,
+}) => {
+  const headers = { 'Access-Control-Allow-Origin': '*' }
+  await page.route('https://huggingface.co/**', (route) =>
+    route.request().url() === 'https://huggingface.co/models/tiny/resolve/main/tiny.hbm'
+      ? route.fulfill({ headers, body: tiny.buffer })
+      : route.fulfill({ headers, status: 401, body: 'Invalid username or password.' }),
+  )
+  await openChat(page)
+  await loadAddress(page, 'models/nothing')
+  await expect(page.getByRole('alert')).toContainText(
+    'models/nothing was taken for a repository of https://huggingface.co/; write ./models/nothing for',
+  )
+  await loadAddress(page, 'models/tiny:tiny.hbm')
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+  await openModels(page)
+  await expect(page.getByText('1.6 MB on this device · Hugging Face')).toBeVisible()
+})
+
 test('where storage is full, the models used longest ago make room with one tap', async ({ page }) => {
   await openChat(page)
   const session = await page.context().newCDPSession(page)

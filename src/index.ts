@@ -4,6 +4,7 @@ export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from '
 export {
   keepStored,
   makeRoom,
+  type StoredAddress,
   type StoredFile,
   type StoredSession,
   storedBytes,

@@ -3,7 +3,7 @@ import { html, type TemplateResult } from 'lit'
 import { keepStored, storedBytes, unstore } from '../../src/index.ts'
 import { icon } from './icons.ts'
 import { Modal } from './modal.ts'
-import { choiceName, EMBEDDED, type ModelChoice } from './models.ts'
+import { addressPlace, choiceName, EMBEDDED, type ModelChoice } from './models.ts'
 import { forgetAddress, recentAddresses } from './remember.ts'
 import { nextTask } from './tasks.ts'
 import { bytes } from './units.ts'
@@ -43,11 +43,11 @@ export class ModelsDialog extends Modal {
       html`<form @submit=${this.#onAddress}>
         <label class="over" for="address">From an address</label>
         <div class="beside">
-          <input id="address" type="url" required inputmode="url" autocomplete="off" spellcheck="false"
+          <input id="address" required inputmode="url" autocomplete="off" spellcheck="false"
             placeholder="https://…/model.gguf" aria-describedby="address-hint" />
           <button class="primary">Load</button>
         </div>
-        <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or hf:owner/name of the
+        <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the
           Hugging Face hub. It is downloaded
           once and kept on this device; a download that was cut off goes on where it stopped.</p>
       </form>`,
@@ -68,7 +68,7 @@ export class ModelsDialog extends Modal {
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
         <b>${name}</b>
-        <small>${size > 0 ? `${bytes(size)} on this device` : 'Not on this device'} · ${new URL(address, document.baseURI).host}</small>
+        <small>${size > 0 ? `${bytes(size)} on this device` : 'Not on this device'} · ${addressPlace(address)}</small>
       </button>
       <button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>
     </li>`

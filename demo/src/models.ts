@@ -1,5 +1,6 @@
 // Models. In: what the person picked. Out: a source the engine can load, and a name for it.
 
+import { parseHubAddress } from '../../src/store/hub.ts'
 import mambaUrl from '../models/halfbyte-mamba.hbm?url'
 import llamaUrl from '../models/halfbyte-tiny.hbm?url'
 
@@ -68,8 +69,19 @@ function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]
 }
 
+/** Who keeps it, for people. */
+export function addressPlace(address: string): string {
+  return parseHubAddress(address) === undefined ? new URL(address, document.baseURI).host : 'Hugging Face'
+}
+
 function lastPart(address: string): string {
-  const part = address.split(/[?#]/, 1)[0]?.split('/').filter(Boolean).at(-1) ?? address
+  const part =
+    address
+      .replace(/\/resolve\/[^/]+\/$/, '')
+      .split(/[?#]/, 1)[0]
+      ?.split('/')
+      .filter(Boolean)
+      .at(-1) ?? address
   try {
     return decodeURIComponent(part)
   } catch {

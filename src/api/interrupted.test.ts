@@ -53,6 +53,11 @@ async function killedLoad(address: string, neededBytes?: number): Promise<void> 
   held.clear()
 }
 
+test('a repository of the hub is called by its own name', async () => {
+  await killedLoad('owner/small-model@v1')
+  expect(await interruptedLoads()).toMatchObject([{ name: 'small-model' }])
+})
+
 test('a load that ends, well or not, leaves nothing', async () => {
   expect(await noted(MODEL, {}, async () => 5)).toBe(5)
   const failed = noted(MODEL, {}, async () => {

@@ -74,7 +74,7 @@ function describe(
   const place = resolveSource(source, globalThis.location?.href, hub)
   const options = { contextLength, kvCache, weights, startedAt: Date.now() }
   if (typeof place !== 'string') return { name: place.map(({ name }) => name).join(', '), ...options }
-  const name = fileName(place.replace(/\/$/, ''))
+  const name = fileName(place.replace(/(\/resolve\/[^/]+)?\/$/, ''))
   return { name, ...(isOpen(place) && { source: place }), ...options }
 }
 

@@ -48,6 +48,19 @@ test('the bytes of a model are those of its whole files, and go when it is remov
   expect(await storedBytes('https://a.example/small.gguf')).toBe(7)
 })
 
+test('a repository of the hub is known by the name that it was loaded by', async () => {
+  const only = 'https://huggingface.co/owner/name/resolve/main/my%20model.gguf'
+  const mirrored = 'https://mirror.example/owner/name/resolve/v1/a.gguf'
+  await filled({ [only]: 100, [mirrored]: 50 })
+  const hub = { baseUrl: 'https://mirror.example' }
+  expect(await storedBytes('owner/name')).toBe(100)
+  expect(await storedBytes({ repo: 'owner/name' })).toBe(100)
+  expect(await storedBytes('hf:owner/name@v1', hub)).toBe(50)
+  await unstore('owner/name:a.gguf@v1', hub)
+  expect(await storedBytes('owner/name@v1', hub)).toBe(0)
+  expect(await storedBytes('owner/name')).toBe(100)
+})
+
 test('room is made by unfinished downloads, then by what was used longest ago, and only if that is enough', async () => {
   await filled({ 'https://a.example/old.gguf': 100, 'https://a.example/new.gguf': 50 })
   expect(await makeRoom(161)).toEqual([])

@@ -1,11 +1,15 @@
 // What is stored. In: addresses of models, names of sessions. Out: how much of each is kept on this device, room for others, and leave to keep it.
 import { isFileOf } from '../store/address.ts'
+import type { Hub, RepoAddress } from '../store/hub.ts'
 import { Opfs, type StoredFile } from '../store/opfs.ts'
 import { SessionStore, type StoredSession } from '../store/sessions.ts'
 import { resolveSource } from './source.ts'
 
 export type { StoredFile } from '../store/opfs.ts'
 export type { StoredSession } from '../store/sessions.ts'
+
+/** As given to `Engine.load`, with the `hub` that it was loaded from. */
+export type StoredAddress = string | URL | RepoAddress
 
 /** Every file that is kept on this device, the least recently used first; downloads that have not ended too. */
 export async function storedFiles(): Promise<StoredFile[]> {
@@ -14,15 +18,15 @@ export async function storedFiles(): Promise<StoredFile[]> {
 }
 
 /** Bytes that are kept whole of the model at `address`, so that they need not be downloaded again; 0 when there are none. */
-export async function storedBytes(address: string | URL): Promise<number> {
-  const isOfModel = belongsTo(address)
+export async function storedBytes(address: StoredAddress, hub?: Hub): Promise<number> {
+  const isOfModel = belongsTo(address, hub)
   const files = await storedFiles()
   return files.filter((file) => file.isComplete && isOfModel(file)).reduce((sum, { size }) => sum + size, 0)
 }
 
 /** Removes what is kept of the model at `address`. An engine that has loaded it is not affected. */
-export async function unstore(address: string | URL): Promise<void> {
-  await remove((await storedFiles()).filter(belongsTo(address)))
+export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> {
+  await remove((await storedFiles()).filter(belongsTo(address, hub)))
 }
 
 /**
@@ -73,7 +77,7 @@ async function remove(files: readonly StoredFile[]): Promise<void> {
   for (const { url } of files) await store?.remove(url)
 }
 
-function belongsTo(address: string | URL): (file: StoredFile) => boolean {
-  const isOfModel = isFileOf(String(resolveSource(address, globalThis.location?.href)))
+function belongsTo(address: StoredAddress, hub?: Hub): (file: StoredFile) => boolean {
+  const isOfModel = isFileOf(String(resolveSource(address, globalThis.location?.href, hub)))
   return ({ url }) => isOfModel(url)
 }

@@ -17,7 +17,9 @@ import type { StoredSession } from '../store/sessions.ts'
 
 /**
  * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the
- * person picked, or a repository of the Hugging Face hub, also written `hf:owner/name[:file][@revision]`.
+ * person picked, or a repository of the Hugging Face hub, also written `owner/name[:file][@revision]`. Two plain names with
+ * one slash between them are such a repository, unless they end like a model file; `./owner/name` is an address beside the
+ * page, `hf:owner/name.gguf` a repository whatever it ends with.
  */
 export type ModelSource = string | URL | File | readonly File[] | RepoAddress
 

@@ -20,7 +20,7 @@ export interface ByteSource {
   /** Brings bytes [start, end) again from where they were fetched; absent where they were not. Rejects as fetching does. */
   renew?(start: number, end: number): Promise<void>
   /** True after `renew`: more than that may be new. */
-  readonly isRenewed?: boolean
+  isRenewed?: boolean
   /** Lets go of the file; nothing can be read afterwards. */
   close?(): void
 }

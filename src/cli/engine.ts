@@ -6,7 +6,7 @@ import { type FileOpener, loadModel } from '../engine/model.ts'
 import { probeModel } from '../engine/probe.ts'
 import type { ProbeReport } from '../engine/probe-protocol.ts'
 import { createService } from '../engine/service.ts'
-import { openModelFiles, peekModelFiles } from './files.ts'
+import { openModelFiles, peekModelFiles, placedAdapters, placeOf } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
@@ -19,7 +19,7 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   })
 
 /** Says whether `<model>` would fit here, without loading it. */
-export function probeEngine(
+export async function probeEngine(
   model: string,
   flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora'>,
   signal: AbortSignal,
@@ -30,20 +30,21 @@ export function probeEngine(
       peekModelFiles(String(source), signal),
     ),
   )
-  const { weights, lora, kv: kvCache, context: contextLength } = flags
-  return Engine.ask(localConnection(service), model, { weights, lora, kvCache, contextLength, signal })
+  const { weights, kv: kvCache, context: contextLength } = flags
+  const [place, lora] = await Promise.all([placeOf(model), placedAdapters(flags.lora)])
+  return Engine.ask(localConnection(service), place, { weights, lora, kvCache, contextLength, signal })
 }
 
 /** Loads `<model>`; an aborted signal rejects with its reason. */
-export function openEngine(
+export async function openEngine(
   model: string,
   flags: EngineFlags & Pick<SamplerFlags, 'draft'>,
   signal: AbortSignal,
 ): Promise<Engine> {
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
-  return Engine.open(localConnection(service), model, {
-    draft: flags.draft,
-    lora: flags.lora,
+  return Engine.open(localConnection(service), await placeOf(model), {
+    draft: flags.draft && (await placeOf(flags.draft)),
+    lora: await placedAdapters(flags.lora),
     threads: flags.threads,
     build: flags.build,
     weights: flags.weights,

@@ -1,6 +1,6 @@
 // Files on disk. In: `<model>` as typed: a file, a folder, a URL or an embedded model's name. Out: byte sources.
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -10,6 +10,7 @@ import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
 import { type Peeked, peekAddress } from '../store/peek.ts'
 import { systemCode, systemError } from './failure.ts'
+import type { LoraFlag } from './options.ts'
 
 const EMBEDDED = new Map([
   ['embedded', 'halfbyte-tiny.hbm'],
@@ -25,26 +26,41 @@ export interface FileOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
 }
 
-/** What `<model>` names on the net, and what opens the hub; undefined for what lies on this machine. */
-function addressOf(model: string): { readonly url: string; readonly hub: Hub } | undefined {
+const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+
+/** Where the hub is, and what opens it. */
+const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
+
+/**
+ * `<model>` as a URL or as a path that cannot be taken for anything else: what lies on this machine comes before a repository
+ * of the hub with the same name. A slash at the end stays, and what names nothing stays as it is.
+ */
+export async function placeOf(model: string): Promise<string> {
+  if (EMBEDDED.has(model) || isUrl(model)) return model
+  // What cannot be looked at is there: opening it says why.
+  const isHere = !model.startsWith('hf:') && (await isThere(model).catch(() => true))
+  if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
   const address = parseHubAddress(model)
-  if (address === undefined && !/^https?:\/\//i.test(model)) return undefined
-  const hub: Hub = { baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] }
-  return { url: address === undefined ? model : hubUrl(address, hub), hub }
+  return address === undefined ? model : hubUrl(address, hubHere())
+}
+
+/** The same for adapters. */
+export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoraFlag[] | undefined> {
+  return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
 /** Opens `<model>` to read its headers. Throws what `openModelFiles` throws. */
 export async function peekModelFiles(model: string, signal?: AbortSignal): Promise<Peeked> {
-  const found = addressOf(model)
-  if (found !== undefined) return peekAddress(found.url, { signal, hub: found.hub, cache: 'none' })
+  const place = await placeOf(model)
+  if (isUrl(place)) return peekAddress(place, { signal, hub: hubHere(), cache: 'none' })
   return { ...(await openModelFiles(model, { signal })), downloadBytes: 0 }
 }
 
 /** Opens `<model>`. Throws `format` when there is no such file, `network` when a URL cannot be fetched. */
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
-  const found = addressOf(model)
-  if (found !== undefined) {
-    const sources = await openAddress(found.url, { ...options, hub: found.hub, cache: 'none' })
+  const place = await placeOf(model)
+  if (isUrl(place)) {
+    const sources = await openAddress(place, { ...options, hub: hubHere(), cache: 'none' })
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []
@@ -101,7 +117,7 @@ async function pathsOf(path: string): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL, hf:owner/name, "embedded" or "embedded-mamba"`,
+      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, "embedded" or "embedded-mamba"`,
     )
   }
   if (!(await stat(path)).isDirectory()) {

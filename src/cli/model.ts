@@ -7,7 +7,7 @@ import { type PreparedModel, prepareModel } from '../engine/prepare.ts'
 import { withStateBudget } from '../engine/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
 import { openModel } from '../formats/model-file.ts'
-import { openModelFiles } from './files.ts'
+import { openModelFiles, placedAdapters } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './progress.ts'
@@ -37,7 +37,7 @@ export async function withPrepared<T>(
   }
   try {
     const file = await openModel((await open(model)).sources, signal)
-    const adapters = await openAdapters(flags.lora, open, signal)
+    const adapters = await openAdapters(await placedAdapters(flags.lora), open, signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
     return await use(await prepareModel(file, options))
   } finally {

@@ -4,7 +4,7 @@ import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
 /** What every command says of `<model>`. */
 export const MODEL =
-  'file, folder, URL (a folder\'s ends with a slash), hf:owner/name[:file], "embedded" or "embedded-mamba"'
+  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub where no such path is, "embedded" or "embedded-mamba"'
 
 /** A parser of whole numbers from `least` on. */
 export function whole(least: number): (text: string) => number {
@@ -54,7 +54,7 @@ export interface EngineFlags {
   readonly lora?: readonly LoraFlag[]
 }
 
-interface LoraFlag {
+export interface LoraFlag {
   readonly source: string
   readonly scale: number
 }
@@ -63,7 +63,7 @@ interface LoraFlag {
 export function loraOption(): Option {
   return new Option(
     '--lora <adapter[:scale]>',
-    "a LoRA to merge into the model: a GGUF, a folder of PEFT or its URL; scale 1 is the adapter's own",
+    "a LoRA to merge into the model: a GGUF, a folder of PEFT, its URL or owner/name; scale 1 is the adapter's own",
   ).argParser((text, before: readonly LoraFlag[] = []) => {
     const [, source = text, scale = '1'] = /^(.+):(-?[\d.]+)$/.exec(text) ?? []
     if (!Number.isFinite(Number(scale))) throw new InvalidArgumentError('give a scale like 0.5.')

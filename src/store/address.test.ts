@@ -1,6 +1,6 @@
 // Addresses. In: what people name. Out: the files that are asked for, and refusals of what cannot be meant.
 import { expect, test } from 'vitest'
-import { fileName, filesOf, shardsOf } from './address.ts'
+import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
 
 const HOST = 'https://models.example/'
 const index = (map: unknown) => new TextEncoder().encode(JSON.stringify({ weight_map: map }))
@@ -33,6 +33,12 @@ test('a folder stands for its configuration, of which some may be missing', () =
   const files = filesOf(`${HOST}folder/`)
   expect(files).toContainEqual({ url: `${HOST}folder/config.json`, optional: false })
   expect(files).toContainEqual({ url: `${HOST}folder/model.safetensors.index.json`, optional: true })
+})
+
+test('what lies directly in a folder is of it, also under a name that is written in another way', () => {
+  const isOfFolder = isFileOf(`${HOST}folder/`)
+  for (const name of ['config.json', 'a%20b.gguf']) expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
+  for (const name of ['folder2/a', 'folder/sub/a', 'a']) expect(isOfFolder(HOST + name)).toBe(false)
 })
 
 test('the index names the shards, each once; without an index there is one file', () => {

@@ -59,7 +59,7 @@ export function filesOf(address: string): readonly RemoteFile[] {
 
 /** Whether a file's URL is one of those that `address` stands for. A folder's shards lie directly in it. */
 export function isFileOf(address: string): (url: string) => boolean {
-  if (address.endsWith('/')) return (url) => url === address + fileName(url)
+  if (address.endsWith('/')) return (url) => url.startsWith(address) && !url.includes('/', address.length)
   const urls = new Set(filesOf(address).map(({ url }) => url))
   return (url) => urls.has(url)
 }

@@ -11,14 +11,37 @@ describe('addresses', () => {
     ['hf:owner/na.me-2_x:sub/file.gguf', { repo: 'owner/na.me-2_x', file: 'sub/file.gguf' }],
     ['hf:owner/name@v1', { repo: 'owner/name', revision: 'v1' }],
     ['hf:owner/name:a.gguf@refs/pr/1', { repo: 'owner/name', file: 'a.gguf', revision: 'refs/pr/1' }],
+    ['hf:owner/name.gguf', { repo: 'owner/name.gguf' }],
+    ['Owner/Name-1.5B', { repo: 'Owner/Name-1.5B' }],
+    ['owner/name:sub/file.gguf', { repo: 'owner/name', file: 'sub/file.gguf' }],
+    ['owner/name:pack-00001-of-00002.hbm', { repo: 'owner/name', file: 'pack-00001-of-00002.hbm' }],
+    ['owner/name@v1.0', { repo: 'owner/name', revision: 'v1.0' }],
+    ['owner/name:a.gguf@refs/pr/1', { repo: 'owner/name', file: 'a.gguf', revision: 'refs/pr/1' }],
   ])('%s', (text, parts) => {
     expect(parseHubAddress(text)).toEqual({ file: undefined, revision: undefined, ...parts })
   })
 
-  test.each(['owner/name', 'https://a.example/owner/name', 'models/tiny.gguf', 'HF:owner/name'])(
-    '%s is none',
-    (text) => expect(parseHubAddress(text)).toBeUndefined(),
-  )
+  test.each([
+    'https://a.example/owner/name',
+    'models/tiny.gguf',
+    'models/TINY.GGUF',
+    'models/tiny@2.hbm',
+    'models/model.safetensors',
+    './owner/name',
+    '../owner/name',
+    '/owner/name',
+    'owner/name/',
+    'owner/name/more',
+    'owner/name?query',
+    'owner',
+    'owner:8080/name',
+    '.owner/name',
+    'owner/.name',
+    'owner//name',
+    'blob:null/0',
+    'data:,owner/name',
+    '',
+  ])('%s is none', (text) => expect(parseHubAddress(text)).toBeUndefined())
 
   test.each([
     'hf:',
@@ -29,7 +52,7 @@ describe('addresses', () => {
     'hf:../../x',
     'hf:owner/name@',
   ])('%s is refused', (text) =>
-    expect(() => parseHubAddress(text)).toThrow(/is not a hub address; write hf:/),
+    expect(() => parseHubAddress(text)).toThrow(/is not a hub address; write owner\/name,/),
   )
 
   test('become URLs in which names cannot leave their place', () => {
@@ -71,7 +94,7 @@ describe('a hub', () => {
   afterEach(() => server.close())
   const open = (repo: string, token?: string) => {
     const hub = { baseUrl: server.address, token }
-    return openAddress(hubUrl(parseHubAddress(`hf:${repo}`)!, hub), { hub, cache: 'none', firstWaitMs: 1 })
+    return openAddress(hubUrl(parseHubAddress(repo)!, hub), { hub, cache: 'none', firstWaitMs: 1 })
   }
 
   test('gives the only GGUF of a repository that has no safetensors', async () => {
@@ -85,6 +108,18 @@ describe('a hub', () => {
     ['o/gone', /config\.json does not exist/],
   ])('says what %s lacks', async (repo, says) => {
     await expect(open(repo)).rejects.toThrow(says)
+  })
+
+  test('that has no such thing says what was taken for what, and how to say the other', async () => {
+    const says = (repo: string) =>
+      new RegExp(`${repo} was taken for a repository of ${server.address}; write \\./${repo} for`)
+    for (const repo of ['o/many', 'o/none', 'o/gone']) await expect(open(repo)).rejects.toThrow(says(repo))
+    await expect(open('o/n:gone.gguf')).rejects.toThrow(says('o/n'))
+    server.behaviour.status = 401
+    await expect(open('o/n')).rejects.toThrow(says('o/n'))
+    await expect(openAddress(`${server.address}elsewhere.gguf`, { cache: 'none' })).rejects.not.toThrow(
+      /repository/,
+    )
   })
 
   test('opens what is private with a token, and never tells it', async () => {

@@ -1,5 +1,5 @@
 // Hub. In: the address of a repository, where the hub is, a token. Out: plain URLs, and the header that opens private ones.
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 
 export interface Hub {
   /** Default: Hugging Face. */
@@ -17,17 +17,24 @@ export interface RepoAddress {
   readonly revision?: string | undefined
 }
 
+/** Files that are read in parts. */
+export const WEIGHTS = /\.(gguf|hbm|safetensors)$/i
+
 const HUGGING_FACE = 'https://huggingface.co/'
 
-/** `hf:owner/name[:file][@revision]`; undefined for addresses of other kinds. Throws `unsupported` for a malformed one. */
+/**
+ * `owner/name[:file][@revision]`: two plain names with one slash between them, and no ending of a model file, which is one
+ * beside the page; with `hf:` before it whatever it ends with. Undefined for addresses of other kinds. Throws `unsupported`
+ * for a malformed one behind `hf:`.
+ */
 export function parseHubAddress(text: string): RepoAddress | undefined {
+  const [, prefix, repo, file, revision] =
+    /^(hf:)?([a-z0-9][\w.-]*\/[a-z0-9][\w.-]*)(?::([^@]+))?(?:@(.+))?$/i.exec(text) ?? []
+  if (repo !== undefined && (prefix ?? file ?? !WEIGHTS.test(text))) return { repo, file, revision }
   if (!text.startsWith('hf:')) return undefined
-  const [, repo, file, revision] =
-    /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([^@]+))?(?:@(.+))?$/.exec(text) ?? []
-  if (repo !== undefined) return { repo, file, revision }
   throw new HalfbyteError(
     'unsupported',
-    `"${text.slice(0, 100)}" is not a hub address; write hf:owner/name, hf:owner/name:file.gguf or hf:owner/name@revision`,
+    `"${text.slice(0, 100)}" is not a hub address; write owner/name, owner/name:file.gguf or owner/name@revision`,
   )
 }
 
@@ -44,12 +51,31 @@ export function hubHeaders(url: string, hub: Hub = {}): Record<string, string> {
     : {}
 }
 
+/** Repository, revision and file of an address; all undefined for one that is not of the hub. */
+function partsOf(url: string, hub: Hub): readonly (string | undefined)[] {
+  const base = baseOf(hub)
+  const path = url.startsWith(base) ? url.slice(base.length) : ''
+  return /^([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.*)$/.exec(path)?.slice(1) ?? []
+}
+
 /** Where a folder's files are listed as JSON; undefined when it is not one of the hub. */
 export function hubListing(folder: string, hub: Hub = {}): string | undefined {
-  const base = baseOf(hub)
-  if (!folder.startsWith(base)) return undefined
-  const [, repo, revision] = /^([^/]+\/[^/]+)\/resolve\/([^/]+)\/$/.exec(folder.slice(base.length)) ?? []
-  return repo === undefined ? undefined : `${base}api/models/${repo}/tree/${revision}`
+  const [repo, revision, file] = partsOf(folder, hub)
+  return file === '' ? `${baseOf(hub)}api/models/${repo}/tree/${revision}` : undefined
+}
+
+/** A failed lookup; one on the hub says so, since a page or a folder may have a place of the same name. */
+export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
+  const [repo] = partsOf(url, hub)
+  const isLookup =
+    isHalfbyteError(error) && /network|format/.test(error.code) && error.detail['loaded'] === undefined
+  if (repo === undefined || !isLookup) return error
+  return new HalfbyteError(
+    error.code,
+    `${error.message}. ${repo} was taken for a repository of ${baseOf(hub)}; write ./${repo} for a place beside the page or a path`,
+    error.detail,
+    { cause: error },
+  )
 }
 
 /** The one GGUF file of a listing. Throws `format` when there is none, or more than one to choose from. */

@@ -2,7 +2,7 @@
 import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
-import { type Hub, hubHeaders, hubListing, onlyGguf } from './hub.ts'
+import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
 import { Opfs } from './opfs.ts'
 import { openRanges } from './ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './request.ts'
@@ -21,9 +21,6 @@ export interface OpenOptions extends RetryOptions {
   /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
   readonly stallMs?: number | undefined
 }
-
-/** Files that are read in parts. */
-export const WEIGHTS = /\.(gguf|hbm|safetensors)$/
 
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
@@ -45,32 +42,33 @@ export async function openEach(
       if (source !== undefined) sources.push(source)
     }
   }
-  try {
-    await open(filesOf(address))
-  } catch (error) {
-    const only = await onlyFile(address, error, options)
-    if (only === undefined) throw error
-    await open(filesOf(only))
-    return sources
-  }
-  if (address.endsWith('/')) {
+  const only = await open(filesOf(address))
+    .then(
+      () => undefined,
+      (error) => onlyFile(address, error, options),
+    )
+    .catch((error) => {
+      throw lookupError(error, address, options.hub)
+    })
+  if (only !== undefined) await open(filesOf(only))
+  else if (address.endsWith('/')) {
     const index = sources.find((source) => source.name === 'model.safetensors.index.json')
     await open(shardsOf(address, await index?.read(0, index.size, options.signal)))
   }
   return sources
 }
 
-/** A folder of the hub without config.json may hold one GGUF file; its address then. */
+/** A folder of the hub without config.json may hold one GGUF file; its address then. Throws `error` where it cannot. */
 async function onlyFile(
   folder: string,
   error: unknown,
   { hub, signal }: Pick<OpenOptions, 'hub' | 'signal'>,
-): Promise<string | undefined> {
+): Promise<string> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
-  if (listing === undefined) return undefined
-  const response = await request(listing, { signal, headers: hubHeaders(listing, hub) })
-  return response && onlyGguf(await response.json().catch(() => undefined), folder)
+  const response = listing && (await request(listing, { signal, headers: hubHeaders(listing, hub) }))
+  if (!response) throw error
+  return onlyGguf(await response.json().catch(() => undefined), folder)
 }
 
 /** The file as a source that can bring parts of it again. */
@@ -80,25 +78,20 @@ async function openFile(
   tally: Tally,
   options: OpenOptions,
 ): Promise<ByteSource | undefined> {
-  const opened = await openOnce(file, store, tally, options)
-  if (opened === undefined) return undefined
-  let source = opened
-  let isRenewed = false
-  return {
+  let source = await openOnce(file, store, tally, options)
+  const renewable: ByteSource | undefined = source && {
     ...source,
-    read: (...range) => source.read(...range),
-    readInto: (...range) => readInto(source, ...range),
-    close: () => source.close?.(),
-    get isRenewed() {
-      return isRenewed
-    },
+    read: (...range) => source!.read(...range),
+    readInto: (...range) => readInto(source!, ...range),
+    close: () => source!.close?.(),
     async renew(start, end) {
-      isRenewed = true
-      source.close?.()
+      renewable!.isRenewed = true
+      source!.close?.()
       await store?.doubt(file.url, { start, end })
-      source = (await openOnce({ ...file, optional: false }, store, new Tally(undefined), options))!
+      source = await openOnce(file, store, new Tally(undefined), options)
     },
   }
+  return renewable
 }
 
 async function openOnce(
