@@ -102,6 +102,11 @@ describe('a hub', () => {
     expect(source).toMatchObject({ name: 'only.gguf', size: 100 })
   })
 
+  test('whose list is not to be had for a moment is asked again', async () => {
+    server.behaviour = { only: 'api/models/o/n/tree/main', status: 503, refusals: 2 }
+    expect(await open('o/n')).toMatchObject([{ size: 100 }])
+  })
+
   test.each([
     ['o/many', /has 2 GGUF files; name one of them: a\.gguf, b\.gguf/],
     ['o/none', /has neither config\.json nor a GGUF file/],

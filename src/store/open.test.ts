@@ -150,6 +150,13 @@ describe('a file on a server with ranges', () => {
     expect(await source.read(0, 5000)).toEqual(LARGE.subarray(0, 5000))
   })
 
+  test('is read by ranges, though the server was overloaded when it was first asked', async () => {
+    Object.assign(server.behaviour, { status: 503, refusals: 2 })
+    const source = await open('large.gguf')
+    expect(await source.read(0, 10)).toEqual(LARGE.subarray(0, 10))
+    expect(server.requests).toEqual(Array(3).fill('GET /large.gguf bytes=0-4194303'))
+  })
+
   test('waits for a server that is overloaded for a while, and gives up at once where waiting is of no use', async () => {
     const source = await open('large.gguf')
     Object.assign(server.behaviour, { status: 503, refusals: 4 })

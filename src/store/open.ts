@@ -26,19 +26,27 @@ export interface OpenOptions extends RetryOptions {
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const tally = new Tally(options.onProgress)
-  return openEach(address, options, (file) => openFile(file, store, tally, options))
+  return openEach(address, options, (file, left) => {
+    tally.left = left
+    return openFile(file, store, tally, options)
+  })
 }
 
-/** Opens the files that `address` stands for with `openOne`, in order; shards are found in their index. */
+type EachOptions = RetryOptions & Pick<OpenOptions, 'hub'>
+
+/**
+ * Opens the files that `address` stands for with `openOne`, in order; shards are found in their index. `left` are those behind a
+ * file that lie beside it.
+ */
 export async function openEach(
   address: string,
-  options: Pick<OpenOptions, 'hub' | 'signal'>,
-  openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
+  options: EachOptions,
+  openOne: (file: RemoteFile, left: number) => Promise<ByteSource | undefined>,
 ): Promise<ByteSource[]> {
   const sources: ByteSource[] = []
   const open = async (files: readonly RemoteFile[]) => {
-    for (const file of files) {
-      const source = await openOne(file)
+    for (const [index, file] of files.entries()) {
+      const source = await openOne(file, files.length - 1 - index)
       if (source !== undefined) sources.push(source)
     }
   }
@@ -59,15 +67,13 @@ export async function openEach(
 }
 
 /** A folder of the hub without config.json may hold one GGUF file; its address then. Throws `error` where it cannot. */
-async function onlyFile(
-  folder: string,
-  error: unknown,
-  { hub, signal }: Pick<OpenOptions, 'hub' | 'signal'>,
-): Promise<string> {
+async function onlyFile(folder: string, error: unknown, { hub, ...options }: EachOptions): Promise<string> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
-  const response = listing && (await request(listing, { signal, headers: hubHeaders(listing, hub) }))
-  if (!response) throw error
+  if (listing === undefined) throw error
+  const list = () => request(listing, { ...options, headers: hubHeaders(listing, hub) })
+  const response = await retrying(list, options)
+  if (response === undefined) throw error
   return onlyGguf(await response.json().catch(() => undefined), folder)
 }
 

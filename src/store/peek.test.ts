@@ -22,6 +22,13 @@ test('of a server with ranges half a megabyte is asked for, and what is read bey
   await close()
 })
 
+test('a server that is overloaded for a while is asked again', async () => {
+  server.behaviour = { status: 503, refusals: 2 }
+  const { sources } = await peekAddress(`${server.address}large.gguf`, { cache: 'none', firstWaitMs: 1 })
+  expect(await sources[0]?.read(7, 10)).toEqual(LARGE.slice(7, 17))
+  expect(server.requests).toEqual(Array(3).fill('GET /large.gguf bytes=0-524287'))
+})
+
 test('a server without ranges is read from the start, and no further than what is asked for', async () => {
   server.behaviour = { ranges: false }
   const { sources, downloadBytes, close } = await peek('large.gguf')

@@ -16,7 +16,7 @@ export interface Peeked {
   close(): Promise<void>
 }
 
-export type PeekOptions = Pick<OpenOptions, 'signal' | 'hub' | 'cache'>
+export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
 /** A header without its vocabulary takes some 100 KB, with it some MB. */
 const BLOCK_BYTES = 512 << 10

@@ -3,7 +3,7 @@ import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { brokenOff, type RequestOptions, request } from './request.ts'
+import { brokenOff, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** What is fetched at a time: tensors that lie together are not asked for one by one. */
@@ -19,7 +19,7 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 }
 
 /**
- * Asks for the first block. The result is a source, or the answer when it is the whole file (the server knows no
+ * Asks for the first block, again where waiting may help. The result is a source, or the answer when it is the whole file (the server knows no
  * ranges), or undefined when there is no such file or it has no bytes to take a range of: then ask without a range.
  */
 export async function openRanges(
@@ -27,7 +27,7 @@ export async function openRanges(
   options: RangeOptions = {},
 ): Promise<ByteSource | Response | undefined> {
   const { blockBytes = BLOCK_BYTES } = options
-  const response = await tryRequest(url, blockBytes, options)
+  const response = await retrying(() => tryRange(url, options, { start: 0, length: blockBytes }), options)
   if (response === undefined || response.status === 200) return response
   const part = partOf(response)
   if (part?.start !== 0) {
@@ -141,19 +141,5 @@ class RangeFile {
       'integrity',
       `${fileName(this.#url)} changed on the server while it was read: ${how}; load it again`,
     )
-  }
-}
-
-/** Undefined also for what a server or a browser refuses because of the range alone. */
-async function tryRequest(
-  url: string,
-  length: number,
-  options: RequestOptions,
-): Promise<Response | undefined> {
-  try {
-    return await request(url, options, { start: 0, length })
-  } catch {
-    options.signal?.throwIfAborted()
-    return undefined
   }
 }

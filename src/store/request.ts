@@ -44,6 +44,22 @@ export async function request(
   )
 }
 
+/** The same for a part; undefined also where a server or a browser refuses a request because of its range alone. */
+export async function tryRange(
+  url: string,
+  options: RequestOptions,
+  range: Range,
+): Promise<Response | undefined> {
+  try {
+    return await request(url, options, range)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    const { status = 416 } = error instanceof HalfbyteError ? error.detail : {}
+    if (status !== 416) throw error
+    return undefined
+  }
+}
+
 /** Parts go past the browser's cache, which would mix those of two versions. */
 function partInit(headers: RequestOptions['headers'], range: Range | undefined): RequestInit {
   if (range === undefined) return { headers: { ...headers } }

@@ -52,6 +52,19 @@ test('bytes of an earlier visit are there, and no measure of the rate', () => {
   expect(last()).toMatchObject({ bytesPerSecond: 10, secondsLeft: 9 })
 })
 
+test('files that have not begun are counted as long as the longest of those that have', () => {
+  const { tally, at, last } = counted()
+  tally.left = 2
+  const file = tally.file()
+  file(0, 1000)
+  at(1)
+  file(100, 1000)
+  expect(last()).toMatchObject({ loaded: 100, total: 1000, secondsLeft: 29 })
+  tally.left = 0
+  tally.stored(5)
+  expect(last()).toMatchObject({ secondsLeft: 9 })
+})
+
 test('where the size of a file is not known, neither is the time left', () => {
   const { tally, at, last } = counted()
   const [one, two] = [tally.file(), tally.file()]

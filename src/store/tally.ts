@@ -25,6 +25,8 @@ export class Tally {
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
   #fetched = 0
   #cached = true
+  /** Files that have not begun; each counts as long as the longest of those that have. */
+  left = 0
 
   constructor(report: ((progress: FetchProgress) => void) | undefined, now = () => performance.now()) {
     this.#report = report
@@ -64,13 +66,14 @@ export class Tally {
     const [first, last] = [this.#marks[0], this.#marks.at(-1)]
     const seconds = first === undefined || last === undefined ? 0 : (last.at - first.at) / 1000
     const bytesPerSecond = seconds > 0 ? (last!.bytes - first!.bytes) / seconds : 0
+    const rest = this.left * Math.max(...this.#files.map((file) => file.total))
     const isSized = this.#files.every((file) => file.isSized)
     this.#report?.({
       loaded,
       total,
       cached: this.#cached,
       ...(bytesPerSecond > 0 && { bytesPerSecond }),
-      ...(bytesPerSecond > 0 && isSized && { secondsLeft: (total - loaded) / bytesPerSecond }),
+      ...(bytesPerSecond > 0 && isSized && { secondsLeft: (total - loaded + rest) / bytesPerSecond }),
     })
   }
 }

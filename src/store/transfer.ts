@@ -3,7 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { bodyLength, pieces, type Range, type RequestOptions, request } from './request.ts'
+import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
@@ -144,15 +144,9 @@ class Transfer {
     return version !== undefined && index * CHUNK_BYTES >= version.size ? 0 : index
   }
 
-  /** Some servers and browsers refuse a request because of its range alone. */
   async #open(index: number): Promise<Response | undefined> {
-    const { signal } = this.#stop
-    const ranged = await this.#request({ start: index * CHUNK_BYTES, length: CHUNK_BYTES }).catch((error) => {
-      signal.throwIfAborted()
-      const { status } = error instanceof HalfbyteError ? error.detail : {}
-      if (status !== undefined && status !== 416) throw error
-      return undefined
-    })
+    const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
+    const ranged = await tryRange(this.#url, this.#requestOptions, range)
     if (ranged !== undefined && (ranged.status === 200 || partOf(ranged) !== undefined)) return ranged
     await ranged?.body?.cancel()
     return this.#request()
@@ -208,8 +202,12 @@ class Transfer {
     })
   }
 
+  get #requestOptions(): TransferOptions & { readonly signal: AbortSignal } {
+    return { ...this.#options, signal: this.#stop.signal }
+  }
+
   #request(range?: Range): Promise<Response | undefined> {
-    return request(this.#url, { ...this.#options, signal: this.#stop.signal }, range)
+    return request(this.#url, this.#requestOptions, range)
   }
 
   #pieces(response: Response): AsyncGenerator<Uint8Array, void> {
@@ -221,7 +219,7 @@ class Transfer {
   }
 
   #retry<T>(work: (progressed: () => void) => Promise<T>): Promise<T> {
-    return retrying(work, { ...this.#options, signal: this.#stop.signal })
+    return retrying(work, this.#requestOptions)
   }
 
   /** Waits for all; the first failure ends the others, and is thrown when they have let go of the file. */
