@@ -88,6 +88,24 @@ test('a load that another tab is busy with was not killed', async () => {
   await noted(MODEL, {}, async () => expect(await interruptedLoads()).toEqual([]))
 })
 
+test('a page that is left in the middle was not killed', async () => {
+  const listeners = new Map<string, () => void>()
+  vi.stubGlobal('addEventListener', (event: string, listener: () => void) => listeners.set(event, listener))
+  vi.stubGlobal('removeEventListener', (event: string) => listeners.delete(event))
+  await killedLoad(MODEL, 1000)
+  listeners.get('pagehide')?.()
+  expect(Object.keys(storage)).toEqual([])
+  await noted(MODEL, {}, async () => expect(listeners.size).toBe(1))
+  expect(listeners.size).toBe(0)
+})
+
+test('of many loads the last eight to be written down are kept', async () => {
+  for (let load = 0; load < 10; load++) await killedLoad(`${MODEL}${load}`)
+  const names = (await interruptedLoads()).map(({ name }) => name)
+  expect(names).toHaveLength(8)
+  expect(Object.keys(storage)).toHaveLength(8)
+})
+
 test('it is forgotten when asked for, and when the same model was loaded well, and no other', async () => {
   await killedLoad(MODEL)
   await killedLoad(`${MODEL}2`)

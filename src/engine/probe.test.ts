@@ -69,6 +69,38 @@ describe('a probe', () => {
     }
   })
 
+  test('proposes the longest context that fits, in whole blocks', async () => {
+    const { neededBytes } = await probe({ contextLength: 1024 })
+    const block = 64
+    for (const [limitBytes, contextLength] of [
+      [neededBytes, 1024],
+      [neededBytes - 1, 1024 - block],
+    ] as const) {
+      expect((await probe({ limitBytes })).suggestion).toEqual({ contextLength })
+    }
+  })
+
+  test('proposes less memory for the same weights before smaller weights, where only a smaller context fits', async () => {
+    const kvCache = { k: 'int8', v: 'int8' } as const
+    const { neededBytes: limitBytes } = await probe({ kvCache, contextLength: 1024 })
+    const { suggestion } = await probe({ limitBytes, contextLength: 100_000 })
+    expect(suggestion).toEqual({ kvCache, contextLength: 1024 })
+  })
+
+  test('lets go of the files, also when one of them is no model', async () => {
+    const closed: string[] = []
+    const peekFiles: FilePeeker = async ({ source }) => ({
+      sources: source === 'draft' ? [] : [hollowSource('model.gguf', MODEL)],
+      downloadBytes: 0,
+      close: async () => void closed.push(String(source)),
+    })
+    const { signal } = new AbortController()
+    await probeModel(REQUEST, { signal }, nodeHost(), peekFiles)
+    const failing = probeModel({ ...REQUEST, draft: 'draft' }, { signal }, nodeHost(), peekFiles)
+    await expect(failing).rejects.toMatchObject({ code: 'format' })
+    expect(closed).toEqual(['model', 'model', 'draft'])
+  })
+
   test('takes a device for no larger than it is', async () => {
     const host = { ...nodeHost(), deviceBytes: 800 << 20 }
     const { fits, grantedBytes, suggestion } = await probe({}, host)

@@ -113,6 +113,9 @@ describe('a tensor of several chunks', () => {
       expect(Buffer.compare(await held.read(offset, length), large.subarray(offset, offset + length))).toBe(0)
     }
     expect(await codeOf(held.read(size - 1, 2))).toBe('format')
+    const shared = new Uint8Array(new SharedArrayBuffer(size - 5))
+    await held.readInto?.(shared, 5)
+    expect(Buffer.compare(shared, large.subarray(5))).toBe(0)
   })
 
   test('refuses the chunk that changed and no other', async () => {
@@ -171,6 +174,8 @@ describe('a lying header with a true hash', () => {
     bytes.set(Buffer.from(hash, 'hex'), 32)
     return bytes
   }
+  /** A tensor that leaves room for others in such a file. */
+  const short = { shape: [8, 32], bytes: 144 }
   const withEntry = (change: object) => (header: Record<string, unknown>) => ({
     ...header,
     tensors: [{ ...(header['tensors'] as object[])[0], ...change }],
@@ -178,6 +183,7 @@ describe('a lying header with a true hash', () => {
 
   test('is read when nothing is changed', async () => {
     expect(await codeOf(readPack(source(await lie((header) => header))))).toBe('no error')
+    expect(await codeOf(readPack(source(await lie(withEntry(short)))))).toBe('no error')
   })
 
   test.each<[string, (header: Record<string, unknown>) => unknown]>([
@@ -193,7 +199,24 @@ describe('a lying header with a true hash', () => {
     ['an unknown encoding', withEntry({ encoding: 'toString' })],
     ['an offset beyond the file', withEntry({ offset: 64 })],
     ['an offset of 2^53', withEntry({ offset: 2 ** 53 })],
-    ['an offset of 32', withEntry({ offset: 32 })],
+    ['an offset of 32', withEntry({ offset: 32, ...short })],
+    [
+      'two tensors at one place',
+      (header) => ({
+        ...header,
+        tensors: [
+          ...(header['tensors'] as []),
+          { ...(header['tensors'] as object[])[0], ...short, name: 'v', offset: 64 },
+        ],
+      }),
+    ],
+    [
+      'two tensors of one name, apart',
+      (header) => ({
+        ...header,
+        tensors: [0, 192].map((offset) => ({ ...(header['tensors'] as object[])[0], ...short, offset })),
+      }),
+    ],
     ['a negative offset', withEntry({ offset: -64 })],
     ['a shape of 2^30 by 2^30', withEntry({ shape: [2 ** 30, 2 ** 30] })],
     ['a shape of nothing', withEntry({ shape: [] })],
@@ -203,6 +226,11 @@ describe('a lying header with a true hash', () => {
     ['a hash that is no hash', withEntry({ sha256: ['xyz'] })],
   ])('%s is a format error', async (_, change) => {
     expect(await codeOf(readPack(source(await lie(change))))).toBe('format')
+  })
+
+  test('that would unpack to more than any header is not unpacked', async () => {
+    const bytes = await lie((header) => header, (128 << 20) + 1)
+    await expect(readPack(source(bytes))).rejects.toThrow(/134217729 unpacked, in a file of/)
   })
 
   test('that unpacks to more than it says is stopped', async () => {

@@ -121,6 +121,14 @@ describe('a file on a server with ranges', () => {
   test('can be read as a whole, and again in any order', async () => {
     const source = await open('large.gguf')
     expect(Buffer.compare(await whole(source), LARGE)).toBe(0)
+    // No answer is longer than what is kept, and what is kept is not the whole file.
+    expect(server.requests.splice(0)).toEqual([
+      'GET /large.gguf bytes=0-4194303',
+      'GET /large.gguf bytes=4194304-37748735',
+      `GET /large.gguf bytes=37748736-${LARGE.length - 1}`,
+    ])
+    await source.read(0, 10)
+    expect(server.requests).toHaveLength(1)
     for (const block of [9, 0, 5, 1]) {
       const offset = block * 4 * MIB + 3
       const length = Math.min(5 * MIB, LARGE.length - offset)
@@ -165,6 +173,14 @@ describe('a file on a server with ranges', () => {
     Object.assign(server.behaviour, { status: 403, refusals: 1 })
     await expect(source.read(20 * MIB, 10)).rejects.toEqual(failure('network', /answered 403/))
     expect(server.requests).toHaveLength(1)
+  })
+
+  test('that sends less than a range has is a network error, and no bytes of nobody', async () => {
+    const source = await open('large.gguf')
+    server.behaviour.most = 4 * MIB - 1000
+    await expect(source.read(8 * MIB, 10)).rejects.toEqual(
+      failure('network', /4193304 of 4194304 bytes came at 8388608/),
+    )
   })
 
   test('that keeps breaking off is a network error', async () => {

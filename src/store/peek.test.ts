@@ -1,7 +1,9 @@
 // Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than themselves.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { fileKey } from './folder.ts'
 import { peekAddress } from './peek.ts'
 import { type FileServer, serveFiles } from './test/file-server.ts'
+import { memoryStorage } from './test/memory-folders.ts'
 
 const MIB = 1 << 20
 const LARGE = Uint8Array.from({ length: 38 * MIB }, (_, index) => (index * 31 + (index >> 8)) & 255)
@@ -44,6 +46,37 @@ test('a body that ends before its header does is a typed error', async () => {
   const { sources, close } = await peek('large.gguf')
   await expect(sources[0]?.read(0, 2000)).rejects.toMatchObject({ code: 'network' })
   await close()
+})
+
+test('what an earlier visit has brought need not be downloaded', async () => {
+  const url = `${server.address}large.gguf`
+  const journal = { url, size: LARGE.byteLength, etag: '', chunks: [1, 9] }
+  memoryStorage()('halfbyte-models').put(`${await fileKey(url)}.part`, JSON.stringify(journal))
+  const { downloadBytes, close } = await peekAddress(url)
+  expect(downloadBytes).toBe(LARGE.byteLength - 6 * MIB)
+  await close()
+})
+
+test('a server without ranges is not read for ever, and is let go of when another file is missing', async () => {
+  const cancel = vi.fn()
+  const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(MIB))
+  const endless = () =>
+    new Response(new ReadableStream({ pull, cancel }), { headers: { 'content-length': '1000000000' } })
+  vi.stubGlobal('fetch', async (url: string) =>
+    url.includes('00002-of') ? new Response('', { status: 404 }) : endless(),
+  )
+  const { sources, close } = await peekAddress('https://example.org/one.gguf', { cache: 'none' })
+  await expect(sources[0]?.read(300 * MIB, 10)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining(
+      `byte ${300 * MIB} tells what the model is, but the server sends no ranges`,
+    ),
+  })
+  await close()
+  cancel.mockClear()
+  const parts = peekAddress('https://example.org/m-00001-of-00002.gguf', { cache: 'none' })
+  await expect(parts).rejects.toMatchObject({ code: 'network', detail: { status: 404 } })
+  expect(cancel).toHaveBeenCalled()
 })
 
 test('a server that says no size is refused, one that has no such file too', async () => {

@@ -80,6 +80,7 @@ class Beginning implements ByteSource {
   readonly name: string
   readonly size: number
   readonly #pieces: AsyncGenerator<Uint8Array, void>
+  readonly #body: Response['body']
   #bytes = new Uint8Array(BLOCK_BYTES)
   #loaded = 0
 
@@ -87,6 +88,7 @@ class Beginning implements ByteSource {
     this.name = fileName(url)
     this.size = bodyLength(response)
     this.#pieces = pieces(url, response, options)
+    this.#body = response.body
     if (this.size > 0) return
     void response.body?.cancel()
     throw new HalfbyteError(
@@ -115,6 +117,8 @@ class Beginning implements ByteSource {
 
   async close(): Promise<void> {
     await this.#pieces.return().catch(() => undefined)
+    // Where nothing was read nobody has let go of it.
+    await this.#body?.cancel().catch(() => undefined)
   }
 
   #take(value: Uint8Array): void {

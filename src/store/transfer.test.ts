@@ -123,6 +123,95 @@ describe('a server with ranges', () => {
     expect(hash(file.bytes)).toBe(hash(OTHER))
   })
 
+  test.each([
+    ['longer', new Uint8Array([...OTHER.subarray(0, 100), ...OTHER])],
+    ['shorter', OTHER.subarray(0, -100)],
+  ])(
+    'that has a %s file by the next visit, or in the middle, and no versions, is asked for all of it',
+    async (_, next) => {
+      delete server.behaviour.etag
+      await bring()
+      server.files.set('m.gguf', next)
+      await bring()
+      expect(hash(file.bytes)).toBe(hash(next))
+      file = new MemoryFile()
+      server.files.set('m.gguf', BYTES)
+      await bring({ onProgress: () => void server.files.set('m.gguf', next) })
+      expect(hash(file.bytes)).toBe(hash(next))
+    },
+  )
+
+  test('that has no file for a moment, and no versions, is asked for all of what comes then', async () => {
+    delete server.behaviour.etag
+    const onProgress = () => {
+      if (file.chunks.size === 0 || server.files.get('m.gguf') === OTHER) return
+      server.files.set('m.gguf', OTHER)
+      Object.assign(server.behaviour, { status: 404, refusals: 1 })
+    }
+    await bring({ onProgress })
+    expect(hash(file.bytes)).toBe(hash(OTHER))
+  })
+
+  test('is asked once whether a file that is all there is still the same', async () => {
+    await bring()
+    server.requests.length = 0
+    expect(await bring()).toEqual({ size: SIZE, etag: '"1"' })
+    expect([server.requests.length, file.begun]).toEqual([1, 1])
+  })
+
+  test('that sends more than it was asked for writes nothing beside its chunk', async () => {
+    server.behaviour.excess = 1000
+    const ends: number[] = []
+    const write = file.write.bind(file)
+    file.write = (offset, bytes) => {
+      ends.push((offset % CHUNK_BYTES) + bytes.byteLength)
+      write(offset, bytes)
+    }
+    await bring()
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(Math.max(...ends)).toBe(CHUNK_BYTES)
+    expect(server.requests).toHaveLength(6)
+  })
+
+  test('that sends less than it was asked for is asked for the rest', async () => {
+    server.behaviour.most = CHUNK_BYTES - 100_000
+    await bring({ attempts: 2 })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(server.requests).toContain(`GET /m.gguf bytes=${CHUNK_BYTES - 100_000}-${CHUNK_BYTES - 1}`)
+  })
+
+  test('that always sends the beginning is an error, and its bytes are nowhere else', async () => {
+    server.behaviour.rewinds = true
+    await expect(bring()).rejects.toMatchObject({ code: 'integrity' })
+    expect(file.chunks.size).toBe(0)
+  })
+
+  test('that compresses ranges is asked for the whole', async () => {
+    server.behaviour.gzip = true
+    await bring()
+    expect(hash(file.bytes.subarray(0, SIZE))).toBe(hash(BYTES))
+    expect(server.requests.at(-1)).toBe('GET /m.gguf')
+  })
+
+  test('that cuts every connection, but never before something came, is asked until all is there', async () => {
+    server.behaviour.cutAfter = 1 << 20
+    await bring({ attempts: 2 })
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+  })
+
+  test('that refuses one range for good is left at once, though others stand still', async () => {
+    server.behaviour = {
+      etag: '"1"',
+      get stalls() {
+        return server.requests.length !== 1
+      },
+      get status() {
+        return server.requests.length === 3 ? 403 : undefined
+      },
+    }
+    await expect(bring()).rejects.toMatchObject({ code: 'network', detail: { status: 403 } })
+  })
+
   test('that changes it again and again is given up', async () => {
     let version = 1
     const onProgress = () => {

@@ -1,6 +1,7 @@
 // Tests of trust. In: stored files in memory, and errors of loads. Out: which of them the next load compares with the server.
 import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../base/errors.ts'
+import { CHUNK_BYTES } from './chunk.ts'
 import { fileKey } from './folder.ts'
 import { Opfs } from './opfs.ts'
 import { memoryStorage } from './test/memory-folders.ts'
@@ -25,6 +26,24 @@ test('a file that does not fit together, or is of a kind or version that is not 
   expect(await isKept('format', { file: 'a.hbm' })).toBe(false)
   expect(await isKept('integrity', { file: 'a.hbm', start: 0, end: 4 })).toBe(false)
   expect(await isKept('unsupported', { file: 'a.hbm', version: 1 })).toBe(false)
+})
+
+test('of a pack in parts only what is wrong is fetched again, wherever it lies', async () => {
+  const folder = memoryStorage()('halfbyte-models')
+  const url = (part: number) => `https://example.org/a-0000${part}-of-00003.hbm`
+  const size = 2 * CHUNK_BYTES
+  const names: string[] = []
+  for (const part of [3, 1, 2]) {
+    const name = await fileKey(url(part))
+    names[part] = name
+    folder.put(`${name}.bin`, '')
+    folder.put(`${name}.json`, JSON.stringify({ url: url(part), size, etag: '', used: 7 }))
+  }
+  const detail = { file: 'a.hbm', start: size + CHUNK_BYTES - 10, end: size + CHUNK_BYTES }
+  await distrust(url(2), new HalfbyteError('integrity', 'a sentence', detail))
+  const chunks = async (part: number) =>
+    JSON.parse(await (await folder.entries.get(`${names[part]}.part`)!.getFile()).text()).chunks
+  expect([await chunks(1), await chunks(2), await chunks(3)]).toEqual([[0, 1], [1], [0, 1]])
 })
 
 test('a file is kept when the load failed for another reason', async () => {

@@ -20,6 +20,12 @@ export interface Behaviour {
   flips?: number
   /** Bodies with that byte in which it is; default all. */
   flipTimes?: number
+  /** Sends so many bytes behind each range, too, and says so. */
+  excess?: number
+  /** Sends no more of each range, and says so. */
+  most?: number
+  /** Sends the beginning of the file for each range, and says so. */
+  rewinds?: boolean
   /** Says that the file has so many bytes more, or fewer. */
   liesBy?: number
   /** ETags of the next answers, in order; the last one stays. */
@@ -105,12 +111,15 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   const size = file.byteLength + (behaviour.liesBy ?? 0)
-  const [start, end] = isPart ? [Number(from), Math.min(Number(to) + 1, size)] : [0, undefined]
+  const { rewinds = false, excess = 0, most = size } = behaviour
+  const begin = isPart && !rewinds ? Number(from) : 0
+  const length = Math.min(Number(to) - Number(from) + 1 + excess, most)
+  const [start, end] = isPart ? [begin, Math.min(begin + length, size)] : [0]
   const part = flipped(behaviour, start, file.subarray(start, end))
   const body = behaviour.gzip === true ? gzipSync(part) : part
   if (isPart) {
-    const last = Number(from) + part.byteLength - 1
-    response.setHeader('Content-Range', `bytes ${from}-${last}/${size}`)
+    const last = start + part.byteLength - 1
+    response.setHeader('Content-Range', `bytes ${start}-${last}/${size}`)
   }
   if (behaviour.gzip === true) response.setHeader('Content-Encoding', 'gzip')
   const lie = isPart ? 0 : (behaviour.liesBy ?? 0)

@@ -4,19 +4,20 @@ import { afterEach, vi } from 'vitest'
 class Entry {
   bytes = new Uint8Array()
   readonly name: string
-  readonly #reads: string[]
+  readonly #folder: Folder
 
-  constructor(name: string, reads: string[]) {
+  constructor(name: string, folder: Folder) {
     this.name = name
-    this.#reads = reads
+    this.#folder = folder
   }
 
   async getFile(): Promise<File> {
-    this.#reads.push(this.name)
+    this.#folder.reads.push(this.name)
     return new File([this.bytes], this.name)
   }
 
   async createSyncAccessHandle(options?: { readonly mode: string }) {
+    const note = (what: string) => this.#folder.note(what, this.name)
     return {
       mode: options?.mode ?? 'readwrite',
       read: (target: Uint8Array, { at }: { readonly at: number }) => {
@@ -25,14 +26,18 @@ class Entry {
         return found.byteLength
       },
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
+        note('write')
         this.#resize(Math.max(this.bytes.byteLength, at + bytes.byteLength))
         this.bytes.set(bytes, at)
         return bytes.byteLength
       },
-      truncate: (size: number) => this.#resize(size),
+      truncate: (size: number) => {
+        note('truncate')
+        this.#resize(size)
+      },
       getSize: () => this.bytes.byteLength,
-      flush() {},
-      close() {},
+      flush: () => note('flush'),
+      close: () => note('close'),
     }
   }
 
@@ -48,13 +53,20 @@ class Folder {
   readonly entries = new Map<string, Entry>()
   /** Names of the files that were read as a File, in order. */
   readonly reads: string[] = []
+  /** What was done to files, in order, each run of the same once: `write` and the name's ending, and so on. */
+  readonly changes: string[] = []
+
+  note(what: string, name: string): void {
+    const change = `${what} ${name.replace(/.*\./, '')}`
+    if (this.changes.at(-1) !== change) this.changes.push(change)
+  }
 
   async *keys(): AsyncGenerator<string> {
     yield* [...this.entries.keys()]
   }
 
   async getFileHandle(name: string, { create = false } = {}): Promise<Entry> {
-    const found = this.entries.get(name) ?? (create ? new Entry(name, this.reads) : undefined)
+    const found = this.entries.get(name) ?? (create ? new Entry(name, this) : undefined)
     if (found === undefined) throw new DOMException('there is none', 'NotFoundError')
     this.entries.set(name, found)
     return found
@@ -62,11 +74,12 @@ class Folder {
 
   async removeEntry(name: string): Promise<void> {
     if (!this.entries.delete(name)) throw new DOMException('there is none', 'NotFoundError')
+    this.note('remove', name)
   }
 
   /** Writes past the store. */
   put(name: string, contents: string): void {
-    const entry = new Entry(name, this.reads)
+    const entry = new Entry(name, this)
     entry.bytes = new TextEncoder().encode(contents)
     this.entries.set(name, entry)
   }

@@ -1,0 +1,53 @@
+// Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early, connections that are let go.
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { pieces, request } from './request.ts'
+
+const URL = 'https://example.org/a.gguf'
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+test('parts go past the cache of the browser, which mixes versions; whole files do not', async () => {
+  const fetched = vi.fn(async () => new Response('ten bytes!'))
+  vi.stubGlobal('fetch', fetched)
+  await request(URL, { headers: { Authorization: 'Bearer x' } }, { start: 5, length: 10 })
+  expect(fetched).toHaveBeenLastCalledWith(URL, {
+    cache: 'no-store',
+    headers: { Authorization: 'Bearer x', Range: 'bytes=5-14' },
+    signal: null,
+  })
+  await request(URL)
+  expect(fetched).toHaveBeenLastCalledWith(URL, { headers: {}, signal: null })
+})
+
+describe('a body', () => {
+  const answer = (bytes: number, says: number, type?: ResponseType): Response => {
+    const response = new Response(new Uint8Array(bytes), { headers: { 'content-length': String(says) } })
+    return type === undefined ? response : Object.defineProperty(response, 'type', { value: type })
+  }
+  const lengthOf = async (response: Response): Promise<number> => {
+    let length = 0
+    for await (const piece of pieces(URL, response)) length += piece.byteLength
+    return length
+  }
+
+  test('that ends before its length is a network error with both numbers', async () => {
+    await expect(lengthOf(answer(99, 100))).rejects.toMatchObject({
+      code: 'network',
+      message: expect.stringContaining('ended after 99 of 100 bytes'),
+    })
+    expect(await lengthOf(answer(100, 100))).toBe(100)
+  })
+
+  test('of another origin may be a little shorter, since that it was compressed is hidden', async () => {
+    expect(await lengthOf(answer(936, 1000, 'cors'))).toBe(936)
+    await expect(lengthOf(answer(935, 1000, 'cors'))).rejects.toMatchObject({ code: 'network' })
+  })
+
+  test('that is left in the middle lets go of its connection', async () => {
+    const cancel = vi.fn()
+    const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(10))
+    for await (const _ of pieces(URL, new Response(new ReadableStream({ pull, cancel })))) break
+    expect(cancel).toHaveBeenCalledTimes(1)
+  })
+})
