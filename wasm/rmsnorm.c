@@ -2,15 +2,14 @@
  *
  *   x, y    f32 rows; with ROWS_LOGITS x is gathered: row r of the output comes from row logit_rows[r]
  *   weight  f32 row: lanes past n are zero
- *   sums    16 partial sums, number i % 16 for input i, i ascending; then ((v0 + v1) + (v2 + v3)) over vectors
- *           v = [4 partial sums], then sum4 over lanes
- *   r       1 / sqrt(sum / n + eps);  y = (x * r) * weight
+ *   r       1 / sqrt(sum / n + eps), of the sum of squares that squares.h defines;  y = (x * r) * weight
  *
  *   parts   each has its own sum, of n / parts values: the norm of state space layers with several groups
  *
  *   tile    one row */
 #include "kernel.h"
 #include "quantize.h"
+#include "squares.h"
 
 static const float *input_row(const struct op_rmsnorm *op, const struct step *step, uint32_t m) {
     const uint32_t row = op->rows == ROWS_LOGITS ? AT(const uint32_t *, step->logit_rows)[m] : m;
@@ -21,10 +20,7 @@ void rmsnorm__ref(const struct op_rmsnorm *op, const struct step *step, uint32_t
     const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
     const uint32_t n = op->parts > 1 ? op->n / op->parts : op->n, n32 = round_up(n, GROUP);
     for (uint32_t first = 0; first < op->n; first += n32) {
-        float part[16] = {0}, lanes[4];
-        for (uint32_t i = 0; i < n32; i++) part[i % 16] += x[first + i] * x[first + i];
-        for (int l = 0; l < 4; l++) lanes[l] = (part[l] + part[4 + l]) + (part[8 + l] + part[12 + l]);
-        const float r = 1.0f / __builtin_sqrtf(sum4__ref(lanes) / (float)n + op->eps);
+        const float r = 1.0f / __builtin_sqrtf(sum_of_squares__ref(x + first, n32) / (float)n + op->eps);
         for (uint32_t g = first / GROUP; g < (first + n32) / GROUP; g++) {
             float v[GROUP];
             for (int i = 0; i < GROUP; i++) v[i] = (x[g * GROUP + i] * r) * weight[g * GROUP + i];
@@ -40,15 +36,7 @@ static uint32_t tiles(const struct op *o, const struct step *step) { return row_
 INLINE void normalize(const struct op_rmsnorm *op, const float *x, uint32_t m, uint32_t first, uint32_t n) {
     const float *weight = AT(const float *, op->weight);
     const uint32_t end = first + round_up(n, GROUP);
-    v128_t part[4];
-    UNROLLED for (int i = 0; i < 4; i++) part[i] = splat(0);
-    for (uint32_t i = first; i < end; i += 16) {
-        UNROLLED for (int j = 0; j < 4; j++) {
-            const v128_t v = load(x + i + 4 * j);
-            part[j] = add(part[j], mul(v, v));
-        }
-    }
-    const float sum = sum4(add(add(part[0], part[1]), add(part[2], part[3])));
+    const float sum = sum_of_squares(x + first, end - first);
     const v128_t r = splat(1.0f / __builtin_sqrtf(sum / (float)n + op->eps));
     for (uint32_t i = first; i < end; i += GROUP) {
         v128_t v[8];
