@@ -7,13 +7,14 @@ import { Command } from 'commander'
 import { chromiumOptions } from '../../e2e/chromium.ts'
 import { BENCH_FOLDER, modelFile } from '../model-file.ts'
 import { serveBench } from '../server.ts'
-import { QWEN_05B } from '../shapes.ts'
+import { QWEN_05B, SHAPES } from '../shapes.ts'
 import { spread, spreadText } from '../spread.ts'
 import type { Case, Job, Result, Sample } from './page.ts'
 
 const options = new Command('bench:pools')
-  .description("Compares the pools on a random model of Qwen2.5-0.5B's shape, in Chromium.")
-  .option('--model <file>', "a .gguf or .hbm file; default: random weights of Qwen2.5-0.5B's shape")
+  .description('Compares the pools on a random model, in Chromium.')
+  .option('--model <file>', 'a .gguf or .hbm file; default: random weights')
+  .option('--shape <name>', `their shape: ${SHAPES.map(({ name }) => name).join(', ')}`, QWEN_05B.name)
   .option('--pages <list>', 'plain, isolated', (text) => text.split(','), ['plain', 'isolated'])
   .option('--threads <n>', 'workers', Number, 2)
   .option('--loads', 'loads alone, with what was measured before and without')
@@ -25,6 +26,7 @@ const options = new Command('bench:pools')
   .parse()
   .opts<{
     model?: string
+    shape: string
     pages: string[]
     threads: number
     loads?: true
@@ -35,7 +37,9 @@ const options = new Command('bench:pools')
     json: string
   }>()
 
-const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFileURL(options.model)
+const shape = SHAPES.find(({ name }) => name === options.shape)
+if (shape === undefined) throw new Error(`there is no shape ${options.shape}`)
+const model = options.model === undefined ? await modelFile(shape) : pathToFileURL(options.model)
 const browser = await chromium.launch(chromiumOptions())
 const tables: { page: string; results: Result[] }[] = []
 try {
