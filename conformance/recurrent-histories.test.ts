@@ -77,9 +77,17 @@ async function perform(built: BuiltModel, sequences: Sequence[], act: Action): P
   }
 }
 
-describe.each(FAMILIES)('%s', (family) => {
+const POOLS = [
+  { pool: 'single', threads: 1 },
+  { pool: 'shards', threads: 2 },
+  { pool: 'shards', threads: 3 },
+] as const
+const CASES = FAMILIES.flatMap((family) => POOLS.map((options) => ({ family, ...options })))
+
+describe.each(CASES)('$family, $pool of $threads', ({ family, ...options }) => {
   test('says what running everything says, and goes on where it was', async () => {
-    await withBuilt([await recurrentGguf(randomRecurrent(family, 3))], {}, async (built) => {
+    await withBuilt([await recurrentGguf(randomRecurrent(family, 3))], options, async (built) => {
+      expect(built.info).toMatchObject(options)
       const history = fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), async (actions) => {
         const sequences: Sequence[] = []
         try {

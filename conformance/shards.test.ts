@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { FAMILY_CASES } from './support/family-cases.ts'
+import { drawFamily, familySafetensors } from './support/family-files.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_PATH,
@@ -122,14 +124,30 @@ describe.skipIf(isMissing)('stories260k', () => {
   })
 })
 
-const RECURRENT = join(import.meta.dirname, '../../shared/fixtures/mamba-random/mamba-random-f32.gguf')
+test.each([
+  ['qwen3moe', /its linear layers\.0\.router makes values that route reads; use one thread/],
+  ['olmo2', /its ropeKv layers\.0\.attn_rope norms heads of several workers; use one thread/],
+  ['gpt2', /its linear layers\.0\.attn_product adds a bias to a sum of several workers; use one thread/],
+])('a model of %s runs on one thread, and the engine says why', async (family, why) => {
+  const one = FAMILY_CASES.find((each) => each.family === family)!
+  const options = { pool: 'shards', threads: 2, contextLength: 128 } as const
+  const info = await withBuilt(
+    familySafetensors(one, drawFamily(one, 1)),
+    options,
+    async (built) => built.info,
+  )
+  expect(info).toMatchObject({ pool: 'single', threads: 1 })
+  expect(info.note).toMatch(why)
+})
 
-test.skipIf(!existsSync(RECURRENT))(
-  'a recurrent model runs on one thread, and the engine says why',
-  async () => {
-    const files = [new File([readFileSync(RECURRENT)], 'mamba.gguf')]
-    const info = await withBuilt(files, { pool: 'shards', threads: 2 }, async (built) => built.info)
-    expect(info).toMatchObject({ pool: 'single', threads: 1 })
-    expect(info.note).toMatch(/cannot be shared out to workers without shared memory: its .*; use one thread/)
-  },
-)
+test("norms of what a block adds are of all workers' sums", async () => {
+  const one = FAMILY_CASES.find(({ family }) => family === 'gemma3')!
+  const files = familySafetensors(one, drawFamily(one, 1))
+  const options = { contextLength: 128 }
+  const ids = tokens.slice(0, 90).map((id) => id % 90)
+  const right = await withBuilt(files, options, (built) => logitsOf(built, ids))
+  await withBuilt(files, { ...options, pool: 'shards', threads: 3 }, async (built) => {
+    expect(built.info.threads).toBe(3)
+    expect(relativeError(await logitsOf(built, ids), right)).toBeLessThan(FLOAT_BOUND)
+  })
+})

@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 11, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    ABI_VERSION = 12, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -77,7 +77,8 @@ enum op_code {
     OP_LINEAR_EXPERTS = 26,
     OP_COMBINE = 27,
     OP_CHECK_PARTS = 28,
-    OP_COUNT = 29
+    OP_RENORM = 29,
+    OP_COUNT = 30
 };
 
 enum encoding {
@@ -189,6 +190,10 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
+
+/* y[m] *= norm, of the `size` values x[m], whose sum of squares goes to y[m][round_up(n, 32)]; where x is 0, y[m] *= 1 / norm, of
+ * `size` values whose sum of squares lies there. norm = sqrt(sum / size + eps). */
+struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
 /* Which experts each row goes to: the `used` of the greatest x[m][e], e < experts, by softmax(x[m]), divided by their sum when
  * normalize is 1. route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |

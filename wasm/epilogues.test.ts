@@ -1,4 +1,4 @@
-// Epilogues: layernorm, rescale, activations, norms of heads, soft caps. In: rows. Out: the definition's bits, and the true values.
+// Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION, ROWS } from '../src/graph/op-codes.ts'
 import { element, layState, layStep } from './test/attention.ts'
@@ -78,6 +78,50 @@ describe('rescale', () => {
     machine.run()
     for (const [lane, value] of machine.floats(y, 1).entries()) {
       expect(Math.abs(value - 30 * Math.tanh((lane - 550) / 30))).toBeLessThan(6e-6)
+    }
+  })
+})
+
+/** Products of `n` lanes, with `size` values by whose norm they were divided, or with the squares of `size` values behind them. */
+function renorm(machine: Machine, n: number, size: number, hasX: boolean) {
+  const x = machine.rows(3, size, (row, lane) => element(2, row, 0, lane) * (row + 1))
+  const y = machine.rows(3, n, (row, lane) => element(3, row, 0, lane))
+  const before = [0, 1, 2].map((row) => machine.floats(y, row))
+  const squaresAt = (row: number) => (y.at + row * y.stride) / 4 + Math.ceil(n / 32) * 32
+  for (let row = 0; row < 3 && !hasX; row++) machine.f32[squaresAt(row)] = size * (row + 0.5)
+  tokens(machine, 3)
+  const rows = { x: hasX ? x.at : 0, x_stride: x.stride, y: y.at, y_stride: y.stride }
+  machine.op('renorm', { ...rows, n, size, eps: 1e-5 })
+  return { x, y, before, squaresAt }
+}
+
+describe('renorm', () => {
+  test.each([
+    [32, 64, true],
+    [40, 96, true],
+    [768, 784, true],
+    [37, 96, false],
+    [768, 1536, false],
+  ])('is its definition to the bit for %i lanes of %i values, with them %s', (n, size, hasX) => {
+    expect(compare((machine) => renorm(machine, n, size, hasX)).difference).toBeUndefined()
+  })
+
+  test('takes a norm back and leaves the squares, then divides by the norm of all', () => {
+    for (const hasX of [true, false]) {
+      const machine = plainMachine('relaxed')
+      const { x, y, before, squaresAt } = renorm(machine, 40, 96, hasX)
+      machine.run()
+      for (const [row, products] of before.entries()) {
+        const squares = hasX
+          ? machine.floats(x, row).reduce((sum, value) => sum + value ** 2, 0)
+          : 96 * (row + 0.5)
+        const norm = Math.sqrt(squares / 96 + 1e-5)
+        expect(Math.abs(machine.f32[squaresAt(row)]! / squares - 1)).toBeLessThan(1e-6)
+        for (const [lane, value] of machine.floats(y, row).entries()) {
+          const right = hasX ? products[lane]! * norm : products[lane]! / norm
+          expect(Math.abs(value - right)).toBeLessThan(1e-6 * Math.abs(right) + 1e-12)
+        }
+      }
     }
   })
 })

@@ -22,7 +22,7 @@ extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
             &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
             &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
             &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
-            &route_rows, &gather_rows, &form(linear_experts), &combine_rows, &check_parts,                                      \
+            &route_rows, &gather_rows, &form(linear_experts), &combine_rows, &check_parts, &renorm,                             \
     }
 static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
 

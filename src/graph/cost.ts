@@ -211,6 +211,13 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
     const n = read.number('n')
     return { activationBytes: 2 * read.floats('y', n), ops: n * read.rows }
   },
+  renorm(read) {
+    const [n, size] = [read.number('n'), read.number('size')]
+    return {
+      activationBytes: read.floats('x', size) + 2 * read.floats('y', n),
+      ops: (2 * (read.has('x') ? size : 0) + n) * read.rows,
+    }
+  },
   route(read) {
     const experts = read.number('experts')
     return {

@@ -1,5 +1,7 @@
 // The IR. In: nothing. Out: nodes and values of one model step, with symbolic dimensions and weights by name.
 
+import type { Range } from './divide.ts'
+
 /**
  * A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted, rows of
  * this step once for each expert that they are routed to.
@@ -32,12 +34,17 @@ export interface WeightPart {
   readonly name: string
   readonly n: number
   /** The rows that are held, `n` of them; absent: all. */
-  readonly rows?: Cut | undefined
+  readonly rows?: Runs | undefined
 }
-/** A run of rows or columns that begins at `first`, of `whole` that are stored. */
+/** A run of columns that begins at `first`, of `whole` that are stored. */
 export interface Cut {
   readonly first: number
   readonly whole: number
+}
+/** Runs of rows, one behind the other, of `whole` that are stored. */
+export interface Runs {
+  readonly whole: number
+  readonly runs: readonly Range[]
 }
 
 /** How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head; `fp8`: e4m3 with a scale. */
@@ -229,7 +236,7 @@ export type Node =
     }
   /**
    * Sums what all shards made of `input`, in the order of the shards, onto the residual, which is overwritten: the same
-   * bits on every shard. Without a residual the input is overwritten, and all shards but one have made zeros.
+   * bits on every shard. Without a residual the input is overwritten.
    */
   | {
       readonly op: 'exchange'
@@ -237,6 +244,20 @@ export type Node =
       readonly residual?: Value | undefined
       readonly shard: number
       readonly shards: number
+      readonly output: Value
+    }
+  /**
+   * With `x`, takes back the norm of x, `size` values, on whose product `input` was made, and puts the sum of their squares behind
+   * it, at the next whole group of columns; without, divides by the norm of `size` values whose sum of squares lies there. The
+   * input, of `width` values, is overwritten.
+   */
+  | {
+      readonly op: 'renorm'
+      readonly input: Value
+      readonly x?: Value | undefined
+      readonly width: number
+      readonly size: number
+      readonly epsilon: number
       readonly output: Value
     }
   /** Puts the columns that each shard made side by side, on the first shard; the others only give theirs. */

@@ -10,7 +10,7 @@ import { rowsOf, show } from './shapes.ts'
 import { slabLayout } from './slab-layout.ts'
 import { Slots, type StripBytesOf } from './slots.ts'
 import type { EncodingOf } from './split.ts'
-import { layerOffsets } from './state-layout.ts'
+import { blockLayout, layerOffsets } from './state-layout.ts'
 
 const LINEAR: Readonly<Record<Encoding, OpName>> = {
   f32: 'linear_f32',
@@ -40,8 +40,9 @@ export function lower(
   capacity: Capacity,
   stripBytesOf?: StripBytesOf,
 ): Plan {
-  const slab = slabLayout(graph)
-  const kinds = graph.stateGroups.length + (slab.bytes > 0 ? 1 : 0)
+  const { offsets, pool: slab } = slabLayout(graph)
+  const pools = [...graph.stateGroups.map(blockLayout), ...(slab.bytes > 0 ? [slab] : [])]
+  const kinds = pools.length
   if (kinds > MAX_STATE_GROUPS) {
     throw new HalfbyteError(
       'architecture',
@@ -75,6 +76,7 @@ export function lower(
     slots: slots.all,
     stateGroups: graph.stateGroups,
     slabBytes: slab.bytes,
+    pools,
     arenaBytes: memory.bytes,
     tokens: capacity.tokens,
     logitRows: capacity.logitRows,
@@ -128,7 +130,9 @@ export function lower(
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
     const common = { op: ops.length, rows, own: planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
-    return { ...common, kind: 'sum', places: placesOf(node) }
+    // Parts of a product lie at whole groups: all of a row goes.
+    const own = { ...common.own, width: common.own.stride / 4 }
+    return { ...common, own, kind: 'sum', places: placesOf(node) }
   }
   /** Where the rows of each shard lie; those of the others lie in the node's room, in their order. */
   function placesOf(node: NodeOf<'exchange'>): number[] {
@@ -140,13 +144,23 @@ export function lower(
       return room + (shard < node.shard ? shard : shard - 1) * bytes
     })
   }
-  /** One addition after the other, in the order of the shards. */
+  /** One addition after the other, in the order of the shards; what comes before a shard's own is summed where it arrived. */
   function sums(node: NodeOf<'exchange'>): [OpName, Fields][] {
     const { stride } = placeOf(node.input)
-    const n = node.output.shape[1]
-    return placesOf(node).flatMap((arena, shard): [OpName, Fields][] => {
-      if (node.residual === undefined && shard === node.shard) return []
-      return [['add', { x: { arena }, x_stride: stride, ...rowsAt({ y: node.output }), n, scale: 1 }]]
+    const places = placesOf(node)
+    const add = (x: number, y: PlanPointer, y_stride: number, n: number): [OpName, Fields] => [
+      'add',
+      { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 },
+    ]
+    const [first = 0, ...others] = places
+    if (node.residual !== undefined) {
+      const y = placeOf(node.output)
+      return places.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
+    }
+    return others.map((place, index) => {
+      const shard = index + 1
+      const y = shard < node.shard ? first : (places[node.shard] ?? 0)
+      return add(shard === node.shard ? first : place, { arena: y }, stride, stride / 4)
     })
   }
   /** 0 for a weight that a node does without. */
@@ -157,7 +171,7 @@ export function lower(
   }
   /** The table of slabs comes behind those of blocks. */
   function slabFields(node: Node): Fields {
-    return { group: graph.stateGroups.length, state_offset: slab.offsets.get(node) ?? 0 }
+    return { group: graph.stateGroups.length, state_offset: offsets.get(node) ?? 0 }
   }
   function record(
     node: Exclude<Node, NodeOf<'slice' | 'takeRows' | 'exchange' | 'collect'>>,
@@ -173,8 +187,14 @@ export function lower(
           )
         }
         const vocab = rowsOf(node.table)
-        const { first, whole } = node.table.parts[0]?.rows ?? { first: 0, whole: vocab }
-        const table = { table: { slot }, encoding: ENCODING_CODE[encoding], vocab, first, whole }
+        const { runs: [run] = [], whole = vocab } = node.table.parts[0]?.rows ?? {}
+        const table = {
+          table: { slot },
+          encoding: ENCODING_CODE[encoding],
+          vocab,
+          first: run?.first ?? 0,
+          whole,
+        }
         const by_position = node.by === 'position' ? 1 : 0
         const size = { n: node.table.k, scale: node.scale, by_position }
         return ['embed', { ...table, ...size, ...rowsAt({ y: node.output }) }]
@@ -274,6 +294,10 @@ export function lower(
       case 'rescale': {
         const { scale, cap, output } = node
         return ['rescale', { ...rowsAt({ y: output }), n: output.shape[1], scale, cap }]
+      }
+      case 'renorm': {
+        const { x, width, size, epsilon, output } = node
+        return ['renorm', { ...rowsAt({ x, y: output }), n: width, size, eps: epsilon }]
       }
       case 'route': {
         const { experts, used, normalize, input, output } = node

@@ -68,18 +68,24 @@ function assign(graph: Graph, capacity: Capacity) {
   const lastReads = lastReadsOf(graph)
   const merged = new Map<number, NodeOf<'linear'>>()
   const needs = new Map<Node, Region>()
-  const collected = new Map(
-    graph.nodes.flatMap((node) => (node.op === 'collect' ? [[node.input.id, node.output.shape[1]]] : [])),
+  const widened = new Map(
+    graph.nodes.flatMap((node) =>
+      node.op === 'collect' || node.op === 'renorm' ? [[node.input.id, node.output.shape[1]]] : [],
+    ),
   )
   for (const [index, node] of graph.nodes.entries()) {
-    if (node.op === 'linear') merged.set(node.output.id, node)
+    const linear = node.op === 'exchange' ? merged.get(node.input.id) : node
+    if (linear?.op === 'linear' && node.output !== undefined) merged.set(node.output.id, linear)
     for (const output of outputsOf(node)) {
       const home = output.form === 'f32' ? sharedHome(node, index) : undefined
       homes.set(output.id, home ?? { region: fresh(node, output, index), column: 0 })
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) keep(value, index)
     if (node.op === 'attention') needs.set(node, room(partsBytes(node.attention), index))
-    if (node.op === 'exchange') needs.set(node, room(receivedBytes(node, capacity), index))
+    if (node.op === 'exchange') {
+      const bytes = rowCount(node.input.shape[0], capacity) * homeOf(node.input).region.stride
+      needs.set(node, room((node.shards - 1) * bytes, index))
+    }
   }
   for (const value of [graph.output, graph.hidden]) keep(value, graph.nodes.length)
   return { regions, homes, needs }
@@ -99,8 +105,8 @@ function assign(graph: Graph, capacity: Capacity) {
     return region
   }
   function fresh(node: Node, output: Value, index: number): Region {
-    // What others add to a row lies behind what is made here.
-    const stride = Math.max(strideOf(node, output), floatStride(collected.get(output.id) ?? 0))
+    // What comes to a row later lies behind what is made here.
+    const stride = Math.max(strideOf(node, output), floatStride(widened.get(output.id) ?? 0))
     const region = { bytes: rowCount(output.shape[0], capacity) * stride, stride, from: index, to: index }
     regions.push(region)
     return region
@@ -131,6 +137,7 @@ function assign(graph: Graph, capacity: Capacity) {
       case 'linear':
         return node.residual && overwritten(node.residual, index, 'added to')
       case 'rescale':
+      case 'renorm':
         return overwritten(node.input, index, 'scaled')
       case 'add':
         // What is scaled is the right side; the left one takes the sum.
@@ -153,10 +160,6 @@ function assign(graph: Graph, capacity: Capacity) {
 /** Where attention leaves the parts of a row that several threads have worked on: see wasm/abi.h. */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
   SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4
-
-/** Where the rows of the other shards arrive. */
-const receivedBytes = ({ input, shards }: NodeOf<'exchange'>, capacity: Capacity): number =>
-  (shards - 1) * rowCount(input.shape[0], capacity) * floatStride(input.shape[1])
 
 /** Index of the last node that reads each value; past the end for what the graph yields. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {

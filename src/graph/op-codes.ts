@@ -31,6 +31,7 @@ export const OP_CODE = {
   linear_experts: 26,
   combine: 27,
   check_parts: 28,
+  renorm: 29,
 } as const
 
 export type OpName = keyof typeof OP_CODE

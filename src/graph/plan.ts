@@ -34,6 +34,8 @@ export interface Plan {
   readonly stateGroups: readonly StateGroup[]
   /** Bytes of a sequence's slab, the state of its recurrent layers, whose table comes behind those of the groups; 0: none. */
   readonly slabBytes: number
+  /** Of each pool of the state cache, what a block takes, or a slab, which come last. */
+  readonly pools: readonly PoolLayout[]
   /** Bytes of the activation arena: its peak over the step at full capacity. */
   readonly arenaBytes: number
   /** Most rows a step may have. */
@@ -47,6 +49,16 @@ export interface Plan {
   /** Where the hidden states behind the last norm lie once the first `ops` records have run. */
   readonly hidden: PlanRows & { readonly ops: number }
 }
+
+/** A block or slab, and of a shard which part of the whole model's it is. */
+export interface PoolLayout {
+  readonly bytes: number
+  readonly wholeBytes: number
+  readonly runs: readonly StateRun[]
+}
+
+/** Bytes that lie together here and in the whole model: their offsets, and how many. */
+export type StateRun = readonly [here: number, there: number, bytes: number]
 
 /** Before record `op` runs, rows go to other shards and come from them. */
 export type PlanExchange = {

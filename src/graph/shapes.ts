@@ -1,6 +1,6 @@
 // Shapes. In: a node, or a graph. Out: the shape a node's output has; a graph that is known to be consistent.
 import { HalfbyteError } from '../base/errors.ts'
-import { GROUP_SIZE } from '../weights/encoding.ts'
+import { GROUP_SIZE, roundUp } from '../weights/encoding.ts'
 import type { Graph, Node, Shape, Value, WeightRef } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
 
@@ -90,6 +90,12 @@ export function inferShape(spec: NodeSpec): Shape {
     case 'exchange':
       if (spec.residual !== undefined) expectSame(spec.input, spec.residual)
       return spec.input.shape
+    case 'renorm': {
+      const summed = roundUp(spec.width, GROUP_SIZE) + 1
+      expectWidth(spec.input, spec.x === undefined ? summed : spec.width, 'a norm')
+      if (spec.x !== undefined) expectWidth(spec.x, spec.size, 'its own norm')
+      return [spec.input.shape[0], spec.x === undefined ? spec.width : summed]
+    }
     case 'collect': {
       const [rows] = spec.input.shape
       const own = spec.widths[spec.shard] ?? 0

@@ -2,14 +2,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from './builder.ts'
-import { compile, optimize } from './compile.ts'
+import { compile } from './compile.ts'
 import { divide } from './divide.ts'
-import type { Graph, WeightRef } from './ir.ts'
+import type { Graph } from './ir.ts'
 import { checkShapes } from './shapes.ts'
 import { shardGraph } from './shard.ts'
-import type { EncodingOf } from './split.ts'
 import { interpret } from './testing/interpret.ts'
 import { frequenciesOf, machineOf } from './testing/models.ts'
+import { all, exact, holders, largest, meetAll, sharesOf, weightsOf } from './testing/shards.ts'
 
 interface Config {
   readonly kvHeads: number
@@ -63,51 +63,6 @@ const configs: fc.Arbitrary<Config> = fc.record({
   vocab: fc.integer({ min: 128, max: 260 }),
   tied: fc.boolean(),
 })
-const sharesOf = fc.array(fc.double({ min: 0.05, max: 1, noNaN: true }), { minLength: 1, maxLength: 4 })
-
-const exact: EncodingOf = () => 'f32'
-const all = (graph: Graph, shares: readonly number[], encodingOf = exact) =>
-  shares.map((_, shard) => shardGraph(graph, { shares, shard, encodingOf }))
-
-function weightsOf(graph: Graph): WeightRef[] {
-  return graph.nodes.flatMap((node) =>
-    node.op === 'embed'
-      ? [node.table]
-      : node.op === 'rmsnorm'
-        ? [node.weight]
-        : node.op === 'linear'
-          ? [node.weight, ...(node.bias ? [node.bias] : [])]
-          : [],
-  )
-}
-
-/** How many shards hold each element of each weight, as [least, most]. */
-function holders(graph: Graph, shards: readonly Graph[]): Map<string, [number, number]> {
-  const counts = new Map<string, { counts: Uint8Array; k: number }>()
-  for (const { parts, k } of weightsOf(graph))
-    for (const { name, n } of parts) counts.set(name, { counts: new Uint8Array(n * k), k })
-  for (const shard of shards) {
-    const seen = new Set<string>()
-    for (const { parts, k, columns } of weightsOf(shard)) {
-      for (const { name, n, rows } of parts) {
-        const whole = counts.get(name)!
-        if (seen.has(name)) continue
-        seen.add(name)
-        for (let row = 0; row < n; row++) {
-          const at = ((rows?.first ?? 0) + row) * whole.k + (columns?.first ?? 0)
-          for (let column = 0; column < k; column++) whole.counts[at + column]!++
-        }
-      }
-    }
-  }
-  return new Map(
-    [...counts].map(([name, { counts: each }]) => [
-      name,
-      [each.reduce((a, b) => Math.min(a, b)), each.reduce((a, b) => Math.max(a, b))],
-    ]),
-  )
-}
-
 describe('divide', () => {
   test('cuts at units, gives everybody something and leaves nothing over', () => {
     fc.assert(
@@ -205,45 +160,3 @@ describe('shardGraph', () => {
 })
 
 const machine = ({ headDim }: Config) => machineOf(exact, [frequenciesOf(headDim)])
-
-type Rows = Float64Array[]
-
-/**
- * Runs the shards again and again, each time one meeting further: what they made at the earlier ones is known by then.
- * Returns the logits of the first shard.
- */
-function meetAll(
-  shards: readonly Graph[],
-  machineWith: (meet: (index: number, own: Rows) => Rows) => Parameters<typeof interpret>[1],
-  step: Parameters<typeof interpret>[2],
-): Rows {
-  const known: Rows[] = []
-  const optimized = shards.map((shard) => optimize(shard, exact))
-  for (;;) {
-    let parts: Rows[] = []
-    const outputs = optimized.map((shard) =>
-      interpret(
-        shard,
-        machineWith((index, own) => {
-          if (index === known.length) parts.push(own.map((row) => row.slice()))
-          return known[index] ?? own
-        }),
-        step,
-      ),
-    )
-    if (parts.length === 0) return outputs[0]!
-    const isLast = parts.some((part) => part[0]!.length !== WIDTH)
-    const rows = parts[0]!.map((_, row) => parts.map((part) => part[row]!))
-    parts = []
-    known.push(
-      rows.map((each) =>
-        isLast
-          ? Float64Array.from(each.flatMap((row) => [...row]))
-          : each.reduce((sum, row) => sum.map((x, i) => x + row[i]!)),
-      ),
-    )
-  }
-}
-
-const largest = (left: Rows, right: Rows) =>
-  Math.max(...left.flatMap((row, index) => [...row].map((x, i) => Math.abs(x - right[index]![i]!))))

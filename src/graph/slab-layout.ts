@@ -1,35 +1,55 @@
 // Slab layout. In: a graph. Out: where each recurrent layer's state lies in a sequence's slab.
-import type { Graph, Node } from './ir.ts'
-import { rowsOf } from './shapes.ts'
+import type { Graph, Node, WeightRef } from './ir.ts'
+import type { PoolLayout, StateRun } from './plan.ts'
 
-/** Where each recurrent node's f32 state lies in a sequence's slab, and the slab's size; both in bytes. */
+/** Where each recurrent node's f32 state lies in a sequence's slab, in bytes, and the slab itself. */
 export interface SlabLayout {
   readonly offsets: ReadonlyMap<Node, number>
-  readonly bytes: number
+  readonly pool: PoolLayout
 }
 
 /** Parts begin at cache lines, in the order of the nodes. */
 export function slabLayout({ nodes }: Graph): SlabLayout {
   const offsets = new Map<Node, number>()
-  let bytes = 0
+  const runs: StateRun[] = []
+  let [bytes, wholeBytes] = [0, 0]
   for (const node of nodes) {
-    const floats = recurrentFloats(node)
-    if (floats === 0) continue
+    const state = recurrentState(node)
+    const part = state?.rows.parts[0]
+    if (state === undefined || part === undefined) continue
     offsets.set(node, bytes)
-    bytes += Math.ceil((floats * 4) / 64) * 64
+    const { whole = part.n, runs: held = [{ first: 0, count: whole }] } = part.rows ?? {}
+    const rowBytes = 4 * state.floats
+    for (let time = 0, here = bytes; time < state.times; time++) {
+      for (const { first, count } of held) {
+        runs.push([here, wholeBytes + (time * whole + first) * rowBytes, count * rowBytes])
+        here += count * rowBytes
+      }
+    }
+    bytes += lines(state.times * part.n * rowBytes)
+    wholeBytes += lines(state.times * whole * rowBytes)
   }
-  return { offsets, bytes }
+  return { offsets, pool: { bytes, wholeBytes, runs } }
 }
 
-function recurrentFloats(node: Node): number {
+const lines = (bytes: number): number => Math.ceil(bytes / 64) * 64
+
+/** What a node keeps, in the order of wasm/abi.h: so many times, for each of the rows of a weight, so many floats. */
+function recurrentState(
+  node: Node,
+): { readonly rows: WeightRef; readonly times: number; readonly floats: number } | undefined {
   switch (node.op) {
     case 'conv1d':
-      return rowsOf(node.weight) * (node.weight.k - 1)
+      return { rows: node.weight, times: node.weight.k - 1, floats: 1 }
     case 'scan':
-      return rowsOf(node.decay) * node.decay.k
+      return { rows: node.decay, times: 1, floats: node.decay.k }
     case 'ssd':
-      return (node.x.shape[1] * node.b.shape[1]) / node.groups
+      return {
+        rows: node.decay,
+        times: 1,
+        floats: (node.x.shape[1] / node.heads) * (node.b.shape[1] / node.groups),
+      }
     default:
-      return 0
+      return undefined
   }
 }

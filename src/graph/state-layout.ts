@@ -1,6 +1,7 @@
 // State layout. In: a state group. Out: how many bytes a block of 64 positions has and where each layer lies in it.
 import { HalfbyteError } from '../base/errors.ts'
 import type { StateGroup } from './ir.ts'
+import type { PoolLayout, StateRun } from './plan.ts'
 
 /** Positions of a block; BLOCK_POSITIONS of wasm/abi.h. */
 export const BLOCK_POSITIONS = 64
@@ -15,11 +16,6 @@ const keyBytes = ({ kvHeads, headDim, format: { k } }: StateGroup): number =>
 const valueBytes = ({ kvHeads, headDim, format: { v } }: StateGroup): number =>
   kvHeads * BLOCK_POSITIONS * (headDim * CODE_BYTES[v] + WORDS.v[v])
 
-/** Bytes of one block: K and V of every layer of the group. A multiple of 64. */
-export function blockBytes(group: StateGroup): number {
-  return group.layers.length * (keyBytes(group) + valueBytes(group))
-}
-
 /** Byte offsets of a layer's keys and values from the start of a block. */
 export function layerOffsets(group: StateGroup, layer: number): { readonly k: number; readonly v: number } {
   const index = group.layers.indexOf(layer)
@@ -29,16 +25,21 @@ export function layerOffsets(group: StateGroup, layer: number): { readonly k: nu
   return { k, v: k + keyBytes(group) }
 }
 
-/** Where the parts of a shard's block lie in the whole model's: byte offsets here and there, bytes. */
-export function* blockRuns(group: StateGroup): Generator<readonly [number, number, number]> {
+/** Bytes of one block: K and V of every layer of the group. A multiple of 64. */
+export const blockBytes = (group: StateGroup): number => blockLayout(group).bytes
+
+/** A block, and where its parts lie in the whole model's. */
+export function blockLayout(group: StateGroup): PoolLayout {
   const { kvHeads, layers, held = { first: 0, whole: kvHeads } } = group
-  let [here, there] = [0, 0]
+  const runs: StateRun[] = []
+  let [bytes, wholeBytes] = [0, 0]
   for (const _ of layers) {
-    for (const bytes of [keyBytes(group), valueBytes(group)]) {
-      const head = bytes / kvHeads
-      yield [here, there + held.first * head, bytes]
-      here += bytes
-      there += held.whole * head
+    for (const part of [keyBytes(group), valueBytes(group)]) {
+      const head = part / kvHeads
+      runs.push([bytes, wholeBytes + held.first * head, part])
+      bytes += part
+      wholeBytes += held.whole * head
     }
   }
+  return { bytes, wholeBytes, runs }
 }

@@ -4,7 +4,7 @@ import type { OpName } from '../graph/op-codes.ts'
 /** Anonymous constants of wasm/abi.h, by their C names. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
-  ABI_VERSION: 11,
+  ABI_VERSION: 12,
   OP_BYTES: 112,
   BLOCK_POSITIONS: 64,
   GROUP: 32,
@@ -83,6 +83,7 @@ export const OP_FIELDS: Readonly<Record<OpName, readonly string[]>> = {
   ],
   layernorm: ['x', 'x_stride', 'weight', 'bias', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
   rescale: ['y', 'y_stride', 'n', 'scale', 'cap'],
+  renorm: ['x', 'x_stride', 'y', 'y_stride', 'n', 'size', 'eps'],
   route: ['x', 'x_stride', 'experts', 'used', 'normalize', 'route'],
   gather: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts'],
   linear_experts: [

@@ -60,6 +60,7 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     stateGroups: [],
     exchanges: [],
     slabBytes: 0,
+    pools: [],
     arenaBytes: 2 * TOKENS * stride,
     tokens: TOKENS,
     logitRows: 1,

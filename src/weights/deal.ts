@@ -1,5 +1,6 @@
 // Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
 import { readVector } from '../formats/dequantize.ts'
+import type { Range } from '../graph/divide.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
 import { checkMatrix, type StreamOptions, type StreamPart, slabs } from './stream.ts'
@@ -37,13 +38,20 @@ export async function dealMatrix(
       const first = (offset / panel) * PANEL_ROWS
       const end = first + (bytes / panel) * PANEL_ROWS
       for (const [shard, ref] of held.entries()) {
-        const { rows, n } = ref.parts[index] as WeightPart
-        const start = rows?.first ?? 0
-        const [from, to] = [Math.max(first, start), Math.min(end, start + n)]
-        if (from >= to) continue
-        const panels = packed.subarray(((from - first) / PANEL_ROWS) * panel, panelsOf(to - first) * panel)
-        const at = (begins[shard] ?? 0) + ((from - start) / PANEL_ROWS) * panelBytes(encoding, ref.k)
-        await deal(shard, at, columnsOf(panels, panel, encoding, ref))
+        let row = 0
+        for (const { first: start, count } of runsOf(ref, index)) {
+          const [from, to] = [Math.max(first, start), Math.min(end, start + count)]
+          if (from < to) {
+            const panels = packed.subarray(
+              ((from - first) / PANEL_ROWS) * panel,
+              panelsOf(to - first) * panel,
+            )
+            const panelRow = (row + from - start) / PANEL_ROWS
+            const at = (begins[shard] ?? 0) + panelRow * panelBytes(encoding, ref.k)
+            await deal(shard, at, columnsOf(panels, panel, encoding, ref))
+          }
+          row += count
+        }
       }
     }
     for (const [shard, ref] of held.entries())
@@ -64,10 +72,12 @@ export async function dealVector(
   for (const [index, { tensor }] of parts.entries()) {
     const values = await readVector(tensor, options.signal)
     for (const [shard, ref] of held.entries()) {
-      const { rows, n } = ref.parts[index] as WeightPart
-      const start = rows?.first ?? 0
-      const part = new Float32Array(roundUp(n, ROW_PADDING))
-      part.set(values.subarray(start, start + n))
+      const part = new Float32Array(roundUp(ref.parts[index]?.n ?? 0, ROW_PADDING))
+      let at = 0
+      for (const { first, count } of runsOf(ref, index)) {
+        part.set(values.subarray(first, first + count), at)
+        at += count
+      }
       await deal(shard, begins[shard] ?? 0, new Uint8Array(part.buffer))
       begins[shard] = (begins[shard] ?? 0) + part.byteLength
     }
@@ -75,6 +85,12 @@ export async function dealVector(
     begin += roundUp(values.length, ROW_PADDING) * 4
     options.onBytes?.(tensor.byteLength)
   }
+}
+
+/** The rows of a part that are held. */
+function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
+  const { rows, n } = parts[index] as WeightPart
+  return rows?.runs ?? [{ first: 0, count: n }]
 }
 
 const panelsOf = (rows: number): number => Math.ceil(rows / PANEL_ROWS)

@@ -24,6 +24,7 @@ void swiglu__ref(const struct op_swiglu *, uint32_t);
 void add__ref(const struct op_add *, uint32_t);
 void layernorm__ref(const struct op_layernorm *, const struct step *, uint32_t);
 void rescale__ref(const struct op_rescale *, uint32_t);
+void renorm__ref(const struct op_renorm *, uint32_t);
 void check_parts__ref(const struct op_check_parts *);
 void combine__ref(const struct op_combine *, const struct step *, uint32_t);
 
@@ -80,6 +81,7 @@ void reference(const void *op, const struct step *step) {
         case OP_ADD: add__ref(op, m); break;
         case OP_LAYERNORM: layernorm__ref(op, step, m); break;
         case OP_RESCALE: rescale__ref(op, m); break;
+        case OP_RENORM: renorm__ref(op, m); break;
         case OP_COMBINE: combine__ref(op, step, m); break;
         case OP_LINEAR_SWIGLU_W8A8_G32:
         case OP_LINEAR_SWIGLU_W4A8_G32:

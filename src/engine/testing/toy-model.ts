@@ -51,6 +51,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     stateGroups: [],
     exchanges: [],
     slabBytes: 0,
+    pools: [],
     arenaBytes: 4 * VOCAB * 4,
     tokens: 64,
     logitRows: 4,

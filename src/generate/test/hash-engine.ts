@@ -44,6 +44,7 @@ export function engineOf(sizes: Sizes = {}) {
     stateGroups: [],
     exchanges: [],
     slabBytes: 0,
+    pools: [],
     arenaBytes: logitRows * 256,
     tokens,
     logitRows,

@@ -18,7 +18,7 @@ export interface Machine {
   /** Keys and values by layer, one row per position; grows with each step. */
   readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
   /** What the shards make together at their `index`th meeting, of which `own` is one's part. */
-  readonly meet?: (index: number, own: Rows) => Rows
+  readonly meet?: (index: number, own: Rows, op: 'exchange' | 'collect') => Rows
   /** What recurrent nodes keep, by label. */
   readonly kept: Map<string, Kept>
 }
@@ -38,7 +38,7 @@ export function interpret(graph: Graph, machine: Machine, step: InterpretedStep)
   for (const node of graph.nodes) {
     if (node.op === 'exchange' || node.op === 'collect') {
       const own = rowsAt(values, node.input)
-      const met = machine.meet?.(meetings++, own) ?? own
+      const met = machine.meet?.(meetings++, own, node.op) ?? own
       const residual = node.op === 'exchange' && node.residual ? rowsAt(values, node.residual) : undefined
       values.set(node.output.id, residual === undefined ? met : addRows(residual, met))
       continue
@@ -69,7 +69,7 @@ function compute(
   switch (node.op) {
     case 'embed': {
       const table = matrixOf(node.table, machine)
-      const first = node.table.parts[0]?.rows?.first ?? 0
+      const first = node.table.parts[0]?.rows?.runs[0]?.first ?? 0
       const zeros = new Float64Array(node.table.k)
       return step.ids.map((id, row) => {
         const at = node.by === 'id' ? id : step.position + row
@@ -150,6 +150,18 @@ function compute(
     }
     case 'rescale':
       return read(node.input).map((row) => row.map((x) => capped(x * node.scale, node.cap)))
+    case 'renorm': {
+      const { x, width, size, epsilon } = node
+      const own = x && read(x)
+      return read(node.input).map((row, m) => {
+        const squares = own === undefined ? row.at(-1)! : own[m]!.reduce((sum, each) => sum + each * each, 0)
+        const norm = Math.sqrt(squares / size + epsilon)
+        const made = new Float64Array(node.output.shape[1])
+        made.set(row.subarray(0, width).map((each) => (own === undefined ? each / norm : each * norm)))
+        if (own !== undefined) made[made.length - 1] = squares
+        return made
+      })
+    }
     case 'route':
       return read(node.input).map((row) => routeOf(node, row))
     case 'gather': {
@@ -325,13 +337,15 @@ function matrixOf(
   { parts, k, columns = { first: 0, whole: k } }: WeightRef,
   machine: Machine,
 ): Float64Array[] {
-  return parts.flatMap(({ name, n, rows = { first: 0, whole: n } }) => {
+  return parts.flatMap(({ name, n, rows = { whole: n, runs: [{ first: 0, count: n }] } }) => {
     const { first, whole } = columns
     const values = machine.weightOf(name, rows.whole, whole)
-    return Array.from({ length: n }, (_, index) => {
-      const at = (rows.first + index) * whole + first
-      return values.subarray(at, at + k)
-    })
+    return rows.runs.flatMap((run) =>
+      Array.from({ length: run.count }, (_, index) => {
+        const at = (run.first + index) * whole + first
+        return values.subarray(at, at + k)
+      }),
+    )
   })
 }
 

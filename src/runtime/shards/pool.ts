@@ -4,7 +4,7 @@ import type { Ptr } from '../arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
 import type { ShardGroup } from './group.ts'
 import { ShardRun, type ShardRunOptions } from './run.ts'
-import { stepWords } from './step-mirror.ts'
+import { stateTables, stepWords } from './step-mirror.ts'
 
 /** Seconds without a single exchange after which a shard is taken for dead: a step is cut so that it takes a tenth. */
 const PATIENCE_SECONDS = 20
@@ -53,7 +53,7 @@ export class ShardsPool implements AsyncPool {
       if (this.#ended !== undefined) throw this.#ended
       const { group, arena, plan } = this.#options
       this.#settle = { resolve, reject }
-      group.tell(stepWords(arena, step, plan.stateGroups.length, first, last))
+      group.tell(stepWords(arena, step, stateTables(plan), first, last))
       this.#guard(() => this.#run.start(step, first, last, this.#done))
     })
   }

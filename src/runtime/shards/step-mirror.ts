@@ -1,8 +1,9 @@
 // Step mirror. In: a step as it lies in one memory. Out: the same step as words for a message, and in another memory.
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
-//           per sequence: row0, rows, position, then per state group the blocks up to its last row
+//           per sequence: row0, rows, position, then per state group the blocks up to its last row, then its slab
 import { fillRopeTable } from '../../arch/rope.ts'
+import type { Plan } from '../../graph/plan.ts'
 import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { ShardLayout } from './messages.ts'
@@ -12,11 +13,21 @@ const { BLOCK_POSITIONS } = ABI
 
 const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
 
-/** The step at `step` and the records that are to run. `groups`: state groups of the plan. */
+/** Tables of each sequence: of groups of keys and values, and, in the place of one, the slab of recurrent layers. */
+export interface StateTables {
+  readonly groups: number
+  readonly slabs: number
+}
+export const stateTables = ({ stateGroups: { length: groups }, pools }: Plan): StateTables => ({
+  groups,
+  slabs: pools.length - groups,
+})
+
+/** The step at `step` and the records that are to run. */
 export function stepWords(
   arena: Arena,
   step: Ptr,
-  groups: number,
+  { groups, slabs }: StateTables,
   first: number,
   last: number,
 ): Uint32Array<ArrayBuffer> {
@@ -27,7 +38,7 @@ export function stepWords(
   let length = HEAD_WORDS + 3 * tokens + logits
   for (let index = 0; index < sequences; index++) {
     const seq = seqs + index * SEQUENCE_WORDS
-    length += 3 + groups * blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
+    length += 3 + slabs + groups * blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
   }
   const words = new Uint32Array(length)
   words.set([first, last, tokens, sequences, logits])
@@ -45,14 +56,14 @@ export function stepWords(
     add(seq * 4, 3)
     const blocks = blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
     for (let group = 0; group < groups; group++) add(u32[seq + SEQUENCE.tables + group]!, blocks)
+    add((seq + SEQUENCE.tables + groups) * 4, slabs)
   }
   return words
 }
 
-export interface MirrorCapacity extends ShardLayout {
+export interface MirrorCapacity extends ShardLayout, StateTables {
   readonly tokens: number
   readonly logitRows: number
-  readonly groups: number
 }
 
 /** The steps of another memory, written to this one. */
@@ -97,7 +108,7 @@ export class StepMirror {
     put(this.#sequenceOf, tokens)
     put(this.#positions, tokens)
     put(this.#logitRows, logits)
-    const { groups, tableWords } = this.#capacity
+    const { groups, slabs, tableWords } = this.#capacity
     for (let index = 0; index < sequences; index++) {
       const seq = (this.#sequences + index * SEQUENCE_WORDS * 4) as Ptr
       put(seq, 3)
@@ -109,6 +120,10 @@ export class StepMirror {
           this.#arena.u32[table + block] = place
         }
         this.#arena.u32[seq / 4 + SEQUENCE.tables + group] = table * 4
+      }
+      for (let slab = groups; slab < groups + slabs; slab++) {
+        const place = blockOf(slab, words[at++]!)
+        this.#arena.u32[seq / 4 + SEQUENCE.tables + slab] = place
       }
     }
     this.#describe(tokens, sequences, logits)

@@ -1,7 +1,6 @@
 // Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan.ts'
-import { blockBytes } from '../../graph/state-layout.ts'
 import { Arena, type Ptr } from '../arena.ts'
 import { KvShift } from '../kv-shift.ts'
 import { createMemory } from '../memory.ts'
@@ -12,7 +11,7 @@ import { measureRate } from './measure.ts'
 import type { ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
 import { MirroredBlocks } from './mirrored-blocks.ts'
 import { type Floats, ShardRun } from './run.ts'
-import { StepMirror } from './step-mirror.ts'
+import { StepMirror, stateTables } from './step-mirror.ts'
 
 type StartRequest = Extract<ShardRequest, { type: 'shard' }>
 type Command = Uint32Array | StateCommand
@@ -86,11 +85,11 @@ class Shard {
     const slots = plan.slots.map(({ bytes }) => arena.allocate(bytes, 'the weights'))
     const written = writePlan(arena, plan, slots)
     const { links, shard } = this.#start
-    const groups = plan.stateGroups.length
-    const mirror = new StepMirror(arena, { ...plan, ...layout, groups })
+    const mirror = new StepMirror(arena, { ...plan, ...layout, ...stateTables(plan) })
     const ropes = layout.ropes.map(({ frequencies }) => frequencies)
     const shift = new KvShift({ pool: new SinglePool(this.#engine, arena), arena, plan, ropes })
-    const blocks = new MirroredBlocks(arena, plan.stateGroups.map(blockBytes), layout.tableWords, shift)
+    const sizes = plan.pools.map(({ bytes }) => bytes)
+    const blocks = new MirroredBlocks(arena, sizes, layout.tableWords, shift)
     const run = new ShardRun({
       ...{ engine: this.#engine, arena, plan, written, shard, shards: layout.shards },
       send: (other, floats) => links[other]!.postMessage(floats, [floats.buffer]),
