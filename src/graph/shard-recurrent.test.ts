@@ -32,7 +32,8 @@ const out = (b: Builder, at: string, made: Value) =>
 const mamba =
   ({ units, states }: Config): Layer =>
   (b, at, input) => {
-    const [inner, rank] = [units * 32, 5]
+    // Rows of the two parts lie farther apart than their widths together would.
+    const [inner, rank] = [units * 32, 33]
     const into = matrix(WIDTH, { [`${at}.x`]: inner, [`${at}.z`]: inner })
     const [first, z] = b.parts(b.linear(`${at}.in`, input, into), into) as [Value, Value]
     const taps = matrix(4, { [`${at}.taps`]: inner })
@@ -229,6 +230,39 @@ test('groups that have norms of their own stay whole, and more shards than group
 test('states that do not fill groups of channels are refused by name', () => {
   expect(() => all(model('mamba2', { ...CONFIG, states: 8 }), [1, 1])).toThrow(
     /its conv1d 0.conv has channels that cannot be cut in groups of 32; use one thread/,
+  )
+})
+
+test('a product of several parts goes as a whole, with what lies between them', () => {
+  const [plan] = all(model('mamba', { ...CONFIG, states: 4 }), [1, 1]).map((shard) =>
+    compile(shard, { ...SIZE, encodingOf: exact }),
+  )
+  const widths = plan!.exchanges.flatMap(({ kind, own }) => (kind === 'sum' ? [own.width] : []))
+  expect(widths).toEqual([32, 96, 32, 32, 96, 32])
+})
+
+test('a sum whose parts are stored differently is refused', () => {
+  const encodingOf = (name: string) => (/bc/.test(name) ? 'f32' : 'w8_g32')
+  expect(() => all(model('mamba', CONFIG), [1, 1], encodingOf)).toThrow(
+    /its linear 0.select reads values that are shared out; use one thread/,
+  )
+})
+
+test('a norm of parts of a row that is read by something else than a product is refused', () => {
+  const b = graphBuilder()
+  const x = b.embed('embed', matrix(WIDTH, { embed: VOCAB }))
+  const up = b.swiglu('up', [b.linear('in', x, matrix(WIDTH, { in: 128 }))])
+  const gated = b.swiglu('gated', [b.rmsnorm('norm', up, vector({ norm: 128 }), 1e-5)])
+  const last = b.takeRows('wanted', b.add('sum', x, b.linear('out', gated, matrix(128, { out: WIDTH }))))
+  const graph = b.finish(
+    b.linear(
+      'logits',
+      b.rmsnorm('last', last, vector({ last: WIDTH }), 1e-5),
+      matrix(WIDTH, { output: VOCAB }),
+    ),
+  )
+  expect(() => all(graph, [1, 1])).toThrow(
+    /its rmsnorm norm reads values that are shared out; use one thread/,
   )
 })
 
