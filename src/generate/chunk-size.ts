@@ -4,6 +4,8 @@
 export const CHUNK_MS = 100
 const FIRST_ROWS = 32
 const LEAST_ROWS = 8
+/** Where shards meet in each layer, steps of so many rows are worth twice the time. */
+const LEAST_SHARED_OUT = 16
 /** Steps get slower as a context fills, so aim below the limit. */
 const SAFETY = 0.85
 /** Small steps say little about large ones. */
@@ -12,11 +14,13 @@ const MOST_GROWTH = 4
 /** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS`. */
 export class ChunkSize {
   readonly #most: number
+  readonly #least: number
   #rows: number
 
-  /** `most`: rows that a plan's step may have. */
-  constructor(most: number) {
+  /** `most`: rows that a plan's step may have. `isSharedOut`: every step has exchanges, however few its rows are. */
+  constructor(most: number, isSharedOut = false) {
     this.#most = most
+    this.#least = isSharedOut ? LEAST_SHARED_OUT : LEAST_ROWS
     this.#rows = Math.min(FIRST_ROWS, most)
   }
 
@@ -29,7 +33,8 @@ export class ChunkSize {
     if (rows < LEAST_ROWS) return
     const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))
     const wanted = Math.min(fitting, MOST_GROWTH * Math.max(rows, this.#rows))
-    const whole = Math.floor(wanted / LEAST_ROWS) * LEAST_ROWS
+    const worth = Math.max(wanted, Math.min(this.#least, 2 * fitting))
+    const whole = Math.floor(worth / LEAST_ROWS) * LEAST_ROWS
     this.#rows = Math.min(this.#most, Math.max(LEAST_ROWS, whole))
   }
 }

@@ -33,9 +33,9 @@ export class Round {
   /** Reused by `ran`. */
   readonly #served: Work[] = []
 
-  constructor(capacity: StepCapacity, now: () => number) {
+  constructor(capacity: StepCapacity, now: () => number, isSharedOut: boolean) {
     this.#capacity = capacity
-    this.#chunk = new ChunkSize(capacity.tokens)
+    this.#chunk = new ChunkSize(capacity.tokens, isSharedOut)
     this.#now = now
   }
 

@@ -46,7 +46,7 @@ export class Scheduler {
       logits: new RowsView(arena, plan.logits, written),
       hidden: new RowsView(arena, plan.hidden, written),
     }
-    this.#round = new Round(options.step.capacity, options.now)
+    this.#round = new Round(options.step.capacity, options.now, plan.exchanges.length > 0)
   }
 
   /** Requests that have not ended. */

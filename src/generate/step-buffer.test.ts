@@ -96,6 +96,19 @@ test.each([0.01, 0.5, 2, 9, 40])(
   },
 )
 
+test.each([
+  [4.5, 16],
+  [7, 16],
+  [10, 16],
+  [12, 8],
+  [40, 8],
+])('at %d ms a row and 10 ms of exchanges, steps of shards have %d rows at least', (msPerRow, rows) => {
+  const chunk = new ChunkSize(512, true)
+  for (let step = 0; step < 10; step++) chunk.observe(chunk.rows, 10 + chunk.rows * msPerRow)
+  expect(chunk.rows).toBe(rows)
+  if (rows > 8) expect(10 + chunk.rows * msPerRow).toBeLessThanOrEqual(2 * CHUNK_MS)
+})
+
 test('one slow step does not keep the chunks small, and decode steps say nothing', () => {
   const chunk = new ChunkSize(512)
   chunk.observe(32, 5000)
