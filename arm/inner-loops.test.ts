@@ -1,4 +1,4 @@
-// The relaxed kernels' machine code on arm64. In: build/test-wasm. Out: one sdot per relaxed dot, no spill in decode's loops.
+// The kernels' machine code on arm64. In: build/test-wasm. Out: one sdot per relaxed dot, tiles for 32 registers, no spills.
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { before, test } from 'node:test'
@@ -6,33 +6,68 @@ import { fileURLToPath } from 'node:url'
 import { printArguments, readCode } from '../scripts/machine-code.mjs'
 import { type MainLoop, mainLoops } from '../scripts/main-loops.mjs'
 
-let loops: readonly MainLoop[] = []
-
-before(() => {
-  const module = fileURLToPath(new URL('../build/test-wasm/halfbyte-relaxed-plain.wasm', import.meta.url))
-  const [command = process.execPath, ...prefix] = JSON.parse(process.env.HALFBYTE_ARM ?? '[]') as string[]
+const [command = process.execPath, ...prefix] = JSON.parse(process.env.HALFBYTE_ARM ?? '[]') as string[]
+const loopsOf = (build: 'relaxed' | 'simd128'): readonly MainLoop[] => {
+  const module = fileURLToPath(new URL(`../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url))
   const { status, stdout, stderr } = spawnSync(command, [...prefix, ...printArguments(module)], {
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
   })
   assert.equal(status, 0, stderr)
-  loops = mainLoops(readCode(stdout), 'arm64', 'relaxed')
+  return mainLoops(readCode(stdout), 'arm64', build)
+}
+let loops: readonly MainLoop[] = []
+let simd128: readonly MainLoop[] = []
+
+before(() => {
+  loops = loopsOf('relaxed')
+  simd128 = loopsOf('simd128')
 })
 
-/** Dots of one pass for one token: four panels, two for each of 8 vectors of nibbles or 16 of bytes. */
-const DECODE = [
-  ['linear w4', 64],
-  ['linear w4m', 64],
-  ['linear w8', 128],
+/** The tiles of 32 registers: tokens, and dots of one pass; a panel and token is 16, a byte of w8 being one. */
+const FEW_ROWS = [
+  [1, 64],
+  [2, 64],
+  [3, 48],
+  [4, 64],
+] as const
+const MANY_ROWS = [
+  [1, 32],
+  [2, 64],
+] as const
+const LINEAR = [
+  ['linear w4', FEW_ROWS],
+  ['linear w4m', FEW_ROWS],
+  ['linear w8', FEW_ROWS],
+  ['linear w4 and w8, laid out', MANY_ROWS],
+  ['linear w4m, laid out', MANY_ROWS],
 ] as const
 
-for (const [kernel, dots] of DECODE) {
-  test(`${kernel} for one token is ${dots} sdot without a spill`, () => {
-    const [loop, ...others] = loops.filter((each) => each.kernel === kernel && each.tokens === 1)
-    assert.equal(others.length, 0)
+for (const [kernel, tiles] of LINEAR) {
+  test(`${kernel} is 16 sdot a panel and token without a spill, for ${tiles.length} numbers of tokens`, () => {
     assert.deepEqual(
-      { dots: loop?.dots, spills: loop?.spills, scalarSpills: loop?.scalarSpills },
-      { dots, spills: 0, scalarSpills: 0 },
+      loops
+        .filter((each) => each.kernel === kernel)
+        .map(({ tokens, dots, spills, scalarSpills }) => ({ tokens, dots, spills, scalarSpills })),
+      tiles.map(([tokens, dots]) => ({ tokens, dots, spills: 0, scalarSpills: 0 })),
+    )
+  })
+}
+
+test('tiles of two to four tokens use more registers than x64 has', () => {
+  for (const { kernel, tokens, registers } of loops) {
+    if (kernel.startsWith('linear w') && tokens > 1) assert.ok(registers > 16, `${kernel}, ${tokens}`)
+  }
+})
+
+for (const kernel of ['linear w4', 'linear w4m', 'linear w8']) {
+  test(`${kernel} of simd128 spills no vector for one token, nor laid out`, () => {
+    const found = simd128.filter(
+      (each) => (each.kernel === kernel && each.tokens === 1) || each.kernel === `${kernel}, laid out`,
+    )
+    assert.deepEqual(
+      found.map(({ tokens, spills }) => ({ tokens, spills })),
+      [1, 4].map((tokens) => ({ tokens, spills: 0 })),
     )
   })
 }

@@ -32,6 +32,7 @@ const COLUMNS = [
   ['tokens', (row) => row.tokens],
   ['bytes', (row) => row.bytes],
   ['instructions', (row) => row.instructions],
+  ['on vectors', (row) => row.vector],
   ['dots', (row) => row.dots || `${row.multiplies} mul`],
   ['loads', (row) => row.loads],
   ['splats', (row) => row.splats],

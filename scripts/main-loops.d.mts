@@ -10,6 +10,8 @@ export interface MainLoop {
   /** Bytes of weights, keys or values that one pass reads. */
   readonly bytes: number
   readonly instructions: number
+  /** Instructions that compute on vectors or move between them. */
+  readonly vector: number
   readonly dots: number
   readonly multiplies: number
   readonly loads: number

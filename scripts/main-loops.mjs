@@ -20,6 +20,15 @@ const ATTENTION_KERNELS = {
 }
 /** The relaxed build's other form of the dots, for x64 without AVX-VNNI. */
 const PAIRS = '__pairs'
+/** Its form for arm64 has a function for each tile; bytes as they lie where the tile reads them. */
+const WIDE = /^add_(w4|w4m|w8|laid|laid_m)_([1-4])$/
+const WIDE_KERNELS = {
+  w4: { kernel: 'linear w4', bytes: 144 },
+  w4m: { kernel: 'linear w4m', bytes: 160 },
+  w8: { kernel: 'linear w8', bytes: 272 },
+  laid: { kernel: 'linear w4 and w8, laid out', bytes: 288 },
+  laid_m: { kernel: 'linear w4m, laid out', bytes: 320 },
+}
 
 /** Of nested loops with dots only the innermost: a loop inside it that widens activations has none. */
 const dotLoops = (name, loops, arch, build) => {
@@ -40,6 +49,17 @@ const dotLoops = (name, loops, arch, build) => {
       ...counts,
     }
   })
+}
+
+/** One loop, over groups: 16 dots for each panel and token. */
+const wideLoop = (name, loops, arch) => {
+  const [, form, rows] = WIDE.exec(name)
+  const tokens = Number(rows)
+  const { kernel, bytes } = WIDE_KERNELS[form]
+  return loops
+    .map((loop) => countLoop(loop, arch))
+    .filter((counts) => counts.dots > 0)
+    .map((counts) => ({ kernel, tokens, bytes: (counts.dots / (16 * tokens)) * bytes, ...counts }))
 }
 
 /** V8 may unroll these loops; what tells them apart is how many weight vectors meet how many activations. */
@@ -68,15 +88,19 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions of the form of the dots that a machine takes: quads, unless this is x64 code in which one of them is made of
- * pairs. What has one form is in both.
+ * The functions of the form of the dots that a machine takes: on arm64 the wide ones and quads of what these do not have;
+ * elsewhere quads, unless one of them is made of pairs. What has one form is in all.
  */
 const takenFunctions = (functions, arch) => {
+  const hasWide = functions.some(({ name }) => WIDE.test(name))
+  if (arch === 'arm64' && hasWide) {
+    return functions.filter(({ name }) => !name.endsWith(PAIRS) && BLOCKS[name] === undefined)
+  }
   const quads = functions.find(({ name }) => name === 'linear_w4a8_product')
   const takesPairs = quads?.loops.some((loop) => countLoop(loop, arch).pairDots > 0) ?? false
   const names = new Set(functions.map(({ name }) => name))
   return functions.filter(({ name }) =>
-    name.endsWith(PAIRS) ? takesPairs : !(takesPairs && names.has(name + PAIRS)),
+    name.endsWith(PAIRS) ? takesPairs : !(WIDE.test(name) || (takesPairs && names.has(name + PAIRS))),
   )
 }
 
@@ -85,6 +109,7 @@ export const mainLoops = (functions, arch, build) =>
   takenFunctions(functions, arch)
     .flatMap((each) => {
       const name = each.name.replace(PAIRS, '')
+      if (WIDE.test(name)) return wideLoop(name, each.loops, arch)
       if (BLOCKS[name] !== undefined) return dotLoops(name, each.loops, arch, build)
       if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(name)) return floatLoops(name, each.loops, arch)
       return ATTENTION.test(name) ? [attentionLoop(name, each.loops, arch)] : []

@@ -38,9 +38,16 @@ const LINK = [
   '-O2',
 ]
 const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
-/** Kernels of integer dots: the relaxed build has them once more, see wasm/dot-relaxed.h. */
-const DOT_KERNELS = /^(linear_(w4|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/
-const PAIRS = ['-DDOT_PAIRS']
+/** Kernels of integer dots: the relaxed build has them in more forms, see wasm/dot-relaxed.h. */
+const DOT_FORMS = {
+  pairs: {
+    kernels: /^(linear_(w4|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/,
+    define: '-DDOT_PAIRS',
+  },
+  wide: { kernels: /^linear_(wide|swiglu|experts)\.c$/, define: '-DDOT_WIDE' },
+}
+/** In no other form. */
+const WIDE_ALONE = 'linear_wide.c'
 const MEMORIES = {
   shared: { compile: ['-matomics', '-mbulk-memory'], link: ['--shared-memory', '--max-memory=4294967296'] },
   plain: { compile: ['-mbulk-memory'], link: [] },
@@ -85,7 +92,8 @@ const tool = async (command, args, what) => {
 
 const build = async () => {
   const { emcc, wasmLd } = findToolchain()
-  const engine = sources('wasm')
+  const all = sources('wasm')
+  const engine = all.filter((source) => basename(source) !== WIDE_ALONE)
   const tests = sources('wasm/test')
   const limits = sources('wasm/limits')
   if (engine.length === 0) throw new Error('no C file in wasm/: there is nothing to build')
@@ -109,11 +117,15 @@ const build = async () => {
           objectDir,
           `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      const twice = isa === 'relaxed' ? engine.filter((source) => DOT_KERNELS.test(basename(source))) : []
-      const pairOf = (source) => objectOf(source, '-pairs')
+      const forms = Object.entries(isa === 'relaxed' ? DOT_FORMS : {}).flatMap(
+        ([form, { kernels, define }]) =>
+          all
+            .filter((source) => kernels.test(basename(source)))
+            .map((source) => [source, objectOf(source, `-${form}`), [define]]),
+      )
       const jobs = [
         ...[...engine, ...tests, ...limits].map((source) => [source, objectOf(source), []]),
-        ...twice.map((source) => [source, pairOf(source), PAIRS]),
+        ...forms,
       ]
       for (const [source, object, defines] of jobs) {
         if (modified(object) >= Math.max(modified(source), shared)) continue
@@ -131,7 +143,10 @@ const build = async () => {
         ]
         compiles.push(() => tool(emcc, args, `compiling ${relative(root, source)} for ${name}`))
       }
-      const engineObjects = [...engine.map((source) => objectOf(source)), ...twice.map(pairOf)]
+      const engineObjects = [
+        ...engine.map((source) => objectOf(source)),
+        ...forms.map(([, object]) => object),
+      ]
       const outputs = [
         { path: join(root, 'dist/wasm', `${name}.wasm`), objects: engineObjects, extra: ['--strip-all'] },
         {

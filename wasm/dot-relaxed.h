@@ -1,4 +1,4 @@
-/* dot-relaxed.h: what the two forms of the relaxed dot share, and which of them is this machine's. Included by simd.h only.
+/* dot-relaxed.h: what the forms of the relaxed dot share, and which of them is this machine's. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
  *   lane r of a sum belongs to row r: a 4-byte splat of the activations meets four rows at once.
@@ -8,7 +8,12 @@
  *   pairs   i16x8.relaxed_dot_i8x16_i7x16_s, summed in i16 over a group: one instruction (pmaddubsw) and an addition on
  *           any x64, four on Arm
  *
- * Both are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each. */
+ *   wide    quads where the second operand is signed, with tiles for 32 registers: linear_wide.c. The other kernels are those
+ *           of quads
+ *
+ * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each.
+ * Wide ones take any i8 there, but of activations only the -127..127 that quantize.h makes: the sum of two products is then
+ * an i16, and V8's baseline compiler adds two in i16 on Arm where its optimising one has sdot. */
 
 /* Tokens whose sums fit the registers together. */
 #define TOKEN_TILE 4
@@ -20,11 +25,15 @@ INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = cod
 struct masks { v128_t low4; };
 INLINE struct masks masks(void) { return (struct masks){constant(0x0f0f0f0f)}; }
 
-/* True where the quad dot is made of the pair dot. Only there the sum of two products, 127 * 255 each, saturates: the second
- * operand is signed on Arm, and VNNI adds four products at once. */
-INLINE uint32_t pairs_are_faster(void) {
+/* The form for this machine, as its dot tells: on Arm the second operand is signed, and the quad dot is made of the pair dot
+ * only where the sum of two products, 127 * 255 each, saturates: VNNI adds four at once. */
+INLINE enum dot_form best_dots(void) {
     const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
-    return wasm_i32x4_extract_lane(sums, 0) == 2 * INT16_MAX;
+    switch (wasm_i32x4_extract_lane(sums, 0)) {
+    case 4 * -127: return BY_WIDE;
+    case 2 * INT16_MAX: return BY_PAIRS;
+    default: return BY_QUADS;
+    }
 }
 
 /* Many rows: one group of one row with every splat ready, its scale, what its sums start at, scale times sum of codes. */
@@ -53,9 +62,13 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 }
 
 #define WITH_PAIRS(name) name##__pairs
+#define WITH_WIDE(name) name##__wide
 #if defined(DOT_PAIRS)
 #define DOTS(name) WITH_PAIRS(name)
 #include "dot-pairs.h"
+#elif defined(DOT_WIDE)
+#define DOTS(name) WITH_WIDE(name)
+#include "dot-quads.h"
 #else
 #define DOTS(name) name
 #include "dot-quads.h"

@@ -7,8 +7,9 @@
  * i32x4.dot_i16x8 then adds the pair of one row into that row's lane: no horizontal add, no widening of weights. */
 
 /* There is one form of these. */
-INLINE uint32_t pairs_are_faster(void) { return 0; }
+INLINE enum dot_form best_dots(void) { return BY_QUADS; }
 #define WITH_PAIRS(name) name
+#define WITH_WIDE(name) name
 #define DOTS(name) name
 
 /* Tokens whose sums fit the registers together. */

@@ -7,7 +7,7 @@
  *
  *   memory  |t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|   each stream goes on where the last tile left it
  *
- *   Tiles are sized for x64's 16 vector registers. On 32, eight tokens of one panel or four of two would fit: docs/arm.md. */
+ *   Tiles of registers are sized for x64's 16; linear_wide.c has those for Arm's 32. */
 #ifndef HALFBYTE_LINEAR_H
 #define HALFBYTE_LINEAR_H
 #include "kernel.h"

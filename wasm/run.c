@@ -14,26 +14,29 @@
 #define EXPORT(name) __attribute__((export_name(name)))
 
 #define WITH_QUADS(name) name
-extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS);
+extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS), DENSE_KERNELS(WITH_WIDE);
 /* By enum op_code. */
-#define KERNELS(form)                                                                                                  \
+#define KERNELS(form, dense)                                                                                                  \
     {                                                                                                                  \
-        &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &form(linear_w8a8_g32),                   \
-            &form(linear_w4a8_g32), &form(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
-            &form(linear_swiglu_w8a8_g32), &form(linear_swiglu_w4a8_g32), &form(linear_swiglu_w4ma8_g32), &shift_kv,   \
+        &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &dense(linear_w8a8_g32),                  \
+            &dense(linear_w4a8_g32), &dense(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
+            &dense(linear_swiglu_w8a8_g32), &dense(linear_swiglu_w4a8_g32), &dense(linear_swiglu_w4ma8_g32), &shift_kv, \
             &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
-            &route_rows, &gather_rows, &form(linear_experts), &combine_rows, &check_parts, &renorm,                             \
+            &route_rows, &gather_rows, &dense(linear_experts), &combine_rows, &check_parts, &renorm,                             \
     }
-static const struct kernel *const kernels[2][OP_COUNT] = {KERNELS(WITH_QUADS), KERNELS(WITH_PAIRS)};
+/* By enum dot_form. */
+static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
+    KERNELS(WITH_QUADS, WITH_QUADS), KERNELS(WITH_PAIRS, WITH_PAIRS), KERNELS(WITH_QUADS, WITH_WIDE)};
 
-/* The form of the dots, 0 or 1, plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
+/* The form of the dots plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
 static uint32_t chosen_dots;
 void choose_dots(uint32_t form) { chosen_dots = form + 1; }
+uint32_t dots_in_use(void) { return chosen_dots - 1; }
 
 /* Some ops have a second round, whose tiles read what the first ones wrote. */
-static const struct kernel *const second_rounds[2][OP_COUNT] = {
-    {[OP_ATTENTION] = &WITH_QUADS(attention_merge), [OP_ROUTE] = &route_sort},
-    {[OP_ATTENTION] = &WITH_PAIRS(attention_merge), [OP_ROUTE] = &route_sort}};
+#define SECOND_ROUNDS(form) {[OP_ATTENTION] = &form(attention_merge), [OP_ROUTE] = &route_sort}
+static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
+    SECOND_ROUNDS(WITH_QUADS), SECOND_ROUNDS(WITH_PAIRS), SECOND_ROUNDS(WITH_QUADS)};
 
 /* All tiles of one round, and the barrier behind them. 1: poisoned. */
 static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,
@@ -55,7 +58,7 @@ static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const 
 EXPORT("run")
 uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
-    if (chosen_dots == 0) choose_dots(pairs_are_faster()); /* every thread finds the same */
+    if (chosen_dots == 0) choose_dots(best_dots()); /* every thread finds the same */
     for (uint32_t i = first; i < last; i++) {
         const struct op *op = (const struct op *)(plan + i * OP_BYTES);
         if (op->code >= OP_COUNT) {

@@ -135,6 +135,8 @@ INLINE void exp_vectors(v128_t *x, const int n, const struct exp_constants *c) {
     FOR_ALL(n, x, wasm_i32x4_add(p[i], wasm_i32x4_shl(t[i], 23)))
 }
 
+/* Forms of the integer dots: dot-relaxed.h. */
+enum dot_form { BY_QUADS, BY_PAIRS, BY_WIDE, DOT_FORMS };
 #if defined(__wasm_relaxed_simd__)
 #include "dot-relaxed.h"
 #include "gather-relaxed.h"

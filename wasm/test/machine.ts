@@ -6,14 +6,22 @@ import type { EngineExports } from '../../src/runtime/module.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/weights/encoding.ts'
 
 /** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
-export type Build = 'relaxed' | 'relaxed pairs' | 'simd128'
-export const BUILDS: readonly Build[] = ['relaxed', 'relaxed pairs', 'simd128']
+export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128'
+/** Those whose results are defined here: the wide form needs a dot that is signed in both operands, which x64 has not. */
+export const BUILDS: readonly Build[] = [
+  ...(['relaxed', 'relaxed pairs', 'simd128'] as const),
+  ...(process.arch === 'arm64' ? (['relaxed wide'] as const) : []),
+]
+/** `enum dot_form` of wasm/simd.h. */
+export const DOT_FORM = { relaxed: 0, 'relaxed pairs': 1, 'relaxed wide': 2, simd128: 0 } as const
 
 /** What the test modules export besides the engine's own names: see wasm/test/*.c. */
 export interface TestExports extends EngineExports {
   reference(op: number, step: number): void
-  /** 0: quads, 1: pairs. */
+  /** One of DOT_FORM. */
   choose_dots(form: number): void
+  /** The one that run() uses, or -1 before it has chosen. */
+  dots_in_use(): number
   make_claimer(to: number, thread: number, threads: number): void
   claim(sync: number, claimer: number, count: number): number
   exponential(y: number, scalar: number, x: number, n: number): void
@@ -61,7 +69,7 @@ export class Machine {
     )
     this.exports = new WebAssembly.Instance(module, { env: { memory: this.memory } })
       .exports as unknown as TestExports
-    this.exports.choose_dots(build === 'relaxed pairs' ? 1 : 0)
+    this.exports.choose_dots(DOT_FORM[build])
     const { buffer } = this.memory
     this.u8 = new Uint8Array(buffer)
     this.i32 = new Int32Array(buffer)
@@ -262,6 +270,33 @@ export function compare(scene: (machine: Machine) => void): {
     return { machine, difference: `${build} at ${BASE + at}: ${word(image)} instead of ${word(expected)}` }
   }
   return { machine, difference: undefined }
+}
+
+/** The same for many scenes, each run before the next is laid, in one machine for each build: machines are slow to make where
+ * the processor is emulated. Returns the names of the scenes that differ, with the build. */
+export function compareAll(
+  scenes: Readonly<Record<string, (machine: Machine) => void>>,
+  builds: readonly Build[] = BUILDS,
+): string[] {
+  const play = (build: Build, run: (machine: Machine) => void): Uint8Array[] => {
+    const machine = plainMachine(build)
+    let from = 0
+    return Object.values(scenes).map((scene) => {
+      machine.ops.length = 0
+      scene(machine)
+      run(machine)
+      const image = machine.image().subarray(from)
+      from += image.length
+      return image
+    })
+  }
+  const expected = play('relaxed', (machine) => machine.runReference())
+  return builds.flatMap((build) => {
+    const images = play(build, (machine) => machine.run())
+    return Object.keys(scenes)
+      .filter((_, index) => Buffer.compare(images[index]!, expected[index]!) !== 0)
+      .map((name) => `${name} on ${build}`)
+  })
 }
 
 /** A function of one number as kernels compute it, by vectors and by scalars; as many inputs as fill vectors. */

@@ -91,10 +91,14 @@ void reference(const void *op, const struct step *step) {
     }
 }
 
-/* Which form of the dots run() uses from now on: 0 quads, 1 pairs. One and the same in simd128. */
+/* Which form of the dots run() uses from now on, of enum dot_form; all are the same in simd128. And which it does use: none, -1,
+ * before the first run of a module that was told nothing. */
 void choose_dots(uint32_t form);
+uint32_t dots_in_use(void);
 __attribute__((export_name("choose_dots")))
 void choose(uint32_t form) { choose_dots(form); }
+__attribute__((export_name("dots_in_use")))
+uint32_t in_use(void) { return dots_in_use(); }
 
 /* y[i] = e^x[i], by vectors and by scalars: n is a multiple of 4. */
 __attribute__((export_name("exponential")))
