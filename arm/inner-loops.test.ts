@@ -54,6 +54,16 @@ for (const [kernel, tiles] of LINEAR) {
   })
 }
 
+test('linear w4 per channel is 64 sdot for one token, and spills no vector for up to four', () => {
+  const found = loops.filter((each) => each.kernel === 'linear w4 per channel')
+  assert.deepEqual(
+    found.map(({ tokens, spills }) => ({ tokens, spills })),
+    [1, 2, 3, 4].map((tokens) => ({ tokens, spills: 0 })),
+  )
+  const [one] = found
+  assert.deepEqual({ dots: one?.dots, scalarSpills: one?.scalarSpills }, { dots: 64, scalarSpills: 0 })
+})
+
 test('tiles of two to four tokens use more registers than x64 has', () => {
   for (const { kernel, tokens, registers } of loops) {
     if (kernel.startsWith('linear w') && tokens > 1) assert.ok(registers > 16, `${kernel}, ${tokens}`)

@@ -28,6 +28,7 @@ const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_w8a8_g32', 'w8_g32'],
   ['linear_w4a8_g32', 'w4_g32'],
   ['linear_w4ma8_g32', 'w4m_g32'],
+  ['linear_w4a8_channel', 'w4_channel'],
 ]
 const GATED: readonly (readonly [OpName, Encoding])[] = [
   ['linear_swiglu_w8a8_g32', 'w8_g32'],
@@ -45,12 +46,13 @@ function layProduct(
   k = K,
 ): void {
   const draw = randomFrom(11)
+  const isWhole = encoding === 'w4_channel'
   const x = isQuantized(encoding)
     ? machine.a8Rows(
         rows,
         k,
         () => extreme ?? Math.floor(draw() * 255) - 127,
-        () => draw() / 50,
+        (row) => (isWhole ? 0.01 + row / 50 : draw() / 50),
       )
     : machine.rows(rows, k, () => draw() * 4 - 2)
   const bias = machine.rows(1, N, () => draw() - 0.5)

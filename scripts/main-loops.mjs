@@ -7,6 +7,7 @@ const BLOCKS = {
   linear_w4a8_product: { kernel: 'linear w4', bytes: 144 },
   linear_w4ma8_product: { kernel: 'linear w4m', bytes: 160 },
   linear_w8a8_product: { kernel: 'linear w8', bytes: 272 },
+  linear_w4a8_channel_product: { kernel: 'linear w4 per channel', bytes: 128 },
 }
 const STREAMS = 4
 /** Keys and values have a function of their own for each way of storing them and number of queries. */

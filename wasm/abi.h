@@ -7,17 +7,19 @@
  *         G = K32 / 32 groups, where K32 is K rounded up to 32.
  *
  * f32 row     f32 [n rounded up to 32]; lanes past n are zero. Norm weights and biases are f32 rows too
- * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; stride rounded up to 16 bytes
+ * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; stride rounded up to 16 bytes. A whole a8 row has the
+ *             same scale in all groups
  * matrices    panels of 8 rows, N padded to 32 with zero rows:
  *   f32       [N32/8][K][8] f32          f16, bf16: the same with 16-bit elements
  *   w4_g32    [N32/8][G] blocks of 144 bytes: 16 scales bytes, 8 vectors
  *   w4m_g32   [N32/8][G] blocks of 160 bytes: 16 scales bytes, 16 minimum bytes, 8 vectors
  *   w8_g32    [N32/8][G] blocks of 272 bytes: 16 scales bytes, 16 vectors
+ *   w4_channel  [N32/8] panels of 16 scales bytes, then [G] blocks of 8 vectors: one scale for all inputs of an output
  *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT),
  *                        so that they stay normal where the file's f16 are subnormal
  *     w4 vector j        16 bytes [row 0..3][input 4j..4j+3]: low nibble rows 0-3, high nibble rows 4-7
  *     w8 vectors 2j,2j+1 16 bytes [row 0..3 | row 4..7][input 4j..4j+3]: code + 128 as u8
- *   W = scale * (code - 8)      w4_g32, codes 0..15
+ *   W = scale * (code - 8)      w4_g32 and w4_channel, codes 0..15
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
  * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32: sparse.h
@@ -78,13 +80,15 @@ enum op_code {
     OP_COMBINE = 27,
     OP_CHECK_PARTS = 28,
     OP_RENORM = 29,
-    OP_COUNT = 30
+    OP_LINEAR_W4A8_CHANNEL = 30,
+    OP_COUNT = 31
 };
 
 enum encoding {
     ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5,
     ENC_W4_G32_SB84 = 6, ENC_W8_G32_SB84 = 7, ENC_W4_G32_SV32 = 8, ENC_W8_G32_SV32 = 9,
-    ENC_W4_G32_SP24 = 10, ENC_W8_G32_SP24 = 11, ENC_W4_G32_LS16 = 12, ENC_W8_G32_LS16 = 13
+    ENC_W4_G32_SP24 = 10, ENC_W8_G32_SP24 = 11, ENC_W4_G32_LS16 = 12, ENC_W8_G32_LS16 = 13,
+    ENC_W4_CHANNEL = 14
 };
 
 /* How keys or values are stored; fp8 is for values only. */
@@ -110,11 +114,12 @@ struct op_embed {
  * the row is that many parts of whole groups of 32, each normalised by its own mean. ROWS_LOGITS: input row is logit_rows[r], output row is r. */
 struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; uint32_t parts; };
 
-/* q[m] = the a8 row of x[m], or, where order is not 0, of x[m][order[i]]: f32 [n] of whole numbers below n, n a multiple of 32. */
-struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order; };
+/* q[m] = the a8 row of x[m], or, where order is not 0, of x[m][order[i]]: f32 [n] of whole numbers below n, n a multiple of 32.
+ * whole 1: with one scale for the row. */
+struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order, whole; };
 
 /* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none), added to y when accumulate is 1.
- * x is f32 rows for the float encodings, a8 rows for the quantised ones. */
+ * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole ones for w4_channel. */
 struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
 
 /* Rotates q in place, rotates k and writes it and v to the row's KV block. rope: index of the table in the step;

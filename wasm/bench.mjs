@@ -31,11 +31,13 @@ for (let at = BASE / 4, x = 1; at < (BASE + COLD_BYTES) / 4; at++) {
 }
 
 const up = (value, multiple) => Math.ceil(value / multiple) * multiple
-const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8 }
+const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 29 }
 const panelBytes = { f32: (k) => 32 * k, f16: (k) => 16 * k, bf16: (k) => 16 * k }
 for (const [name, bytes] of Object.entries({ w8: 272, w4: 144, w4m: 160 })) {
   panelBytes[name] = (k) => (up(k, 32) / 32) * bytes
 }
+
+panelBytes.w4_channel = (k) => 16 + up(k, 32) * 4
 
 let next = BASE + COLD_BYTES
 const allocate = (bytes) => {
@@ -199,7 +201,11 @@ for (const build of Object.keys(modules)) {
   gemv(build, 'w4', 4864, 896, false)
   for (const encoding of ['w4', 'w4m', 'w8', 'f32', 'f16']) gemm(build, encoding, 512, 896, 32)
   gemm(build, 'w4', 128, 4864, 32)
-  for (const m of [1, 2, 3, 4, 6, 8, 12, 16]) gemm(build, 'w4', 4864, 896, m, true)
+  for (const m of [1, 2, 3, 4, 6, 8, 12, 16, 64]) gemm(build, 'w4', 4864, 896, m, true)
+  for (const m of [1, 4, 16, 64]) {
+    for (const encoding of ['w4', 'w4_channel']) gemm(build, encoding, 512, 896, m)
+    gemm(build, 'w4_channel', 4864, 896, m, true)
+  }
   const kv = [
     { k: 'f32', v: 'f32' },
     { k: 'int8', v: 'int8' },

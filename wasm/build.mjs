@@ -41,7 +41,7 @@ const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
 /** Kernels of integer dots: the relaxed build has them in more forms, see wasm/dot-relaxed.h. */
 const DOT_FORMS = {
   pairs: {
-    kernels: /^(linear_(w4|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/,
+    kernels: /^(linear_(w4|w4_channel|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/,
     define: '-DDOT_PAIRS',
   },
   wide: { kernels: /^linear_(wide|swiglu|experts)\.c$/, define: '-DDOT_WIDE' },

@@ -43,6 +43,8 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 }
 /* Most rows whose f32 sums of four panels are left to the compiler: linear_w4.c. */
 enum { MOST_IN_REGISTERS = 2 };
+/* Sums that go on from group to group are added behind the dots: before them they would take the registers of the i16 sums. */
+enum { ADDS_LAST = 1 };
 /* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they reach 110 GOP/s for 120, on a Zen 4. */
 enum { LAYS_NIBBLES = 0 };
 /* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */

@@ -32,6 +32,8 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 }
 /* Most rows whose f32 sums of four panels are left to the compiler: linear_w4.c. More in memory was not measured. */
 enum { MOST_IN_REGISTERS = TOKEN_TILE };
+/* Sums that go on from group to group are where the next dots add. */
+enum { ADDS_LAST = 0 };
 /* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they were no faster without VNNI, and with it nobody measured. */
 enum { LAYS_NIBBLES = 0 };
 /* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */

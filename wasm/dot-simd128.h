@@ -115,6 +115,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 }
 /* Most rows whose f32 sums of four panels are left to the compiler: linear_w4.c. */
 enum { MOST_IN_REGISTERS = TOKEN_TILE };
+/* Sums that go on from group to group are where the next dots add. */
+enum { ADDS_LAST = 0 };
 /* Many rows lay nibbles out: 68 GOP/s for 59 on a Zen 4. */
 enum { LAYS_NIBBLES = 1 };
 /* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */

@@ -21,7 +21,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   const bytes = matrixBytes(encoding, N, K)
   const w = machine.allocate(EXPERTS * bytes)
   for (let e = 0; e < EXPERTS; e++) {
-    fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes))
+    fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes), K)
   }
   const route = machine.scratch((EXPERTS + 1 + 3 * places) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
@@ -36,7 +36,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   const input = isQuantized(encoding) ? a8 : gathered
   if (isQuantized(encoding)) {
     const from = { x: gathered.at, x_stride: gathered.stride, n: K, q: a8.at, q_stride: a8.stride }
-    machine.op('quantize', { rows: routed.rows, ...from })
+    machine.op('quantize', { rows: routed.rows, ...from, whole: encoding === 'w4_channel' ? 1 : 0 })
   }
   machine.op('linear_experts', {
     ...{ ...routed, w, n: N, k: K, x: input.at, x_stride: input.stride, y: made.at, y_stride: made.stride },
@@ -84,7 +84,7 @@ describe('experts', () => {
     }
   })
 
-  test.each(['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32'] as const)(
+  test.each(['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const)(
     '%s: a row has the same bits alone and among others, in every build',
     (encoding) => {
       const alone = plainMachine('simd128')

@@ -18,7 +18,8 @@ extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, lin
     form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
         form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(linear_experts)
 #define DOT_KERNELS(form)                                                                                              \
-    DENSE_KERNELS(form), form(attention), form(attention_merge), form(linear_sparse), form(linear_swiglu_sparse)
+    DENSE_KERNELS(form), form(attention), form(attention_merge), form(linear_sparse), form(linear_swiglu_sparse), \
+        form(linear_w4a8_channel)
 
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {

@@ -14,6 +14,7 @@ const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_w8a8_g32', 'w8_g32'],
   ['linear_w4a8_g32', 'w4_g32'],
   ['linear_w4ma8_g32', 'w4m_g32'],
+  ['linear_w4a8_channel', 'w4_channel'],
 ]
 
 interface Case {
@@ -31,6 +32,9 @@ function layInput(machine: Machine, encoding: Encoding, { k, m, extreme = false 
   const draw = (row: number) => randoms[row]!()
   if (!isQuantized(encoding)) return machine.rows(m, k, (row) => draw(row) * 4 - 2)
   const code = (row: number) => (extreme ? -128 : Math.floor(draw(row) * 255) - 127)
+  // Whole rows have one scale.
+  if (encoding === 'w4_channel')
+    return machine.a8Rows(m, k, code, (row) => (row % 5 === 4 ? 0 : 0.01 + row / 500))
   return machine.a8Rows(m, k, code, (row, group) => ((row + group) % 5 === 4 ? 0 : 0.01 + draw(row) / 50))
 }
 
@@ -62,6 +66,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     { n: 288, k: 172, m: 19, bias: true, accumulate: true },
     { n: 32, k: 96, m: 130 },
     { n: 64, k: 96, m: 6, extreme: true },
+    { n: 32, k: 4864, m: 17, extreme: true },
   ])('is its definition to the bit for $n outputs, $k inputs, $m rows', (c) => {
     let y: Rows | undefined
     const { machine, difference } = compare((each) => {
@@ -91,7 +96,7 @@ describe.each(OPS)('%s', (name, encoding) => {
     const x = layInput(machine, encoding, { n, k, m })
     machine.run()
     const bytes = new Uint8Array(matrixBytes(encoding, n, k))
-    fillMatrix(encoding, 3)(bytes)
+    fillMatrix(encoding, 3)(bytes, k)
     const w = packedMatrix(encoding, bytes, roundUp(n, 32), k)
     for (let row = 0; row < m; row++) {
       const found = machine.floats(y, row)

@@ -18,6 +18,8 @@
 /* A block, ready for the dots of all rows. */
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
 typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks masks);
+/* As write_panel(). */
+typedef void write_sums(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
 typedef void add_laid_rows(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, uint32_t count);
 
 INLINE void lay_scales(v128_t *scales, const uint8_t *halves) {
@@ -59,9 +61,12 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
         }                                                                                                              \
     }
 
-/* zero: what a code of 0 in the file is in memory, 8 or 128; its share is -zero times the sum of the codes of x. */
-INLINE void many_rows(const struct op_linear *op, const struct span *span, uint32_t block_bytes, int32_t zero,
-                      lay_block *lay, add_laid_rows *add_rows) {
+/* Panels are `head` bytes and the blocks of the groups. zero: what a code of 0 in the file is in memory, 8 or 128; its share is
+ * -zero times the sum of the codes of x. */
+struct blocks { uint32_t head, bytes; int32_t zero; };
+
+INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct blocks blocks, lay_block *lay,
+                      add_laid_rows *add_rows, write_sums *write) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
     int8_t *x = AT(int8_t *, op->x + span->m0 * op->x_stride);
     const struct masks unpack = masks();
@@ -78,19 +83,20 @@ INLINE void many_rows(const struct op_linear *op, const struct span *span, uint3
             const v128_t scale = mul(load_splat(a8_scales(row, op->k) + g), splat(SCALE_UNIT));
             lay_splats(&tokens[t], row + g * GROUP);
             store(&tokens[t].scale, scale);
-            store(&tokens[t].start, wasm_i32x4_mul(xsum, wasm_i32x4_splat(-zero)));
-            if (zero == 0) store(&tokens[t].offset, mul(scale, wasm_f32x4_convert_i32x4(xsum)));
+            store(&tokens[t].start, wasm_i32x4_mul(xsum, wasm_i32x4_splat(-blocks.zero)));
+            if (blocks.zero == 0) store(&tokens[t].offset, mul(scale, wasm_f32x4_convert_i32x4(xsum)));
         }
         for (uint32_t p = 0; p < panels; p++) {
             const uint32_t panel = of_stream(span->w, p % STREAMS) + p / STREAMS;
-            lay(&laid, AT(const uint8_t *, op->w) + (panel * G + g) * block_bytes, unpack);
+            const uint32_t block = panel * (blocks.head + G * blocks.bytes) + blocks.head + g * blocks.bytes;
+            lay(&laid, AT(const uint8_t *, op->w) + block, unpack);
             add_rows(sums[p], &laid, tokens, count);
         }
     }
     for (uint32_t p = 0; p < panels; p++) {
         const uint32_t panel = of_stream(span->w, p % STREAMS) + p / STREAMS;
         const uint32_t y_panel = of_stream(span->y, p % STREAMS) + p / STREAMS;
-        for (uint32_t t = 0; t < count; t++) write_panel(op, span->m0 + t, panel, y_panel, sums[p][t][0], sums[p][t][1]);
+        for (uint32_t t = 0; t < count; t++) write(op, span->m0 + t, panel, y_panel, sums[p][t][0], sums[p][t][1]);
     }
 }
 #endif

@@ -161,8 +161,8 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
 
 INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        if (minimums) return many_rows(op, span, 160, 0, lay_w4m, add_w4m_rows);
-        return many_rows(op, span, 144, 8, lay_w4, add_w4_rows);
+        if (minimums) return many_rows(op, span, (struct blocks){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
+        return many_rows(op, span, (struct blocks){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
     }
     for (uint32_t i = 0; i < span->width; i++) {
         const struct span one = side(span, i);

@@ -99,7 +99,7 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 }
 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
-    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, BLOCK, 128, lay_w8, add_w8_rows);
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct blocks){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
     for (uint32_t i = 0; i < span->width; i++) {
         const struct span one = side(span, i);
         uint32_t m = span->m0;

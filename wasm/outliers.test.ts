@@ -19,22 +19,15 @@ function activations(): Float32Array[] {
   )
 }
 
-/** Codes with one scale for the whole row: what per-token scales would read. */
-function perToken(machine: Machine, rows: readonly Float32Array[]): Rows {
-  const scales = rows.map((row) => row.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127)
-  return machine.a8Rows(
-    M,
-    K,
-    (m, i) => Math.round(rows[m]![i]! / scales[m]!),
-    (m) => scales[m]!,
-  )
-}
+/** Codes with one scale for the whole row, as kernels with one scale per output read them. */
+const perToken = (machine: Machine, rows: readonly Float32Array[]): Rows => quantized(machine, rows, 1)
+/** Codes with a scale per group of 32. */
+const perGroup = (machine: Machine, rows: readonly Float32Array[]): Rows => quantized(machine, rows, 0)
 
-/** Codes with a scale per group of 32, by the kernel that the engine runs. */
-function perGroup(machine: Machine, rows: readonly Float32Array[]): Rows {
+function quantized(machine: Machine, rows: readonly Float32Array[], whole: number): Rows {
   const x = machine.rows(M, K, (m, i) => rows[m]![i]!)
   const q = machine.a8Rows(M, K)
-  machine.op('quantize', { x: x.at, x_stride: x.stride, n: K, q: q.at, q_stride: q.stride })
+  machine.op('quantize', { x: x.at, x_stride: x.stride, n: K, q: q.at, q_stride: q.stride, whole })
   return q
 }
 

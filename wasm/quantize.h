@@ -7,6 +7,8 @@
  *
  *   a8 row of n values, G = n32 / 32:  | i8 [n32] codes | f32 [G] scales | i32 [G] sums |
  *
+ *   whole row   `largest` is that of the row: all groups have one scale, so that i32 sums can go on from group to group
+ *
  * A NaN or an infinity in x shows in the scale, so it is not lost. */
 #ifndef HALFBYTE_QUANTIZE_H
 #define HALFBYTE_QUANTIZE_H
@@ -14,9 +16,11 @@
 
 #define LEAST_LARGEST 0x1p-100f
 
-INLINE void quantize_group__ref(const float *x, int8_t *codes, float *scale, int32_t *sum) {
-    float largest = 0;
-    for (int i = 0; i < GROUP; i++) largest = __builtin_fabsf(x[i]) > largest ? __builtin_fabsf(x[i]) : largest;
+INLINE float largest__ref(const float *x, uint32_t n, float largest) {
+    for (uint32_t i = 0; i < n; i++) largest = __builtin_fabsf(x[i]) > largest ? __builtin_fabsf(x[i]) : largest;
+    return largest;
+}
+INLINE void quantize_by__ref(float largest, const float *x, int8_t *codes, float *scale, int32_t *sum) {
     const int zero = largest < LEAST_LARGEST;
     const float inverse = zero ? 0 : 127.0f / largest;
     *scale = zero ? 0 : largest / 127.0f;
@@ -27,15 +31,21 @@ INLINE void quantize_group__ref(const float *x, int8_t *codes, float *scale, int
     }
 }
 
-/* x: the 8 vectors of the group. */
-INLINE void quantize_group(const v128_t *x, int8_t *codes, float *scale, int32_t *sum) {
-    /* Without their signs, floats order as integers do, and NaN is the largest. */
+/* The largest magnitudes of the 8 vectors x. Without their signs, floats order as integers do, and NaN is the largest. */
+INLINE v128_t most_of(const v128_t *x) {
     const v128_t magnitude = wasm_u32x4_splat(0x7fffffff);
     v128_t most = wasm_v128_and(x[0], magnitude);
     UNROLLED for (int i = 1; i < 8; i++) most = wasm_i32x4_max(most, wasm_v128_and(x[i], magnitude));
+    return most;
+}
+INLINE float largest_lane(v128_t most) {
     most = wasm_i32x4_max(most, wasm_i32x4_shuffle(most, most, 2, 3, 0, 1));
     most = wasm_i32x4_max(most, wasm_i32x4_shuffle(most, most, 1, 0, 3, 2));
-    const float largest = wasm_f32x4_extract_lane(most, 0);
+    return wasm_f32x4_extract_lane(most, 0);
+}
+
+/* x: the 8 vectors of the group. */
+INLINE void quantize_by(float largest, const v128_t *x, int8_t *codes, float *scale, int32_t *sum) {
     const int zero = largest < LEAST_LARGEST;
     const v128_t inverse = splat(zero ? 0 : 127.0f / largest);
     *scale = zero ? 0 : largest / 127.0f;
@@ -57,12 +67,18 @@ INLINE void quantize_group(const v128_t *x, int8_t *codes, float *scale, int32_t
 INLINE float *a8_scales(int8_t *row, uint32_t n) { return (float *)(row + round_up(n, GROUP)); }
 INLINE int32_t *a8_sums(int8_t *row, uint32_t n) { return (int32_t *)(a8_scales(row, n) + round_up(n, GROUP) / GROUP); }
 
-/* Group g of an a8 row of n values. */
+/* Group g of an a8 row of n values; `largest` that of the row, when it is made whole. */
+INLINE void quantize_with(int8_t *row, uint32_t n, uint32_t g, const v128_t *x, float largest) {
+    quantize_by(largest, x, row + g * GROUP, a8_scales(row, n) + g, a8_sums(row, n) + g);
+}
 INLINE void quantize_into(int8_t *row, uint32_t n, uint32_t g, const v128_t *x) {
-    quantize_group(x, row + g * GROUP, a8_scales(row, n) + g, a8_sums(row, n) + g);
+    quantize_with(row, n, g, x, largest_lane(most_of(x)));
+}
+INLINE void quantize_with__ref(int8_t *row, uint32_t n, uint32_t g, const float *x, float largest) {
+    quantize_by__ref(largest, x, row + g * GROUP, a8_scales(row, n) + g, a8_sums(row, n) + g);
 }
 INLINE void quantize_into__ref(int8_t *row, uint32_t n, uint32_t g, const float *x) {
-    quantize_group__ref(x, row + g * GROUP, a8_scales(row, n) + g, a8_sums(row, n) + g);
+    quantize_with__ref(row, n, g, x, largest__ref(x, GROUP, 0));
 }
 
 INLINE void load_group(v128_t *v, const float *x) { UNROLLED for (int i = 0; i < 8; i++) v[i] = load(x + 4 * i); }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PackedEncoding } from '../src/formats/tensors.ts'
 import { ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, type Encoding, isSparse, matrixBytes, roundUp } from '../src/weights/encoding.ts'
+import { ENCODING_CODE, type Encoding, groupEncoding, matrixBytes, roundUp } from '../src/weights/encoding.ts'
 import { packedMatrix } from '../src/weights/testing/reference.ts'
 import {
   BUILDS,
@@ -16,9 +16,9 @@ import {
 import { fillMatrix } from './test/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
-/** Those that a table may have: sparse ones only come with a linear. */
+/** Those that a table may have: the others only come with a linear. */
 const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(
-  (encoding): encoding is Encoding => !isSparse(encoding),
+  (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
 )
 
 /** Rows with ordinary groups, a group of zeros, one with an outlier and one too small to be scaled. */
@@ -143,12 +143,13 @@ function quantize(
   m: number,
   value = awkward(n),
   places?: readonly number[],
+  whole = 0,
 ): { x: Rows; q: Rows } {
   const x = machine.rows(m, n, value)
   const q = machine.a8Rows(m, n)
   const order = places === undefined ? 0 : machine.rows(1, n, (_, lane) => places[lane] ?? 0).at
   tokens(machine, m)
-  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride, order })
+  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride, order, whole })
   return { x, q }
 }
 
@@ -185,6 +186,34 @@ describe('quantize', () => {
       Array.from({ length: m }, (_, row) => machine.dequantized(rows[index]!.q, row)),
     )
     expect(left).toEqual(right)
+  })
+
+  test.each([
+    [32, 1],
+    [172, 4],
+    [1056, 3],
+    [4864, 2],
+  ])('with one scale for all of %i lanes it is its definition to the bit for %i rows', (n, m) => {
+    const places = Array.from({ length: n }, (_, lane) => n - 1 - lane)
+    for (const order of n % 32 === 0 ? [undefined, places] : [undefined]) {
+      expect(compare((machine) => quantize(machine, n, m, undefined, order, 1)).difference).toBeUndefined()
+    }
+  })
+
+  test('with one scale keeps every value within half a step of the largest', () => {
+    const machine = plainMachine('relaxed pairs')
+    const { x, q } = quantize(machine, 172, 8, undefined, undefined, 1)
+    machine.run()
+    for (let m = 0; m < 8; m++) {
+      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      const largest = input.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+      const scales = new Set(
+        machine.f32.slice((q.at + m * q.stride + 192) / 4, (q.at + m * q.stride + 192) / 4 + 6),
+      )
+      expect(scales).toEqual(new Set([Math.fround(largest / 127)]))
+      for (const [lane, value] of output.entries())
+        expect(Math.abs(value - input[lane]!)).toBeLessThanOrEqual((largest / 127) * 0.5001)
+    }
   })
 
   test('keeps every value within half a step, zero groups included', () => {

@@ -23,6 +23,7 @@ extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS), DEN
             &dense(linear_swiglu_w8a8_g32), &dense(linear_swiglu_w4a8_g32), &dense(linear_swiglu_w4ma8_g32), &shift_kv, \
             &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
             &route_rows, &gather_rows, &dense(linear_experts), &combine_rows, &check_parts, &renorm,                             \
+            &form(linear_w4a8_channel),                                                                                \
     }
 /* By enum dot_form. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {

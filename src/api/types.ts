@@ -54,7 +54,10 @@ export interface LoadOptions {
    * Default: what the memory grants.
    */
   readonly stateBytes?: number | undefined
-  /** Precision of the weights. Default `auto`: the file's own. */
+  /**
+   * Precision of the weights. Default `auto`: the file's own. `w4_channel` is `w4` with one scale per output, and activations with one per
+   * row: faster, and less exact.
+   */
   readonly weights?: WeightPolicy | undefined
   /**
    * How the conversation's keys and values are stored. Default: both `f32`, exactly. `int8` (with a scale and an offset per

@@ -45,7 +45,7 @@ export function size(least: number): (text: string) => number {
 export interface EngineFlags {
   readonly threads: number | 'auto'
   readonly build: 'auto' | 'relaxed' | 'simd128'
-  readonly weights: 'auto' | 'f32' | 'w8' | 'w4'
+  readonly weights: 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
@@ -73,7 +73,7 @@ export function loraOption(): Option {
 
 export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
-    .choices(['auto', 'f32', 'w8', 'w4'])
+    .choices(['auto', 'f32', 'w8', 'w4', 'w4_channel'])
     .default('auto')
 }
 

@@ -5,7 +5,7 @@ import type { Plan } from '../graph/plan.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
-import { type Encoding, isSparse, sparseParts } from '../weights/encoding.ts'
+import { type Encoding, groupEncoding } from '../weights/encoding.ts'
 import { decodeBytes, prefillOps } from './gauge-costs.ts'
 import { gaugeModel } from './gauge-model.ts'
 import { placeModel } from './place-model.ts'
@@ -89,7 +89,7 @@ export async function gaugeSpeeds(
 function mainEncoding(plan: Plan): Encoding {
   const bytes = new Map<Encoding, number>()
   for (const { encoding, bytes: size } of plan.slots) {
-    const dense = isSparse(encoding) ? sparseParts(encoding).base : encoding
+    const dense = groupEncoding(encoding)
     bytes.set(dense, (bytes.get(dense) ?? 0) + size)
   }
   const [first] = [...bytes].sort(([, left], [, right]) => right - left)

@@ -15,7 +15,7 @@ import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { adaptWeights, type ScaledAdapter } from '../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
-import { isQuantized, isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
+import { groupEncoding, isQuantized, isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
 
 export interface PrepareOptions {
   /** Default: what the model was trained for, at most 4096. */
@@ -64,7 +64,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const encodingOf = (name: string): PackedEncoding => {
     const { packed, dtype, like = dtype } = weightOf(weights, name)
     const chosen = chooseEncoding(options.weights, roleOf(name), [like])
-    return packed !== undefined && isSparse(packed) && sparseParts(packed).base === chosen ? packed : chosen
+    return packed !== undefined && groupEncoding(packed) === chosen ? packed : chosen
   }
   const stripBytesOf = (name: string): number => {
     const { byteLength, shape } = weightOf(weights, name)

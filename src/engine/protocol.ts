@@ -109,7 +109,7 @@ export type LoadProgress =
   | { readonly phase: 'compile' | 'warmup' }
 
 /** Which precision weights are computed in; `auto` keeps the file's own. */
-export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4'
+export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
 export interface LoadRequest {
   /** An absolute address, or a model's files. */

@@ -79,6 +79,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w8_g32_sp24: 'Q8_0',
   w4_g32_ls16: 'Q4_0',
   w8_g32_ls16: 'Q8_0',
+  w4_channel: 'Q4_0',
 }
 
 /** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash and stays so. */

@@ -20,7 +20,15 @@ export type CodedDType =
   | 'MXFP4'
 
 /** How a .hbm pack stores a tensor: an encoding of wasm/abi.h, in its kernel layout. */
-export type PackedEncoding = 'f32' | 'f16' | 'bf16' | 'w8_g32' | 'w4_g32' | 'w4m_g32' | SparseEncoding
+export type PackedEncoding =
+  | 'f32'
+  | 'f16'
+  | 'bf16'
+  | 'w8_g32'
+  | 'w4_g32'
+  | 'w4m_g32'
+  | 'w4_channel'
+  | SparseEncoding
 
 /** Which weights are kept and dropped together: blocks of 8 outputs x 4 inputs, an input of 32 outputs, 2 of 4 inputs, any. */
 export type SparseFormat = 'sb84' | 'sv32' | 'sp24' | 'ls16'

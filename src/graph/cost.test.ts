@@ -1,6 +1,6 @@
 // Costs. In: a small model by hand. Out: bytes and operations compared with what the shapes say.
 import { expect, test } from 'vitest'
-import type { Encoding } from '../weights/encoding.ts'
+import { type Encoding, groupEncoding } from '../weights/encoding.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { compile } from './compile.ts'
 import { type OpCost, planCosts, type StepShape } from './cost.ts'
@@ -32,7 +32,9 @@ function costs(encoding: Encoding, shape: StepShape, window = 0): { name: OpName
     x = b.add(`${layer}.down`, x, b.linear('product', gated, matrix(INNER, { [`${layer}.down`]: HIDDEN })))
   }
   const graph = b.finish(b.linear('logits', b.rmsnorm('norm', b.takeRows('wanted', x), norm, 1e-5), table))
-  const plan = compile(graph, { encodingOf: () => encoding, tokens: 16, logitRows: 2 })
+  // Tables have scales per group.
+  const encodingOf = (name: string) => (/^embed/.test(name) ? groupEncoding(encoding) : encoding)
+  const plan = compile(graph, { encodingOf, tokens: 16, logitRows: 2 })
   const found = planCosts(plan, shape)
   return plan.ops.map(({ name }, index) => ({ name: name as OpName, cost: found[index] as OpCost }))
 }
@@ -107,7 +109,7 @@ test('an embedding costs a row of its table per token', () => {
 })
 
 test('every op of a step costs something', () => {
-  for (const encoding of ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32'] as const) {
+  for (const encoding of ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const) {
     for (const { cost } of costs(encoding, DECODE)) {
       expect(cost.activationBytes).toBeGreaterThan(0)
       expect(cost.ops).toBeGreaterThan(0)

@@ -181,6 +181,7 @@ const COSTS: Readonly<Record<OpName, (read: Reader) => Cost>> = {
   linear_w8a8_g32: linear,
   linear_w4a8_g32: linear,
   linear_w4ma8_g32: linear,
+  linear_w4a8_channel: linear,
   linear_swiglu_w8a8_g32: linearSwiglu,
   linear_swiglu_w4a8_g32: linearSwiglu,
   linear_swiglu_w4ma8_g32: linearSwiglu,

@@ -97,12 +97,16 @@ export type Node =
       readonly bias?: WeightRef | undefined
       readonly epsilon: number
     } & Quantizable)
-  /** f32 rows to a8 rows, where the producer cannot make them, or where those that read them have their inputs in another order. */
+  /**
+   * f32 rows to a8 rows, where the producer cannot make them, or where those that read them have their inputs in another order
+   * or need the same scale in all groups.
+   */
   | {
       readonly op: 'quantize'
       readonly input: Value
       readonly output: Value
       readonly order?: WeightRef | undefined
+      readonly whole?: boolean
     }
   /** With `residual` the product is added to it: it is overwritten. */
   | {

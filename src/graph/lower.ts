@@ -1,6 +1,13 @@
 // Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
 import { HalfbyteError } from '../base/errors.ts'
-import { ENCODING_CODE, type Encoding, isSparse, ROW_PADDING, roundUp } from '../weights/encoding.ts'
+import {
+  ENCODING_CODE,
+  type Encoding,
+  groupEncoding,
+  isSparse,
+  ROW_PADDING,
+  roundUp,
+} from '../weights/encoding.ts'
 import type { AttentionShape, Dim, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
 import { type Capacity, type MemoryPlan, routedTimes } from './memory.ts'
 import { inputsOf } from './nodes.ts'
@@ -19,6 +26,7 @@ const LINEAR: Readonly<Record<Encoding, OpName>> = {
   w8_g32: 'linear_w8a8_g32',
   w4_g32: 'linear_w4a8_g32',
   w4m_g32: 'linear_w4ma8_g32',
+  w4_channel: 'linear_w4a8_channel',
 }
 
 const LINEAR_SWIGLU: Readonly<Partial<Record<Encoding, OpName>>> = {
@@ -179,7 +187,7 @@ export function lower(
     switch (node.op) {
       case 'embed': {
         const { slot, encoding } = slots.of(node.table)
-        if (isSparse(encoding)) {
+        if (encoding !== groupEncoding(encoding)) {
           const name = node.table.parts[0]?.name
           throw new HalfbyteError(
             'unsupported',
@@ -214,6 +222,7 @@ export function lower(
             ...rowsAt({ x: node.input, q: node.output }),
             ...slotsOf({ order: node.order }),
             n: node.input.shape[1],
+            whole: node.whole ? 1 : 0,
           },
         ]
       case 'linear': {

@@ -32,6 +32,7 @@ export const OP_CODE = {
   combine: 27,
   check_parts: 28,
   renorm: 29,
+  linear_w4a8_channel: 30,
 } as const
 
 export type OpName = keyof typeof OP_CODE

@@ -13,7 +13,7 @@ import { type EncodingOf, splitMixed } from './split.ts'
 import { interpret } from './testing/interpret.ts'
 import { frequenciesOf, HEAD_DIM, machineOf, randomGraph, VOCAB } from './testing/models.ts'
 
-const ENCODINGS: readonly Encoding[] = ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32']
+const ENCODINGS: readonly Encoding[] = ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel']
 
 const choices = fc.array(fc.nat(1000), { maxLength: 12 })
 
@@ -132,6 +132,19 @@ describe('quantizeActivations', () => {
       [undefined, 'a8'],
       [undefined, 'a8'],
     ])
+  })
+  test('quantises whole rows in an op of its own, once for all that read them', () => {
+    const { nodes } = optimize(block(32), (name) => (name === 'k' ? 'w4_g32' : 'w4_channel'))
+    expect(nodes.flatMap((node) => (node.op === 'quantize' ? [[node.input.label, node.whole]] : []))).toEqual(
+      [
+        ['norm', true],
+        ['attn', true],
+        ['last', true],
+      ],
+    )
+    const norm = nodes.find(({ op }) => op === 'rmsnorm')
+    // `k` has groups of its own, by the norm itself.
+    expect(norm?.op === 'rmsnorm' && [norm.output?.form, norm.quantized?.form]).toEqual(['f32', 'a8'])
   })
   test('quantises in an op of its own where a group would span two heads', () => {
     expect(ops(quantizeActivations(block(16), w4)).filter((op) => op === 'quantize')).toHaveLength(1)

@@ -4,24 +4,29 @@ import { GROUP_SIZE } from '../weights/encoding.ts'
 import { vector } from './builder.ts'
 import type { Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, nextId } from './nodes.ts'
-import { type EncodingOf, type OrderOf, readsA8 } from './split.ts'
+import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
-/** Linears whose matrices have their inputs in another order read a8 rows that are made in that order. */
+/**
+ * Linears whose matrices have their inputs in another order read a8 rows that are made in that order, those with one scale per
+ * output rows with one scale.
+ */
 export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
   const made = new Map<string, Value>()
   let id = nextId(graph)
   const nodes = graph.nodes.flatMap((node): Node[] => {
-    if (node.op !== 'linear' || !readsA8(node, encodingOf)) return [node]
-    const order = orderOf(node.weight.parts[0]?.name ?? '')
-    if (order === undefined) return [node]
-    const { input } = node
-    const key = `${input.id} ${order}`
+    if (!readsA8(node, encodingOf)) return [node]
+    const { input, weight } = node
+    const order = orderOf(weight.parts[0]?.name ?? '')
+    const whole = encodingOfWeight(weight, encodingOf) === 'w4_channel'
+    if (order === undefined && !whole) return [node]
+    const key = `${input.id} ${order} ${whole}`
     const known = made.get(key)
     const output = known ?? { ...input, id: id++, form: 'a8', label: `${input.label}.a8` }
     made.set(key, output)
     const linear = { ...node, input: output }
     if (known !== undefined) return [linear]
-    return [{ op: 'quantize', input, output, order: vector({ [order]: input.shape[1] }) }, linear]
+    const by = order === undefined ? undefined : vector({ [order]: input.shape[1] })
+    return [{ op: 'quantize', input, output, order: by, whole }, linear]
   })
   return { ...graph, nodes }
 }

@@ -23,6 +23,14 @@ test('w8 and w4 quantise what has more bits and keep what has as few', () => {
   expect(chooseEncoding('w4', 'matrix', ['Q4_0'])).toBe('w4_g32')
 })
 
+test('w4_channel quantises every matrix anew and leaves tables in 8 bits', () => {
+  for (const dtype of ['F16', 'Q8_0', 'Q4_0', 'Q4_1'] as const)
+    expect(chooseEncoding('w4_channel', 'matrix', [dtype])).toBe('w4_channel')
+  expect(chooseEncoding('w4_channel', 'table', ['F16'])).toBe('w8_g32')
+  expect(chooseEncoding('w4_channel', 'table', ['Q4_0'])).toBe('w4_g32')
+  expect(chooseEncoding('w4_channel', 'vector', ['F32'])).toBe('f32')
+})
+
 test('the embedding and the logits matrix keep 8 bits unless the file has 4', () => {
   expect(chooseEncoding('w4', 'table', ['F16'])).toBe('w8_g32')
   expect(chooseEncoding('w4', 'table', ['Q8_0'])).toBe('w8_g32')

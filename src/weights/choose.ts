@@ -4,9 +4,10 @@ import type { Encoding } from './encoding.ts'
 
 /**
  * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits, those that
- * already have as few are kept; the embedding and the logits matrix keep 8 bits unless the file itself has 4.
+ * already have as few are kept; the embedding and the logits matrix keep 8 bits unless the file itself has 4. `w4_channel`: the same
+ * with all other matrices in 4 bits under one scale per output.
  */
-export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4'
+export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
 /** `table`: the embedding, the logits matrix, or both in one. `vector`: norm weights and biases, always f32. */
 export type WeightRole = 'matrix' | 'table' | 'vector'
@@ -39,6 +40,7 @@ const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1', 'Q4_K', 'TQ1_0', 'TQ2_0']
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(dtypes)
+  if (policy === 'w4_channel' && role === 'matrix') return policy
   const isKept = (dtype: DType) =>
     policy === 'w4' && role === 'matrix' ? FOUR_BIT.includes(dtype) : !FLOATS.includes(dtype)
   if (dtypes.every(isKept)) return lossless(dtypes)

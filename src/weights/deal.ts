@@ -95,7 +95,7 @@ function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
 
 const panelsOf = (rows: number): number => Math.ceil(rows / PANEL_ROWS)
 
-/** Some columns of whole panels: in each panel they lie together. */
+/** Some columns of whole panels: in each panel they lie together, behind what all columns share. */
 function columnsOf(
   panels: Uint8Array<ArrayBuffer>,
   panel: number,
@@ -105,8 +105,11 @@ function columnsOf(
   if (columns === undefined) return panels.slice()
   const from = panelBytes(encoding, columns.first)
   const width = panelBytes(encoding, k)
+  const head = panelBytes(encoding, 0)
   const out = new Uint8Array((panels.byteLength / panel) * width)
-  for (let at = 0, to = 0; at < panels.byteLength; at += panel, to += width)
-    out.set(panels.subarray(at + from, at + from + width), to)
+  for (let at = 0, to = 0; at < panels.byteLength; at += panel, to += width) {
+    out.set(panels.subarray(at, at + head), to)
+    out.set(panels.subarray(at + from, at + from + width - head), to + head)
+  }
   return out
 }

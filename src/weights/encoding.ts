@@ -21,6 +21,7 @@ export const ENCODING_CODE: Readonly<Record<PackedEncoding, number>> = {
   w8_g32_sp24: 11,
   w4_g32_ls16: 12,
   w8_g32_ls16: 13,
+  w4_channel: 14,
 }
 
 /** Weights along K that share one scale. */
@@ -30,7 +31,9 @@ export const PANEL_ROWS = 8
 /** Outputs are padded to a multiple of this with zero rows. */
 export const ROW_PADDING = 32
 
-const BLOCK_BYTES = { w8_g32: 272, w4_g32: 144, w4m_g32: 160 } as const
+const BLOCK_BYTES = { w8_g32: 272, w4_g32: 144, w4m_g32: 160, w4_channel: 128 } as const
+/** Scales of a panel whose rows have one each. */
+const CHANNEL_BYTES = 16
 const ELEMENT_BYTES = { f32: 4, f16: 2, bf16: 2 } as const
 
 export const roundUp = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
@@ -38,14 +41,14 @@ export const roundUp = (value: number, multiple: number): number => Math.ceil(va
 /** True when the kernels of this encoding read int8 activations instead of f32. */
 export function isQuantized(
   encoding: PackedEncoding,
-): encoding is 'w8_g32' | 'w4_g32' | 'w4m_g32' | SparseEncoding {
-  return encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4m_g32' || isSparse(encoding)
+): encoding is Exclude<PackedEncoding, keyof typeof ELEMENT_BYTES> {
+  return !Object.hasOwn(ELEMENT_BYTES, encoding)
 }
 
-/** Bytes of one panel of 8 rows with `k` inputs. */
+/** Bytes of one panel of 8 rows with `k` inputs; with none, those that come before the inputs. */
 export function panelBytes(encoding: Encoding, k: number): number {
   return isQuantized(encoding)
-    ? Math.ceil(k / GROUP_SIZE) * BLOCK_BYTES[encoding]
+    ? Math.ceil(k / GROUP_SIZE) * BLOCK_BYTES[encoding] + (encoding === 'w4_channel' ? CHANNEL_BYTES : 0)
     : k * PANEL_ROWS * ELEMENT_BYTES[encoding]
 }
 
@@ -72,6 +75,12 @@ export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {
 
 /** What a sparse encoding is made of. */
 export const sparseParts = (encoding: SparseEncoding) => SPARSE[encoding]
+
+/** The encoding in groups of 32 that an encoding stands in for where only such are read. */
+export function groupEncoding(encoding: PackedEncoding): Encoding {
+  if (encoding === 'w4_channel') return 'w4_g32'
+  return isSparse(encoding) ? SPARSE[encoding].base : encoding
+}
 
 /** Bytes of the table in front of the strips of `n` outputs, padded for the first strip. */
 export const sparseTableBytes = (n: number): number => roundUp((Math.ceil(n / ROW_PADDING) + 1) * 4, 64)

@@ -1,4 +1,4 @@
-// Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32 or w4_g32 panels of their values.
+// Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32, w4_g32 or w4_channel panels of their values.
 import { dequantize, type StoredRows } from '../formats/dequantize.ts'
 import { roundUp } from './encoding.ts'
 import { quantize4, quantize8 } from './quantize.ts'
@@ -8,12 +8,14 @@ export function packQuantized(
   rows: StoredRows,
   count: number,
   k: number,
-  encoding: 'w8_g32' | 'w4_g32',
+  encoding: 'w8_g32' | 'w4_g32' | 'w4_channel',
   out: Uint32Array,
 ): void {
   const stride = roundUp(k, 32)
   const panel = new Float32Array(8 * stride)
-  const codes = new Uint8Array(8 * 32)
+  // Inputs that share a scale.
+  const span = encoding === 'w4_channel' ? stride : 32
+  const codes = new Uint8Array(8 * span)
   const words = new Uint32Array(codes.buffer)
   const patterns = new Uint16Array(8)
   const isByte = encoding === 'w8_g32'
@@ -21,12 +23,14 @@ export function packQuantized(
   let block = 0
   for (let n = 0; n < count; n += 8) {
     for (let r = 0; r < 8; r++) dequantize(rows, (n + r) * k, k, panel, r * stride)
-    for (let g = 0; g < stride; g += 32) {
-      for (let r = 0; r < 8; r++) patterns[r] = quantize(panel, r * stride + g, codes, r * 32)
-      for (let r = 0; r < 4; r++) out[block + r] = patterns[r]! | (patterns[r + 4]! << 16)
-      if (isByte) layBytes(words, out, block + 4)
-      else layNibbles(words, out, block + 4)
-      block += isByte ? 68 : 36
+    for (let g = 0; g < stride; g += span) {
+      for (let r = 0; r < 8; r++) patterns[r] = quantize(panel, r * stride + g, codes, r * span, span)
+      for (let r = 0; r < 4; r++) out[block++] = patterns[r]! | (patterns[r + 4]! << 16)
+      for (let i = 0; i < span / 4; i += 8) {
+        if (isByte) layBytes(words, out, block)
+        else layNibbles(words.subarray(i), out, block, span / 4)
+        block += isByte ? 64 : 32
+      }
     }
   }
 }
@@ -38,9 +42,10 @@ export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void
   }
 }
 
-/** The same with two codes a byte: row r in the low nibble, row r + 4 in the high one. */
-export function layNibbles(words: Uint32Array, out: Uint32Array, at: number): void {
+/** The same with two codes a byte, row r in the low nibble, row r + 4 in the high one; rows lie `pitch` words apart. */
+export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pitch = 8): void {
   for (let j = 0; j < 8; j++) {
-    for (let r = 0; r < 4; r++) out[at + 4 * j + r] = words[8 * r + j]! | (words[8 * (r + 4) + j]! << 4)
+    for (let r = 0; r < 4; r++)
+      out[at + 4 * j + r] = words[pitch * r + j]! | (words[pitch * (r + 4) + j]! << 4)
   }
 }

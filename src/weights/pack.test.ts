@@ -170,11 +170,39 @@ describe('quantising', () => {
     expect(squaredError(read, stored)).toBeLessThan(1e-9)
   })
 
+  test('w4_channel: one scale a row, with the error that narrowing the range for normal weights leaves', () => {
+    const [n, k] = [40, 904]
+    const normal = randomNormal(7, 0.02)
+    const weights = Float32Array.from({ length: n * k }, normal)
+    const packed = pack('F32', 'w4_channel', floats(weights), n, k)
+    const read = packedMatrix('w4_channel', packed, 64, k)
+    for (let row = 0; row < n; row++) {
+      const values = [...new Set(read.subarray(row * k, row * k + k))].sort((a, b) => a - b)
+      const step = values[1]! - values[0]!
+      expect(values.length).toBeLessThanOrEqual(16)
+      for (const value of values) expect(Math.abs(value / step - Math.round(value / step))).toBeLessThan(1e-3)
+    }
+    const signal = squaredError(weights, new Float32Array(weights.length))
+    // The best 16 even steps leave 1.15 % of a normal distribution; from the largest weight on, without narrowing, it is 2 %.
+    expect(squaredError(weights, read.subarray(0, n * k)) / signal).toBeLessThan(0.0125)
+    expect(read.subarray(n * k).every((weight) => weight === 0)).toBe(true)
+    expect(unpackPanels('w4_channel', packed, k)).toEqual(read)
+  })
+
+  test('w4_channel finds the codes again of what it has packed, and packs what other types hold', () => {
+    const [n, k] = [32, 96]
+    for (const dtype of ['F16', 'Q4_0', 'Q8_0'] as const) {
+      const once = packedMatrix('w4_channel', pack(dtype, 'w4_channel', random(dtype, n, k), n, k), n, k)
+      const twice = packedMatrix('w4_channel', pack('F32', 'w4_channel', floats(once), n, k), n, k)
+      expect(squaredError(once, twice)).toBeLessThan(1e-5 * squaredError(once, new Float32Array(n * k)))
+    }
+  })
+
   test('groups of any magnitude stay finite and near', () => {
     fc.assert(
       fc.property(
         fc.array(fc.float({ min: -1000, max: 1000, noNaN: true }), { minLength: 40, maxLength: 40 }),
-        fc.constantFrom<Encoding>('w8_g32', 'w4_g32'),
+        fc.constantFrom<Encoding>('w8_g32', 'w4_g32', 'w4_channel'),
         (weights, encoding) => {
           const packed = pack('F32', encoding, floats(weights), 1, 40)
           const peak = Math.max(...weights.map(Math.abs))
@@ -190,9 +218,17 @@ describe('quantising', () => {
   test('the padding of K holds zeros', () => {
     const packed = pack('F32', 'w4_g32', floats(Array.from({ length: 8 * 40 }, (_, at) => at - 100)), 8, 40)
     const wide = pack('F32', 'w8_g32', floats(Array.from({ length: 8 * 40 }, (_, at) => at - 100)), 8, 40)
+    const whole = pack(
+      'F32',
+      'w4_channel',
+      floats(Array.from({ length: 8 * 40 }, (_, at) => at - 100)),
+      8,
+      40,
+    )
     for (let row = 0; row < 8; row++) {
       for (let k = 40; k < 64; k++) {
         expect(Math.abs(packedWeight('w4_g32', packed, 64, row, k))).toBe(0)
+        expect(Math.abs(packedWeight('w4_channel', whole, 64, row, k))).toBe(0)
         expect(packedWeight('w8_g32', wide, 64, row, k)).toBe(0)
       }
     }
@@ -213,6 +249,7 @@ describe('weights no encoding holds', () => {
     const weights = floats([...new Array(20).fill(1), value, ...new Array(11).fill(2)])
     expect(codeOf(() => pack('F32', 'w8_g32', weights, 1, 32))).toBe('format')
     expect(codeOf(() => pack('F32', 'w4_g32', weights, 1, 32))).toBe('format')
+    expect(codeOf(() => pack('F32', 'w4_channel', weights, 1, 32))).toBe('format')
     expect(codeOf(() => pack('F32', 'f32', weights, 1, 32))).toBe('no error')
   })
 

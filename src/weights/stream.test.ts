@@ -4,6 +4,7 @@ import { concat } from '../../conformance/support/gguf-writer.ts'
 import { randomTensor } from '../../conformance/support/random-tensor.ts'
 import { type ByteSource, bufferSource } from '../base/bytes.ts'
 import type { DType, PackedEncoding, TensorInfo } from '../formats/tensors.ts'
+import { dealMatrix } from './deal.ts'
 import { type Encoding, matrixBytes } from './encoding.ts'
 import { packedChunks, slotBytes, streamMatrix, streamVector } from './stream.ts'
 import { packedMatrix, storedMatrix } from './testing/reference.ts'
@@ -169,6 +170,39 @@ describe('a pack’s tensors', () => {
       expect(bytes).toEqual(await stream([tensor], 64, encoding))
       expect(await stream([tensorOf(dtype, [40, 64], bytes, encoding)], 64, encoding)).toEqual(bytes)
     }
+  })
+
+  test('with one scale per output are copied too, and become others by their values', async () => {
+    const tensor = random('F32', [40, 96])
+    const bytes = await pack(tensor, 'w4_channel')
+    const packed = tensorOf('Q4_0', [40, 96], bytes, 'w4_channel')
+    expect(await stream([packed], 96, 'w4_channel')).toEqual(bytes)
+    const values = packedMatrix('w4_channel', bytes, 64, 96)
+    expect(packedMatrix('f32', await stream([packed], 96, 'f32'), 64, 96)).toEqual(values)
+  })
+
+  test('with one scale per output are dealt by rows and columns', async () => {
+    const [n, k] = [72, 160]
+    const bytes = await pack(random('F32', [n, k]), 'w4_channel')
+    const part = { tensor: tensorOf('Q4_0', [n, k], bytes, 'w4_channel'), n }
+    const rows = { whole: n, runs: [{ first: 32, count: 40 }] }
+    const columns = { first: 64, whole: k }
+    const held = [
+      { parts: [{ name: 'w', n: 40, rows }], k, kind: 'matrix' as const },
+      { parts: [{ name: 'w', n }], k: 96, columns, kind: 'matrix' as const },
+    ]
+    const dealt = [
+      new Uint8Array(matrixBytes('w4_channel', 40, k)),
+      new Uint8Array(matrixBytes('w4_channel', n, 96)),
+    ]
+    await dealMatrix([part], k, 'w4_channel', held, (shard, offset, given) =>
+      dealt[shard]!.set(given, offset),
+    )
+    const whole = packedMatrix('w4_channel', bytes, n, k)
+    expect(packedMatrix('w4_channel', dealt[0]!, 40, k)).toEqual(whole.subarray(32 * k))
+    const right = packedMatrix('w4_channel', dealt[1]!, n, 96)
+    for (let row = 0; row < n; row++)
+      expect(right.subarray(row * 96, row * 96 + 96)).toEqual(whole.subarray(row * k + 64, row * k + k))
   })
 
   test('are converted when they have another', async () => {

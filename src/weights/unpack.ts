@@ -47,7 +47,7 @@ function unpackFloats(
 }
 
 function unpackCodes(
-  encoding: 'w8_g32' | 'w4_g32' | 'w4m_g32',
+  encoding: 'w8_g32' | 'w4_g32' | 'w4m_g32' | 'w4_channel',
   { u8, u16 }: Views,
   first: number,
   r: number,
@@ -56,13 +56,14 @@ function unpackCodes(
   at: number,
 ): void {
   const half = halfTable()
-  const blockBytes = panelBytes(encoding, GROUP_SIZE)
+  const isChannel = encoding === 'w4_channel'
+  const blockBytes = panelBytes(encoding, GROUP_SIZE) - panelBytes(encoding, 0)
   // Row i shares a word of scales with row i + 4, and in w4 a byte of codes.
   const lane = r & 3
   const isHigh = r >= 4
   for (let i = 0; i < k; i++) {
     const block = first + Math.floor(i / GROUP_SIZE) * blockBytes
-    const scale = half[u16[block / 2 + lane * 2 + (isHigh ? 1 : 0)]!]! / SCALE_FACTOR
+    const scale = half[u16[(isChannel ? first : block) / 2 + lane * 2 + (isHigh ? 1 : 0)]!]! / SCALE_FACTOR
     const j = (i % GROUP_SIZE) >>> 2
     if (encoding === 'w8_g32') {
       out[at + i] = scale * (u8[block + 16 + 32 * j + 4 * r + (i & 3)]! - 128)
@@ -71,7 +72,7 @@ function unpackCodes(
     const vectors = block + (encoding === 'w4m_g32' ? 32 : 16)
     const pair = u8[vectors + 16 * j + 4 * lane + (i & 3)]!
     const code = isHigh ? pair >>> 4 : pair & 15
-    if (encoding === 'w4_g32') out[at + i] = scale * (code - 8)
+    if (encoding !== 'w4m_g32') out[at + i] = scale * (code - 8)
     else {
       const minimum = half[u16[block / 2 + 8 + lane * 2 + (isHigh ? 1 : 0)]!]! / SCALE_FACTOR
       out[at + i] = scale * code + minimum

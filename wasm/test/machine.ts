@@ -138,9 +138,9 @@ export class Machine {
     return { at, stride, count, width }
   }
 
-  matrix(encoding: Encoding, n: number, k: number, fill: (bytes: Uint8Array) => void): number {
+  matrix(encoding: Encoding, n: number, k: number, fill: (bytes: Uint8Array, k: number) => void): number {
     const at = this.allocate(matrixBytes(encoding, n, k))
-    fill(this.u8.subarray(at, at + matrixBytes(encoding, n, k)))
+    fill(this.u8.subarray(at, at + matrixBytes(encoding, n, k)), k)
     return at
   }
 

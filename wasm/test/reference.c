@@ -13,6 +13,7 @@ void linear_bf16__ref(const struct op_linear *, uint32_t);
 void linear_w8a8__ref(const struct op_linear *, uint32_t);
 void linear_w4a8__ref(const struct op_linear *, uint32_t);
 void linear_w4ma8__ref(const struct op_linear *, uint32_t);
+void linear_w4a8_channel__ref(const struct op_linear *, uint32_t);
 void linear_sparse__ref(const struct op_linear_sparse *, uint32_t);
 void rope_kv__ref(const struct op_rope_kv *, const struct step *, uint32_t);
 void attention__ref(const struct op_attention *, const struct step *, uint32_t);
@@ -74,6 +75,7 @@ void reference(const void *op, const struct step *step) {
         case OP_LINEAR_W8A8_G32: linear_w8a8__ref(op, m); break;
         case OP_LINEAR_W4A8_G32: linear_w4a8__ref(op, m); break;
         case OP_LINEAR_W4MA8_G32: linear_w4ma8__ref(op, m); break;
+        case OP_LINEAR_W4A8_CHANNEL: linear_w4a8_channel__ref(op, m); break;
         case OP_LINEAR_SPARSE: linear_sparse__ref(op, m); break;
         case OP_ROPE_KV: rope_kv__ref(op, step, m); break;
         case OP_ATTENTION: attention__ref(op, step, m); break;

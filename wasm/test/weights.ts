@@ -1,6 +1,6 @@
 // Weights for the kernel tests. In: an encoding and a seed. Out: bytes of a matrix: extreme codes, zero, negative and tiny scales.
 import { floatToHalf } from '../../src/base/half.ts'
-import type { Encoding } from '../../src/weights/encoding.ts'
+import { type Encoding, panelBytes } from '../../src/weights/encoding.ts'
 import { randomFrom } from './machine.ts'
 
 const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const
@@ -14,8 +14,12 @@ function storedScale(random: () => number): number {
   return floatToHalf(random() + 0.25)
 }
 
-export function fillMatrix(encoding: Encoding, seed: number, extreme = false): (bytes: Uint8Array) => void {
-  return (bytes) => {
+export function fillMatrix(
+  encoding: Encoding,
+  seed: number,
+  extreme = false,
+): (bytes: Uint8Array, k?: number) => void {
+  return (bytes, k = 32) => {
     const random = randomFrom(seed)
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     if (encoding === 'f32') {
@@ -36,7 +40,7 @@ export function fillMatrix(encoding: Encoding, seed: number, extreme = false): (
       }
       return
     }
-    const size = BLOCK_BYTES[encoding]
+    const size = encoding === 'w4_channel' ? panelBytes(encoding, k) : BLOCK_BYTES[encoding]
     const scales = encoding === 'w4m_g32' ? 16 : 8
     for (let block = 0; block < bytes.length; block += size) {
       for (let i = 0; i < scales; i++) view.setUint16(block + 2 * i, storedScale(random), true)

@@ -45,7 +45,11 @@ export function interpret(graph: Graph, machine: Machine, step: InterpretedStep)
     }
     const rows = compute(node, machine, step, values)
     if (node.output !== undefined) values.set(node.output.id, rows)
-    if ('quantized' in node && node.quantized) values.set(node.quantized.id, rows.map(throughA8))
+    if ('quantized' in node && node.quantized)
+      values.set(
+        node.quantized.id,
+        rows.map((row) => throughA8(row)),
+      )
   }
   return rowsAt(values, graph.output)
 }
@@ -100,7 +104,9 @@ function compute(
     }
     case 'quantize': {
       const order = node.order && vectorOf(node.order, machine)
-      return read(node.input).map((row) => throughA8(order ? row.map((_, i) => row[order[i]!]!) : row))
+      return read(node.input).map((row) =>
+        throughA8(order ? row.map((_, i) => row[order[i]!]!) : row, node.whole),
+      )
     }
     case 'linear':
       return linear(node, machine, values)
@@ -218,14 +224,17 @@ function keptBy(node: Node, { kept }: Machine): Kept {
 /** Parts of quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
 function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<number, Rows>): Rows {
   const weight = matrixOf(node.weight, machine)
-  const rounds = node.weight.parts.flatMap(({ name, n }) =>
-    Array<boolean>(n).fill(isQuantized(machine.encodingOf(name))),
-  )
+  const rounds = node.weight.parts.flatMap(({ name, n }) => {
+    const encoding = machine.encodingOf(name)
+    const scales = encoding === 'w4_channel' ? 'whole' : 'group'
+    return Array<'whole' | 'group' | undefined>(n).fill(isQuantized(encoding) ? scales : undefined)
+  })
   const bias = node.bias === undefined ? undefined : vectorOf(node.bias, machine)
   const products = rowsAt(values, node.input).map((row) => {
-    const rounded = node.input.form === 'a8' ? row : throughA8(row)
+    const isMade = node.input.form === 'a8'
+    const rounded = { group: isMade ? row : throughA8(row), whole: isMade ? row : throughA8(row, true) }
     return Float64Array.from(weight, (w, n) => {
-      const x = rounds[n] ? rounded : row
+      const x = rounds[n] === undefined ? row : rounded[rounds[n]]
       return w.reduce((sum, each, k) => sum + each * x[k]!, bias?.[n] ?? 0)
     })
   })
@@ -317,11 +326,12 @@ function nearestEven(x: number): number {
   return Math.abs(x % 1) === 0.5 && nearest % 2 !== 0 ? nearest - 1 : nearest
 }
 
-/** What int8 codes with a scale per group keep of a row. */
-function throughA8(row: Float64Array): Float64Array {
+/** What int8 codes with a scale per group keep of a row, or with one for the whole of it. */
+function throughA8(row: Float64Array, whole = false): Float64Array {
   const kept = new Float64Array(row.length)
-  for (let from = 0; from < row.length; from += GROUP_SIZE) {
-    const group = row.subarray(from, from + GROUP_SIZE)
+  const size = whole ? row.length : GROUP_SIZE
+  for (let from = 0; from < row.length; from += size) {
+    const group = row.subarray(from, from + size)
     const scale = group.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127
     if (scale > 0)
       kept.set(

@@ -26,6 +26,7 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
   w8_g32: [-127, 127, 2 ** -10],
   w4_g32: [-8, 7, 2 ** -6],
   w4m_g32: [-8, 7, 2 ** -6],
+  w4_channel: [-8, 7, 2 ** -6],
 }
 
 /** Codes times one scale; every group has the code of largest magnitude, so that quantising finds the same scale. */

@@ -44,12 +44,14 @@ export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n
   if (encoding === 'f16') return half(view, ((panel * K + k) * 8 + row) * 2)
   if (encoding === 'bf16') return bfloat(view.getUint16(((panel * K + k) * 8 + row) * 2, true))
   const G = Math.ceil(K / 32)
-  const size = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 }[encoding]
-  const block = (panel * G + Math.floor(k / 32)) * size
+  const isChannel = encoding === 'w4_channel'
+  const size = { w4_g32: 144, w4m_g32: 160, w8_g32: 272, w4_channel: 128 }[encoding]
+  const first = panel * (G * size + (isChannel ? 16 : 0))
+  const block = first + Math.floor(k / 32) * size
   const j = Math.floor((k % 32) / 4)
   const input = k % 4
   const pair = (at: number) => half(view, at + 4 * (row % 4) + (row >= 4 ? 2 : 0)) / 2 ** 8
-  const scale = pair(block)
+  const scale = pair(isChannel ? first : block)
   if (encoding === 'w8_g32') {
     const vector = block + 16 + 16 * (2 * j + (row >= 4 ? 1 : 0))
     return scale * (view.getUint8(vector + 4 * (row % 4) + input) - 128)
@@ -57,7 +59,7 @@ export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n
   const vectors = block + (encoding === 'w4m_g32' ? 32 : 16)
   const byte = view.getUint8(vectors + 16 * j + 4 * (row % 4) + input)
   const code = row >= 4 ? byte >> 4 : byte & 15
-  return encoding === 'w4_g32' ? scale * (code - 8) : scale * code + pair(block + 16)
+  return encoding === 'w4m_g32' ? scale * code + pair(block + 16) : scale * (code - 8)
 }
 
 /** All weights of a packed matrix, [n][k]. */
