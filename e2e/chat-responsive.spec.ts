@@ -1,6 +1,6 @@
 // In: the built chat page on a main thread four times as slow. Out: whether it goes on painting while it opens, loads a model and answers.
 import { expect, type Page, test } from '@playwright/test'
-import { slowDown, watch } from './chat-page.ts'
+import { openChat, slowDown, watch } from './chat-page.ts'
 import { endlessModel } from './endless-model.ts'
 import { serveModels } from './model-server.ts'
 
@@ -18,7 +18,7 @@ async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
     })
     const all = { subtree: true, childList: true, characterData: true, attributes: true }
     new MutationObserver((_, waiting) => {
-      const blocks = [...(document.querySelector('.message.streaming .body')?.children ?? [])]
+      const blocks = [...document.querySelectorAll('.message.streaming .part > *')]
       if (blocks.length < 4) return
       waiting.disconnect()
       const ended = blocks.slice(0, -2)
@@ -114,6 +114,69 @@ test('a slow page goes on painting while it opens, loads a model, answers, stops
   } finally {
     await server.close()
   }
+})
+
+/** Puts a conversation with one long answer where the page finds it when it opens. */
+async function storeLongChat(page: Page, answer: string): Promise<void> {
+  await page.evaluate((content) => {
+    const messages = [
+      { role: 'user', content: 'Say a lot.' },
+      { role: 'assistant', content },
+    ]
+    return new Promise<void>((done) => {
+      const opening = indexedDB.open('halfbyte-chat')
+      opening.onsuccess = () => {
+        const writing = opening.result.transaction('conversations', 'readwrite')
+        writing.objectStore('conversations').put({ id: 'long', title: 'Long', updated: Date.now(), messages })
+        writing.oncomplete = () => {
+          opening.result.close()
+          done()
+        }
+      }
+    })
+  }, answer)
+}
+
+test('a long answer is opened from its end, few elements a frame, and what is far from the view is not laid out', async ({
+  page,
+}) => {
+  const paragraphs = Array.from(
+    { length: 60 },
+    (_, index) => `## Part ${index}\n\nThe *river* and the **moon**, \`${index}\`.`,
+  )
+  const lists = paragraphs.map((text, index) => `${text}\n\n- one of ${index}\n- two of ${index}`)
+  await openChat(page)
+  await storeLongChat(page, lists.join('\n\n'))
+  await page.addInitScript(() => {
+    /** Elements of the answer that each frame added, and the first heading that was there. */
+    const seen = { most: 0, first: '', now: 0 }
+    Object.assign(globalThis, { seen })
+    new MutationObserver((records) => {
+      for (const { addedNodes } of records)
+        for (const node of addedNodes) {
+          if (!(node instanceof Element) || node.closest('.message.assistant .body') === null) continue
+          if (seen.now === 0) requestAnimationFrame(() => (seen.now = 0))
+          seen.now += 1 + node.querySelectorAll('*').length
+          seen.most = Math.max(seen.most, seen.now)
+          seen.first ||= document.querySelector('.part h2')?.textContent ?? ''
+        }
+    }).observe(document, { subtree: true, childList: true })
+  })
+  await page.reload()
+  await expect(page.locator('.part').first()).toContainText('Part 0')
+  const { most, first } = await page.evaluate(
+    () => (globalThis as unknown as { seen: { most: number; first: string } }).seen,
+  )
+  expect(await page.locator('.part *').count(), 'elements of the answer').toBeGreaterThan(400)
+  expect(most, 'elements that a frame added').toBeLessThan(200)
+  expect(Number(first.replace('Part ', '')), 'the heading that came first').toBeGreaterThan(40)
+  const isSkipped = (element: Element) =>
+    !(element.firstElementChild ?? element).checkVisibility({ contentVisibilityAuto: true })
+  await expect.poll(() => page.locator('.part').first().evaluate(isSkipped)).toBe(true)
+  expect(await page.locator('.part').last().evaluate(isSkipped)).toBe(false)
+  await expect(page.getByText('two of 59')).toBeInViewport()
+  await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
+  await expect(page.getByText('two of 0', { exact: true })).toBeInViewport()
 })
 
 test('what runs before anything is shown is small', async ({ request }) => {

@@ -13,7 +13,7 @@ import { Repaint } from './repaint.ts'
 import { Reveal } from './reveal.ts'
 import type { Settings } from './settings.ts'
 import { announcement, renderFigures, renderNotice } from './status.ts'
-import { idle, nextFrame } from './tasks.ts'
+import { idle, nextFrame, nextTask } from './tasks.ts'
 import { parameters } from './units.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
@@ -23,6 +23,8 @@ const DIALOGS = {
   'models-dialog': () => import('./models-dialog.ts'),
   'settings-dialog': () => import('./settings-dialog.ts'),
 }
+/** See `#parts`. */
+const PARTS = 4
 /** Where there is room for the conversations beside the chat; the style sheet has the same. */
 const WIDE = '(min-width: 64rem)'
 
@@ -31,7 +33,7 @@ export class ChatApp extends LitElement {
   readonly #wide = window.matchMedia(WIDE)
   /** True when loading is further than the page shows. */
   #isBehind = false
-  /** The page appears from frame to frame: its header, the composer, the conversation. */
+  /** The page appears from frame to frame: its header, the composer, the conversation, and the dialogs, which are empty. */
   #parts = 0
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
@@ -44,6 +46,8 @@ export class ChatApp extends LitElement {
 
   constructor() {
     super()
+    // An engine that is far ahead of what is shown would only take the page's own time. Where nobody looks, nothing is shown.
+    this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
     new DropTarget(this, (files) => void this.#chat.load({ kind: 'files', files }))
   }
 
@@ -75,37 +79,41 @@ export class ChatApp extends LitElement {
 
   protected override render(): TemplateResult {
     const chat = this.#chat
-    const { conversation, conversations } = chat
+    const { conversation } = chat
     const isReady = chat.model.phase.name === 'ready'
     const shown = this.#reveal.cut(conversation)
     const isGrowing = chat.isAnswering || this.#reveal.isBehind
     return html`
-      ${this.#wide.matches && this.#parts > 1 ? this.#side() : nothing}
+      ${this.#wide.matches && this.#parts > 2 ? this.#side() : nothing}
       <div class="chat">
-        ${this.#bar()}
+        ${this.#parts > 0 ? this.#bar() : nothing}
         ${
-          this.#parts > 1
+          this.#parts > 2
             ? html`<chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
                 @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>`
             : nothing
         }
-        ${this.#parts > 0 ? this.#foot(isReady, isGrowing) : nothing}
+        ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
       </div>
-      <conversation-drawer .conversations=${conversations} current=${conversation.id}
-        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
-      <models-dialog .current=${chat.model.choice}
-        @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
-      <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
-        @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
-        @reload=${() => void chat.reload()}></settings-dialog>
+      ${this.#parts > 3 ? this.#dialogs() : nothing}
     `
   }
 
+  /** To make the app and to render it are two tasks. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (!this.hasUpdated) await nextTask()
+    super.scheduleUpdate()
+  }
+
   protected override async firstUpdated(): Promise<void> {
-    for (this.#parts = 1; this.#parts < 3; this.#parts++) {
+    while (this.#parts < PARTS) {
       await nextFrame()
+      this.#parts++
       this.requestUpdate()
       await this.updateComplete
+      // In one task with the frame, this would hold the page up.
+      await nextTask()
+      this.getBoundingClientRect()
     }
     await nextFrame()
     void this.#chat.start()
@@ -132,6 +140,17 @@ export class ChatApp extends LitElement {
       ${renderFigures(chat)}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`
+  }
+
+  #dialogs(): TemplateResult {
+    const chat = this.#chat
+    return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
+        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
+      <models-dialog .current=${chat.model.choice}
+        @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
+      <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
+        @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
+        @reload=${() => void chat.reload()}></settings-dialog>`
   }
 
   #side(): TemplateResult {
@@ -226,6 +245,8 @@ export class ChatApp extends LitElement {
 
   async #openDialog(tag: keyof typeof DIALOGS): Promise<void> {
     await DIALOGS[tag]()
+    while (this.#parts < PARTS) await nextFrame()
+    await this.updateComplete
     await this.querySelector<Modal>(tag)?.open()
   }
 
@@ -274,6 +295,8 @@ export class ChatApp extends LitElement {
 
   /** The last that a phone tells a page before it may end it. */
   readonly #onVisibility = (): void => {
-    if (document.visibilityState === 'hidden') this.#chat.save()
+    if (document.visibilityState !== 'hidden') return
+    this.#reveal.goOn()
+    this.#chat.save()
   }
 }

@@ -35,6 +35,8 @@ export interface Figures {
 
 /** How often a growing answer is saved, in milliseconds: what a crash may cost. */
 const SAVE_EVERY = 1000
+/** Pieces of an answer that are taken in one task: when they have waited, there are many. */
+const AT_ONCE = 8
 
 /** One page's chat: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
@@ -50,6 +52,9 @@ export class Chat extends EventTarget {
   memoryBytes: number | undefined
   /** A sentence about the last thing that went wrong with an answer. */
   problem: string | undefined
+
+  /** Asked with the letters of a growing answer: what it returns is awaited before the engine says more. */
+  room: (letters: number) => Promise<void> | undefined = () => undefined
 
   readonly #store = new ConversationStore()
   #speaker: Speaker | undefined
@@ -224,12 +229,16 @@ export class Chat extends EventTarget {
     stop.addEventListener('abort', cancel)
     let text = ''
     let saved = performance.now()
+    let taken = 0
     for await (const chunk of generation) {
       text += chunk.text
+      if (++taken % AT_ONCE === 0) await nextTask()
       grow(text)
-      if (performance.now() - saved < SAVE_EVERY) continue
-      saved = performance.now()
-      if (!stop.aborted) this.#saveDraft()
+      if (performance.now() - saved >= SAVE_EVERY) {
+        saved = performance.now()
+        if (!stop.aborted) this.#saveDraft()
+      }
+      await this.room(text.length)
     }
     return generation.result
   }

@@ -4,14 +4,14 @@ import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
 import type { Conversation } from './conversations.ts'
 import { icon } from './icons.ts'
-import { nextFrame } from './tasks.ts'
+import type { ChatMessage } from './message.ts'
+import { Opening } from './opening.ts'
+import { Repaint } from './repaint.ts'
 
 /** Distance from the end, in pixels, within which going down means going to the end. */
 const NEAR = 64
 /** The same for standing still: browsers round. */
 const AT_END = 4
-/** Messages that a frame shows of a conversation that is opened, the last ones first. */
-const AT_ONCE = 2
 
 export class ChatLog extends LitElement {
   static override properties = {
@@ -20,7 +20,6 @@ export class ChatLog extends LitElement {
     busy: { type: Boolean },
     streaming: { type: Boolean },
     following: { state: true },
-    first: { state: true },
   }
   declare conversation: Conversation
   /** Shown while the conversation is empty. */
@@ -30,8 +29,15 @@ export class ChatLog extends LitElement {
   /** True while the last message grows. */
   declare streaming: boolean
   declare following: boolean
-  /** The first message that is shown: a long conversation is opened from its end, frame by frame. */
-  declare first: number
+  /** What is shown of a conversation that was opened: its end first, and more of it frame by frame. */
+  #opening = new Opening([])
+  readonly #earlier = new Repaint(
+    () => this.#showEarlier(),
+    (ms) => {
+      this.#opening.took(ms)
+      if (!this.#opening.isWhole) this.#earlier.request()
+    },
+  )
   readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
   /** Where the log stood when it was last looked at. */
   #top = 0
@@ -39,7 +45,6 @@ export class ChatLog extends LitElement {
   constructor() {
     super()
     this.following = true
-    this.first = 0
   }
 
   protected override createRenderRoot(): HTMLElement {
@@ -54,7 +59,7 @@ export class ChatLog extends LitElement {
 
   protected override render(): TemplateResult {
     const { id, messages } = this.conversation
-    const places = [...messages.keys()].slice(this.first)
+    const places = [...messages.keys()].slice(this.#opening.first)
     return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
       <div class="log-inside">
         ${
@@ -78,23 +83,27 @@ export class ChatLog extends LitElement {
     const { messages } = this.conversation
     const isLast = index === messages.length - 1
     return html`<chat-message .message=${messages[index]} ?last=${isLast} ?busy=${this.busy || this.streaming}
-      ?streaming=${this.streaming && isLast} data-index=${index}></chat-message>`
+      ?streaming=${this.streaming && isLast} .tail=${this.#opening.tail(index)} data-index=${index}></chat-message>`
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     const before = changed.get('conversation')
-    if (!changed.has('conversation') || before?.id === this.conversation.id) return
-    this.first = Math.max(0, this.conversation.messages.length - AT_ONCE)
-    if (this.first > 0) void this.#showEarlier(this.conversation.id)
+    const { id, messages } = this.conversation
+    if (changed.has('conversation') && before?.id !== id) {
+      this.#opening = new Opening(messages)
+      if (!this.#opening.isWhole)
+        void customElements.whenDefined('chat-message').then(() => this.#earlier.request())
+    }
+    this.#opening.follow(messages)
   }
 
-  async #showEarlier(id: string): Promise<void> {
-    while (this.first > 0) {
-      await nextFrame()
-      if (this.conversation.id !== id) return
-      this.first = Math.max(0, this.first - AT_ONCE)
-      await this.updateComplete
-    }
+  async #showEarlier(): Promise<void> {
+    const message = this.querySelector<ChatMessage>(`[data-index="${this.#opening.first}"]`)
+    this.#opening.advance((ms) => message?.read(ms) ?? true)
+    this.requestUpdate()
+    await this.updateComplete
+    await message?.updateComplete
+    this.follow()
   }
 
   protected override firstUpdated(): void {

@@ -1,7 +1,7 @@
 // In: Markdown as models write it, whole and cut off. Out: whether the tree is right and nothing in it can act.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GrowingMarkdown, type Piece, parseMarkdown } from './markdown.ts'
+import { GrowingMarkdown, inParts, type Piece, parseMarkdown } from './markdown.ts'
 
 /** The tree as text: `p(a strong(b))`. */
 const print = (piece: Piece | string): string =>
@@ -128,5 +128,23 @@ describe('a text that grows', () => {
       'p(Seven)',
     ])
     expect(growing.blocks('One').map(({ piece }) => print(piece))).toEqual(['p(One)'])
+  })
+})
+
+describe('the parts of a text', () => {
+  const paragraph = fc.stringMatching(/^[a-z]{1,300}$/)
+
+  test('are its blocks, few letters each, and those that are full stay while it grows', () => {
+    fc.assert(
+      fc.property(fc.array(paragraph, { minLength: 1, maxLength: 20 }), paragraph, (paragraphs, last) => {
+        const sources = (parts: ReturnType<typeof inParts>) =>
+          parts.map((part) => part.map(({ source }) => source))
+        const before = sources(inParts(parseMarkdown(paragraphs.join('\n\n'))))
+        const after = sources(inParts(parseMarkdown([...paragraphs, last].join('\n\n'))))
+        expect(before.flat()).toEqual(paragraphs)
+        expect(after.slice(0, before.length - 1)).toEqual(before.slice(0, -1))
+        for (const part of before) expect(part.slice(0, -1).join('').length).toBeLessThan(240)
+      }),
+    )
   })
 })

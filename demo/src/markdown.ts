@@ -86,6 +86,24 @@ export class GrowingMarkdown {
   }
 }
 
+/** Letters that fill a part. */
+const PART = 240
+
+/** A text in parts of few letters, none of which divides a block: what follows does not change those that are full. */
+export function inParts(blocks: readonly Block[]): readonly (readonly Block[])[] {
+  const parts: Block[][] = []
+  let room = 0
+  for (const block of blocks) {
+    if (room <= 0) {
+      parts.push([])
+      room = PART
+    }
+    parts.at(-1)?.push(block)
+    room -= block.source.length
+  }
+  return parts
+}
+
 /** Splits a flat token list at its top level: each part is one leaf, or an open token, its inside and its close token. */
 function eachTree(tokens: readonly Token[], visit: (tree: readonly Token[]) => void): void {
   let start = 0

@@ -3,7 +3,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyText } from './clipboard.ts'
 import type { Ending, StoredMessage } from './conversations.ts'
 import { icon } from './icons.ts'
-import { GrowingMarkdown } from './markdown.ts'
+import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
@@ -13,6 +13,8 @@ const ENDINGS: Readonly<Record<Ending, string>> = {
 }
 /** How long a button says that it has copied, in milliseconds. */
 const COPIED_MS = 1500
+/** Letters that are read without a look at the clock. */
+const AT_ONCE = 500
 
 /** A message of the conversation; renders into the page's own tree, so that one style sheet serves all. */
 export class ChatMessage extends LitElement {
@@ -21,6 +23,7 @@ export class ChatMessage extends LitElement {
     streaming: { type: Boolean },
     last: { type: Boolean },
     busy: { type: Boolean },
+    tail: { attribute: false },
     editing: { state: true },
     copied: { state: true },
   }
@@ -31,9 +34,20 @@ export class ChatMessage extends LitElement {
   declare last: boolean
   /** True while nothing may be changed. */
   declare busy: boolean
+  /** Letters at the end of an answer that are shown at least: a long one is opened from its end, once it was read. */
+  declare tail: number
   declare editing: boolean
   declare copied: boolean
   readonly #markdown = new GrowingMarkdown()
+  /** Letters that were read. */
+  #read = 0
+  /** The first part that is shown. */
+  #first = 0
+
+  constructor() {
+    super()
+    this.tail = Number.POSITIVE_INFINITY
+  }
 
   protected override createRenderRoot(): HTMLElement {
     return this
@@ -52,7 +66,23 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { content } = this.message
     if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
-    return renderMarkdown(this.#markdown.blocks(content))
+    const isPart = this.tail < content.length
+    if (isPart && this.#read < content.length) return html``
+    const parts = inParts(this.#markdown.blocks(content))
+    const known = this.#first
+    this.#first = isPart ? firstOfEnd(parts, this.tail) : 0
+    return renderMarkdown(parts, this.#first, known)
+  }
+
+  /** Reads on for about so many milliseconds; true once all is read, and what is shown next need not wait for that. */
+  read(ms: number): boolean {
+    const { content } = this.message
+    const end = performance.now() + ms
+    while (this.#read < content.length && performance.now() < end) {
+      this.#read = Math.min(content.length, this.#read + AT_ONCE)
+      this.#markdown.blocks(content.slice(0, this.#read))
+    }
+    return this.#read >= content.length
   }
 
   #actions(): TemplateResult {
@@ -117,6 +147,15 @@ export class ChatMessage extends LitElement {
   #emit(name: string, detail?: string): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
   }
+}
+
+/** The first of the last parts that have so many letters; one at least. */
+function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
+  const lengths = parts.map((blocks) => blocks.reduce((sum, { source }) => sum + source.length, 0))
+  let first = Math.max(0, parts.length - 1)
+  let left = letters - (lengths[first] ?? 0)
+  while (first > 0 && left > 0) left -= lengths[--first] ?? 0
+  return first
 }
 
 customElements.define('chat-message', ChatMessage)

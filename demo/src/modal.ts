@@ -78,8 +78,9 @@ export abstract class Modal extends LitElement {
     return this.querySelector('dialog')
   }
 
-  /** It may have been opened again before this came. */
-  #onClose(): void {
+  /** Comes with a frame, which has enough to do. It may have been opened again before this came. */
+  async #onClose(): Promise<void> {
+    await nextTask()
     this.isOpen = this.#dialog?.open ?? false
   }
 

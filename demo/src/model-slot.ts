@@ -11,6 +11,7 @@ import {
 import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
 import { rememberChoice } from './remember.ts'
 import type { EngineSettings } from './settings.ts'
+import { nextTask } from './tasks.ts'
 import { bytes } from './units.ts'
 
 /** How far the slot is. */
@@ -51,6 +52,8 @@ export class ModelSlot {
     const { threads, contextLength, weights, memory } = settings
     this.#enter({ name: 'loading', progress: undefined })
     try {
+      // What says that it loads is rendered by the task that this ends.
+      await nextTask()
       await before?.dispose()
       // What comes with the page is small, and its header not worth a request of its own.
       const isSmall = unasked || choice.kind === 'embedded'

@@ -1,20 +1,29 @@
 // Rendering Markdown. In: the blocks of a model's text. Out: a Lit template; text becomes text nodes, never markup.
 import { html, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
+import { repeat } from 'lit/directives/repeat.js'
 import { copyText } from './clipboard.ts'
 import type { Block, Piece } from './markdown.ts'
 
-/** While an answer grows, only its last block is rendered anew. */
-export function renderMarkdown(blocks: readonly Block[]): TemplateResult {
-  return html`${blocks.map(({ source, piece }) => guard([source], () => render(piece)))}`
+/**
+ * A text's parts from `first` on, each laid out by itself. While an answer grows, only its last block is rendered anew;
+ * earlier parts may come in front later. Those before `known` are new: they are laid out once, so that their size is known.
+ */
+export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0, known = 0): TemplateResult {
+  const place = (_: unknown, index: number) => first + index
+  const part = (blocks: readonly Block[], index: number) =>
+    html`<div class=${first + index < known ? 'part new' : 'part'}>${blocks.map(renderBlock)}</div>`
+  return html`${repeat(parts.slice(first), place, part)}`
 }
 
-type Part = TemplateResult | string
+const renderBlock = ({ source, piece }: Block) => guard([source], () => render(piece))
 
-const renderPart = (part: Piece | string): Part => (typeof part === 'string' ? part : render(part))
+type Inside = TemplateResult | string
+
+const renderInside = (part: Piece | string): Inside => (typeof part === 'string' ? part : render(part))
 
 function render(piece: Piece): TemplateResult {
-  const inside = piece.children.map(renderPart)
+  const inside = piece.children.map(renderInside)
   switch (piece.tag) {
     case 'p':
       return html`<p>${inside}</p>`
@@ -65,7 +74,7 @@ function render(piece: Piece): TemplateResult {
   }
 }
 
-function code({ children, language }: Piece, inside: readonly Part[]): TemplateResult {
+function code({ children, language }: Piece, inside: readonly Inside[]): TemplateResult {
   return html`<div class="code">
     <div class="code-head"><span>${language === '' ? 'code' : language}</span>
       <button class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>Copy code</button></div>

@@ -65,7 +65,7 @@ describe('an answer is revealed', () => {
       shown.push(text(reveal.cut(answered('a'.repeat(1000)))).length)
       reveal.took(500)
     } while (reveal.isBehind)
-    expect(shown).toEqual([400, 800, 1000])
+    expect(shown).toEqual([192, 384, 576, 768, 960, 1000])
     expect(steps(frames(reveal, 'a'.repeat(1000), () => 500))[0]).toBe(48)
   })
 
@@ -83,5 +83,44 @@ describe('an answer is revealed', () => {
     const reveal = new Reveal()
     expect(frames(reveal, 'first', () => 5).at(-1)).toBe('first')
     expect(frames(reveal, 'second', () => 5)).toEqual(['', 'second'])
+  })
+})
+
+describe('an answer that is ahead of what is shown', () => {
+  test('waits, and goes on when that has come nearer', async () => {
+    const reveal = new Reveal()
+    const content = 'a'.repeat(1000)
+    reveal.cut(answered(''))
+    expect(reveal.room(1000), 'before anything was seen growing').toBeUndefined()
+    reveal.cut(answered(content))
+    expect(reveal.room(90)).toBeUndefined()
+    let isWaiting = true
+    void reveal.room(1000)?.then(() => {
+      isWaiting = false
+    })
+    let shown = 0
+    while (isWaiting) {
+      expect(reveal.isBehind, 'it waited for what was shown long ago').toBe(true)
+      reveal.advance()
+      shown = text(reveal.cut(answered(content))).length
+      reveal.took(500)
+      await Promise.resolve()
+    }
+    expect(1000 - shown, 'letters that were left when it went on').toBeGreaterThan(100)
+    expect(1000 - shown).toBeLessThan(300)
+  })
+
+  test.each<[string, (reveal: Reveal) => unknown]>([
+    ['it is stopped', (reveal) => reveal.finish()],
+    ['another conversation is shown', (reveal) => reveal.cut(answered('other', 'b'))],
+    ['nobody looks', (reveal) => reveal.goOn()],
+  ])('waits no longer when %s', async (_, happens) => {
+    const reveal = new Reveal()
+    reveal.cut(answered(''))
+    reveal.cut(answered('a'.repeat(1000)))
+    const room = reveal.room(1000)
+    expect(room).toBeDefined()
+    happens(reveal)
+    await room
   })
 })

@@ -1,30 +1,31 @@
 // Revealing. In: a conversation whose answer grows, and how long frames take. Out: as much of it as a frame can show in time.
 import type { Conversation } from './conversations.ts'
+import { Pace } from './pace.ts'
 
-/** What a frame may take of the page's own thread, in milliseconds: half of what counts as a long task. */
-const FRAME_MS = 25
-/** Letters that the first frame adds. */
+/** Letters that the first frame adds, and each other one at least. */
 const FIRST = 48
-/** And each other one at least: frames cost more than letters, and a page that is starved must not fall ever further behind. */
 const LEAST = 96
 /** The same of an answer that was stopped: the person waits for its end. */
-const LEAST_OF_REST = 400
+const LEAST_OF_REST = 192
+/** Frames that an answer may be ahead of what is shown before it waits. */
+const AHEAD = 2
 
 /** An engine may be faster than a page can lay out: what is more than fits a frame waits for the next ones. */
 export class Reveal {
   /** The answer that grows, as its conversation and place. */
   #answer: string | undefined
-  /** Letters of it that are shown, and those that a frame may add. */
+  /** Letters of it that are shown. */
   #shown = 0
-  #step = FIRST
-  #least = LEAST
+  #pace = new Pace(FIRST, LEAST)
+  /** Lets the answer go on. */
+  #wake: (() => void) | undefined
 
   /** True while there is more than is shown. */
   isBehind = false
 
   /** True while the rest of an answer that was stopped is wanted soon. */
   get isEnding(): boolean {
-    return this.#least > LEAST
+    return this.#pace.least > LEAST
   }
 
   /** The conversation as it is shown. An answer that is not the growing one is shown whole. */
@@ -35,35 +36,57 @@ export class Reveal {
     if (last?.role === 'assistant' && last.content === '') {
       this.#answer = answer
       this.#shown = 0
-      if (this.isEnding) this.#step = FIRST
-      this.#least = LEAST
+      this.#pace = new Pace(this.isEnding ? FIRST : this.#pace.letters, LEAST)
     }
     this.isBehind = false
-    if (last === undefined || answer !== this.#answer) return conversation
-    this.#shown = Math.min(this.#shown, last.content.length)
-    this.isBehind = this.#shown < last.content.length
-    if (!this.isBehind) return conversation
+    if (last !== undefined && answer === this.#answer) {
+      this.#shown = Math.min(this.#shown, last.content.length)
+      this.isBehind = this.#shown < last.content.length
+    }
+    if (last === undefined || !this.isBehind) {
+      this.goOn()
+      return conversation
+    }
+    if (!this.#isAhead(last.content.length)) this.goOn()
     return {
       ...conversation,
       messages: [...messages.slice(0, -1), { ...last, content: beginning(last.content, this.#shown) }],
     }
   }
 
+  /** Resolves when the answer, which has so many letters, is no longer far ahead of what is shown; undefined when it is not. */
+  room(length: number): Promise<void> | undefined {
+    if (!this.isBehind || !this.#isAhead(length)) return undefined
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Whoever waits for room waits no longer. */
+  goOn(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
   /** The next frame may show more. */
   advance(): void {
-    this.#shown += this.#step
+    this.#shown += this.#pace.letters
   }
 
   /** The frame took so long, from its start until the page was idle again. */
   took(ms: number): void {
-    if (ms > FRAME_MS) this.#step = Math.max(this.#least, Math.floor((this.#step * FRAME_MS) / ms))
-    else if (this.isBehind) this.#step = Math.ceil(this.#step * 1.25)
+    this.#pace.took(ms, this.isBehind)
   }
 
   /** The next frames show what there is in larger steps. */
   finish(): void {
-    this.#least = LEAST_OF_REST
-    this.#step = Math.max(this.#least, this.#step)
+    this.#pace.least = LEAST_OF_REST
+    this.#pace.letters = Math.max(LEAST_OF_REST, this.#pace.letters)
+    this.goOn()
+  }
+
+  #isAhead(length: number): boolean {
+    return length - this.#shown > AHEAD * this.#pace.letters
   }
 }
 

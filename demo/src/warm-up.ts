@@ -1,6 +1,6 @@
 // Warming up. In: idle moments before the first answer. Out: parser, templates and fonts that its first words find ready.
 import { render } from 'lit'
-import { parseMarkdown } from './markdown.ts'
+import { inParts, parseMarkdown } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
 import { idle } from './tasks.ts'
 
@@ -32,7 +32,7 @@ export async function warmUp(): Promise<void> {
     await idle()
     const blocks = parseMarkdown(sample)
     await idle()
-    render(renderMarkdown(blocks), holder)
+    render(renderMarkdown(inParts(blocks)), holder)
   }
   await idle()
   holder.remove()
