@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ToolCallParser } from './tool-calls.ts'
+import { toolCallParser } from './tool-calls.ts'
 
 const NAMES = ['weather', 'add']
 
 function parse(pieces: readonly string[]) {
-  const parser = new ToolCallParser(NAMES)
+  const parser = toolCallParser(NAMES)
   const text = pieces.map((piece) => parser.push(piece)).join('') + parser.finish()
   return { text, calls: parser.calls }
 }
@@ -99,14 +99,14 @@ test('pieces make no difference, and text is let go once it can be no call', () 
     }),
     { numRuns: 500 },
   )
-  const parser = new ToolCallParser(NAMES)
+  const parser = toolCallParser(NAMES)
   expect(parser.push('It is <b>')).toBe('It is <b>')
   expect(parser.push(' <tool')).toBe(' ')
   expect(parser.push('box>')).toBe('<toolbox>')
 })
 
 test('a long call costs no more than its length, and depth does not matter', () => {
-  const parser = new ToolCallParser(NAMES)
+  const parser = toolCallParser(NAMES)
   parser.push('<tool_call>')
   for (let index = 0; index < 100_000; index++) parser.push('[')
   expect(parser.finish().length).toBe(100_011)

@@ -38,137 +38,140 @@ interface Block {
 }
 
 /** Takes a reply apart while it comes. Text is let go as soon as it can be no part of a call. */
-export class ToolCallParser {
-  readonly calls: ParsedCall[] = []
-  readonly #names: ReadonlySet<string>
-  #held = ''
-  /** Nothing but blanks has been let go. */
-  #atStart = true
-  #block: Block | undefined
-
-  constructor(names: Iterable<string>) {
-    this.#names = new Set(names)
-  }
-
+export interface ToolCallParser {
+  readonly calls: readonly ParsedCall[]
   /** The text that is certain with this piece. */
-  push(piece: string): string {
-    this.#held += piece
+  push(piece: string): string
+  /** What is left when the reply has ended: text, unless it was a whole call. */
+  finish(): string
+}
+
+export function toolCallParser(names: readonly string[]): ToolCallParser {
+  const calls: ParsedCall[] = []
+  let held = ''
+  // Nothing but blanks has been let go.
+  let atStart = true
+  let opened: Block | undefined
+  return { calls, push, finish }
+
+  function push(piece: string): string {
+    held += piece
     let text = ''
     for (;;) {
-      const length = this.#held.length
-      const wasOpen = this.#block !== undefined
-      text += wasOpen ? this.#inBlock(false) : this.#outside()
-      if (this.#held.length === length && wasOpen === (this.#block !== undefined)) return this.#letGo(text)
+      const length = held.length
+      const before = opened
+      text += before === undefined ? outside() : inBlock(before, false)
+      if (held.length === length && before === opened) return letGo(text)
     }
   }
 
-  /** What is left when the reply has ended: text, unless it was a whole call. */
-  finish(): string {
+  function finish(): string {
     let text = ''
-    while (this.#block !== undefined)
-      text += this.#inBlock(true) + (this.#block === undefined ? this.#outside() : '')
-    const rest = this.#held
-    this.#held = ''
+    while (opened !== undefined) {
+      text += inBlock(opened, true)
+      if (opened === undefined) text += outside()
+    }
+    const rest = held
+    held = ''
     // Blanks behind the last call belong to it.
-    return this.#letGo(text + (this.calls.length > 0 && rest.trim() === '' ? '' : rest))
+    return letGo(text + (calls.length > 0 && rest.trim() === '' ? '' : rest))
   }
 
-  #letGo(text: string): string {
-    if (text.trim() !== '') this.#atStart = false
+  function letGo(text: string): string {
+    if (text.trim() !== '') atStart = false
     return text
   }
 
   /** Lets text go up to the next marker, or to what may become one. */
-  #outside(): string {
-    if (this.#atStart && this.calls.length === 0) {
-      const dense = this.#held.replace(/^\s*(\{?)\s*/, '$1')
+  function outside(): string {
+    if (atStart && calls.length === 0) {
+      const dense = held.replace(/^\s*(\{?)\s*/, '$1')
       if (BARE_STARTS.some((start) => dense.startsWith(start))) {
-        this.#open('', this.#held.search(/\{/))
+        open('', held.search(/\{/))
         return ''
       }
       if (BARE_STARTS.some((start) => start.startsWith(dense))) return ''
     }
-    const found = MARKERS.map((marker) => ({ marker, at: this.#held.indexOf(marker) }))
+    const found = MARKERS.map((marker) => ({ marker, at: held.indexOf(marker) }))
       .filter(({ at }) => at >= 0)
       .toSorted((one, other) => one.at - other.at)[0]
-    if (found === undefined) return this.#take(this.#held.length - this.#doubtful())
-    const before = this.#held.slice(0, found.at)
+    if (found === undefined) return take(held.length - doubtful())
+    const before = held.slice(0, found.at)
     // Blanks between two calls are theirs.
-    const isBetween = this.calls.length > 0 && before.trim() === ''
-    this.#held = this.#held.slice(found.at)
-    this.#open(found.marker, found.marker.length)
+    const isBetween = calls.length > 0 && before.trim() === ''
+    held = held.slice(found.at)
+    open(found.marker, found.marker.length)
     return isBetween ? '' : before
   }
 
   /** Characters at the end that may be the beginning of a marker, or blanks before one. */
-  #doubtful(): number {
+  function doubtful(): number {
     const most = Math.max(...MARKERS.map(({ length }) => length)) - 1
-    for (let length = Math.min(most, this.#held.length); length > 0; length--) {
-      const end = this.#held.slice(-length)
+    for (let length = Math.min(most, held.length); length > 0; length--) {
+      const end = held.slice(-length)
       if (MARKERS.some((marker) => marker.startsWith(end))) {
-        const isBlank = this.calls.length > 0 && this.#held.slice(0, -length).trim() === ''
-        return isBlank ? this.#held.length : length
+        const isBlank = calls.length > 0 && held.slice(0, -length).trim() === ''
+        return isBlank ? held.length : length
       }
     }
-    return this.calls.length > 0 && this.#held.trim() === '' ? this.#held.length : 0
+    return calls.length > 0 && held.trim() === '' ? held.length : 0
   }
 
-  #open(marker: Marker | '', start: number, before: readonly ParsedCall[] = []): void {
-    this.#block = { marker, before, start, scan: jsonScan(start), end: undefined }
+  function open(marker: Marker | '', start: number, before: readonly ParsedCall[] = []): Block {
+    opened = { marker, before, start, scan: jsonScan(start), end: undefined }
+    return opened
   }
 
-  /** Follows the open block to its end; lets its beginning go as text when it turns out to be no call. */
-  #inBlock(isOver: boolean): string {
-    const block = this.#block!
-    block.end ??= block.scan(this.#held)
-    if (block.end === undefined) return isOver ? this.#afterLast(block) : ''
-    const calls =
-      block.end < 0 ? undefined : this.#read(this.#held.slice(block.start, block.end), block.marker)
-    if (calls === undefined) return this.#notACall(block)
-    const all = [...block.before, ...calls]
-    const rest = this.#held.slice(block.end)
+  /** Follows a block to its end; lets its beginning go as text when it turns out to be no call. */
+  function inBlock(block: Block, isOver: boolean): string {
+    block.end ??= block.scan(held)
+    const { marker, before, start, end } = block
+    if (end === undefined) return isOver ? afterLast(block) : ''
+    const found = end < 0 ? undefined : read(held.slice(start, end), marker)
+    if (found === undefined) return notACall(marker)
+    const all = [...before, ...found]
+    const rest = held.slice(end)
     const next = rest.trimStart()
-    const at = block.end + rest.length - next.length
-    switch (block.marker) {
+    const at = end + rest.length - next.length
+    switch (marker) {
       case '[TOOL_CALLS]':
-        return this.#close(all, block.end)
+        return close(all, end)
       case '<tool_call>':
-        if (next.startsWith(HERMES_END)) return this.#close(all, at + HERMES_END.length)
-        return !isOver && HERMES_END.startsWith(next) ? '' : this.#notACall(block)
+        if (next.startsWith(HERMES_END)) return close(all, at + HERMES_END.length)
+        return !isOver && HERMES_END.startsWith(next) ? '' : notACall(marker)
       default:
-        if (next === '') return isOver ? this.#close(all, at) : ''
-        if (!next.startsWith(';')) return this.#notACall(block)
-        this.#open(block.marker, at + 1, all)
-        return this.#inBlock(isOver)
+        if (next === '') return isOver ? close(all, at) : ''
+        if (!next.startsWith(';')) return notACall(marker)
+        return inBlock(open(marker, at + 1, all), isOver)
     }
   }
 
   /** At the end of the reply: calls with nothing but blanks behind their last `;` are whole. */
-  #afterLast(block: Block): string {
-    const isWhole = block.before.length > 0 && this.#held.slice(block.start).trim() === ''
-    return isWhole ? this.#close(block.before, this.#held.length) : this.#notACall(block)
+  function afterLast(block: Block): string {
+    const isWhole = block.before.length > 0 && held.slice(block.start).trim() === ''
+    return isWhole ? close(block.before, held.length) : notACall(block.marker)
   }
 
-  #close(calls: readonly ParsedCall[], length: number): string {
-    this.calls.push(...calls)
-    this.#held = this.#held.slice(length)
-    this.#block = undefined
+  function close(found: readonly ParsedCall[], length: number): string {
+    calls.push(...found)
+    held = held.slice(length)
+    opened = undefined
     return ''
   }
 
-  #notACall({ marker }: Block): string {
-    this.#block = undefined
-    this.#atStart = false
-    return this.#take(Math.max(1, marker.length))
+  function notACall(marker: Marker | ''): string {
+    opened = undefined
+    atStart = false
+    return take(Math.max(1, marker.length))
   }
 
-  #take(length: number): string {
-    const text = this.#held.slice(0, length)
-    this.#held = this.#held.slice(length)
+  function take(length: number): string {
+    const text = held.slice(0, length)
+    held = held.slice(length)
     return text
   }
 
-  #read(json: string, marker: Marker | ''): readonly ParsedCall[] | undefined {
+  function read(json: string, marker: Marker | ''): readonly ParsedCall[] | undefined {
     let value: unknown
     try {
       value = JSON.parse(json)
@@ -177,15 +180,15 @@ export class ToolCallParser {
     }
     const list = marker === '[TOOL_CALLS]' ? value : [value]
     if (!Array.isArray(list) || list.length === 0) return undefined
-    const calls = list.map((one) => this.#call(one))
-    return calls.every((call) => call !== undefined) ? calls : undefined
+    const found = list.map(callOf)
+    return found.every((call) => call !== undefined) ? found : undefined
   }
 
-  #call(value: unknown): ParsedCall | undefined {
+  function callOf(value: unknown): ParsedCall | undefined {
     if (!isObject(value)) return undefined
     const { name, arguments: own, parameters } = value
     const given = own ?? parameters ?? {}
-    if (typeof name !== 'string' || !this.#names.has(name) || !isObject(given)) return undefined
+    if (typeof name !== 'string' || !names.includes(name) || !isObject(given)) return undefined
     return { name, arguments: given }
   }
 }
