@@ -63,13 +63,17 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
+/* DOTS_16: of kernels that have no wide form, which take the quads there. */
 #if defined(DOT_PAIRS)
+#define DOTS_16(name) WITH_PAIRS(name)
 #define DOTS(name) WITH_PAIRS(name)
 #include "dot-pairs.h"
 #elif defined(DOT_WIDE)
+#define DOTS_16(name) name
 #define DOTS(name) WITH_WIDE(name)
 #include "dot-quads.h"
 #else
+#define DOTS_16(name) name
 #define DOTS(name) name
 #include "dot-quads.h"
 #endif

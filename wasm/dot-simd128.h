@@ -10,6 +10,7 @@
 INLINE enum dot_form best_dots(void) { return BY_QUADS; }
 #define WITH_PAIRS(name) name
 #define WITH_WIDE(name) name
+#define DOTS_16(name) name
 #define DOTS(name) name
 
 /* Tokens whose sums fit the registers together. */

@@ -6,12 +6,12 @@
 #include "route.h"
 
 extern const struct kernel DOTS(linear_w8a8_g32), DOTS(linear_w4a8_g32), DOTS(linear_w4ma8_g32),
-    DOTS(linear_w4a8_channel);
+    DOTS_16(linear_w4a8_channel);
 
 /* By enum encoding. */
 static const struct kernel *const kernels[] = {
     &linear_f32, &linear_f16, &linear_bf16, &DOTS(linear_w8a8_g32), &DOTS(linear_w4a8_g32), &DOTS(linear_w4ma8_g32),
-    [ENC_W4_CHANNEL] = &DOTS(linear_w4a8_channel),
+    [ENC_W4_CHANNEL] = &DOTS_16(linear_w4a8_channel),
 };
 
 /* One expert's linear, as an op and a step of its own. */
