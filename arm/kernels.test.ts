@@ -11,7 +11,6 @@ import { layState, layStep } from '../wasm/test/attention.ts'
 import { FORMATS, fillBlock } from '../wasm/test/kv.ts'
 import {
   BUILDS,
-  compare,
   compareAll,
   DOT_FORM,
   type Machine,
@@ -178,36 +177,48 @@ const ROW_OPS: Readonly<Record<string, (machine: Machine, x: Rows, other: Rows) 
       ...{ y: x.at, y_stride: x.stride, activation: ACTIVATION.gelu },
     }),
 }
-for (const [name, lay] of Object.entries(ROW_OPS)) {
-  test(`${name} is its definition to the bit`, () => {
-    const { difference } = compare((machine) => {
+test(`${Object.keys(ROW_OPS).join(', ')} are their definitions to the bit`, () => {
+  const scenes = Object.entries(ROW_OPS).map(([name, lay]) => [
+    name,
+    (machine: Machine) => {
       const draw = randomFrom(5)
       const x = machine.rows(3, N_ROW, () => draw() * 8 - 4)
       const other = machine.rows(1, N_ROW, () => draw() + 0.5)
       machine.setStep({ sequences: [{ position: 0, rows: 3 }] })
       lay(machine, x, other)
-    })
-    assert.equal(difference, undefined)
-  })
-}
+    },
+  ])
+  assert.deepEqual(compareAll(Object.fromEntries(scenes)), [])
+})
 
 for (const format of FORMATS) {
-  for (const [position, rows] of [
-    [0, 5],
-    [300, 1],
-    [60, 9],
-  ] as const) {
-    test(`attention to K ${format.k}, V ${format.v} is its definition to the bit, ${position} positions before ${rows} rows`, () => {
-      const shape = { heads: 7, kvHeads: 1, dim: 64, format, quantized: true, norms: 'head', cap: 4 } as const
-      const { difference } = compare((machine) => {
+  test(`attention to K ${format.k}, V ${format.v} is its definition to the bit`, () => {
+    const scenes = (
+      [
+        [0, 5],
+        [300, 1],
+        [60, 9],
+      ] as const
+    ).map(([position, rows]) => [
+      `${position} positions before ${rows} rows`,
+      (machine: Machine) => {
+        const shape = {
+          heads: 7,
+          kvHeads: 1,
+          dim: 64,
+          format,
+          quantized: true,
+          norms: 'head',
+          cap: 4,
+        } as const
         const state = layState(machine, shape, position + rows)
         for (const [index, block] of state.table.entries()) {
           const at = { k: block + state.kOffset, v: block + state.vOffset }
           fillBlock(machine, { kvHeads: 1, dim: 64, format }, at, index)
         }
         layStep(machine, shape, [{ position, rows }], [state])
-      })
-      assert.equal(difference, undefined)
-    })
-  }
+      },
+    ])
+    assert.deepEqual(compareAll(Object.fromEntries(scenes)), [])
+  })
 }

@@ -63,10 +63,10 @@ export class Machine {
   #next = BASE
   #scratch: number
 
-  constructor(module: WebAssembly.Module, build: Build, shared = false) {
-    this.memory = new WebAssembly.Memory(
-      shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES },
-    )
+  constructor(module: WebAssembly.Module, build: Build, shared = false, used?: WebAssembly.Memory) {
+    this.memory =
+      used ?? new WebAssembly.Memory(shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES })
+    new Uint8Array(this.memory.buffer).fill(0, 0, BASE)
     this.exports = new WebAssembly.Instance(module, { env: { memory: this.memory } })
       .exports as unknown as TestExports
     this.exports.choose_dots(DOT_FORM[build])
@@ -232,10 +232,11 @@ export class Machine {
 }
 
 const modules = new Map<Build, WebAssembly.Module>()
-export function plainMachine(build: Build): Machine {
+/** used: the memory of a machine that is no longer run. */
+export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
   const module = modules.get(build) ?? readModule(build, 'plain')
   modules.set(build, module)
-  return new Machine(module, build)
+  return new Machine(module, build, false, used)
 }
 
 /** Uniform in [0, 1), the same for the same seed. */
@@ -272,14 +273,18 @@ export function compare(scene: (machine: Machine) => void): {
   return { machine, difference: undefined }
 }
 
-/** The same for many scenes, each run before the next is laid, in one machine for each build: machines are slow to make where
- * the processor is emulated. Returns the names of the scenes that differ, with the build. */
+let used: WebAssembly.Memory | undefined
+/**
+ * The same for many scenes, each run before the next is laid, and in one memory for all: where the processor is emulated, each
+ * takes tens of megabytes that never come back. Returns the names of the scenes that differ, with the build.
+ */
 export function compareAll(
   scenes: Readonly<Record<string, (machine: Machine) => void>>,
   builds: readonly Build[] = BUILDS,
 ): string[] {
   const play = (build: Build, run: (machine: Machine) => void): Uint8Array[] => {
-    const machine = plainMachine(build)
+    const machine = plainMachine(build, used)
+    used = machine.memory
     let from = 0
     return Object.values(scenes).map((scene) => {
       machine.ops.length = 0
