@@ -12,8 +12,8 @@
  *           of quads
  *
  * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each.
- * Wide ones take any i8 there, but of activations only the -127..127 that quantize.h makes: the sum of two products is then
- * an i16, and V8's baseline compiler adds two in i16 on Arm where its optimising one has sdot. */
+ * Wide ones take -127..127 there: the sum of two products is then an i16, and V8's baseline compiler adds two in i16 on Arm
+ * where its optimising one has sdot. */
 
 /* Tokens whose sums fit the registers together. */
 #define TOKEN_TILE 4
