@@ -31,7 +31,7 @@ for (let at = BASE / 4, x = 1; at < (BASE + COLD_BYTES) / 4; at++) {
 }
 
 const up = (value, multiple) => Math.ceil(value / multiple) * multiple
-const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 29 }
+const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 30 }
 const panelBytes = { f32: (k) => 32 * k, f16: (k) => 16 * k, bf16: (k) => 16 * k }
 for (const [name, bytes] of Object.entries({ w8: 272, w4: 144, w4m: 160 })) {
   panelBytes[name] = (k) => (up(k, 32) / 32) * bytes
