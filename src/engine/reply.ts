@@ -6,7 +6,7 @@ import type { GenerateRequest as SchedulerRequest, TokenAnswer } from '../genera
 import type { LogProbabilities } from '../generate/sampler/logprobs.ts'
 import { Sampler } from '../generate/sampler/sampler.ts'
 import type { Sequence } from '../generate/sequence.ts'
-import { StopMatcher } from '../text/stop.ts'
+import { stopMatcher } from '../text/stop.ts'
 import { openCompanions } from './companions.ts'
 import { constraintSpec } from './constraints.ts'
 import { checkedOptions } from './decode-options.ts'
@@ -71,7 +71,7 @@ export async function reply(
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
-  const writer = new Writer(
+  const writer = createWriter(
     model,
     { stop, constraint, calls: toolCallsOf(request.prompt) },
     sampler.logprobs,
@@ -168,77 +168,80 @@ async function decode(
   }
 }
 
-/** Decodes ids, holds back what may become a stop text, sends the rest. */
-class Writer {
-  readonly tokens: number[] = []
-  text = ''
-  /** True when the text is exactly what the ids stand for. */
-  isWhole = false
-  /** One per token, when they are wanted. */
-  readonly logprobs: TokenLogprobs[] | undefined
-  readonly #outlet: Outlet
-  readonly #text: ModelText
-  readonly #decoder
-  readonly #stops: StopMatcher
-  readonly #constraint: TokenConstraint | undefined
-  readonly #calls: ReplyToolCalls | undefined
-  readonly #source: LogProbabilities | undefined
-  /** Tokens since the last chunk. */
-  #unsent = 0
-
-  constructor(
-    model: LoadedModel,
-    { stop, constraint, calls }: ReplyLimits,
-    source: LogProbabilities | undefined,
-    outlet: Outlet,
-  ) {
-    this.#outlet = outlet
-    this.#text = model.text
-    this.#decoder = model.text.detokenizer({ toolCalls: calls !== undefined })
-    this.#calls = calls
-    this.#source = source
-    this.logprobs = source === undefined ? undefined : []
-    this.#stops = new StopMatcher(stop)
-    this.#constraint = constraint
-  }
-
-  // hot
-  take(id: number): TokenAnswer {
-    this.tokens.push(id)
-    this.#unsent += 1
-    if (this.#source !== undefined) this.logprobs?.push(describe(this.#source, this.#text, id))
-    const text = this.#stops.push(this.#decoder.push(id))
-    const sent = this.#send(this.#calls?.push(text) ?? text)
-    // Where nothing but the end may follow, it need not be asked for.
-    const isOver = this.#stops.matched !== undefined || this.#constraint?.mustEnd === true
-    return isOver ? 'stop' : sent
-  }
-
-  /** Undefined when there are no tools. */
-  get toolCalls(): readonly ToolCall[] | undefined {
-    return this.#calls?.found
-  }
-
+interface Writer {
+  readonly tokens: readonly number[]
+  readonly text: string
+  /** True when the text is exactly what the ids stand for; known when it has finished. */
+  readonly isWhole: boolean
   /** False when the reply is not what its constraint asks for: it was cut off. */
-  get isComplete(): boolean {
-    return this.#constraint === undefined || (this.#constraint.canEnd && this.#stops.matched === undefined)
-  }
-
+  readonly isComplete: boolean
+  /** One per token, when they are wanted. */
+  readonly logprobs: readonly TokenLogprobs[] | undefined
+  /** Undefined when there are no tools. */
+  readonly toolCalls: readonly ToolCall[] | undefined
+  take(id: number): TokenAnswer
   /** Sends what was held back, unless a stop text was found. Half a character is dropped. */
-  finish(): void {
-    const isStopped = this.#stops.matched !== undefined
-    const text = isStopped ? '' : this.#stops.flush()
-    this.#send(this.#calls === undefined ? text : this.#calls.push(text) + this.#calls.finish())
-    this.isWhole = !isStopped && this.#decoder.flush() === '' && this.#calls === undefined
+  finish(): void
+}
+
+/** Decodes ids, holds back what may become a stop text, sends the rest. */
+function createWriter(
+  model: LoadedModel,
+  { stop, constraint, calls }: ReplyLimits,
+  source: LogProbabilities | undefined,
+  outlet: Outlet,
+): Writer {
+  const tokens: number[] = []
+  const logprobs: TokenLogprobs[] | undefined = source && []
+  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined })
+  const stops = stopMatcher(stop)
+  let written = ''
+  let isWhole = false
+  // Tokens since the last chunk.
+  let unsent = 0
+  return {
+    tokens,
+    logprobs,
+    get text() {
+      return written
+    },
+    get isWhole() {
+      return isWhole
+    },
+    get isComplete() {
+      return constraint === undefined || (constraint.canEnd && stops.matched === undefined)
+    },
+    get toolCalls() {
+      return calls?.found
+    },
+    // hot
+    take(id) {
+      tokens.push(id)
+      unsent += 1
+      if (source !== undefined) logprobs?.push(describe(source, model.text, id))
+      const text = stops.push(decoder.push(id))
+      const sent = send(calls?.push(text) ?? text)
+      // Where nothing but the end may follow, it need not be asked for.
+      return stops.matched !== undefined || constraint?.mustEnd === true ? 'stop' : sent
+    },
+    finish() {
+      const isStopped = stops.matched !== undefined
+      const text = isStopped ? '' : stops.flush()
+      send(calls === undefined ? text : calls.push(text) + calls.finish())
+      isWhole = !isStopped && decoder.flush() === '' && calls === undefined
+    },
   }
 
-  #send(text: string): Promise<void> | undefined {
+  function send(text: string): Promise<void> | undefined {
     if (text === '') return undefined
-    this.text += text
-    const tokens = this.#unsent
-    this.#unsent = 0
-    if (this.logprobs === undefined) return this.#outlet.send({ text, tokens })
-    return this.#outlet.send({ text, tokens, logprobs: this.logprobs.slice(this.logprobs.length - tokens) })
+    written += text
+    const count = unsent
+    unsent = 0
+    return outlet.send({
+      text,
+      tokens: count,
+      ...(logprobs && { logprobs: logprobs.slice(logprobs.length - count) }),
+    })
   }
 }
 

@@ -1,7 +1,7 @@
 // Tests of stop strings. In: texts in chunks of any size. Out: the text up to the stop string and not a character more.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { StopMatcher } from './stop.ts'
+import { stopMatcher } from './stop.ts'
 
 /** By definition: the match that ends first, the longest of those. */
 function firstMatch(text: string, stops: readonly string[]): { start: number; stop: string } | undefined {
@@ -18,7 +18,7 @@ test('the same as indexOf on the joined text, whatever the chunks', () => {
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), fc.array(chunk, { maxLength: 4 }), (chunks, stops) => {
       const text = chunks.join('')
-      const matcher = new StopMatcher(stops)
+      const matcher = stopMatcher(stops)
       const shown = chunks.map((part) => matcher.push(part)).join('') + matcher.flush()
       const match = firstMatch(text, stops)
       expect(shown).toBe(match === undefined ? text : text.slice(0, match.start))
@@ -31,7 +31,7 @@ test('the same as indexOf on the joined text, whatever the chunks', () => {
 test('no more is held back than could still become a stop string', () => {
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 20 }), fc.array(chunk, { maxLength: 4 }), (chunks, stops) => {
-      const matcher = new StopMatcher(stops)
+      const matcher = stopMatcher(stops)
       let text = ''
       let shown = ''
       for (const part of chunks) {
@@ -48,7 +48,7 @@ test('no more is held back than could still become a stop string', () => {
 })
 
 test('a stop string split over two tokens is still caught', () => {
-  const matcher = new StopMatcher(['\nUser:'])
+  const matcher = stopMatcher(['\nUser:'])
   expect(matcher.push('Fine.\nUs')).toBe('Fine.')
   expect(matcher.push('er: and')).toBe('')
   expect(matcher.matched).toBe('\nUser:')
@@ -57,7 +57,7 @@ test('a stop string split over two tokens is still caught', () => {
 })
 
 test('a beginning that leads nowhere is shown after all', () => {
-  const matcher = new StopMatcher(['aab'])
+  const matcher = stopMatcher(['aab'])
   expect(matcher.push('aa')).toBe('')
   expect(matcher.push('a')).toBe('a')
   expect(matcher.push('c')).toBe('aac')
@@ -67,6 +67,6 @@ test('a beginning that leads nowhere is shown after all', () => {
 })
 
 test('without stop strings, or with an empty one, text passes at once', () => {
-  expect(new StopMatcher([]).push('abc')).toBe('abc')
-  expect(new StopMatcher(['']).push('abc')).toBe('abc')
+  expect(stopMatcher([]).push('abc')).toBe('abc')
+  expect(stopMatcher(['']).push('abc')).toBe('abc')
 })

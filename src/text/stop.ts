@@ -35,54 +35,53 @@ export class Matcher {
  * Finds the stop string that is complete first, over any number of chunks; of several that end at one place the longest.
  * It never leaks, and no more is held back than could still become one.
  */
-export class StopMatcher {
-  readonly #patterns: readonly { readonly text: string; readonly matcher: Matcher }[]
-  #held = ''
-  #matched: string | undefined
-
-  /** Empty strings are left out: they would end every text at once. */
-  constructor(stops: readonly string[]) {
-    this.#patterns = stops
-      .filter((text) => text !== '')
-      .map((text) => {
-        const codes = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
-        return { text, matcher: new Matcher(codes) }
-      })
-  }
-
+export interface StopMatcher {
   /** The stop string that was found; nothing is given out any more. */
-  get matched(): string | undefined {
-    return this.#matched
-  }
-
+  readonly matched: string | undefined
   /** The text that may be shown now. */
-  push(chunk: string): string {
-    if (this.#matched !== undefined) return ''
-    if (this.#patterns.length === 0) return chunk
-    const text = this.#held + chunk
-    for (let at = this.#held.length; at < text.length; at++) {
-      const found = this.#advance(text.charCodeAt(at))
-      if (found === undefined) continue
-      this.#matched = found
-      this.#held = ''
-      return text.slice(0, at + 1 - found.length)
-    }
-    const heldLength = Math.max(...this.#patterns.map(({ matcher }) => matcher.length))
-    this.#held = text.slice(text.length - heldLength)
-    return text.slice(0, text.length - heldLength)
-  }
-
+  push(chunk: string): string
   /** What was held back, when no more text comes; nothing after a match. */
-  flush(): string {
-    const held = this.#held
-    this.#held = ''
-    for (const { matcher } of this.#patterns) matcher.length = 0
-    return held
+  flush(): string
+}
+
+/** Empty strings are left out: they would end every text at once. */
+export function stopMatcher(stops: readonly string[]): StopMatcher {
+  const patterns = stops
+    .filter((text) => text !== '')
+    .map((text) => {
+      const codes = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+      return { text, matcher: new Matcher(codes) }
+    })
+  let held = ''
+  let matched: string | undefined
+  return {
+    get matched() {
+      return matched
+    },
+    push(chunk) {
+      if (matched !== undefined) return ''
+      const text = held + chunk
+      for (let at = held.length; at < text.length; at++) {
+        matched = advance(text.charCodeAt(at))
+        if (matched === undefined) continue
+        held = ''
+        return text.slice(0, at + 1 - matched.length)
+      }
+      const known = text.length - Math.max(0, ...patterns.map(({ matcher }) => matcher.length))
+      held = text.slice(known)
+      return text.slice(0, known)
+    },
+    flush() {
+      const rest = held
+      held = ''
+      for (const { matcher } of patterns) matcher.length = 0
+      return rest
+    },
   }
 
-  #advance(code: number): string | undefined {
+  function advance(code: number): string | undefined {
     let found: string | undefined
-    for (const { text, matcher } of this.#patterns) {
+    for (const { text, matcher } of patterns) {
       if (matcher.push(code) && (found === undefined || text.length > found.length)) found = text
     }
     return found
