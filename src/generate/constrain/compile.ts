@@ -7,7 +7,7 @@ import { oneOf } from './choices.ts'
 import type { TokenConstraint } from './constraint.ts'
 import { parseGbnf, type TokenNames } from './gbnf.ts'
 import { Grammar, type NodeId } from './grammar.ts'
-import { CompiledGrammar, type ModelTokens } from './grammar-constraint.ts'
+import { grammarConstraints, type ModelTokens } from './grammar-constraint.ts'
 import { refused } from './refuse.ts'
 import { whole } from './regex/anchors.ts'
 import { regexNode } from './regex/nodes.ts'
@@ -35,7 +35,7 @@ export class ConstraintCompiler {
   readonly #vocab: number
   readonly #endIds: ReadonlySet<number>
   /** By what they were compiled from, the latest used last. */
-  readonly #compiled = new Map<string, CompiledGrammar>()
+  readonly #compiled = new Map<string, () => TokenConstraint>()
   #tokens: ModelTokens | undefined
 
   /** `vocab`: ids of the logits; `endIds` may follow a text that is complete. */
@@ -47,14 +47,14 @@ export class ConstraintCompiler {
 
   /** A constraint on one text that begins. Throws `unsupported` for what cannot be honoured. */
   constrain(spec: ConstraintSpec): TokenConstraint {
-    return recentMemo(this.#compiled, keyOf(spec), KEPT_GRAMMARS, () => this.#compile(spec)).begin()
+    return recentMemo(this.#compiled, keyOf(spec), KEPT_GRAMMARS, () => this.#compile(spec))()
   }
 
-  #compile(spec: ConstraintSpec): CompiledGrammar {
+  #compile(spec: ConstraintSpec): () => TokenConstraint {
     const tokens = this.#modelTokens()
     const grammar = new Grammar(tokens.trie.alphabet)
     const root = this.#root(grammar, spec)
-    return new CompiledGrammar(analyse(grammar, root), tokens)
+    return grammarConstraints(analyse(grammar, root), tokens)
   }
 
   #root(grammar: Grammar, spec: ConstraintSpec): NodeId {
