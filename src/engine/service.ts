@@ -26,8 +26,8 @@ import type {
 } from './protocol.ts'
 import { promptText, reply } from './reply.ts'
 import { savedConversation } from './saved.ts'
-import { Outlet } from './stream.ts'
-import { Transcript } from './transcript.ts'
+import { type Outlet, openOutlet } from './stream.ts'
+import { type Transcript, transcriptOf } from './transcript.ts'
 
 /** What a service's `probe` does. */
 export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
@@ -91,7 +91,7 @@ class Service implements EngineService {
   }
 
   generate(request: GenerateRequest, port: MessagePort): void {
-    const outlet = new Outlet(port)
+    const outlet = openOutlet(port)
     const work = this.#stream(request, outlet)
       .then(({ outcome, contextUsed }) => outlet.end(outcome, contextUsed))
       .catch((error: unknown) => outlet.fail(error))
@@ -226,7 +226,7 @@ class Service implements EngineService {
       const { transcript, ...saved } = savedConversation(extra, source.name)
       this.#conversations.set(session, {
         sequence,
-        transcript: Transcript.from(transcript),
+        transcript: transcriptOf(transcript),
         turn: Promise.resolve(),
       })
       return saved
@@ -284,7 +284,7 @@ class Service implements EngineService {
 function newConversation(model: LoadedModel): Conversation {
   return {
     sequence: model.newSequence({ shares: true }),
-    transcript: new Transcript(),
+    transcript: transcriptOf(),
     turn: Promise.resolve(),
   }
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Outcome, TextChunk } from './protocol.ts'
-import { Outlet, openFeed, STREAM_CREDITS } from './stream.ts'
+import { openFeed, openOutlet, STREAM_CREDITS } from './stream.ts'
 
 const OUTCOME: Outcome = {
   text: 'x',
@@ -30,7 +30,7 @@ function pair() {
   const { port1, port2 } = new MessageChannel()
   const chunks: TextChunk[] = []
   const { promise, resolve, reject } = settle<{ outcome: Outcome; contextUsed: number }>()
-  const outlet = new Outlet(port2)
+  const outlet = openOutlet(port2)
   const feed = openFeed(port1, {
     chunk: (chunk) => chunks.push(chunk),
     end: (outcome, contextUsed) => resolve({ outcome, contextUsed }),

@@ -6,56 +6,49 @@ import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol
 export const STREAM_CREDITS = 32
 
 /** The worker's end. */
-export class Outlet {
-  readonly #port: MessagePort
-  readonly #abort = new AbortController()
-  #credits = STREAM_CREDITS
-  #wake: (() => void) | undefined
-
-  constructor(port: MessagePort) {
-    this.#port = port
-    port.onmessage = ({ data }: MessageEvent<StreamCommand>) => this.#take(data)
-  }
-
+export interface Outlet {
   /** Aborted when the reader cancels. */
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
+  readonly signal: AbortSignal
   /** Sends a chunk; the result resolves when the next may come, at once while there is credit. */
-  send(chunk: TextChunk): Promise<void> | undefined {
-    this.#post({ type: 'chunk', chunk })
-    this.#credits -= 1
-    if (this.#credits > 0 || this.signal.aborted) return undefined
-    return new Promise((resolve) => {
-      this.#wake = resolve
-    })
-  }
-
-  end(outcome: Outcome, contextUsed: number): void {
-    this.#post({ type: 'end', outcome, contextUsed })
-    this.#port.close()
-  }
-
-  fail(thrown: unknown): void {
-    this.#post({ type: 'failed', failure: toFailure(thrown) })
-    this.#port.close()
-  }
-
+  send(chunk: TextChunk): Promise<void> | undefined
+  end(outcome: Outcome, contextUsed: number): void
+  fail(thrown: unknown): void
   /** As if the reader had cancelled. */
-  cancel(): void {
-    this.#abort.abort()
-    this.#wake?.()
-  }
+  cancel(): void
+}
 
-  #take(command: StreamCommand): void {
-    if (command.type === 'credit') this.#credits += command.count
-    else this.cancel()
-    if (this.#credits > 0) this.#wake?.()
+export function openOutlet(port: MessagePort): Outlet {
+  const abort = new AbortController()
+  const { signal } = abort
+  let credits = STREAM_CREDITS
+  let wake: (() => void) | undefined
+  const post = (report: StreamReport) => port.postMessage(report)
+  const close = (report: StreamReport) => {
+    post(report)
+    port.close()
   }
-
-  #post(report: StreamReport): void {
-    this.#port.postMessage(report)
+  const cancel = () => {
+    abort.abort()
+    wake?.()
+  }
+  port.onmessage = ({ data }: MessageEvent<StreamCommand>) => {
+    if (data.type === 'credit') credits += data.count
+    else cancel()
+    if (credits > 0) wake?.()
+  }
+  return {
+    signal,
+    send(chunk) {
+      post({ type: 'chunk', chunk })
+      credits -= 1
+      if (credits > 0 || signal.aborted) return undefined
+      return new Promise((resolve) => {
+        wake = resolve
+      })
+    },
+    end: (outcome, contextUsed) => close({ type: 'end', outcome, contextUsed }),
+    fail: (thrown) => close({ type: 'failed', failure: toFailure(thrown) }),
+    cancel,
   }
 }
 

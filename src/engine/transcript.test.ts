@@ -1,6 +1,6 @@
 // Transcripts. In: prompts that grow, go back and change. Out: known ids kept, only new text encoded.
 import { expect, test } from 'vitest'
-import { Transcript } from './transcript.ts'
+import { transcriptOf } from './transcript.ts'
 
 /** One id per character; remembers what it was asked. */
 function recorder() {
@@ -16,7 +16,7 @@ function recorder() {
 const codes = (text: string) => [...text].map((char) => char.charCodeAt(0))
 
 test('a reply keeps the ids it was made of when the next prompt contains it', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
   transcript.extend('reply', [900, 901])
@@ -28,7 +28,7 @@ test('a reply keeps the ids it was made of when the next prompt contains it', ()
 })
 
 test('a prompt that is known whole is not encoded at all', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
   transcript.extend('reply', [900])
@@ -37,7 +37,7 @@ test('a prompt that is known whole is not encoded at all', () => {
 })
 
 test('a changed turn keeps everything before it', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
   transcript.extend('A', [900])
@@ -48,7 +48,7 @@ test('a changed turn keeps everything before it', () => {
 })
 
 test('a reply that the template wrote differently is encoded again', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { encode } = recorder()
   transcript.encode('Q1', encode)
   transcript.extend(' A ', [900])
@@ -56,7 +56,7 @@ test('a reply that the template wrote differently is encoded again', () => {
 })
 
 test('a prompt with another beginning starts from nothing', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { asked, encode } = recorder()
   transcript.encode('Q1', encode)
   expect(transcript.encode('Z', encode)).toEqual(codes('Z'))
@@ -64,7 +64,7 @@ test('a prompt with another beginning starts from nothing', () => {
 })
 
 test('a copy goes its own way', () => {
-  const transcript = new Transcript()
+  const transcript = transcriptOf()
   const { encode } = recorder()
   transcript.encode('Q1', encode)
   const copy = transcript.copy()

@@ -16,56 +16,48 @@ export interface SavedTranscript {
  * What one session has read and written. A reply encoded again may become other ids than the model chose, and then its
  * state would be useless; so the known beginning of a prompt is never encoded again, only what follows it.
  */
-export class Transcript {
-  #text = ''
-  #ids: readonly number[] = []
-  /** Rising. */
-  #cuts: Cut[] = []
-
+export interface Transcript {
   /** Ids of `text`. `encode` gets what is new of it, and whether that is its start. */
-  encode(text: string, encode: (rest: string, start: boolean) => readonly number[]): readonly number[] {
-    while (!this.#isKnown(text, this.#cuts.at(-1))) this.#cuts.pop()
-    const known = this.#cuts.at(-1) ?? { chars: 0, tokens: 0 }
-    const rest = text.slice(known.chars)
-    this.#text = text
-    this.#ids = this.#ids.slice(0, known.tokens)
-    if (rest === '') return this.#ids
-    this.#ids = [...this.#ids, ...encode(rest, known.chars === 0)]
-    this.#cut()
-    return this.#ids
-  }
-
+  encode(text: string, encode: (rest: string, start: boolean) => readonly number[]): readonly number[]
   /** Adds a reply to what was encoded last: `text` is what `ids` stand for, as the next prompt will write it. */
-  extend(text: string, ids: readonly number[]): void {
-    if (text === '') return
-    this.#text += text
-    this.#ids = [...this.#ids, ...ids]
-    this.#cut()
-  }
-
+  extend(text: string, ids: readonly number[]): void
   /** A second transcript that knows the same. */
-  copy(): Transcript {
-    return Transcript.from(this.toJSON())
-  }
-
+  copy(): Transcript
   /** Plain JSON, to make the same transcript of. */
-  toJSON(): SavedTranscript {
-    return { text: this.#text, ids: this.#ids, cuts: this.#cuts }
+  toJSON(): SavedTranscript
+}
+
+const NEW: SavedTranscript = { text: '', ids: [], cuts: [] }
+
+export function transcriptOf(saved = NEW): Transcript {
+  let { text: known, ids } = saved
+  // Rising.
+  const cuts = [...saved.cuts]
+  const toJSON = () => ({ text: known, ids, cuts })
+  return {
+    encode(text, encode) {
+      let cut = cuts.at(-1)
+      while (cut !== undefined && !text.startsWith(known.slice(0, cut.chars))) {
+        cuts.pop()
+        cut = cuts.at(-1)
+      }
+      const { chars, tokens } = cut ?? { chars: 0, tokens: 0 }
+      known = text.slice(0, chars)
+      ids = ids.slice(0, tokens)
+      const rest = text.slice(chars)
+      if (rest !== '') add(rest, encode(rest, chars === 0))
+      return ids
+    },
+    extend(text, more) {
+      if (text !== '') add(text, more)
+    },
+    copy: () => transcriptOf(toJSON()),
+    toJSON,
   }
 
-  static from({ text, ids, cuts }: SavedTranscript): Transcript {
-    const transcript = new Transcript()
-    transcript.#text = text
-    transcript.#ids = ids
-    transcript.#cuts = [...cuts]
-    return transcript
-  }
-
-  #isKnown(text: string, cut: Cut | undefined): boolean {
-    return cut === undefined || text.startsWith(this.#text.slice(0, cut.chars))
-  }
-
-  #cut(): void {
-    this.#cuts.push({ chars: this.#text.length, tokens: this.#ids.length })
+  function add(text: string, more: readonly number[]): void {
+    known += text
+    ids = [...ids, ...more]
+    cuts.push({ chars: known.length, tokens: ids.length })
   }
 }
