@@ -4,7 +4,7 @@ import type { Analysed } from './analyse.ts'
 import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'
 import type { CharacterWalks } from './character-walk.ts'
 import type { TokenConstraint } from './constraint.ts'
-import { Masks } from './masks.ts'
+import { createMasks, type Masks } from './masks.ts'
 import type { TokenTrie } from './token-trie.ts'
 
 /** What all grammars of one model share. */
@@ -23,7 +23,7 @@ export function grammarConstraints(
   { trie, walks, endIds }: ModelTokens,
 ): () => TokenConstraint {
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
-  const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
+  const newMasks = () => createMasks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
   return () => {
     const masks = masksNow()

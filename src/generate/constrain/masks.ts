@@ -22,86 +22,81 @@ interface LocalMask {
   readonly isPassable: boolean
 }
 
-export class Masks {
+export interface Masks {
   readonly automaton: Automaton
-  readonly #trie: TokenTrie
-  readonly #walks: CharacterWalks
-  readonly #endIds: readonly number[]
-  readonly #states = new Map<StateId, Uint32Array>()
-  readonly #locals = new Map<StackId, LocalMask>()
-  /** By character and what follows. */
-  readonly #runs = new Map<number, CharacterWalk | undefined>()
-  readonly #most: number
-  /** States on the way to the node that is walked. [depth] */
-  readonly #path: Int32Array
-
-  constructor(automaton: Automaton, trie: TokenTrie, walks: CharacterWalks, endIds: readonly number[]) {
-    this.automaton = automaton
-    this.#trie = trie
-    this.#walks = walks
-    this.#endIds = endIds
-    this.#most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
-    this.#path = new Int32Array(trie.longest + 1)
-  }
-
   /** Throws `unsupported` when no token fits, or when too much would have to be looked at. */
-  of(state: StateId): Uint32Array {
+  of(state: StateId): Uint32Array
+}
+
+export function createMasks(
+  automaton: Automaton,
+  trie: TokenTrie,
+  walks: CharacterWalks,
+  endIds: readonly number[],
+): Masks {
+  const states = new Map<StateId, Uint32Array>()
+  const locals = new Map<StackId, LocalMask>()
+  // By character and what follows.
+  const runs = new Map<number, CharacterWalk | undefined>()
+  const most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
+  // States on the way to the node that is walked. [depth]
+  const path = new Int32Array(trie.longest + 1)
+  return {
+    automaton,
     // hot
-    return this.#states.get(state) ?? this.#make(state)
+    of: (state) => states.get(state) ?? make(state),
   }
 
-  #make(state: StateId): Uint32Array {
-    const { automaton } = this
+  function make(state: StateId): Uint32Array {
     automaton.work = 0
-    const mask = new Uint32Array(this.#trie.words)
-    for (const stack of automaton.stacks(state)) this.#add(stack, mask)
-    if (automaton.closure(state).hasEnd) for (const id of this.#endIds) allowId(id, mask)
+    const mask = new Uint32Array(trie.words)
+    for (const stack of automaton.stacks(state)) add(stack, mask)
+    if (automaton.closure(state).hasEnd) for (const id of endIds) allowId(id, mask)
     if (mask.every((word) => word === 0)) {
       throw refused(
         "cannot go on: no token of the model's vocabulary fits",
         'choose another grammar or model',
       )
     }
-    this.#makeRoom()
-    this.#states.set(state, mask)
+    makeRoom()
+    states.set(state, mask)
     return mask
   }
 
-  #makeRoom(): void {
-    if (this.#states.size + this.#locals.size < this.#most) return
-    this.#states.clear()
-    this.#locals.clear()
+  function makeRoom(): void {
+    if (states.size + locals.size < most) return
+    states.clear()
+    locals.clear()
   }
 
   /** Adds what one stack allows. */
-  #add(stack: StackId, mask: Uint32Array): void {
+  function add(stack: StackId, mask: Uint32Array): void {
     let at: StackId | undefined = stack
     while (at !== undefined && at !== END) {
-      if (this.#addRun(at, mask)) return
-      const { mask: inside, exits, isPassable } = this.#local(at)
+      if (addRun(at, mask)) return
+      const { mask: inside, exits, isPassable } = localMask(at)
       or(mask, inside)
-      const parent = this.automaton.parent(at)
+      const parent = automaton.parent(at)
       if (parent === undefined) return
-      const state = this.automaton.state([parent])
-      for (const node of exits) this.#walk(node, state, mask)
+      const state = automaton.state([parent])
+      for (const node of exits) walk(node, state, mask)
       at = isPassable ? parent : undefined
     }
   }
 
-  #local(stack: StackId): LocalMask {
-    const { automaton } = this
-    const local = automaton.local(stack, this.#trie.longest)
-    return memo(this.#locals, local, () => {
-      const mask = new Uint32Array(this.#trie.words)
+  function localMask(stack: StackId): LocalMask {
+    const local = automaton.local(stack, trie.longest)
+    return memo(locals, local, () => {
+      const mask = new Uint32Array(trie.words)
       const exits: number[] = []
       let isPassable = false
-      if (!this.#addRun(local, mask, exits)) {
+      if (!addRun(local, mask, exits)) {
         const state = automaton.state([local])
-        this.#allowTokens(state, mask)
-        this.#walk(0, state, mask, exits)
+        allowTokens(state, mask)
+        walk(0, state, mask, exits)
         isPassable = automaton.closure(state).hasHole
       }
-      this.#makeRoom()
+      makeRoom()
       return { mask, exits, isPassable }
     })
   }
@@ -110,42 +105,41 @@ export class Masks {
    * Adds a run of characters and what follows it. Without `exits` it must end its frame: there every node would be one;
    * with them what follows must be in its frame. False, and nothing is added, for anything else.
    */
-  #addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
-    const { automaton } = this
+  function addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
     const run = automaton.run(stack)
     if (run === undefined || (exits === undefined && !run.endsFrame)) return false
     const after = automaton.state([run.below])
     if (exits !== undefined && automaton.closure(after).hasHole) return false
-    const walk = this.#walkOf(run, after)
-    if (walk === undefined) return false
-    or(mask, walk.upTo(run.max))
-    for (let index = 0; index < walk.exits.length; index++) {
-      const count = walk.exitCounts[index]!
+    const characters = walkOf(run, after)
+    if (characters === undefined) return false
+    or(mask, characters.upTo(run.max))
+    for (let index = 0; index < characters.exits.length; index++) {
+      const count = characters.exitCounts[index]!
       if (count < run.min || count > run.max) continue
-      const node = walk.exits[index]!
-      const state = automaton.step(after, this.#trie.byte[node]!)
-      this.#trie.allow(node, mask)
-      if (this.#trie.end[node]! === node + 1) continue
+      const node = characters.exits[index]!
+      const state = automaton.step(after, trie.byte[node]!)
+      trie.allow(node, mask)
+      if (trie.end[node]! === node + 1) continue
       if (exits !== undefined && automaton.closure(state).hasHole) exits.push(node)
-      this.#walk(node, state, mask, exits)
+      walk(node, state, mask, exits)
     }
-    if (run.min === 0) this.#allowTokens(after, mask)
+    if (run.min === 0) allowTokens(after, mask)
     return true
   }
 
-  #walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
-    return memo(this.#runs, after * 2 ** 20 + character, () => {
+  function walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
+    return memo(runs, after * 2 ** 20 + character, () => {
       const first = emptySet()
-      for (const set of this.automaton.closure(after).sets) addSet(first, set)
-      return this.#walks.of(this.automaton, character, first)
+      for (const set of automaton.closure(after).sets) addSet(first, set)
+      return walks.of(automaton, character, first)
     })
   }
 
   /** Allows what the grammar names as tokens. */
-  #allowTokens(state: StateId, mask: Uint32Array): void {
-    for (const { id, negated } of this.automaton.closure(state).tokens) {
+  function allowTokens(state: StateId, mask: Uint32Array): void {
+    for (const { id, negated } of automaton.closure(state).tokens) {
       if (!negated) allowId(id, mask)
-      else for (let other = 0; other < this.#trie.vocab; other++) if (other !== id) allowId(other, mask)
+      else for (let other = 0; other < trie.vocab; other++) if (other !== id) allowId(other, mask)
     }
   }
 
@@ -153,11 +147,8 @@ export class Masks {
    * Allows the tokens below a node that `state` can read. Adds the nodes at which a frame is left to `exits`; without it
    * the stack is whole and there are none.
    */
-  #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
+  function walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot
-    const { automaton } = this
-    const trie = this.#trie
-    const path = this.#path
     path[trie.depth[root]!] = state
     const end = trie.end[root]!
     for (let node = root + 1; node < end; ) {
