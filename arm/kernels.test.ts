@@ -132,12 +132,12 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
         20,
         K,
         () => Math.floor(draw() * 255) - 127,
-        () => draw() / 50,
+        (row) => 0.01 + row / 50,
       )
       const bytes = matrixBytes(encoding, N, K)
       const w = machine.allocate(3 * bytes)
       for (const e of [0, 1, 2])
-        fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes))
+        fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes), K)
       const route = machine.words(ENDS)
       const [all, each] = [machine.rows(20, N), machine.rows(20, N)]
       machine.setStep({ sequences: [{ position: 0, rows: 20 }] })
