@@ -93,13 +93,12 @@ const attentionLoop = (name, loops, arch) => {
  * elsewhere quads, unless one of them is made of pairs. What has one form is in all.
  */
 const takenFunctions = (functions, arch) => {
-  const hasWide = functions.some(({ name }) => WIDE.test(name))
-  if (arch === 'arm64' && hasWide) {
-    return functions.filter(({ name }) => !name.endsWith(PAIRS) && BLOCKS[name] === undefined)
+  const names = new Set(functions.map(({ name }) => name))
+  if (arch === 'arm64') {
+    return functions.filter(({ name }) => !name.endsWith(PAIRS) && !names.has(`${name}__wide`))
   }
   const quads = functions.find(({ name }) => name === 'linear_w4a8_product')
   const takesPairs = quads?.loops.some((loop) => countLoop(loop, arch).pairDots > 0) ?? false
-  const names = new Set(functions.map(({ name }) => name))
   return functions.filter(({ name }) =>
     name.endsWith(PAIRS) ? takesPairs : !(WIDE.test(name) || (takesPairs && names.has(name + PAIRS))),
   )
