@@ -5,6 +5,7 @@ import type { Ending, StoredMessage } from './conversations.ts'
 import { icon } from './icons.ts'
 import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
+import { nextFrame } from './tasks.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
   cancelled: 'Stopped',
@@ -71,6 +72,8 @@ export class ChatMessage extends LitElement {
     const parts = inParts(this.#markdown.blocks(content))
     const known = this.#first
     this.#first = isPart ? firstOfEnd(parts, this.tail) : 0
+    // The last that came is known as well once the next frame has laid it out.
+    if (this.#first === 0 && known > 0) void nextFrame().then(() => this.requestUpdate())
     return renderMarkdown(parts, this.#first, known)
   }
 
