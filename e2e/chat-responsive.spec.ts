@@ -137,9 +137,7 @@ async function storeLongChat(page: Page, answer: string): Promise<void> {
   }, answer)
 }
 
-test('a long answer is opened from its end, few elements a frame, and what is far from the view is not laid out', async ({
-  page,
-}) => {
+test('a long answer is opened from its end, few elements a frame', async ({ page }) => {
   const paragraphs = Array.from(
     { length: 60 },
     (_, index) => `## Part ${index}\n\nThe *river* and the **moon**, \`${index}\`.`,
@@ -170,10 +168,6 @@ test('a long answer is opened from its end, few elements a frame, and what is fa
   expect(await page.locator('.part *').count(), 'elements of the answer').toBeGreaterThan(400)
   expect(most, 'elements that a frame added').toBeLessThan(200)
   expect(Number(first.replace('Part ', '')), 'the heading that came first').toBeGreaterThan(40)
-  const isSkipped = (element: Element) =>
-    !(element.firstElementChild ?? element).checkVisibility({ contentVisibilityAuto: true })
-  await expect.poll(() => page.locator('.part').first().evaluate(isSkipped)).toBe(true)
-  expect(await page.locator('.part').last().evaluate(isSkipped)).toBe(false)
   await expect(page.getByText('two of 59')).toBeInViewport()
   await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
   await expect(page.getByText('two of 0', { exact: true })).toBeInViewport()

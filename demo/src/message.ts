@@ -5,7 +5,6 @@ import type { Ending, StoredMessage } from './conversations.ts'
 import { icon } from './icons.ts'
 import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
 import { renderMarkdown } from './render-markdown.ts'
-import { nextFrame } from './tasks.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
   cancelled: 'Stopped',
@@ -70,11 +69,8 @@ export class ChatMessage extends LitElement {
     const isPart = this.tail < content.length
     if (isPart && this.#read < content.length) return html``
     const parts = inParts(this.#markdown.blocks(content))
-    const known = this.#first
     this.#first = isPart ? firstOfEnd(parts, this.tail) : 0
-    // The last that came is known as well once the next frame has laid it out.
-    if (this.#first === 0 && known > 0) void nextFrame().then(() => this.requestUpdate())
-    return renderMarkdown(parts, this.#first, known)
+    return renderMarkdown(parts, this.#first)
   }
 
   /** Reads on for about so many milliseconds; true once all is read, and what is shown next need not wait for that. */

@@ -6,13 +6,12 @@ import { copyText } from './clipboard.ts'
 import type { Block, Piece } from './markdown.ts'
 
 /**
- * A text's parts from `first` on, each laid out by itself. While an answer grows, only its last block is rendered anew;
- * earlier parts may come in front later. Those before `known` are new: they are laid out once, so that their size is known.
+ * A text's parts from `first` on. While an answer grows, only its last block is rendered anew; earlier parts may come in
+ * front later.
  */
-export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0, known = 0): TemplateResult {
+export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0): TemplateResult {
   const place = (_: unknown, index: number) => first + index
-  const part = (blocks: readonly Block[], index: number) =>
-    html`<div class=${first + index < known ? 'part new' : 'part'}>${blocks.map(renderBlock)}</div>`
+  const part = (blocks: readonly Block[]) => html`<div class="part">${blocks.map(renderBlock)}</div>`
   return html`${repeat(parts.slice(first), place, part)}`
 }
 
