@@ -109,8 +109,8 @@ describe('shards', () => {
       postMessage: (message, transfer) => {
         if (message.type !== 'plan') return port.postMessage(message, transfer)
         const { plan } = message
-        const stateGroups = plan.stateGroups.map((group) => ({ ...group, headDim: 2 ** 26 }))
-        port.postMessage({ ...message, plan: { ...plan, stateGroups } }, transfer)
+        const pools = plan.pools.map((pool) => ({ ...pool, bytes: 2 ** 32 }))
+        port.postMessage({ ...message, plan: { ...plan, pools } }, transfer)
       },
     })
     await expect(builtWith(greedy)).rejects.toMatchObject(noRoom)
