@@ -58,6 +58,20 @@ INLINE struct span side(const struct span *span, uint32_t i) {
     return one;
 }
 
+/* The rows of a span, `rows` of up to TOKEN_TILE at a time: a constant number, so that each has a loop of its own. */
+#define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \
+    for (uint32_t i = 0; i < (span)->width; i++) {                                                                     \
+        const struct span one = side(span, i);                                                                         \
+        uint32_t m = (span)->m0;                                                                                       \
+        for (; m + TOKEN_TILE <= (span)->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE, ##__VA_ARGS__);            \
+        switch ((span)->m1 - m) {                                                                                      \
+        case 3: rows(op, &one, m, 3, ##__VA_ARGS__); break;                                                            \
+        case 2: rows(op, &one, m, 2, ##__VA_ARGS__); break;                                                            \
+        case 1: rows(op, &one, m, 1, ##__VA_ARGS__); break;                                                            \
+        default: break;                                                                                                \
+        }                                                                                                              \
+    }
+
 /* The product of a span, for kernels that go on with it: as a tile of the kernel computes and writes it. */
 typedef void linear_product(const struct op_linear *op, const struct span *span);
 linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);

@@ -164,17 +164,7 @@ INLINE void product(const struct op_linear *op, const struct span *span, const i
         if (minimums) return many_rows(op, span, (struct blocks){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
         return many_rows(op, span, (struct blocks){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
     }
-    for (uint32_t i = 0; i < span->width; i++) {
-        const struct span one = side(span, i);
-        uint32_t m = span->m0;
-        for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE, minimums);
-        switch (span->m1 - m) {
-        case 3: rows(op, &one, m, 3, minimums); break;
-        case 2: rows(op, &one, m, 2, minimums); break;
-        case 1: rows(op, &one, m, 1, minimums); break;
-        default: break;
-        }
-    }
+    BY_TOKEN_TILES(op, span, rows, minimums)
 }
 
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }

@@ -111,17 +111,7 @@ void DOTS(linear_w4a8_channel_product)(const struct op_linear *op, const struct 
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
         return many_rows(op, span, (struct blocks){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
     }
-    for (uint32_t i = 0; i < span->width; i++) {
-        const struct span one = side(span, i);
-        uint32_t m = span->m0;
-        for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE);
-        switch (span->m1 - m) {
-        case 3: rows(op, &one, m, 3); break;
-        case 2: rows(op, &one, m, 2); break;
-        case 1: rows(op, &one, m, 1); break;
-        default: break;
-        }
-    }
+    BY_TOKEN_TILES(op, span, rows)
 }
 
 static void tile(const struct op *o, const struct step *step, uint32_t t) {

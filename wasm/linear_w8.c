@@ -100,17 +100,7 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
     if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct blocks){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
-    for (uint32_t i = 0; i < span->width; i++) {
-        const struct span one = side(span, i);
-        uint32_t m = span->m0;
-        for (; m + TOKEN_TILE <= span->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE);
-        switch (span->m1 - m) {
-        case 3: rows(op, &one, m, 3); break;
-        case 2: rows(op, &one, m, 2); break;
-        case 1: rows(op, &one, m, 1); break;
-        default: break;
-        }
-    }
+    BY_TOKEN_TILES(op, span, rows)
 }
 
 static void tile_w8(const struct op *o, const struct step *step, uint32_t t) {
