@@ -37,6 +37,8 @@ static inline uint32_t linear_tiles(const struct op *o, const struct step *step)
 /* One number per stream: first, + near, + far, + near + far. */
 struct four { uint32_t first, near, far; };
 INLINE uint32_t of_stream(struct four f, uint32_t p) { return f.first + (p & 1) * f.near + (p >> 1) * f.far; }
+/* Where each number is one of several side by side: the p-th, one of each stream after the other. */
+INLINE uint32_t nth_of_streams(struct four f, uint32_t p) { return of_stream(f, p % STREAMS) + p / STREAMS; }
 
 /* The part of an op that one tile is: `width` panels of each stream, the panels of y that they become, rows m0..m1. */
 struct span { struct four w, y; uint32_t width, m0, m1; };
@@ -57,6 +59,9 @@ INLINE struct span side(const struct span *span, uint32_t i) {
     one.width = 1;
     return one;
 }
+
+/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
+#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
 /* The rows of a span, `rows` of up to TOKEN_TILE at a time: a constant number, so that each has a loop of its own. */
 #define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \

@@ -87,15 +87,15 @@ INLINE void many_rows(const struct op_linear *op, const struct span *span, const
             if (blocks.zero == 0) store(&tokens[t].offset, mul(scale, wasm_f32x4_convert_i32x4(xsum)));
         }
         for (uint32_t p = 0; p < panels; p++) {
-            const uint32_t panel = of_stream(span->w, p % STREAMS) + p / STREAMS;
+            const uint32_t panel = nth_of_streams(span->w, p);
             const uint32_t block = panel * (blocks.head + G * blocks.bytes) + blocks.head + g * blocks.bytes;
             lay(&laid, AT(const uint8_t *, op->w) + block, unpack);
             add_rows(sums[p], &laid, tokens, count);
         }
     }
     for (uint32_t p = 0; p < panels; p++) {
-        const uint32_t panel = of_stream(span->w, p % STREAMS) + p / STREAMS;
-        const uint32_t y_panel = of_stream(span->y, p % STREAMS) + p / STREAMS;
+        const uint32_t panel = nth_of_streams(span->w, p);
+        const uint32_t y_panel = nth_of_streams(span->y, p);
         for (uint32_t t = 0; t < count; t++) write(op, span->m0 + t, panel, y_panel, sums[p][t][0], sums[p][t][1]);
     }
 }

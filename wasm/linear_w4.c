@@ -66,9 +66,6 @@ INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint3
     }
 }
 
-/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
-#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
-
 /* acc[t] += one block's share. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
                       const int tokens, const int minimums) {

@@ -37,9 +37,6 @@ void DOTS(linear_w4a8_channel__ref)(const struct op_linear *op, uint32_t m) {
     }
 }
 
-/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
-#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
-
 /* What the sums of row m begin at. */
 INLINE v128_t start_of(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;

@@ -190,11 +190,11 @@ static void bring_along(struct two_rows *rows, uint32_t apart, const struct op_l
 /* Where the blocks of a span's p-th panel begin. */
 INLINE const uint8_t *blocks_of(const struct op_linear *op, const struct span *span, uint32_t p, uint32_t g, uint32_t G,
                                 uint32_t bytes) {
-    return AT(const uint8_t *, op->w) + ((of_stream(span->w, p % STREAMS) + p / STREAMS) * G + g) * bytes;
+    return AT(const uint8_t *, op->w) + (nth_of_streams(span->w, p) * G + g) * bytes;
 }
 INLINE void write_sums(const struct op_linear *op, const struct span *span, uint32_t p, uint32_t m, v128_t (*sums)[2],
                        uint32_t count) {
-    const uint32_t panel = of_stream(span->w, p % STREAMS) + p / STREAMS, y_panel = of_stream(span->y, p % STREAMS) + p / STREAMS;
+    const uint32_t panel = nth_of_streams(span->w, p), y_panel = nth_of_streams(span->y, p);
     for (uint32_t t = 0; t < count; t++) write_panel(op, m + t, panel, y_panel, sums[t][0], sums[t][1]);
 }
 
