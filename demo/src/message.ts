@@ -41,8 +41,6 @@ export class ChatMessage extends LitElement {
   readonly #markdown = new GrowingMarkdown()
   /** Letters that were read. */
   #read = 0
-  /** The first part that is shown. */
-  #first = 0
 
   constructor() {
     super()
@@ -69,8 +67,7 @@ export class ChatMessage extends LitElement {
     const isPart = this.tail < content.length
     if (isPart && this.#read < content.length) return html``
     const parts = inParts(this.#markdown.blocks(content))
-    this.#first = isPart ? firstOfEnd(parts, this.tail) : 0
-    return renderMarkdown(parts, this.#first)
+    return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)
   }
 
   /** Reads on for about so many milliseconds; true once all is read, and what is shown next need not wait for that. */

@@ -88,14 +88,13 @@ export class Cuts {
 
   #sliceBySlice(value: Value, readers: readonly Node[]): Columns {
     let end = 0
-    const columns = readers.flatMap((slice) => {
+    return readers.flatMap((slice) => {
       const start = end
       if (slice.op !== 'slice' || slice.start !== start)
         throw uncut({ op: 'linear', output: value }, 'is not read part by part')
       end += slice.width
       return this.of(slice.output).map(({ first, count }) => ({ first: start + first, count }))
     })
-    return columns
   }
 
   /**

@@ -1,4 +1,5 @@
 // Slab layout. In: a graph. Out: where each recurrent layer's state lies in a sequence's slab.
+import { roundUp } from '../weights/encoding.ts'
 import type { Graph, Node, WeightRef } from './ir.ts'
 import type { PoolLayout, StateRun } from './plan.ts'
 
@@ -7,6 +8,8 @@ export interface SlabLayout {
   readonly offsets: ReadonlyMap<Node, number>
   readonly pool: PoolLayout
 }
+
+const CACHE_LINE = 64
 
 /** Parts begin at cache lines, in the order of the nodes. */
 export function slabLayout({ nodes }: Graph): SlabLayout {
@@ -26,13 +29,11 @@ export function slabLayout({ nodes }: Graph): SlabLayout {
         here += count * rowBytes
       }
     }
-    bytes += lines(state.times * part.n * rowBytes)
-    wholeBytes += lines(state.times * whole * rowBytes)
+    bytes += roundUp(state.times * part.n * rowBytes, CACHE_LINE)
+    wholeBytes += roundUp(state.times * whole * rowBytes, CACHE_LINE)
   }
   return { offsets, pool: { bytes, wholeBytes, runs } }
 }
-
-const lines = (bytes: number): number => Math.ceil(bytes / 64) * 64
 
 /** What a node keeps, in the order of wasm/abi.h: so many times, for each of the rows of a weight, so many floats. */
 function recurrentState(
