@@ -1,11 +1,13 @@
 // Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
-import { readVector } from '../formats/dequantize.ts'
 import type { Range } from '../graph/divide.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
-import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
-import { checkMatrix, type StreamOptions, type StreamPart, slabs } from './stream.ts'
+import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from './encoding.ts'
+import { checkMatrix, readPart, type StreamOptions, type StreamPart, slabs } from './stream.ts'
 
-/** Takes bytes that belong at `offset` of a shard's slot, and may keep them; the next come when it is done. */
+/**
+ * Takes bytes that belong at `offset` of a shard's slot, and keeps them: a message takes their memory away. Where they
+ * belong therefore follows from what each shard holds, never from bytes that were given. The next come when it is done.
+ */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
 export interface DealOptions extends StreamOptions {
@@ -28,7 +30,7 @@ export async function dealMatrix(
 ): Promise<void> {
   for (const part of parts) checkMatrix(part, k)
   const panel = panelBytes(encoding, k)
-  const begins = held.map(() => 0)
+  const begins = held.map((ref) => beginsOf(ref, (n) => matrixBytes(encoding, n, ref.k)))
   let begin = 0
   for (const [index, part] of parts.entries()) {
     for await (const { slab, offset, bytes, strips } of slabs(part, k, encoding, options)) {
@@ -47,15 +49,13 @@ export async function dealMatrix(
               panelsOf(to - first) * panel,
             )
             const panelRow = (row + from - start) / PANEL_ROWS
-            const at = (begins[shard] ?? 0) + panelRow * panelBytes(encoding, ref.k)
+            const at = begins[shard]![index]! + panelRow * panelBytes(encoding, ref.k)
             await deal(shard, at, columnsOf(panels, panel, encoding, ref))
           }
           row += count
         }
       }
     }
-    for (const [shard, ref] of held.entries())
-      begins[shard] = (begins[shard] ?? 0) + matrixBytes(encoding, ref.parts[index]?.n ?? 0, ref.k)
     begin += matrixBytes(encoding, part.n, k)
   }
 }
@@ -67,24 +67,34 @@ export async function dealVector(
   deal: Deal,
   options: DealOptions = {},
 ): Promise<void> {
-  const begins = held.map(() => 0)
+  const vectorBytes = (n: number): number => matrixBytes('f32', n, 1)
+  const begins = held.map((ref) => beginsOf(ref, vectorBytes))
   let begin = 0
-  for (const [index, { tensor }] of parts.entries()) {
-    const values = await readVector(tensor, options.signal)
+  for (const [index, part] of parts.entries()) {
+    const values = await readPart(part, options)
     for (const [shard, ref] of held.entries()) {
-      const part = new Float32Array(roundUp(ref.parts[index]?.n ?? 0, ROW_PADDING))
+      const own = new Float32Array(vectorBytes(ref.parts[index]!.n) / 4)
       let at = 0
       for (const { first, count } of runsOf(ref, index)) {
-        part.set(values.subarray(first, first + count), at)
+        own.set(values.subarray(first, first + count), at)
         at += count
       }
-      await deal(shard, begins[shard] ?? 0, new Uint8Array(part.buffer))
-      begins[shard] = (begins[shard] ?? 0) + part.byteLength
+      await deal(shard, begins[shard]![index]!, new Uint8Array(own.buffer))
     }
     options.onPacked?.(begin, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
-    begin += roundUp(values.length, ROW_PADDING) * 4
-    options.onBytes?.(tensor.byteLength)
+    begin += vectorBytes(part.n)
+    options.onBytes?.(part.tensor.byteLength)
   }
+}
+
+/** Where each part begins in a shard's slot. */
+function beginsOf({ parts }: WeightRef, bytesOf: (n: number) => number): number[] {
+  let end = 0
+  return parts.map(({ n }) => {
+    const begin = end
+    end += bytesOf(n)
+    return begin
+  })
 }
 
 /** The rows of a part that are held. */

@@ -123,16 +123,22 @@ export async function streamVector(
   options: StreamOptions = {},
 ): Promise<void> {
   let at = 0
-  for (const { tensor, n } of parts) {
-    const values = await readVector(tensor, options.signal)
-    if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
-    const bytes = roundUp(n, ROW_PADDING) * 4
+  for (const part of parts) {
+    const values = await readPart(part, options)
+    const bytes = matrixBytes('f32', part.n, 1)
     const target = view().subarray(at, at + bytes)
     target.fill(0)
     target.set(new Uint8Array(values.buffer))
     at += bytes
-    options.onBytes?.(tensor.byteLength)
+    options.onBytes?.(part.tensor.byteLength)
   }
+}
+
+/** The numbers of a vector. Throws `architecture` when there are not as many as the graph expects. */
+export async function readPart({ tensor, n }: StreamPart, { signal }: StreamOptions): Promise<Float32Array> {
+  const values = await readVector(tensor, signal)
+  if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
+  return values
 }
 
 /** One tensor in kernel layout as chunks of at most about 8 MB, for writing a pack. */
