@@ -1,5 +1,5 @@
 // Family files. In: a family's case and a seed. Out: its random weights as GGUF, as llama.cpp's converter writes it, and as safetensors.
-import { type CaseTensor, type FamilyCase, PHI3_FACTORS, SIZES } from './family-tensors.ts'
+import { type CaseTensor, type FamilyCase, familyParts } from './family-tensors.ts'
 import { type GgufTensor, type GgufValue, ggufBytes } from './gguf-writer.ts'
 import { hubFolder, interleaved, tokenizerMetadata } from './model-files.ts'
 import type { RandomTensor } from './random-llama.ts'
@@ -63,15 +63,16 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
     add(name, { shape, values: Float32Array.from(parts.flatMap(({ values }) => [...values])) })
   }
   if (one.family === 'phi3') {
-    for (const [name, values] of Object.entries(PHI3_FACTORS)) {
+    const { factors } = familyParts(one.sizes)
+    for (const [name, values] of Object.entries({ short: factors(1), long: factors(2) })) {
       add(`rope_factors_${name}.weight`, { shape: [values.length], values: Float32Array.from(values) })
     }
   }
   return ggufBytes({ metadata: metadata(one), tensors })
 }
 
-function converted({ family, gguf }: FamilyCase, name: string, tensor: RandomTensor): RandomTensor {
-  const { headDim, heads } = SIZES
+function converted({ family, gguf, sizes }: FamilyCase, name: string, tensor: RandomTensor): RandomTensor {
+  const { headDim, heads } = sizes
   if (gguf.interleaved === true && /[qk]_proj/.test(name)) return interleaved(tensor, headDim)
   if (/^gemma/.test(family) && tensor.shape.length === 1) {
     return { ...tensor, values: tensor.values.map((value) => value + 1) }
@@ -116,8 +117,8 @@ const COMMON_NAMES: readonly (readonly [string | RegExp, string])[] = [
 const ggufName = ({ gguf }: FamilyCase, name: string): string =>
   [...(gguf.names ?? []), ...COMMON_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
 
-function metadata({ config, gguf }: FamilyCase): Record<string, GgufValue> {
-  const { hidden, heads, kvHeads, headDim, wide, context } = SIZES
+function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {
+  const { hidden, heads, kvHeads, headDim, wide, context } = sizes
   const keys: Record<string, GgufValue> = {
     block_count: ['u32', Number(config['num_hidden_layers'] ?? config['n_layer'])],
     context_length: ['u32', context],

@@ -9,13 +9,13 @@ import type { StoredTensor } from './safetensors-writer.ts'
 
 export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
 
-const SIZES = {
-  ...{ hidden: 64, layers: 3, inner: 128, state: 16, taps: 4, rank: 4 },
+const sizesOf = ({ queries }: Pick<RandomRecurrent, 'queries'>) => ({
+  ...{ hidden: 16 * queries, layers: 3, inner: 32 * queries, state: 16, taps: 4, rank: 4 },
   /** Of Mamba-2; a head has 16 channels. */
-  heads: 8,
-  attention: { layer: 1, heads: 4, kvHeads: 2, dim: 16 },
-  wide: 96,
-} as const
+  heads: 2 * queries,
+  attention: { layer: 1, kvHeads: 2, dim: 16 },
+  wide: 24 * queries,
+})
 const EPSILON = 1e-5
 /** Far from 1, so that a multiplier that is forgotten shows. */
 const GRANITE = { embedding: 3, residual: 0.4, attention: 0.2, logits: 2 } as const
@@ -30,13 +30,21 @@ interface Tensor extends RandomTensor {
 export interface RandomRecurrent {
   readonly family: RecurrentFamily
   readonly groups: number
+  /** A hybrid's query heads, of 16 values; all widths follow from them. */
+  readonly queries: number
   readonly vocab: number
   readonly tensors: readonly Tensor[]
 }
 
-/** `groups` of Mamba-2: heads that share B and C. */
-export function randomRecurrent(family: RecurrentFamily, seed: number, groups = 1): RandomRecurrent {
-  const { hidden, layers, inner, state, taps, rank, heads, wide } = SIZES
+/** `groups` of Mamba-2: those of heads that share B and C. */
+export function randomRecurrent(
+  family: RecurrentFamily,
+  seed: number,
+  groups = 1,
+  queries = 4,
+): RandomRecurrent {
+  const sizes = sizesOf({ queries })
+  const { hidden, layers, inner, state, taps, rank, heads, wide } = sizes
   const vocab = byteLevelSpec().tokens.length
   const normal = randomNormal(seed)
   const tensors: Tensor[] = []
@@ -59,12 +67,12 @@ export function randomRecurrent(family: RecurrentFamily, seed: number, groups = 
   for (let layer = 0; layer < layers; layer++) {
     const [to, at] = [`blk.${layer}`, `${root}.layers.${layer}`]
     norm(`${to}.attn_norm`, isHybrid ? `${at}.input_layernorm` : `${at}.norm`)
-    if (isHybrid && layer === SIZES.attention.layer) attention(to, `${at}.self_attn`)
+    if (isHybrid && layer === sizes.attention.layer) attention(to, `${at}.self_attn`)
     else recurrent(to, `${at}.${isHybrid ? 'mamba' : 'mixer'}`)
     if (isHybrid) mlp(to, at)
   }
   norm('output_norm', isHybrid ? 'model.norm' : 'backbone.norm_f')
-  return { family, groups, vocab, tensors }
+  return { family, groups, queries, vocab, tensors }
 
   function recurrent(to: string, at: string): void {
     const isMamba = family === 'mamba'
@@ -101,7 +109,7 @@ export function randomRecurrent(family: RecurrentFamily, seed: number, groups = 
   }
 
   function attention(to: string, at: string): void {
-    const { heads: queries, kvHeads, dim } = SIZES.attention
+    const { kvHeads, dim } = sizes.attention
     matrix(`${to}.attn_q`, `${at}.q_proj`, queries * dim, hidden)
     matrix(`${to}.attn_k`, `${at}.k_proj`, kvHeads * dim, hidden)
     matrix(`${to}.attn_v`, `${at}.v_proj`, kvHeads * dim, hidden)
@@ -131,8 +139,8 @@ export async function recurrentGguf(model: RandomRecurrent): Promise<File> {
   return newFile('random.gguf', await ggufBytes({ metadata: metadata(model), tensors }))
 }
 
-function metadata({ family, groups, vocab }: RandomRecurrent): Record<string, GgufValue> {
-  const { hidden, layers, inner, state, taps, rank, heads, attention, wide } = SIZES
+function metadata({ family, groups, queries, vocab }: RandomRecurrent): Record<string, GgufValue> {
+  const { hidden, layers, inner, state, taps, rank, heads, attention, wide } = sizesOf({ queries })
   const isHybrid = family === 'granitehybrid'
   const key = (values: Record<string, GgufValue>) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [`${family}.${name}`, value]))
@@ -148,7 +156,7 @@ function metadata({ family, groups, vocab }: RandomRecurrent): Record<string, Gg
       context_length: ['u32', 1 << 20],
       embedding_length: ['u32', hidden],
       feed_forward_length: ['u32', isHybrid ? wide : 0],
-      'attention.head_count': ['u32', isHybrid ? attention.heads : 0],
+      'attention.head_count': ['u32', isHybrid ? queries : 0],
       'attention.layer_norm_rms_epsilon': ['f32', EPSILON],
       'ssm.conv_kernel': ['u32', taps],
       'ssm.inner_size': ['u32', inner],
@@ -180,8 +188,8 @@ export function recurrentSafetensors(model: RandomRecurrent, naming: 'hf' | 'mam
   return hubFolder(naming === 'hf' ? hfConfig(model) : mambaSsmConfig(model), tensors)
 }
 
-function hfConfig({ family, groups, vocab }: RandomRecurrent): Record<string, MetaValue> {
-  const { hidden, layers, inner, state, taps, rank, heads, attention, wide } = SIZES
+function hfConfig({ family, groups, queries, vocab }: RandomRecurrent): Record<string, MetaValue> {
+  const { hidden, layers, inner, state, taps, rank, heads, attention, wide } = sizesOf({ queries })
   const common = {
     hidden_size: hidden,
     num_hidden_layers: layers,
@@ -191,7 +199,7 @@ function hfConfig({ family, groups, vocab }: RandomRecurrent): Record<string, Me
   if (family === 'granitehybrid') {
     return {
       ...{ ...common, architectures: ['GraniteMoeHybridForCausalLM'], rms_norm_eps: EPSILON },
-      ...{ num_attention_heads: attention.heads, num_key_value_heads: attention.kvHeads },
+      ...{ num_attention_heads: queries, num_key_value_heads: attention.kvHeads },
       ...{ shared_intermediate_size: wide, max_position_embeddings: 4096, num_local_experts: 0 },
       ...{ mamba_d_state: state, mamba_d_conv: taps, mamba_expand: 2, mamba_n_heads: heads },
       ...{ mamba_n_groups: groups, position_embedding_type: 'nope' },
@@ -215,8 +223,8 @@ function hfConfig({ family, groups, vocab }: RandomRecurrent): Record<string, Me
       }
 }
 
-function mambaSsmConfig({ family, groups, vocab }: RandomRecurrent): Record<string, MetaValue> {
-  const { hidden, layers, inner, state, rank, heads } = SIZES
+function mambaSsmConfig({ family, groups, queries, vocab }: RandomRecurrent): Record<string, MetaValue> {
+  const { hidden, layers, inner, state, rank, heads } = sizesOf({ queries })
   const layer: Record<string, MetaValue> =
     family === 'mamba'
       ? { dt_rank: rank }

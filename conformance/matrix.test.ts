@@ -1,0 +1,35 @@
+// The matrix, a small part. In: every family. Out: the logits of one thread from any pool, build, format and KV format, within the
+// bound; `npm run conformance:all` compares all of it.
+import { describe, expect, test } from 'vitest'
+import { Comparison, FORMAT_BOUND, nameOf, someCells } from './support/matrix.ts'
+import { MATRIX_FAMILIES } from './support/matrix-families.ts'
+
+/** Those that workers without shared memory cannot share out, by what stands in the way. */
+const UNCUT: Readonly<Record<string, RegExp>> = {
+  gemma2: /rescale reads/,
+  granite: /rescale reads/,
+  olmo2: /norms heads of several/,
+  olmoe: /norms heads of several/,
+  gpt2: /adds a bias to a sum/,
+  gpt_neox: /adds a bias to a sum/,
+  qwen3moe: /route reads/,
+}
+
+describe.each(MATRIX_FAMILIES.map((family, turn) => ({ ...family, turn })))('$name', (family) => {
+  const comparison = new Comparison(family)
+
+  test.each(someCells(family, family.turn).map((cell) => ({ cell, name: nameOf(cell) })))(
+    'has the logits of one thread: $name',
+    async ({ cell }) => {
+      const { difference, bound, note, threads } = await comparison.of(cell)
+      expect(difference).toBeLessThanOrEqual(bound)
+      const uncut = cell.pool === 'shards' ? UNCUT[family.name] : undefined
+      expect(note ?? '').toMatch(uncut ?? /^$/)
+      expect(threads).toBe(uncut === undefined ? cell.threads : 1)
+    },
+  )
+
+  test('has the same logits in every format', async () => {
+    expect(await comparison.ofFormats('auto')).toBeLessThan(FORMAT_BOUND)
+  })
+})
