@@ -61,11 +61,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const config = await readConfig(file, options.signal)
   const found = adaptWeights(resolveWeights(file, config), config, options.adapters ?? [])
   const { weights, orders } = await sortInputs(found, options)
-  const encodingOf = (name: string): PackedEncoding => {
-    const { packed, dtype, like = dtype } = weightOf(weights, name)
-    const chosen = chooseEncoding(options.weights, roleOf(name), [like])
-    return packed !== undefined && groupEncoding(packed) === chosen ? packed : chosen
-  }
+  const encodingOf = encodings(weights, config, options.weights)
   const stripBytesOf = (name: string): number => {
     const { byteLength, shape } = weightOf(weights, name)
     return byteLength - sparseTableBytes(shape[0] ?? 0)
@@ -98,6 +94,33 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
   return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(found) }
+}
+
+/** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */
+function encodings(
+  weights: Weights,
+  { experts }: ModelConfig,
+  policy: WeightPolicy,
+): (name: string) => PackedEncoding {
+  const known = new Map<string, PackedEncoding>()
+  return (name) => {
+    const all = name.replace(/\.experts\.\d+/, '.experts')
+    const found = known.get(all)
+    if (found !== undefined) return found
+    const tensors = Array.from({ length: all === name ? 1 : (experts?.count ?? 1) }, (_, expert) =>
+      weightOf(weights, all.replace('.experts', `.experts.${expert}`)),
+    )
+    const chosen = chooseEncoding(
+      policy,
+      roleOf(name),
+      tensors.map(({ dtype, like = dtype }) => like),
+    )
+    const [{ packed } = {}] = tensors
+    const isPacked = packed !== undefined && tensors.every((each) => each.packed === packed)
+    const encoding = isPacked && groupEncoding(packed) === chosen ? packed : chosen
+    known.set(all, encoding)
+    return encoding
+  }
 }
 
 /**
