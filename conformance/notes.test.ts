@@ -5,9 +5,11 @@ import { nodeHost } from '../src/cli/host.ts'
 import { buildModel } from '../src/engine/build-model.ts'
 import { prepareModel } from '../src/engine/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
+import type { Build } from '../src/runtime/features.ts'
 import type { ComputePort, Host } from '../src/runtime/host.ts'
 import type { PoolKind } from '../src/runtime/pool.ts'
 import { GOLDEN_CASES, goldenFile } from './support/golden.ts'
+import { largestDifference, logitsOf } from './support/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 
@@ -17,6 +19,8 @@ class Device {
   /** Types of the messages to workers. */
   sent: string[] = []
   pace = 1
+  /** How much less than it is the speed of a worker seems to be. */
+  slowness = 1
   #now = 0
   #last = performance.now()
 
@@ -48,12 +52,12 @@ class Device {
     return [...this.known.values()]
   }
 
-  async load(pool: PoolKind, threads: number | 'auto' = 'auto') {
+  async load(pool: PoolKind, threads: number | 'auto' = 'auto', build: Build | 'auto' = 'auto') {
     this.sent = []
     const source = blobSource('model', await goldenFile(F32!))
     const prepared = await prepareModel(await openModel([source]), { weights: 'auto' })
     const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
-    return buildModel(prepared, { pool, threads, build: 'auto', host: this.host() }, hooks)
+    return buildModel(prepared, { pool, threads, build, host: this.host() }, hooks)
   }
 
   #watched(port: ComputePort): ComputePort {
@@ -63,25 +67,49 @@ class Device {
         this.sent.push(message.type)
         port.postMessage(message, transfer)
       },
+      onMessage: (handle) =>
+        port.onMessage((reply) => {
+          const rate = reply.type === 'done' ? reply.rate : undefined
+          handle(rate === undefined ? reply : { type: 'done', rate: rate / this.slowness })
+        }),
     }
   }
 }
 
-/** What is no number of threads up to 3, and no shares of two. */
+/** What is no number of threads up to 3, and no shares of so many. */
 const WRONG: readonly unknown[] = ['two', 0, 1.5, 4, [], [0, 1], ['1', 1], [1, 1, 1, 1], [[1]]]
 
 describe('shards', () => {
   test('are cut as they were measured before', async () => {
     const device = new Device()
-    await (await device.load('shards', 2)).dispose()
+    await (await device.load('shards')).dispose()
     expect(device.sent).toContain('measure')
-    expect(device.values).toEqual([[expect.any(Number), expect.any(Number)]])
+    expect(device.values).toEqual([expect.arrayContaining([expect.any(Number)])])
     device.set([3, 1])
-    const built = await device.load('shards', 2)
+    const built = await device.load('shards')
     expect(built.info).toMatchObject({ pool: 'shards', threads: 2 })
     expect(device.sent).not.toContain('measure')
     expect(device.values).toEqual([[3, 1]])
     await built.dispose()
+  })
+
+  test('of a given number are equal, however slow a worker is: loads of any build agree to the bit', async () => {
+    const device = new Device()
+    const ids = Array.from({ length: 40 }, (_, index) => 3 + ((index * 29) % 250))
+    const tables: Float32Array[][] = []
+    for (const [build, slowness] of [
+      ['relaxed', 1],
+      ['simd128', 5],
+    ] as const) {
+      device.slowness = slowness
+      const built = await device.load('shards', 2, build)
+      expect(built.info).toMatchObject({ pool: 'shards', threads: 2, build })
+      expect(device.sent).not.toContain('measure')
+      tables.push(await logitsOf(built, ids))
+      await built.dispose()
+    }
+    expect(largestDifference(tables[0]!, tables[1]!)).toBe(0)
+    expect(device.values).toEqual([])
   })
 
   test('are as many as were found to pay, and none are started for one', async () => {
@@ -101,12 +129,12 @@ describe('shards', () => {
 
   test('are measured again when the note is wrong', async () => {
     const device = new Device()
-    await (await device.load('shards', 2)).dispose()
+    await (await device.load('shards')).dispose()
     for (const wrong of WRONG) {
       device.set(wrong)
-      await (await device.load('shards', 2)).dispose()
+      await (await device.load('shards')).dispose()
       expect(device.sent, JSON.stringify(wrong)).toContain('measure')
-      expect(device.values).toEqual([[expect.any(Number), expect.any(Number)]])
+      expect(device.values).toEqual([expect.arrayContaining([expect.any(Number)])])
     }
   })
 })

@@ -32,15 +32,17 @@ const test = base.extend<{ model: string }>({
   },
 })
 
-/** What a load on two shards says, and how many there were. */
-const goldenText = (page: Page, model: string) =>
+const MEASURED = { ...SHARDS, threads: 'auto' } as const
+
+/** What a load says, by default on two shards, and how many there were. */
+const goldenText = (page: Page, model: string, how: typeof SHARDS | typeof MEASURED = SHARDS) =>
   page.evaluate(
     async ({ model, prompt, options, how }) => {
       await using engine = await halfbyte.Engine.load(model, how)
       const text = await engine.complete(prompt, options).text()
       return { text, threads: engine.threads }
     },
-    { model, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS, how: SHARDS },
+    { model, prompt: GOLDEN_PROMPT, options: GOLDEN_OPTIONS, how },
   )
 
 const GOOD = { text: goldenReply(GOLDEN).text, threads: 2 }
@@ -153,19 +155,24 @@ test('what was measured is kept on the device, and a note that is wrong, old or 
   page,
   model,
 }) => {
-  const measured = [expect.any(Number), expect.any(Number)]
+  // A model as small may be fastest on one thread.
+  const measured = expect.arrayContaining([expect.any(Number)])
+  const { text } = GOOD
+  // What is asked for is not measured.
   expect(await goldenText(page, model)).toEqual(GOOD)
+  expect(await notes(page)).toEqual([])
+  expect(await goldenText(page, model, MEASURED)).toMatchObject({ text })
   await expect.poll(() => notes(page)).toEqual([measured])
   // Half a file, another browser, a note of 2001: none of them is believed.
   for (const wrong of ['>{"mach', 'Chrome>Chrom', '"made":1>"made":']) {
     await spoil(page, `${JSON.stringify((await notes(page))[0])}>[5,1]`)
     await spoil(page, wrong)
-    expect(await goldenText(page, model)).toEqual(GOOD)
+    expect(await goldenText(page, model, MEASURED)).toMatchObject({ text })
     await expect.poll(() => notes(page), wrong).toEqual([measured])
     expect(await notes(page)).not.toEqual([[5, 1]])
   }
   await spoil(page, `${JSON.stringify((await notes(page))[0])}>[5,1]`)
-  expect(await goldenText(page, model)).toMatchObject({ threads: 2 })
+  expect(await goldenText(page, model, MEASURED)).toMatchObject({ threads: 2 })
   expect(await notes(page)).toEqual([[5, 1]])
 })
 
@@ -175,8 +182,8 @@ test('where storage is refused each load measures', async ({ page, model }) => {
       await using engine = await halfbyte.Engine.load(model, { ...how, assets: { worker: workers.private } })
       return engine.threads
     },
-    { model, how: SHARDS },
+    { model, how: MEASURED },
   )
-  expect(threads).toBe(2)
+  expect(threads).toBeGreaterThan(0)
   expect(await notes(page)).toEqual([])
 })

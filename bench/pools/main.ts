@@ -102,7 +102,9 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
     ]
     if (options.slow) {
       cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
-      cases.push({ name: `${pool}, one of them slow`, pool, threads, slow: true })
+      // Shares are measured only for workers that nobody asked for.
+      const some = isolated ? threads : 'auto'
+      cases.push({ name: `${pool}, one of them slow`, pool, threads: some, slow: true })
     }
     const job: Job = { modelUrl, cases, rounds, prompt, tokens }
     const results = await page.evaluate((how) => window.runPools(how), job)

@@ -5,7 +5,7 @@ import type { StreamRequest } from './stream.worker.ts'
 export interface Case {
   readonly name: string
   readonly pool: 'single' | 'shared' | 'shards'
-  readonly threads: number
+  readonly threads: number | 'auto'
   /** Computes every tile three times: the second worker, or the one of `single`. */
   readonly slow?: boolean
 }

@@ -42,7 +42,7 @@ export interface LoadOptions {
   readonly threads?: number | 'auto' | undefined
   /**
    * How threads share the work. `shared`: on one memory, for cross-origin isolated pages. `shards`: each holds a part of the
-   * model; logits differ in their last bits. Default `auto`: `shared` where the page may, else `shards`, else one thread
+   * model; logits differ in their last bits, and from load to load unless `threads` is a number. Default `auto`: `shared` where the page may, else `shards`, else one thread
    * (`single`).
    */
   readonly pool?: PoolKind | 'auto' | undefined

@@ -25,7 +25,7 @@ export interface BuildOptions {
   /** Default `auto`. */
   readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
-  /** Of each shard, above 0. Default: measured. */
+  /** Of each shard, above 0. Default: with `auto` measured, else equal. */
   readonly shares?: readonly number[] | undefined
   /** A smaller model of the same vocabulary, to draft for the first. Default: none. */
   readonly draft?: PreparedModel | undefined

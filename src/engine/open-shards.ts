@@ -4,7 +4,7 @@ import type { Plan } from '../graph/plan.ts'
 import { planTotals } from '../graph/totals.ts'
 import type { Host, Note } from '../runtime/host.ts'
 import type { Runtime } from '../runtime/open.ts'
-import { chooseShares, measureShares, type ShardMeasurement, sharesOf } from '../runtime/shards/choose.ts'
+import { chooseShares, type ShardMeasurement } from '../runtime/shards/choose.ts'
 import { ShardGroup } from '../runtime/shards/group.ts'
 import type { ShardedPlans } from './deal-weights.ts'
 import type { PreparedModel } from './prepare.ts'
@@ -12,7 +12,7 @@ import type { PreparedModel } from './prepare.ts'
 export interface ShardOptions {
   readonly host: Host
   readonly threads: number | 'auto'
-  /** Of each shard, above 0. Default: measured. */
+  /** Of each shard, above 0. Default: with `auto` measured, else equal. */
   readonly shares?: readonly number[] | undefined
   /** The shares that were measured before. */
   readonly note?: Note | undefined
@@ -24,8 +24,8 @@ export type Shards =
   | { readonly sharded?: undefined; readonly note: string }
 
 /**
- * Starts as many workers as may be of use, measures them, keeps those that are. With `auto` a worker that cannot be started
- * costs speed alone. Throws `internal` when one that was asked for cannot be started, `out-of-memory`.
+ * With `auto` starts as many workers as may be of use, measures them, keeps those that are; one that cannot be started
+ * costs speed alone. A number of workers have equal parts, so that sums, and with them the tokens, are the same in every load. Throws `internal` when one that was asked for cannot be started, `out-of-memory`.
  */
 export async function openShards(
   prepared: PreparedModel,
@@ -36,18 +36,19 @@ export async function openShards(
   if (most === 1 || host.startWorker === undefined) return { note: why ?? 'no workers can be started here' }
   let group: ShardGroup | undefined
   try {
-    let known = shares?.slice(0, most) ?? knownShares(await note?.read(), threads === 'auto' ? 1 : most, most)
+    let known =
+      shares?.slice(0, most) ??
+      (threads === 'auto' ? knownShares(await note?.read(), most) : Array<number>(most).fill(1))
     if (known?.length !== 1) {
       group = await ShardGroup.start(known?.length ?? most, {
         module,
         startWorker: host.startWorker.bind(host),
       })
       if (known === undefined) {
-        const measurement = measurementOf(prepared, most, { engine, arena, now: () => host.now() })
-        known =
-          threads === 'auto'
-            ? await chooseShares(group, measurement)
-            : sharesOf(await measureShares(group, measurement, most))
+        known = await chooseShares(
+          group,
+          measurementOf(prepared, most, { engine, arena, now: () => host.now() }),
+        )
         note?.write(known)
         group.keep(known.length)
       }
@@ -63,12 +64,11 @@ export async function openShards(
   }
 }
 
-/** What may be the shares of `least` to `most` shards: somebody else can have written it. */
-function knownShares(value: unknown, least: number, most: number): readonly number[] | undefined {
+/** What may be the shares of at most so many shards: somebody else can have written it. */
+function knownShares(value: unknown, most: number): readonly number[] | undefined {
   const isShare = (share: unknown) =>
     typeof share === 'number' && share > 0 && share < Number.POSITIVE_INFINITY
-  const areShares =
-    Array.isArray(value) && value.length >= least && value.length <= most && value.every(isShare)
+  const areShares = Array.isArray(value) && value.length > 0 && value.length <= most && value.every(isShare)
   return areShares ? value : undefined
 }
 

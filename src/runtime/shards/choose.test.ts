@@ -85,3 +85,19 @@ test('this thread is measured while the others are, and its memory is as before'
   expect(arena.mark()).toBe(mark)
   expect(arena.u8.subarray(mark).every((byte) => byte === 0)).toBe(true)
 })
+
+test.each([
+  ['once is as fast as the others', [0.3, 1, 1], [1, 1]],
+  ['each time is not', [0.3, 0.5, 0.4], [1, 0.5]],
+])('a worker that is slow %s', async (_, speeds, shares) => {
+  const { own, ...machine } = thread()
+  const rest = [...speeds]
+  const group: MeasuredGroup = {
+    shards: 2,
+    measure: async () => [own * rest.shift()!],
+    meet: async () => 0,
+  }
+  const step = { now: () => 0, decodeBytes: 1, meetings: 1, width: 1 }
+  const found = sharesOf(await measureShares(group, { ...machine, ...step }, 2))
+  expect(found[1]! / found[0]!).toBeCloseTo(shares[1]! / shares[0]!)
+})

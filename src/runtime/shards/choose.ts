@@ -20,27 +20,35 @@ export interface ShardMeasurement {
 
 /** How long each number of workers is measured. */
 const MEASURE_MS = 36
+/** A worker that is slow is measured so often, and its best counts: what else the machine did is not its speed. */
+const ROUNDS = 3
 /** Another worker must save this share of the time to be worth its core. */
 const LEAST_GAIN = 0.04
 /** Workers whose speeds differ by less than this share are taken for equal: short measurements differ by themselves. */
 const SAME_SPEED = 0.12
 
-/** Shares of `shards` workers, by how fast each is while all of them work. */
+/** Speeds of `shards` workers, each while all of them work; [bytes of weights per ms]. */
 export async function measureShares(
   group: MeasuredGroup,
   { engine, arena }: ShardMeasurement,
   shards: number,
 ): Promise<number[]> {
-  const others = group.measure(shards, MEASURE_MS)
-  const own = measureRate(engine, arena, MEASURE_MS)
-  return [own, ...(await others)]
+  let rates: number[] = []
+  for (let round = 1; ; round++) {
+    const others = group.measure(shards, MEASURE_MS)
+    const own = measureRate(engine, arena, MEASURE_MS)
+    rates = [own, ...(await others)].map((rate, shard) => Math.max(rate, rates[shard] ?? 0))
+    if (round === ROUNDS || isEqual(rates)) return rates
+  }
 }
 
 /** Equal shares for workers of about one speed. */
 export function sharesOf(rates: readonly number[]): number[] {
-  const [least, most] = [Math.min(...rates), Math.max(...rates)]
-  return least >= most * (1 - SAME_SPEED) ? rates.map(() => 1) : [...rates]
+  return isEqual(rates) ? rates.map(() => 1) : [...rates]
 }
+
+const isEqual = (rates: readonly number[]): boolean =>
+  Math.min(...rates) >= Math.max(...rates) * (1 - SAME_SPEED)
 
 /** The shares of the number of workers, 1 to all of the group, that is expected to decode fastest. */
 export async function chooseShares(group: MeasuredGroup, measurement: ShardMeasurement): Promise<number[]> {
