@@ -26,7 +26,7 @@ function judge(title: string, difference: number, bound: number): void {
 
 type Largest = Partial<Record<Rounding, number>>
 const shown = ({ float, quantized, channel }: Largest): string =>
-  [float, quantized, channel].map((value) => (value === undefined ? '-' : value.toExponential(0))).join(' ')
+  [float, quantized, channel].map((value) => (value === undefined ? '-' : value.toExponential(1))).join(' ')
 
 const columns = POOLS.map(({ pool, threads }) => `${pool} of ${threads}`)
 console.log(
@@ -58,7 +58,7 @@ for (const family of families) {
     }
   }
   const cells = columns.map((column) => (alone.has(column) ? '(1)' : shown(rows.get(column) ?? {})))
-  console.log(`| ${family.name} | ${formats.toExponential(0)} | ${cells.join(' | ')} |`)
+  console.log(`| ${family.name} | ${formats.toExponential(1)} | ${cells.join(' | ')} |`)
 }
 for (const failure of failures) console.error(failure)
 console.log(`\n${passed} passed, ${failures.length} failed`)
