@@ -7,6 +7,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import { checksum } from '../base/checksum.ts'
 import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
 import { sha256 } from '../base/sha256.ts'
 import { ABI } from '../runtime/abi.ts'
 import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
@@ -21,6 +22,8 @@ const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
 /** More than any context's index; a number read from a file must not decide how much memory is taken. */
 const MOST_INDEX_BYTES = 256 * 1024 * 1024
+/** Of arguments of calls, which came with a request, in messages in an index. */
+const MOST_LEVELS = 512
 
 /** What a snapshot says besides the state itself; plain JSON. */
 export interface SnapshotHead {
@@ -203,7 +206,7 @@ function* parts(cache: StateCache, state: SequenceState, length = state.length):
 /** Undefined for what is no JSON. */
 function parsed(json: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(json))
+    return parseJson(new TextDecoder().decode(json), MOST_LEVELS)
   } catch {
     return undefined
   }
