@@ -64,7 +64,7 @@ describe('shown', () => {
     ['an object that is no text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
     ['a circle', circle, 'a list'],
     ['too many levels', deep, 'a list'],
-    ['a big number', 1n, 'a value of type bigint'],
+    ['a big number', 10n ** 20n, '1'.padEnd(21, '0')],
     ['no number', Number.NaN, 'NaN'],
     ['nothing', undefined, 'undefined'],
     ['a long text', 'x'.repeat(1e6), `"${'x'.repeat(55)}..."`],

@@ -8,8 +8,8 @@ export function shown(value: unknown): string {
 }
 
 function written(value: unknown): string {
-  // JSON knows neither NaN nor Infinity.
-  if (typeof value === 'number') return String(value)
+  // JSON knows neither NaN nor Infinity nor 1n.
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   try {
     return JSON.stringify(typeof value === 'string' ? value.slice(0, 60) : value) ?? String(value)
   } catch {
