@@ -113,8 +113,7 @@ export async function buildModel(
       newSequence: (options) => new Sequence(cache, options),
       draft: placedDraft && draftSource(placedDraft, local, vocab, () => host.now()),
       fingerprint: placed.fingerprint,
-      restoreSequence: (source, fingerprint, options) =>
-        Sequence.restore(cache, source, fingerprint, options),
+      restoreSequence: (source, fingerprint, signal) => Sequence.restore(cache, source, fingerprint, signal),
       memory: () => ({
         weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
         stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),
