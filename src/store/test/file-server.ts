@@ -26,6 +26,10 @@ export interface Behaviour {
   most?: number
   /** Sends the beginning of the file for each range, and says so. */
   rewinds?: boolean
+  /** Sends each range from so many bytes later, and says so. */
+  shifts?: number
+  /** Ranges that are shifted; default all. */
+  shiftTimes?: number
   /** Says that the file has so many bytes more, or fewer. */
   liesBy?: number
   /** ETags of the next answers, in order; the last one stays. */
@@ -40,6 +44,8 @@ export interface Behaviour {
   /** Lets pages of other origins see the range and the version. */
   exposes?: boolean | undefined
   etag?: string | undefined
+  /** `Last-Modified`. */
+  changed?: string | undefined
   /** Sends the headers and the first bytes, and then nothing. */
   stalls?: boolean
   /** Does so for ranges that begin before this byte. */
@@ -103,6 +109,7 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   const etag = (behaviour.etags?.length ?? 0) > 1 ? behaviour.etags?.shift() : behaviour.etags?.[0]
+  if (behaviour.changed !== undefined) response.setHeader('Last-Modified', behaviour.changed)
   if (etag ?? behaviour.etag) response.setHeader('ETag', etag ?? behaviour.etag ?? '')
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(asked ?? '') ?? []
   const isPart = from !== undefined && behaviour.ranges !== false
@@ -112,7 +119,9 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   }
   const size = file.byteLength + (behaviour.liesBy ?? 0)
   const { rewinds = false, excess = 0, most = size } = behaviour
-  const begin = isPart && !rewinds ? Number(from) : 0
+  const { shifts = 0, shiftTimes = Number.POSITIVE_INFINITY } = behaviour
+  if (isPart) behaviour.shiftTimes = shiftTimes - 1
+  const begin = isPart && !rewinds ? Number(from) + (shiftTimes > 0 ? shifts : 0) : 0
   const length = Math.min(Number(to) - Number(from) + 1 + excess, most)
   const [start, end] = isPart ? [begin, Math.min(begin + length, size)] : [0]
   const part = flipped(behaviour, start, file.subarray(start, end))

@@ -1,8 +1,12 @@
 // Folders in memory. In: nothing. Out: an origin's private file system as a worker sees it, and which files were read.
 import { afterEach, vi } from 'vitest'
 
+let clock = Date.now()
+
 class Entry {
   bytes = new Uint8Array()
+  /** Time of the last change, by a clock that never stands still. */
+  changed = ++clock
   readonly name: string
   readonly #folder: Folder
 
@@ -13,7 +17,7 @@ class Entry {
 
   async getFile(): Promise<File> {
     this.#folder.reads.push(this.name)
-    return new File([this.bytes], this.name)
+    return new File([this.bytes], this.name, { lastModified: this.changed })
   }
 
   async createSyncAccessHandle(options?: { readonly mode: string }) {
@@ -27,12 +31,14 @@ class Entry {
       },
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
         note('write')
+        this.changed = ++clock
         this.#resize(Math.max(this.bytes.byteLength, at + bytes.byteLength))
         this.bytes.set(bytes, at)
         return bytes.byteLength
       },
       truncate: (size: number) => {
         note('truncate')
+        this.changed = ++clock
         this.#resize(size)
       },
       getSize: () => this.bytes.byteLength,
