@@ -13,7 +13,7 @@ export interface RetryOptions {
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /** How long an address is tried that has never answered. Pages are not told why: it may be wrong, and no wait mends that. */
-const UNANSWERED_MS = 2000
+const UNANSWERED_MS = 1800
 
 /**
  * Runs `work` until it succeeds. It is told to note new bytes by calling `progressed`, which makes the waits short again.

@@ -46,6 +46,18 @@ export interface Behaviour {
   etag?: string | undefined
   /** `Last-Modified`. */
   changed?: string | undefined
+  /** Sends this in the place of HTTP, and hangs up. */
+  raw?: string | Uint8Array
+  /** Answers the request of this number with a page of HTML. */
+  htmlAt?: number
+  /** Redirects every request there. */
+  redirect?: string
+  /** Never answers. */
+  isSilent?: boolean
+  /** Sends bytes until the other side has enough, and no length. */
+  isEndless?: boolean
+  /** Runs before each answer. */
+  onRequest?: (server: FileServer) => void
   /** Sends the headers and the first bytes, and then nothing. */
   stalls?: boolean
   /** Does so for ranges that begin before this byte. */
@@ -93,12 +105,33 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After')
   }
   server.requests.push(`GET ${path}${asked === undefined ? '' : ` ${asked}`}`)
+  behaviour.onRequest?.(server)
   if (path.startsWith('/moved/')) {
     response.writeHead(302, { Location: path.slice('/moved'.length) }).end()
     return
   }
   if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {
     response.writeHead(401).end('no')
+    return
+  }
+  const { raw, redirect } = behaviour
+  if (server.requests.length === behaviour.htmlAt) {
+    response.setHeader('Content-Type', 'text/html')
+    response.end('<!doctype html><title>Log in</title>')
+    return
+  }
+  if (behaviour.isSilent === true) return
+  if (raw !== undefined) {
+    request.socket.end(raw)
+    return
+  }
+  if (redirect !== undefined) {
+    response.writeHead(302, { Location: redirect }).end()
+    return
+  }
+  if (behaviour.isEndless === true) {
+    response.writeHead(200)
+    sendEndless(response)
     return
   }
   const file = server.files.get(path.slice(1))
@@ -136,6 +169,15 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   response.writeHead(isPart ? 206 : 200)
   const stalls = behaviour.stalls === true || Number(from ?? 0) < (behaviour.stallsBefore ?? 0)
   send(behaviour, stalls, response, body)
+}
+
+function sendEndless(response: ServerResponse): void {
+  const bytes = new Uint8Array(1 << 20)
+  const fill = () => {
+    while (!response.destroyed && response.write(bytes));
+  }
+  response.on('drain', fill)
+  fill()
 }
 
 /** A part that begins at `start`, perhaps with one byte turned over. */

@@ -5,6 +5,8 @@ let clock = Date.now()
 
 class Entry {
   bytes = new Uint8Array()
+  /** Where they lie, with room for more. */
+  #room = this.bytes
   /** Time of the last change, by a clock that never stands still. */
   changed = ++clock
   readonly name: string
@@ -48,10 +50,14 @@ class Entry {
   }
 
   #resize(size: number): void {
-    if (size === this.bytes.byteLength) return
-    const resized = new Uint8Array(size)
-    resized.set(this.bytes.subarray(0, size))
-    this.bytes = resized
+    const before = this.bytes
+    if (size === before.byteLength) return
+    if (before.buffer !== this.#room.buffer || size > this.#room.byteLength) {
+      this.#room = new Uint8Array(size > before.byteLength && before.byteLength > 0 ? 2 * size : size)
+      this.#room.set(before.subarray(0, size))
+    }
+    this.bytes = this.#room.subarray(0, size)
+    this.bytes.fill(0, Math.min(size, before.byteLength))
   }
 }
 
