@@ -33,10 +33,14 @@ class Entry {
       },
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
         note('write')
+        const answer = this.#folder.disk.take(bytes.byteLength)
+        // What a disk answers that took nothing need not be 0.
+        const taken = answer >= 0 && answer <= bytes.byteLength ? answer : 0
+        if (taken === 0) return answer
         this.changed = ++clock
-        this.#resize(Math.max(this.bytes.byteLength, at + bytes.byteLength))
-        this.bytes.set(bytes, at)
-        return bytes.byteLength
+        this.#resize(Math.max(this.bytes.byteLength, at + taken))
+        this.bytes.set(bytes.subarray(0, taken), at)
+        return answer
       },
       truncate: (size: number) => {
         note('truncate')
@@ -61,6 +65,16 @@ class Entry {
   }
 }
 
+/** What a disk may do in the place of what it is told. */
+export interface Disk {
+  /** Before anything is changed; what it throws, the change throws. */
+  step(what: string): void
+  /** What a write of so many bytes answers; so many of them are written, or none where the answer makes no sense. */
+  take(bytes: number): number
+}
+
+const SOUND: Disk = { step() {}, take: (bytes) => bytes }
+
 class Folder {
   readonly entries = new Map<string, Entry>()
   /** Names of the files that were read as a File, in order. */
@@ -68,7 +82,10 @@ class Folder {
   /** What was done to files, in order, each run of the same once: `write` and the name's ending, and so on. */
   readonly changes: string[] = []
 
+  disk: Disk = SOUND
+
   note(what: string, name: string): void {
+    this.disk.step(what)
     const change = `${what} ${name.replace(/.*\./, '')}`
     if (this.changes.at(-1) !== change) this.changes.push(change)
   }
@@ -78,15 +95,18 @@ class Folder {
   }
 
   async getFileHandle(name: string, { create = false } = {}): Promise<Entry> {
-    const found = this.entries.get(name) ?? (create ? new Entry(name, this) : undefined)
+    const isNew = create && !this.entries.has(name)
+    if (isNew) this.disk.step('create')
+    const found = this.entries.get(name) ?? (isNew ? new Entry(name, this) : undefined)
     if (found === undefined) throw new DOMException('there is none', 'NotFoundError')
     this.entries.set(name, found)
     return found
   }
 
   async removeEntry(name: string): Promise<void> {
-    if (!this.entries.delete(name)) throw new DOMException('there is none', 'NotFoundError')
+    if (!this.entries.has(name)) throw new DOMException('there is none', 'NotFoundError')
     this.note('remove', name)
+    this.entries.delete(name)
   }
 
   /** Writes past the store. */
