@@ -1,6 +1,6 @@
 // In: messages, in a place without IndexedDB. Out: whether titles are fit to be listed and the store works from memory.
 import { describe, expect, test } from 'vitest'
-import { ConversationStore, newConversation, withMessages } from './conversations.ts'
+import { ConversationStore, newConversation, readConversation, withMessages } from './conversations.ts'
 
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
@@ -36,6 +36,57 @@ describe('a store that is refused storage', () => {
     await store.remove(conversation.id)
     await store.put(withMessages(conversation, [{ role: 'assistant', content: 'late' }]))
     expect(store.all).toEqual([])
+  })
+})
+
+describe('a record of the database', () => {
+  const whole = {
+    id: 'a',
+    title: 'A title',
+    updated: 5,
+    messages: [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hi', ending: 'length' },
+    ],
+  }
+
+  test('that is whole is read as it is', () => {
+    expect(readConversation(whole)).toEqual(whole)
+  })
+
+  test.each([
+    null,
+    undefined,
+    5,
+    'text',
+    [],
+    {},
+    { ...whole, id: 7 },
+    { ...whole, id: '' },
+    { ...whole, messages: {} },
+  ])('that is %j is no conversation', (record) => expect(readConversation(record)).toBeUndefined())
+
+  test('loses what is no message, and nothing else', () => {
+    const broken = [
+      null,
+      'text',
+      { role: 'system', content: 'x' },
+      { role: 'user' },
+      { role: 'user', content: {} },
+    ]
+    const messages = [...broken, ...whole.messages]
+    expect(readConversation({ ...whole, messages })).toEqual(whole)
+    const strange = { role: 'assistant', content: 'Hi', ending: { toString: 1 }, more: 1 }
+    expect(readConversation({ ...whole, messages: [strange] })?.messages).toEqual([
+      { role: 'assistant', content: 'Hi' },
+    ])
+  })
+
+  test('without a title or a time gets its own title, and counts as long ago', () => {
+    for (const updated of ['5', Number.NaN, Number.POSITIVE_INFINITY, null]) {
+      const record = readConversation({ ...whole, title: {}, updated })
+      expect(record).toEqual({ ...whole, title: 'Hello', updated: 0 })
+    }
   })
 })
 

@@ -38,6 +38,29 @@ export function withMessages(conversation: Conversation, messages: readonly Stor
   return { ...conversation, title: title || 'New chat', updated: Date.now(), messages }
 }
 
+const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
+
+const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
+
+/**
+ * What a record of the database says. Another release, an extension or a fault of the disk may have written it: messages that are none
+ * are left out, and without a name or a list of messages there is no conversation.
+ */
+export function readConversation(record: unknown): Conversation | undefined {
+  const { id, title, updated, messages } = fields(record)
+  if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
+  const read = messages.flatMap((message): StoredMessage[] => {
+    const { role, content, ending } = fields(message)
+    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
+    return [{ role, content, ...(ENDINGS.includes(ending) && { ending: ending as Ending }) }]
+  })
+  return {
+    ...withMessages({ ...newConversation(), id }, read),
+    ...(typeof title === 'string' && title !== '' && { title }),
+    updated: Number.isFinite(updated) ? (updated as number) : 0,
+  }
+}
+
 /** Keeps conversations; every method resolves even where the browser refuses storage. */
 export class ConversationStore {
   readonly #database = openDatabase()
@@ -55,7 +78,10 @@ export class ConversationStore {
   async open(): Promise<void> {
     const database = await this.#database
     const stored = await database?.getAll('conversations').catch(() => [])
-    for (const conversation of stored ?? []) this.#known.set(conversation.id, conversation)
+    for (const record of stored ?? []) {
+      const conversation = readConversation(record)
+      if (conversation !== undefined) this.#known.set(conversation.id, conversation)
+    }
   }
 
   async put(conversation: Conversation): Promise<void> {

@@ -55,6 +55,33 @@ describe('addresses', () => {
     expect(() => parseHubAddress(text)).toThrow(/is not a hub address; write owner\/name,/),
   )
 
+  test.each([
+    'owner/name:../../../other/file.gguf',
+    'owner/name:sub/../file.gguf',
+    'owner/name:./file.gguf',
+    'owner/name:/file.gguf',
+    'owner/name:sub//file.gguf',
+    'owner/name:sub/',
+    'owner/name:%2e%2E/file.gguf',
+    'owner/name:sub%2F..%2Ffile.gguf',
+    'owner/name:..\\file.gguf',
+    'owner/name:file.gguf@..',
+    'owner/name@.',
+    'owner/name@%2e%2e',
+    'hf:owner/name@refs/../x',
+  ])('%s would lead out of its repository, and is refused', (text) =>
+    expect(() => hubUrl(parseHubAddress(text)!)).toThrow(/is not a hub address/),
+  )
+
+  test.each([
+    { repo: '../..' },
+    { repo: 'a/..' },
+    { repo: 'o/n', file: '../f' },
+    { repo: 'o/n', revision: '..' },
+  ])('nor may an address in parts: %j', (address) =>
+    expect(() => hubUrl(address)).toThrow(/is not a hub address/),
+  )
+
   test('become URLs in which names cannot leave their place', () => {
     const base = { baseUrl: 'https://hub.example/mirror' }
     expect(hubUrl({ repo: 'o/n' })).toBe('https://huggingface.co/o/n/resolve/main/')
@@ -68,6 +95,10 @@ describe('addresses', () => {
     expect(hubHeaders('https://hub.example/o/n/resolve/main/a', hub)).toEqual({
       Authorization: 'Bearer secret',
     })
+    const mirror = { baseUrl: 'https://hub.example/mirror', token: 'secret' }
+    for (const url of ['https://hub.example/mirror/../a', 'https://hub.example/mirror/%2e%2e/a']) {
+      expect(hubHeaders(url, mirror)).toEqual({})
+    }
     for (const url of [
       'https://hub.example.evil.example/a',
       'http://hub.example/a',

@@ -32,21 +32,34 @@ export function parseHubAddress(text: string): RepoAddress | undefined {
     /^(hf:)?([a-z0-9][\w.-]*\/[a-z0-9][\w.-]*)(?::([^@]+))?(?:@(.+))?$/i.exec(text) ?? []
   if (repo !== undefined && (prefix ?? file ?? !WEIGHTS.test(text))) return { repo, file, revision }
   if (!text.startsWith('hf:')) return undefined
-  throw new HalfbyteError(
+  throw malformed(text)
+}
+
+const malformed = (text: string): HalfbyteError =>
+  new HalfbyteError(
     'unsupported',
     `"${text.slice(0, 100)}" is not a hub address; write owner/name, owner/name:file.gguf or owner/name@revision`,
   )
-}
 
-/** Where the file lies, or the folder. */
+/** No step of a path leads up or stays, also when a server decodes it once more than it should. */
+const isInside = (path: string): boolean =>
+  !path
+    .replace(/%2e/gi, '.')
+    .split(/[/\\]|%2f|%5c/i)
+    .some((step) => /^\.{0,2}$/.test(step))
+
+/** Where the file lies, or the folder. Throws `unsupported` for what would lead out of the repository. */
 export function hubUrl({ repo, file = '', revision = 'main' }: RepoAddress, hub: Hub = {}): string {
+  if (![repo, file || 'x', revision].every(isInside)) throw malformed(`${repo}:${file}@${revision}`)
   const path = file.split('/').map(encodeURIComponent).join('/')
   return `${baseOf(hub)}${repo}/resolve/${encodeURIComponent(revision)}/${path}`
 }
 
 /** What opens a private repository. Nothing for other servers, whatever address they have. */
 export function hubHeaders(url: string, hub: Hub = {}): Record<string, string> {
-  return hub.token !== undefined && url.startsWith(baseOf(hub))
+  const base = baseOf(hub)
+  // The browser takes steps up before it asks: they may lead out of a mirror in a folder.
+  return hub.token !== undefined && url.startsWith(base) && new URL(url).href.startsWith(new URL(base).href)
     ? { Authorization: `Bearer ${hub.token}` }
     : {}
 }

@@ -72,7 +72,7 @@ async function onlyFile(folder: string, error: unknown, { hub, ...options }: Eac
   const listing = isMissing ? hubListing(folder, hub) : undefined
   if (listing === undefined) throw error
   const list = () => request(listing, { ...options, headers: hubHeaders(listing, hub) })
-  const response = await retrying(list, options)
+  const response = await retrying(list, options, true)
   if (response === undefined) throw error
   return onlyGguf(await response.json().catch(() => undefined), folder)
 }
@@ -137,19 +137,23 @@ export async function openUnstored(url: string, options: UnstoredOptions): Promi
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : undefined
   if (found !== undefined && !(found instanceof Response)) return found
   let ready = found
-  return retrying(async () => {
-    const response = ready ?? (await request(url, options))
-    ready = undefined
-    if (response === undefined) return undefined
-    const total = bodyLength(response)
-    const parts: Uint8Array<ArrayBuffer>[] = []
-    let loaded = 0
-    for await (const bytes of pieces(url, response, options)) {
-      parts.push(new Uint8Array(bytes))
-      loaded += bytes.byteLength
-      options.onProgress?.(loaded, total)
-    }
-    // The browser may move a Blob to disk.
-    return blobSource(fileName(url), new Blob(parts))
-  }, options)
+  return retrying(
+    async () => {
+      const response = ready ?? (await request(url, options))
+      ready = undefined
+      if (response === undefined) return undefined
+      const total = bodyLength(response)
+      const parts: Uint8Array<ArrayBuffer>[] = []
+      let loaded = 0
+      for await (const bytes of pieces(url, response, options)) {
+        parts.push(new Uint8Array(bytes))
+        loaded += bytes.byteLength
+        options.onProgress?.(loaded, total)
+      }
+      // The browser may move a Blob to disk.
+      return blobSource(fileName(url), new Blob(parts))
+    },
+    options,
+    true,
+  )
 }

@@ -64,10 +64,19 @@ test('a time that is none counts as long ago', async () => {
   expect(await store.list()).toMatchObject([{ used: 0 }])
 })
 
-test('a journal says what came, and one of a negative size, of chunks beyond it or of another address nothing', async () => {
+test('a journal says what came, and one of a negative size, of too many chunks, of sums that are none or of another address nothing', async () => {
   const { folder, store, name } = await opened()
-  const journal = { url: URL, size: 10, etag: '', chunks: [0] }
-  const lies = [{ size: -1 }, { size: 1e300 }, { chunks: [1] }, { chunks: [-1] }, { url: `${URL}x` }]
+  const journal = { url: URL, size: 10, etag: '', sums: [7] }
+  const lies = [
+    { size: -1 },
+    { size: 1e300 },
+    { sums: [7, 7] },
+    { sums: [-1] },
+    { sums: ['7'] },
+    { sums: [] },
+    { sums: undefined },
+    { url: `${URL}x` },
+  ]
   folder.put(`${name}.part`, JSON.stringify(journal))
   expect(await store.list()).toMatchObject([{ url: URL, size: 10, isComplete: false }])
   for (const lie of lies) {

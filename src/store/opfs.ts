@@ -1,5 +1,5 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
-import type { ByteSource } from '../base/bytes.ts'
+import { type ByteSource, readInto } from '../base/bytes.ts'
 import { isCount } from '../base/counts.ts'
 import { fileName } from './address.ts'
 import { alone } from './alone.ts'
@@ -8,6 +8,7 @@ import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } fr
 import type { Version } from './partial.ts'
 import { writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
+import { damagedChunks, isSums, type Sums } from './sums.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
 
 /** What is known of a stored file; written after its last byte, so that a half-written file is never read as whole. */
@@ -17,6 +18,10 @@ interface Manifest extends Version {
   readonly used: number
   /** Its bytes have been compared with the hashes in them. */
   readonly isChecked?: boolean
+  /** Of what was written. */
+  readonly sums: Sums
+  /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
+  readonly changed: number
 }
 
 export interface StoredFile {
@@ -34,6 +39,10 @@ export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
+/** A load looks at one chunk of so many: 16 MB of a model of 256 MB take some 15 ms. */
+const SAMPLED = 16
+/** What is damaged is found when the file is written again. */
+const NOTHING: LostBytes = { start: 0, end: 0 }
 
 /** Model files in the origin's private file system. Files are keyed by address. */
 export class Opfs {
@@ -57,13 +66,28 @@ export class Opfs {
     return file?.size === manifest.size ? file : undefined
   }
 
-  /** The same, to be read and closed by its reader. */
+  /**
+   * The same, to be read and closed by its reader. A sample of its bytes is compared with their sums, or all of them where somebody
+   * wrote to the file since; one that is damaged is doubted.
+   */
   async openStored(url: string): Promise<ByteSource | undefined> {
-    if ((await this.find(url)) === undefined) return undefined
     const name = await fileKey(url)
-    const manifest = await this.#manifest(name)
+    const [file, manifest] = [await this.find(url), await this.#manifest(name)]
+    if (file === undefined || manifest === undefined) return undefined
     const handle = await this.#folder.getFileHandle(`${name}.bin`).catch(() => undefined)
-    return handle && storedSource(fileName(url), handle, manifest?.isChecked === true)
+    const source = handle && (await storedSource(fileName(url), handle, manifest.isChecked === true))
+    if (source === undefined) return undefined
+    const { lastModified: changed } = file
+    const isUntouched = manifest.changed === changed
+    const read = (target: Uint8Array, at: number) => readInto(source, target, at)
+    const damaged = await damagedChunks(manifest.sums, file.size, read, isUntouched ? SAMPLED : 1)
+    if (damaged.length > 0) {
+      source.close?.()
+      await this.doubt(url, NOTHING)
+      return undefined
+    }
+    if (!isUntouched) await this.#writeManifest(name, { ...manifest, changed }).catch(() => undefined)
+    return source
   }
 
   /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
@@ -105,10 +129,12 @@ export class Opfs {
           await this.#removeAll(name)
           return { file: undefined }
         }
-        part.complete(version.size)
-        await this.#writeManifest(name, { ...version, url, used: Date.now() })
+        const sums = part.complete(version.size)
+        const file = await readFile(this.#folder, `${name}.bin`)
+        const changed = file?.lastModified ?? 0
+        await this.#writeManifest(name, { ...version, url, used: Date.now(), sums, changed })
         await this.#remove(`${name}.part`)
-        return { file: await readFile(this.#folder, `${name}.bin`) }
+        return { file }
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
@@ -186,11 +212,21 @@ export class Opfs {
   }
 
   async #manifest(name: string): Promise<Manifest | undefined> {
-    const { url, size, etag, used, isChecked } = await readFields(this.#folder, `${name}.json`)
+    const fields = await readFields(this.#folder, `${name}.json`)
+    const { url, size, etag, used, isChecked, sums, changed } = fields
     const isWhole =
       typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
     if (!isWhole) return undefined
-    return { url, size, etag, used: isCount(used) ? used : 0, isChecked: isChecked === true }
+    return {
+      url,
+      size,
+      etag,
+      used: isCount(used) ? used : 0,
+      isChecked: isChecked === true,
+      // Those of earlier releases have none.
+      sums: isSums(sums) ? sums : [],
+      changed: Number(changed),
+    }
   }
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {

@@ -1,19 +1,21 @@
 // Part files. In: a folder of the origin's private file system. Out: a file that is written in place and goes on where it stopped.
 //
 //   <name>.bin    the bytes; where no chunk has been finished they mean nothing
-//   <name>.part   the journal: what the file will be, and the chunks that are there. It is written after its bytes
-import { areCounts, isCount } from '../base/counts.ts'
+//   <name>.part   the journal: what the file will be, and the sums of the chunks that are there. It is written after its bytes
+import { isCount } from '../base/counts.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { fileKey, readFields } from './folder.ts'
 import type { Version } from './partial.ts'
-import { checkQuota, writeError } from './quota.ts'
+import { checkQuota, full, writeError } from './quota.ts'
+import { addSum, chunkBytes, damagedChunks, isSums, type Sums } from './sums.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
 import type { PartialFile } from './transfer.ts'
 
 /** The journal as JSON. */
-interface Journal extends Version {
+export interface Journal extends Version {
   readonly url: string
-  readonly chunks: readonly number[]
+  /** Null where a chunk is not there. */
+  readonly sums: Sums
 }
 
 /** Bytes [start, end) of a file that are not what they should be. */
@@ -24,8 +26,8 @@ export interface LostBytes {
 
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
-  /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. */
-  complete(size: number): void
+  /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. The result are its sums. */
+  complete(size: number): Sums
   /** Lets go of the file as it is. Doing it twice is harmless. */
   close(): void
 }
@@ -35,7 +37,12 @@ export class PartFile implements StoredPart {
   readonly #bytes: SyncFile
   readonly #journal: SyncFile
   #version: Version | undefined
-  #chunks = new Set<number>()
+  /** Of the chunks that are there. */
+  #sums: (number | null)[] = []
+  /** Of what was written of each chunk, from its beginning on. */
+  readonly #running: number[] = []
+  /** Bytes that the browser said were free, for a file whose size nobody knows. */
+  #room = Number.POSITIVE_INFINITY
 
   private constructor(url: string, bytes: SyncFile, journal: SyncFile) {
     this.#url = url
@@ -66,7 +73,10 @@ export class PartFile implements StoredPart {
     const file = new PartFile(url, bytes, journal)
     if (left !== undefined && bytes.getSize() === left.size) {
       file.#version = { size: left.size, etag: left.etag }
-      file.#chunks = new Set(left.chunks)
+      file.#sums = [...left.sums]
+      // Not all that a journal claims need be there: a machine may have lost its power.
+      const damaged = await damagedChunks(left.sums, left.size, (target, at) => bytes.read(target, { at }))
+      for (const index of damaged) file.#sums[index] = null
     }
     return file
   }
@@ -76,34 +86,51 @@ export class PartFile implements StoredPart {
   }
 
   has(index: number): boolean {
-    return this.#chunks.has(index)
+    return (this.#sums[index] ?? null) !== null
   }
 
   async begin(version: Version): Promise<void> {
     this.#version = version
-    this.#chunks.clear()
+    this.#sums = Array(chunksOf(version)).fill(null)
     this.#note()
     this.#attempt(() => this.#bytes.truncate(0))
-    await checkQuota(version.size)
+    const free = await checkQuota(version.size)
+    this.#room = version.size > 0 ? Number.POSITIVE_INFINITY : free
     this.#attempt(() => this.#bytes.truncate(version.size))
     this.#note()
   }
 
   write(offset: number, bytes: Uint8Array): void {
+    if (offset + bytes.byteLength > this.#room) throw full(offset + bytes.byteLength, this.#room)
     this.#attempt(() => writeAll(this.#bytes, bytes, offset))
+    for (let at = 0; at < bytes.byteLength; ) {
+      const index = Math.floor((offset + at) / CHUNK_BYTES)
+      const from = (offset + at) % CHUNK_BYTES
+      const piece = bytes.subarray(at, at + CHUNK_BYTES - from)
+      this.#running[index] = addSum(from === 0 ? 0 : (this.#running[index] ?? 0), piece)
+      at += piece.byteLength
+    }
   }
 
-  finish(index: number): void {
-    this.#chunks.add(index)
-    this.#note()
+  finish(index: number): boolean {
+    const sum = this.#running[index] ?? 0
+    const isSame = !this.has(index) || this.#sums[index] === sum
+    this.#sums[index] = sum
+    if (isSame) this.#note()
+    return isSame
   }
 
-  complete(size: number): void {
+  complete(size: number): Sums {
     this.#attempt(() => {
       this.#bytes.truncate(size)
       this.#bytes.flush()
     })
     this.close()
+    // A file that came as a whole has no chunks that were finished.
+    return Array.from(
+      { length: chunksOf({ size }) },
+      (_, index) => this.#sums[index] ?? this.#running[index] ?? 0,
+    )
   }
 
   close(): void {
@@ -113,7 +140,7 @@ export class PartFile implements StoredPart {
 
   #note(): void {
     const { size, etag } = this.#version ?? { size: 0, etag: '' }
-    const journal: Journal = { url: this.#url, size, etag, chunks: [...this.#chunks] }
+    const journal: Journal = { url: this.#url, size, etag, sums: this.#sums }
     this.#attempt(() => {
       this.#bytes.flush()
       writeJson(this.#journal, journal)
@@ -139,15 +166,17 @@ const HEADER: LostBytes = { start: 0, end: 4 * CHUNK_BYTES }
 export async function reopen(
   folder: FileSystemDirectoryHandle,
   name: string,
-  { url, size, etag }: Version & { readonly url: string },
+  { url, size, etag, sums }: Journal,
   { start, end }: LostBytes = HEADER,
 ): Promise<void> {
   const isThere = (index: number) => (index + 1) * CHUNK_BYTES <= start || index * CHUNK_BYTES >= end
-  const all = Array.from({ length: Math.ceil(size / CHUNK_BYTES) }, (_, index) => index)
+  const left = Array.from({ length: chunksOf({ size }) }, (_, index) =>
+    isThere(index) ? (sums[index] ?? null) : null,
+  )
   const file = await openSyncFile(folder, `${name}.part`)
   if (file === undefined) return
   try {
-    writeJson(file, { url, size, etag, chunks: all.filter(isThere) } satisfies Journal)
+    writeJson(file, { url, size, etag, sums: left } satisfies Journal)
   } finally {
     file.close()
   }
@@ -174,9 +203,11 @@ class FullDisk implements StoredPart {
     throw writeError(0, this.#cause)
   }
 
-  finish(): void {}
+  finish(): boolean {
+    return true
+  }
 
-  complete(): void {
+  complete(): Sums {
     throw writeError(0, this.#cause)
   }
 
@@ -190,18 +221,24 @@ export async function partialProgress(
 ): Promise<{ readonly url: string; readonly loaded: number; readonly total: number } | undefined> {
   const journal = await readJournal(folder, name)
   if (journal === undefined) return undefined
-  const sizes = journal.chunks.map((index) => Math.min(CHUNK_BYTES, journal.size - index * CHUNK_BYTES))
-  return { url: journal.url, loaded: sizes.reduce((sum, size) => sum + size, 0), total: journal.size }
+  const { url, size: total, sums } = journal
+  const loaded = sums.reduce<number>(
+    (all, sum, index) => all + (sum === null ? 0 : chunkBytes(index, total)),
+    0,
+  )
+  return { url, loaded, total }
 }
 
 async function readJournal(folder: FileSystemDirectoryHandle, name: string): Promise<Journal | undefined> {
-  const { url, size, etag, chunks } = await readFields(folder, `${name}.part`)
+  const { url, size, etag, sums } = await readFields(folder, `${name}.part`)
   const isWhole =
     typeof url === 'string' &&
     typeof etag === 'string' &&
     isCount(size) &&
-    areCounts(chunks) &&
-    chunks.every((index) => index * CHUNK_BYTES < size) &&
+    isSums(sums) &&
+    sums.length === chunksOf({ size }) &&
     (await fileKey(url)) === name
-  return isWhole ? { url, size, etag, chunks } : undefined
+  return isWhole ? { url, size, etag, sums } : undefined
 }
+
+const chunksOf = ({ size }: { readonly size: number }): number => Math.ceil(size / CHUNK_BYTES)

@@ -9,17 +9,19 @@ export interface Purpose {
 
 const MODEL: Purpose = { what: 'the model needs', instead: 'remove a stored model or load without storing' }
 
-/** Throws `storage-full` when `size` more bytes do not fit, as far as the browser says. */
-export async function checkQuota(size: number, purpose = MODEL): Promise<void> {
+/** Bytes that are free, as far as the browser says. Throws `storage-full` when `size` more do not fit. */
+export async function checkQuota(size: number, purpose = MODEL): Promise<number> {
   // Safari 16 has the file system and no estimate.
   const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
-  if (quota === undefined || usage === undefined || size <= quota - usage) return
-  throw full(size, undefined, purpose, quota - usage)
+  const free = quota === undefined || usage === undefined ? Number.POSITIVE_INFINITY : quota - usage
+  if (size <= free) return free
+  throw full(size, free, undefined, purpose)
 }
 
 /** What a failed write becomes: `storage-full`, or `internal` for what is not about room. */
 export function writeError(size: number, cause: unknown, purpose = MODEL): HalfbyteError {
-  if (cause instanceof Error && cause.name === 'QuotaExceededError') return full(size, cause, purpose)
+  if (cause instanceof Error && cause.name === 'QuotaExceededError')
+    return full(size, undefined, cause, purpose)
   const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
   return new HalfbyteError(
     'internal',
@@ -30,7 +32,12 @@ export function writeError(size: number, cause: unknown, purpose = MODEL): Halfb
 }
 
 /** `size` is 0 when the server did not say, `free` is absent when the browser did not. */
-function full(size: number, cause: unknown, { what, instead }: Purpose, free?: number): HalfbyteError {
+export function full(
+  size: number,
+  free: number | undefined,
+  cause?: unknown,
+  { what, instead }: Purpose = MODEL,
+): HalfbyteError {
   const need = size > 0 ? `${what} ${size} bytes of storage` : `${what} storage`
   const room = free === undefined ? 'the browser has no room for it' : `the browser has room for ${free}`
   return new HalfbyteError(

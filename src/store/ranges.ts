@@ -3,7 +3,7 @@ import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { brokenOff, type RequestOptions, request, tryRange } from './request.ts'
+import { pieces, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** What is fetched at a time: tensors that lie together are not asked for one by one. */
@@ -27,7 +27,11 @@ export async function openRanges(
   options: RangeOptions = {},
 ): Promise<ByteSource | Response | undefined> {
   const { blockBytes = BLOCK_BYTES } = options
-  const response = await retrying(() => tryRange(url, options, { start: 0, length: blockBytes }), options)
+  const response = await retrying(
+    () => tryRange(url, options, { start: 0, length: blockBytes }),
+    options,
+    true,
+  )
   if (response === undefined || response.status === 200) return response
   const part = partOf(response)
   if (part?.start !== 0) {
@@ -84,21 +88,31 @@ class RangeFile {
   }
 
   /** Takes a response with bytes [start, end) apart into blocks; the result is the first. */
-  async accept(response: Response, start: number, end: number): Promise<Uint8Array> {
+  async accept(
+    response: Response,
+    start: number,
+    end: number,
+    signal = this.#options.signal,
+  ): Promise<Uint8Array> {
     const difference = differenceOf(response, start, this.#version)
     if (difference !== undefined) {
       await response.body?.cancel()
       throw this.#changed(difference)
     }
-    const body = response.arrayBuffer().catch((cause) => {
-      throw brokenOff(this.#url, start, this.#version.size, cause)
-    })
-    const run = new Uint8Array(await body)
-    if (run.byteLength !== end - start) {
+    const run = new Uint8Array(end - start)
+    let filled = 0
+    for await (const bytes of pieces(this.#url, response, { ...this.#options, signal })) {
+      // What is more than was asked for is left there.
+      const wanted = bytes.subarray(0, run.byteLength - filled)
+      run.set(wanted, filled)
+      filled += wanted.byteLength
+      if (filled === run.byteLength) break
+    }
+    if (filled < run.byteLength) {
       throw new HalfbyteError(
         'network',
-        `${fileName(this.#url)}: ${run.byteLength} of ${end - start} bytes came at ${start}; load it again`,
-        { loaded: run.byteLength, total: end - start },
+        `${fileName(this.#url)}: ${filled} of ${end - start} bytes came at ${start}; load it again`,
+        { loaded: filled, total: end - start },
       )
     }
     for (let at = 0; at < run.byteLength; at += this.#blockBytes) {
@@ -118,7 +132,7 @@ class RangeFile {
         const range = { start, length: end - start }
         const response = await request(this.#url, { ...this.#options, signal }, range)
         if (response === undefined) throw this.#changed('it is gone')
-        return this.accept(response, start, end)
+        return this.accept(response, start, end, signal)
       },
       { ...this.#options, signal },
     )

@@ -51,3 +51,43 @@ describe('a body', () => {
     expect(cancel).toHaveBeenCalledTimes(1)
   })
 })
+
+test('a body without an end is an integrity error once it is longer than any such file', async () => {
+  let pulled = 0
+  const cancel = vi.fn()
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    pulled += 1 << 20
+    controller.enqueue(new Uint8Array(1 << 20))
+  }
+  const reading = async () => {
+    const response = new Response(new ReadableStream({ pull, cancel }))
+    for await (const _ of pieces('https://example.org/config.json', response));
+  }
+  await expect(reading()).rejects.toMatchObject({
+    code: 'integrity',
+    message: expect.stringContaining('config.json: the server sends more than 268435456 bytes'),
+  })
+  expect(pulled).toBeLessThan(260 << 20)
+  expect(cancel).toHaveBeenCalledTimes(1)
+})
+
+test('a body longer than was said is an integrity error', async () => {
+  const response = new Response(new Uint8Array(11), { headers: { 'Content-Length': '10' } })
+  const reading = async () => {
+    for await (const _ of pieces(URL, response));
+  }
+  await expect(reading()).rejects.toMatchObject({ code: 'integrity' })
+})
+
+test('a part that nobody asked for is not the file', async () => {
+  vi.stubGlobal('fetch', async () => new Response('part', { status: 206 }))
+  await expect(request(URL)).rejects.toMatchObject({ code: 'network', detail: { status: 206 } })
+})
+
+test('a server that takes a request and does not answer it is left', async () => {
+  vi.stubGlobal('fetch', () => new Promise(() => undefined))
+  await expect(request(URL, { stallMs: 5 })).rejects.toMatchObject({
+    code: 'network',
+    cause: expect.objectContaining({ message: 'nothing came for 0.005 s' }),
+  })
+})

@@ -4,6 +4,8 @@ import { fileName } from './address.ts'
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
+  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  readonly stallMs?: number | undefined
   /** Beside what a range needs. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
@@ -17,12 +19,12 @@ export interface Range {
 /** Starts a request; undefined when the server says that there is no such file (404 or 410). */
 export async function request(
   url: string,
-  { signal, headers }: RequestOptions = {},
+  { signal, headers, stallMs }: RequestOptions = {},
   range?: Range,
 ): Promise<Response | undefined> {
   let response: Response
   try {
-    response = await fetch(url, { ...partInit(headers, range), signal: signal ?? null })
+    response = await within(stallMs, fetch(url, { ...partInit(headers, range), signal: signal ?? null }))
   } catch (cause) {
     signal?.throwIfAborted()
     throw new HalfbyteError(
@@ -33,7 +35,8 @@ export async function request(
     )
   }
   if (response.status === 404 || response.status === 410) return undefined
-  if (response.ok) return response
+  // A part that nobody asked for is not the file.
+  if (response.ok && (range !== undefined || response.status !== 206)) return response
   await response.body?.cancel()
   const { status } = response
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
@@ -54,8 +57,8 @@ export async function tryRange(
     return await request(url, options, range)
   } catch (error) {
     options.signal?.throwIfAborted()
-    const { status = 416 } = error instanceof HalfbyteError ? error.detail : {}
-    if (status !== 416) throw error
+    const { detail, cause } = error as HalfbyteError
+    if (detail['status'] !== 416 && !(cause instanceof TypeError)) throw error
     return undefined
   }
 }
@@ -88,10 +91,10 @@ export function bodyLength(response: Response): number {
  */
 const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
 
-export interface BodyOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
-  readonly stallMs?: number | undefined
+/** Most bytes of a body whose length nobody says: no weights in one file are larger, and no text is nearly as large. */
+const longest = (url: string): number => (/\.(json|jinja)$/.test(fileName(url)) ? 256 << 20 : 2 ** 34)
+
+export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
   /** What earlier bodies were read into, for this one and those that follow it. */
   readonly spare?: ArrayBuffer[] | undefined
 }
@@ -103,9 +106,11 @@ export interface BodyOptions {
 export async function* pieces(
   url: string,
   response: Response,
-  { signal, stallMs = 30_000, spare = [] }: BodyOptions = {},
+  { signal, stallMs, spare = [] }: BodyOptions = {},
 ): AsyncGenerator<Uint8Array, void> {
   const total = bodyLength(response)
+  const hidden = hiddenBytes(response)
+  const most = total > 0 && hidden === 0 ? total : longest(url)
   if (response.body === null) return
   const reader = openReader(response.body, spare)
   let loaded = 0
@@ -116,18 +121,19 @@ export async function* pieces(
       const { done, value } = await within(stallMs, reader.read())
       if (done || value === undefined) break
       loaded += value.byteLength
+      if (loaded > most) throw endless(url, most)
       yield value
     }
     isOver = true
   } catch (cause) {
     signal?.throwIfAborted()
-    throw brokenOff(url, loaded, total, cause)
+    throw cause instanceof HalfbyteError ? cause : brokenOff(url, loaded, total, cause)
   } finally {
     // What nobody reads must not be waited for either.
     if (!isOver) void reader.cancel().catch(() => undefined)
     if ('leave' in reader) reader.leave()
   }
-  if (loaded < total - hiddenBytes(response)) throw endedEarly(url, loaded, total)
+  if (loaded < total - hidden) throw endedEarly(url, loaded, total)
 }
 
 /** What is read at a time. */
@@ -155,7 +161,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
 }
 
 /** Rejects when `work` takes longer than `ms`. */
-function within<T>(ms: number, work: Promise<T>): Promise<T> {
+function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1000} s`)), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
@@ -169,6 +175,13 @@ export const brokenOff = (url: string, loaded: number, total: number, cause: unk
       `(${reasonOf(cause)}); load it again`,
     { loaded, total },
     { cause },
+  )
+
+const endless = (url: string, most: number): HalfbyteError =>
+  new HalfbyteError(
+    'integrity',
+    `${fileName(url)}: the server sends more than ${most} bytes, the most that it may have; check the address`,
+    { file: fileName(url), most },
   )
 
 export const endedEarly = (url: string, loaded: number, total: number): HalfbyteError =>

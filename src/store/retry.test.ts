@@ -17,14 +17,22 @@ afterEach(() => {
 })
 
 /** When each try began, in milliseconds, and how it ended. */
-async function triesOf(work: (attempt: number, progressed: () => void) => void, options?: RetryOptions) {
+async function triesOf(
+  work: (attempt: number, progressed: () => void) => void,
+  options?: RetryOptions,
+  isFirst = false,
+) {
   const begun: number[] = []
   const start = Date.now()
-  const result = retrying(async (progressed) => {
-    begun.push(Date.now() - start)
-    work(begun.length, progressed)
-    return 'done'
-  }, options).catch((error) => error)
+  const result = retrying(
+    async (progressed) => {
+      begun.push(Date.now() - start)
+      work(begun.length, progressed)
+      return 'done'
+    },
+    options,
+    isFirst,
+  ).catch((error) => error)
   await vi.runAllTimersAsync()
   return { begun, result: await result }
 }
@@ -41,6 +49,21 @@ test('waits double up to 30 s, and after the last try the error comes through', 
   expect(begun.map((at, index) => at - (begun[index - 1] ?? 0))).toEqual([
     0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000,
   ])
+})
+
+test('an address that has never answered is given up within 2 s, and one that has answers so waits as others', async () => {
+  const error = broken()
+  const throwing = (thrown: Error) => () => {
+    throw thrown
+  }
+  const { begun, result } = await triesOf(throwing(error), {}, true)
+  expect(result).toBe(error)
+  expect(begun).toEqual([0, 500, 1500])
+  vi.spyOn(Math, 'random').mockReturnValue(0.99)
+  expect((await triesOf(throwing(error), {}, true)).begun.at(-1)).toBeLessThanOrEqual(1800)
+  for (const detail of [{ status: 503 }, { loaded: 5, total: 10 }]) {
+    expect((await triesOf(throwing(broken(detail)), {}, true)).begun).toHaveLength(6)
+  }
 })
 
 test('pages that were cut off together come back at different times', async () => {

@@ -12,15 +12,20 @@ export interface RetryOptions {
 /** Answers that may be different soon: too many requests, and a server that is overloaded or restarting. */
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
+/** How long an address is tried that has never answered. Pages are not told why: it may be wrong, and no wait mends that. */
+const UNANSWERED_MS = 1800
 
 /**
  * Runs `work` until it succeeds. It is told to note new bytes by calling `progressed`, which makes the waits short again.
- * Throws what `work` threw at last, an error that waiting does not mend at once, or the signal's reason.
+ * Throws what `work` threw at last, an error that waiting does not mend at once, or the signal's reason. `isFirst`: nothing has come
+ * from there yet, so without any answer it is given up within 2 s.
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,
   { signal, attempts = 6, firstWaitMs = 500 }: RetryOptions = {},
+  isFirst = false,
 ): Promise<T> {
+  const begun = performance.now()
   let failures = 0
   const progressed = () => {
     failures = 0
@@ -35,10 +40,15 @@ export async function retrying<T>(
       if (!isPassing(error) || failures >= attempts) throw error
       const growing = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (failures - 1))
       // Many pages that were cut off together should not all come back together.
-      await wait(askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2), signal)
+      const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
+      if (isFirst && isUnanswered(error) && performance.now() + ms > begun + UNANSWERED_MS) throw error
+      await wait(ms, signal)
     }
   }
 }
+
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof HalfbyteError && !('status' in error.detail || 'loaded' in error.detail)
 
 function isPassing(error: unknown): boolean {
   if (!(error instanceof HalfbyteError) || error.code !== 'network') return false

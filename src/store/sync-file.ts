@@ -2,7 +2,9 @@
 
 /** What browsers give workers as `FileSystemSyncAccessHandle`; at most one is open on a file. */
 export interface SyncFile {
-  /** Bytes written, fewer than given when the disk is full. */
+  /** Bytes read, fewer than wanted at the end. */
+  read(bytes: Uint8Array, options: { readonly at: number }): number
+  /** Bytes written: fewer than given, or a number that means nothing, when the disk is full. */
   write(bytes: Uint8Array, options: { readonly at: number }): number
   truncate(size: number): void
   getSize(): number
@@ -66,9 +68,11 @@ export async function openSyncFile(
 export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   let written = 0
   while (written < bytes.byteLength) {
-    // A disk that is full takes less than it was given.
-    const taken = file.write(bytes.subarray(written), { at: at + written })
-    if (taken === 0) throw new DOMException('the disk takes no more', 'QuotaExceededError')
+    const rest = bytes.subarray(written)
+    const taken = file.write(rest, { at: at + written })
+    // A disk that is full takes less than it was given; Chromium's private windows answer 2^32 - 8.
+    if (!(taken > 0 && taken <= rest.byteLength))
+      throw new DOMException('the disk takes no more', 'QuotaExceededError')
     written += taken
   }
 }
@@ -76,7 +80,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
 /** Replaces the contents by `value` as JSON. */
 export function writeJson(file: SyncFile, value: unknown): void {
   const text = new TextEncoder().encode(JSON.stringify(value))
-  file.write(text, { at: 0 })
+  writeAll(file, text, 0)
   file.truncate(text.byteLength)
   file.flush()
 }

@@ -17,7 +17,8 @@ const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('h
 class MemoryFile implements PartialFile {
   version: Version | undefined
   bytes = new Uint8Array()
-  readonly chunks = new Set<number>()
+  /** Hashes of those that are there. */
+  readonly chunks = new Map<number, string>()
   begun = 0
   has(index: number): boolean {
     return this.chunks.has(index)
@@ -36,8 +37,11 @@ class MemoryFile implements PartialFile {
     }
     this.bytes.set(bytes, offset)
   }
-  finish(index: number): void {
-    this.chunks.add(index)
+  finish(index: number): boolean {
+    const before = this.chunks.get(index)
+    const sum = hash(this.bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES))
+    this.chunks.set(index, sum)
+    return before === undefined || before === sum
   }
 }
 
@@ -89,7 +93,7 @@ describe('a server with ranges', () => {
       if (loaded >= 5 * CHUNK_BYTES) enough.abort(new Error('closed'))
     }
     await expect(bring({ signal, onProgress })).rejects.toThrow('closed')
-    const there = [...file.chunks]
+    const there = [...file.chunks.keys()]
     expect(there.length).toBeGreaterThan(0)
     server.requests.length = 0
     const seen: number[] = []
@@ -140,6 +144,90 @@ describe('a server with ranges', () => {
       expect(hash(file.bytes)).toBe(hash(next))
     },
   )
+
+  describe.each([
+    ['only says when it changed', 'Tue, 01 Sep 2026 10:00:00 GMT'],
+    ['says nothing of versions', undefined],
+  ])('that %s', (_, changed) => {
+    beforeEach(() => {
+      server.behaviour = { changed }
+    })
+    const change = () => {
+      server.files.set('m.gguf', OTHER)
+      if (changed !== undefined) server.behaviour.changed = changed.replace('01', '02')
+    }
+
+    test('brings the file, and asks for at most two chunks again', async () => {
+      await bring()
+      expect(hash(file.bytes)).toBe(hash(BYTES))
+      expect(server.requests.length).toBeLessThanOrEqual(changed === undefined ? 8 : 6)
+    })
+
+    test.each([1, 4])(
+      'and has a file of the same size after %i chunks brings one of the two',
+      async (many) => {
+        await bring({ onProgress: () => void (file.chunks.size >= many && change()) })
+        expect([hash(BYTES), hash(OTHER)]).toContain(hash(file.bytes))
+      },
+    )
+
+    test('and has a file of the same size after a cut is asked for all of it', async () => {
+      server.behaviour.cutAfter = 3_000_000
+      server.behaviour.cuts = 2
+      await bring({ onProgress: () => void (server.behaviour.cuts === 1 && change()) })
+      expect(hash(file.bytes)).toBe(hash(OTHER))
+    })
+
+    test('and has a file of the same size by the next visit is asked for all of it', async () => {
+      const enough = new AbortController()
+      const onProgress = (loaded: number) =>
+        void (loaded >= 3 * CHUNK_BYTES && enough.abort(new Error('closed')))
+      await expect(bring({ signal: enough.signal, onProgress })).rejects.toThrow('closed')
+      expect(file.chunks.size).toBeGreaterThan(0)
+      change()
+      await bring()
+      expect(hash(file.bytes)).toBe(hash(OTHER))
+    })
+
+    test('and has another file in one chunk, cut in its middle, is asked for all of it', async () => {
+      server.files.set('m.gguf', BYTES.subarray(0, 1_000_000))
+      Object.assign(server.behaviour, { cutAfter: 500_000, cuts: 1 })
+      const onProgress = () => {
+        server.files.set('m.gguf', OTHER.subarray(0, 1_000_000))
+        if (changed !== undefined) server.behaviour.changed = changed.replace('01', '02')
+      }
+      await bring({ onProgress })
+      expect(hash(file.bytes)).toBe(hash(OTHER.subarray(0, 1_000_000)))
+    })
+  })
+
+  test('that calls a version weak and strong by turns is asked for nothing twice', async () => {
+    server.behaviour.etags = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'W/"1"' : '"1"'))
+    await bring()
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(server.requests).toHaveLength(6)
+  })
+
+  test.each([1, -1, CHUNK_BYTES])(
+    'that sends ranges from %i bytes later once is asked again',
+    async (shifts) => {
+      file.version = { size: SIZE, etag: '1' }
+      file.bytes = BYTES.slice()
+      file.finish(0)
+      Object.assign(server.behaviour, { etag: '1', shifts, shiftTimes: 1 })
+      await bring()
+      expect(hash(file.bytes)).toBe(hash(BYTES))
+    },
+  )
+
+  test('that sends ranges from a byte later every time is an integrity error', async () => {
+    server.behaviour.shifts = 1
+    await expect(bring()).rejects.toMatchObject({
+      code: 'integrity',
+      message: expect.stringContaining('bytes from 1 came instead of 0'),
+    })
+    expect(file.chunks.size).toBe(0)
+  })
 
   test('that has no file for a moment, and no versions, is asked for all of what comes then', async () => {
     delete server.behaviour.etag

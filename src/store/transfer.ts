@@ -2,9 +2,18 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { CHUNK_BYTES } from './chunk.ts'
-import { differenceOf, partOf, type Version } from './partial.ts'
-import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
+import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
+import {
+  type BodyOptions,
+  bodyLength,
+  pieces,
+  type Range,
+  type RequestOptions,
+  request,
+  tryRange,
+} from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
+import { chunkBytes } from './sums.ts'
 
 /** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
 const CONNECTIONS = 4
@@ -19,15 +28,13 @@ export interface PartialFile {
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void
-  /** All of chunk `index` has been written. */
-  finish(index: number): void
+  /** All of chunk `index` has been written; false when it was there before with other bytes. */
+  finish(index: number): boolean
 }
 
-export interface TransferOptions extends RetryOptions, RequestOptions {
+export interface TransferOptions extends RetryOptions, RequestOptions, Pick<BodyOptions, 'stallMs'> {
   /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
-  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
-  readonly stallMs?: number | undefined
 }
 
 /** A connection that brings less than this and breaks has brought nothing: asking it for ever would take for ever. */
@@ -37,6 +44,8 @@ const PROGRESS_BYTES = 64 << 10
 interface Chunk {
   readonly start: number
   readonly length: number
+  /** It was brought before, and is compared. */
+  readonly isAgain: boolean
   written: number
 }
 
@@ -77,6 +86,8 @@ class Transfer {
   readonly #spare: ArrayBuffer[] = []
   #loaded = 0
   #total = 0
+  /** Answers that brought bytes of the file. */
+  #answers = 0
 
   constructor(url: string, file: PartialFile, options: TransferOptions) {
     this.#url = url
@@ -102,38 +113,59 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    const opening = await this.#retry(() => this.#open(first))
+    const opening = await this.#retry(() => this.#open(first), true)
     if (opening === undefined) return undefined
     const part = partOf(opening)
-    if (part?.start !== first * CHUNK_BYTES) return this.#whole(opening)
+    if (part === undefined) return this.#whole(opening)
     const { version } = part
     const known = this.#file.version
     if (known?.size !== version.size || known.etag !== version.etag) {
       await this.#file.begin(version)
     }
     this.#total = version.size
-    const missing: number[] = []
+    const [there, missing]: [number[], number[]] = [[], []]
     for (let index = 0; index < Math.ceil(version.size / CHUNK_BYTES); index++) {
-      if (!this.#file.has(index)) missing.push(index)
-      else this.#progress(this.#sizeOf(index))
+      ;(this.#file.has(index) ? there : missing).push(index)
     }
-    const next = missing.values()
-    let ready: Response | undefined = opening
+    // Where nothing tells versions apart, some of what is there comes again before more is put beside it.
+    const isUntold = version.etag === ''
+    const sample = isUntold ? new Set([...there.slice(0, 1), ...there.slice(-1)]) : new Set<number>()
+    for (const index of there) if (!sample.has(index)) this.#progress(chunkBytes(index, this.#total))
+    const wanted = [...sample, ...missing]
+    const ready = { response: opening as Response | undefined, index: first }
+    await this.#fetch(wanted, version, ready)
+    await ready.response?.body?.cancel()
+    // And at the end some of what came first, in case it is another by now.
+    if (isUntold && this.#answers > 1) {
+      await this.#fetch([...new Set([wanted[0]!, wanted[wanted.length >> 1]!])], version)
+    }
+    return version
+  }
+
+  /** Brings chunks, several at once. `ready` is the answer for one of them, and only for its first try; nothing is left there once it is used. */
+  async #fetch(
+    indices: readonly number[],
+    version: Version,
+    ready?: { response: Response | undefined; readonly index: number },
+  ): Promise<void> {
+    const next = indices.values()
     const connection = async () => {
       for (const index of next) {
-        const chunk: Chunk = { start: index * CHUNK_BYTES, length: this.#sizeOf(index), written: 0 }
+        const chunk: Chunk = {
+          start: index * CHUNK_BYTES,
+          length: chunkBytes(index, this.#total),
+          isAgain: ready === undefined,
+          written: 0,
+        }
         await this.#retry((progressed) => {
-          // The opening is the answer for one of the chunks, and only for its first try.
-          const answer = index === first ? ready : undefined
-          if (answer !== undefined) ready = undefined
+          const answer = ready?.index === index ? ready.response : undefined
+          if (ready !== undefined && answer !== undefined) ready.response = undefined
           return this.#chunk(chunk, version, answer, progressed)
         })
-        this.#file.finish(index)
+        if (!this.#file.finish(index)) throw new Changed('bytes that came before are others by now')
       }
     }
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
-    await ready?.body?.cancel()
-    return version
   }
 
   #firstMissing(): number {
@@ -147,8 +179,10 @@ class Transfer {
   async #open(index: number): Promise<Response | undefined> {
     const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
     const ranged = await tryRange(this.#url, this.#requestOptions, range)
-    if (ranged !== undefined && (ranged.status === 200 || partOf(ranged) !== undefined)) return ranged
+    const part = ranged && partOf(ranged)
+    if (ranged?.status === 200 || part?.start === range.start) return ranged
     await ranged?.body?.cancel()
+    if (part !== undefined) throw new Changed(`bytes from ${part.start} came instead of ${range.start}`)
     return this.#request()
   }
 
@@ -167,12 +201,13 @@ class Transfer {
       await response?.body?.cancel()
       throw new Changed(difference)
     }
+    this.#answers++
     for await (const bytes of this.#pieces(response)) {
       // A server may send more than it was asked for; that is of another chunk.
       const wanted = bytes.subarray(0, chunk.length - chunk.written)
       this.#file.write(chunk.start + chunk.written, wanted)
       chunk.written += wanted.byteLength
-      this.#progress(wanted.byteLength)
+      if (!chunk.isAgain) this.#progress(wanted.byteLength)
       if (chunk.written - before >= PROGRESS_BYTES) progressed()
       if (chunk.written === chunk.length) return
     }
@@ -190,7 +225,7 @@ class Transfer {
       const response = ready ?? (await this.#request())
       ready = undefined
       if (response === undefined) throw new Changed('it is gone')
-      const etag = response.headers.get('etag') ?? ''
+      const etag = tagOf(response)
       this.#total = bodyLength(response)
       this.#loaded = 0
       await this.#file.begin({ size: this.#total, etag })
@@ -218,8 +253,8 @@ class Transfer {
     })
   }
 
-  #retry<T>(work: (progressed: () => void) => Promise<T>): Promise<T> {
-    return retrying(work, this.#requestOptions)
+  #retry<T>(work: (progressed: () => void) => Promise<T>, isFirst = false): Promise<T> {
+    return retrying(work, this.#requestOptions, isFirst)
   }
 
   /** Waits for all; the first failure ends the others, and is thrown when they have let go of the file. */
@@ -233,10 +268,6 @@ class Transfer {
     )
     await Promise.all(each)
     if (failure !== undefined) throw failure.error
-  }
-
-  #sizeOf(index: number): number {
-    return Math.min(CHUNK_BYTES, this.#total - index * CHUNK_BYTES)
   }
 
   #progress(bytes: number): void {

@@ -37,13 +37,17 @@ test('of a pack in parts only what is wrong is fetched again, wherever it lies',
     const name = await fileKey(url(part))
     names[part] = name
     folder.put(`${name}.bin`, '')
-    folder.put(`${name}.json`, JSON.stringify({ url: url(part), size, etag: '', used: 7 }))
+    folder.put(`${name}.json`, JSON.stringify({ url: url(part), size, etag: '', used: 7, sums: [5, 6] }))
   }
   const detail = { file: 'a.hbm', start: size + CHUNK_BYTES - 10, end: size + CHUNK_BYTES }
   await distrust(url(2), new HalfbyteError('integrity', 'a sentence', detail))
-  const chunks = async (part: number) =>
-    JSON.parse(await (await folder.entries.get(`${names[part]}.part`)!.getFile()).text()).chunks
-  expect([await chunks(1), await chunks(2), await chunks(3)]).toEqual([[0, 1], [1], [0, 1]])
+  const sums = async (part: number) =>
+    JSON.parse(await (await folder.entries.get(`${names[part]}.part`)!.getFile()).text()).sums
+  expect([await sums(1), await sums(2), await sums(3)]).toEqual([
+    [5, 6],
+    [null, 6],
+    [5, 6],
+  ])
 })
 
 test('a file is kept when the load failed for another reason', async () => {

@@ -26,6 +26,10 @@ export interface Behaviour {
   most?: number
   /** Sends the beginning of the file for each range, and says so. */
   rewinds?: boolean
+  /** Sends each range from so many bytes later, and says so. */
+  shifts?: number
+  /** Ranges that are shifted; default all. */
+  shiftTimes?: number
   /** Says that the file has so many bytes more, or fewer. */
   liesBy?: number
   /** ETags of the next answers, in order; the last one stays. */
@@ -40,6 +44,20 @@ export interface Behaviour {
   /** Lets pages of other origins see the range and the version. */
   exposes?: boolean | undefined
   etag?: string | undefined
+  /** `Last-Modified`. */
+  changed?: string | undefined
+  /** Sends this in the place of HTTP, and hangs up. */
+  raw?: string | Uint8Array
+  /** Answers the request of this number with a page of HTML. */
+  htmlAt?: number
+  /** Redirects every request there. */
+  redirect?: string
+  /** Never answers. */
+  isSilent?: boolean
+  /** Sends bytes until the other side has enough, and no length. */
+  isEndless?: boolean
+  /** Runs before each answer. */
+  onRequest?: (server: FileServer) => void
   /** Sends the headers and the first bytes, and then nothing. */
   stalls?: boolean
   /** Does so for ranges that begin before this byte. */
@@ -87,12 +105,33 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After')
   }
   server.requests.push(`GET ${path}${asked === undefined ? '' : ` ${asked}`}`)
+  behaviour.onRequest?.(server)
   if (path.startsWith('/moved/')) {
     response.writeHead(302, { Location: path.slice('/moved'.length) }).end()
     return
   }
   if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {
     response.writeHead(401).end('no')
+    return
+  }
+  const { raw, redirect } = behaviour
+  if (server.requests.length === behaviour.htmlAt) {
+    response.setHeader('Content-Type', 'text/html')
+    response.end('<!doctype html><title>Log in</title>')
+    return
+  }
+  if (behaviour.isSilent === true) return
+  if (raw !== undefined) {
+    request.socket.end(raw)
+    return
+  }
+  if (redirect !== undefined) {
+    response.writeHead(302, { Location: redirect }).end()
+    return
+  }
+  if (behaviour.isEndless === true) {
+    response.writeHead(200)
+    sendEndless(response)
     return
   }
   const file = server.files.get(path.slice(1))
@@ -103,6 +142,7 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   const etag = (behaviour.etags?.length ?? 0) > 1 ? behaviour.etags?.shift() : behaviour.etags?.[0]
+  if (behaviour.changed !== undefined) response.setHeader('Last-Modified', behaviour.changed)
   if (etag ?? behaviour.etag) response.setHeader('ETag', etag ?? behaviour.etag ?? '')
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(asked ?? '') ?? []
   const isPart = from !== undefined && behaviour.ranges !== false
@@ -112,7 +152,9 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   }
   const size = file.byteLength + (behaviour.liesBy ?? 0)
   const { rewinds = false, excess = 0, most = size } = behaviour
-  const begin = isPart && !rewinds ? Number(from) : 0
+  const { shifts = 0, shiftTimes = Number.POSITIVE_INFINITY } = behaviour
+  if (isPart) behaviour.shiftTimes = shiftTimes - 1
+  const begin = isPart && !rewinds ? Number(from) + (shiftTimes > 0 ? shifts : 0) : 0
   const length = Math.min(Number(to) - Number(from) + 1 + excess, most)
   const [start, end] = isPart ? [begin, Math.min(begin + length, size)] : [0]
   const part = flipped(behaviour, start, file.subarray(start, end))
@@ -127,6 +169,15 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   response.writeHead(isPart ? 206 : 200)
   const stalls = behaviour.stalls === true || Number(from ?? 0) < (behaviour.stallsBefore ?? 0)
   send(behaviour, stalls, response, body)
+}
+
+function sendEndless(response: ServerResponse): void {
+  const bytes = new Uint8Array(1 << 20)
+  const fill = () => {
+    while (!response.destroyed && response.write(bytes));
+  }
+  response.on('drain', fill)
+  fill()
 }
 
 /** A part that begins at `start`, perhaps with one byte turned over. */

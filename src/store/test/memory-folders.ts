@@ -1,8 +1,14 @@
 // Folders in memory. In: nothing. Out: an origin's private file system as a worker sees it, and which files were read.
 import { afterEach, vi } from 'vitest'
 
+let clock = Date.now()
+
 class Entry {
   bytes = new Uint8Array()
+  /** Where they lie, with room for more. */
+  #room = this.bytes
+  /** Time of the last change, by a clock that never stands still. */
+  changed = ++clock
   readonly name: string
   readonly #folder: Folder
 
@@ -13,7 +19,7 @@ class Entry {
 
   async getFile(): Promise<File> {
     this.#folder.reads.push(this.name)
-    return new File([this.bytes], this.name)
+    return new File([this.bytes], this.name, { lastModified: this.changed })
   }
 
   async createSyncAccessHandle(options?: { readonly mode: string }) {
@@ -27,12 +33,18 @@ class Entry {
       },
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
         note('write')
-        this.#resize(Math.max(this.bytes.byteLength, at + bytes.byteLength))
-        this.bytes.set(bytes, at)
-        return bytes.byteLength
+        const answer = this.#folder.disk.take(bytes.byteLength)
+        // What a disk answers that took nothing need not be 0.
+        const taken = answer >= 0 && answer <= bytes.byteLength ? answer : 0
+        if (taken === 0) return answer
+        this.changed = ++clock
+        this.#resize(Math.max(this.bytes.byteLength, at + taken))
+        this.bytes.set(bytes.subarray(0, taken), at)
+        return answer
       },
       truncate: (size: number) => {
         note('truncate')
+        this.changed = ++clock
         this.#resize(size)
       },
       getSize: () => this.bytes.byteLength,
@@ -42,12 +54,26 @@ class Entry {
   }
 
   #resize(size: number): void {
-    if (size === this.bytes.byteLength) return
-    const resized = new Uint8Array(size)
-    resized.set(this.bytes.subarray(0, size))
-    this.bytes = resized
+    const before = this.bytes
+    if (size === before.byteLength) return
+    if (before.buffer !== this.#room.buffer || size > this.#room.byteLength) {
+      this.#room = new Uint8Array(size > before.byteLength && before.byteLength > 0 ? 2 * size : size)
+      this.#room.set(before.subarray(0, size))
+    }
+    this.bytes = this.#room.subarray(0, size)
+    this.bytes.fill(0, Math.min(size, before.byteLength))
   }
 }
+
+/** What a disk may do in the place of what it is told. */
+export interface Disk {
+  /** Before anything is changed; what it throws, the change throws. */
+  step(what: string): void
+  /** What a write of so many bytes answers; so many of them are written, or none where the answer makes no sense. */
+  take(bytes: number): number
+}
+
+const SOUND: Disk = { step() {}, take: (bytes) => bytes }
 
 class Folder {
   readonly entries = new Map<string, Entry>()
@@ -56,7 +82,10 @@ class Folder {
   /** What was done to files, in order, each run of the same once: `write` and the name's ending, and so on. */
   readonly changes: string[] = []
 
+  disk: Disk = SOUND
+
   note(what: string, name: string): void {
+    this.disk.step(what)
     const change = `${what} ${name.replace(/.*\./, '')}`
     if (this.changes.at(-1) !== change) this.changes.push(change)
   }
@@ -66,15 +95,18 @@ class Folder {
   }
 
   async getFileHandle(name: string, { create = false } = {}): Promise<Entry> {
-    const found = this.entries.get(name) ?? (create ? new Entry(name, this) : undefined)
+    const isNew = create && !this.entries.has(name)
+    if (isNew) this.disk.step('create')
+    const found = this.entries.get(name) ?? (isNew ? new Entry(name, this) : undefined)
     if (found === undefined) throw new DOMException('there is none', 'NotFoundError')
     this.entries.set(name, found)
     return found
   }
 
   async removeEntry(name: string): Promise<void> {
-    if (!this.entries.delete(name)) throw new DOMException('there is none', 'NotFoundError')
+    if (!this.entries.has(name)) throw new DOMException('there is none', 'NotFoundError')
     this.note('remove', name)
+    this.entries.delete(name)
   }
 
   /** Writes past the store. */

@@ -1,0 +1,146 @@
+// Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes. Out: a typed error, and the very bytes the next time.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isHalfbyteError } from '../base/errors.ts'
+import { CHUNK_BYTES } from './chunk.ts'
+import { openAddress } from './open.ts'
+import { Opfs } from './opfs.ts'
+import { type Disk, memoryStorage } from './test/memory-folders.ts'
+import { distrust } from './trust.ts'
+
+const URL = 'https://example.org/m.gguf'
+const OTHER = 'https://example.org/other.gguf'
+/** A chunk and a little: two connections that write by turns. */
+const BYTES = Uint8Array.from(
+  { length: CHUNK_BYTES + 300_000 },
+  (_, index) => (index * 31 + (index >> 9)) & 255,
+)
+/** More than any download here takes. */
+const MOST_STEPS = 200
+
+let folder: ReturnType<ReturnType<typeof memoryStorage>>
+beforeEach(() => {
+  vi.stubGlobal('fetch', async (_url: string, { headers }: { headers: Record<string, string> }) => {
+    const [, from, to] = /bytes=(\d+)-(\d+)/.exec(headers['Range'] ?? '') ?? []
+    const [start, end] = [Number(from), Math.min(Number(to) + 1, BYTES.length)]
+    const range = `bytes ${start}-${end - 1}/${BYTES.length}`
+    const part = BYTES.slice(start, end)
+    return new Response(part, { status: 206, headers: { 'Content-Range': range, ETag: '"1"' } })
+  })
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+/** True when the right bytes came, else the error's code; anything but those is a test that fails. */
+async function load(url = URL): Promise<true | string> {
+  try {
+    const [source] = await openAddress(url, { firstWaitMs: 1 })
+    const read = await source!.read(0, source!.size)
+    source!.close?.()
+    expect(Buffer.compare(read, BYTES)).toBe(0)
+    return true
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    await distrust(url, error)
+    return error.code
+  }
+}
+
+/** Runs `once` with a disk that fails at the first step, then at the second, and so on, until one is no longer reached. */
+async function atEachStep(
+  fault: (isNow: (what: string) => boolean) => Disk,
+  once: () => Promise<unknown>,
+): Promise<number> {
+  for (let at = 1; at < MOST_STEPS; at++) {
+    folder = memoryStorage()('halfbyte-models')
+    expect(await load(OTHER)).toBe(true)
+    let steps = 0
+    let isReached = false
+    const sound = folder.disk
+    folder.disk = fault(() => {
+      steps++
+      if (steps >= at) isReached = true
+      return steps >= at
+    })
+    await once()
+    folder.disk = sound
+    expect(await load(), `after step ${at}`).toBe(true)
+    // What was stored before is there, too.
+    const store = (await Opfs.open())!
+    expect((await store.list()).map(({ isComplete }) => isComplete)).toEqual([true, true])
+    if (!isReached) return at - 1
+  }
+  throw new Error('it takes more steps than were tried')
+}
+
+const full = () => new DOMException('there is no room', 'QuotaExceededError')
+
+describe('a disk that is full from a write on', () => {
+  test.each([
+    ['takes nothing', () => 0],
+    ['answers what Chromium does in a private window', () => 2 ** 32 - 8],
+    ['answers a number below 0', () => -8],
+    [
+      'throws',
+      () => {
+        throw full()
+      },
+    ],
+    ['takes half of it first', (bytes: number) => bytes >> 1],
+  ])('and %s ends in storage-full at each of them', async (_, answer) => {
+    const codes = new Set<true | string>()
+    const steps = await atEachStep(
+      (isNow) => ({
+        step() {},
+        // Half of a byte is none: in the end nothing is taken.
+        take: (bytes) => (isNow('write') ? answer(bytes) : bytes),
+      }),
+      async () => void codes.add(await load()),
+    )
+    expect(steps).toBeGreaterThan(20)
+    expect([...codes].sort()).toEqual(['storage-full', true])
+  })
+
+  test('and refuses to make a file longer ends in storage-full', async () => {
+    const codes = new Set<true | string>()
+    await atEachStep(
+      (isNow) => ({
+        step(what) {
+          if (/truncate|create/.test(what) && isNow(what)) throw full()
+        },
+        take: (bytes) => bytes,
+      }),
+      async () => void codes.add(await load()),
+    )
+    expect([...codes].sort()).toEqual(['storage-full', true])
+  })
+})
+
+test.each(['before it', 'in its middle'])(
+  'a tab that is gone at any change, %s, leaves nothing that is read as whole',
+  async (when) => {
+    const steps = await atEachStep(
+      (isNow) => {
+        let isGone = false
+        const gone = () => {
+          throw new Error('the tab is gone')
+        }
+        return {
+          step(what) {
+            if (isGone || (isNow(what) && !(what === 'write' && when === 'in its middle'))) {
+              isGone = true
+              gone()
+            }
+          },
+          take(bytes) {
+            if (when === 'before it' || !isNow('write')) return bytes
+            isGone = true
+            return bytes >> 1
+          },
+        }
+      },
+      () => load().catch(() => undefined),
+    )
+    expect(steps).toBeGreaterThan(40)
+  },
+)

@@ -1,0 +1,109 @@
+// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, in the time that it says, and the model from a server that is well.
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { ggufBytes } from '../../conformance/support/gguf-writer.ts'
+import type { HalfbyteError } from '../base/errors.ts'
+import { openModel } from '../formats/model-file.ts'
+import { CHUNK_BYTES } from './chunk.ts'
+import { openAddress } from './open.ts'
+import { FAULTS, type Fault, NEXT } from './test/faults.ts'
+import { serveFiles } from './test/file-server.ts'
+import { memoryStorage } from './test/memory-folders.ts'
+import { distrust } from './trust.ts'
+
+/** Three chunks of a download. */
+const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)
+const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
+/** Where a load may take longer than 2 s, its waits are so many times as short: what they are by default, retry.test.ts says. */
+const HURRY = 12
+
+interface Outcome {
+  readonly code: string | undefined
+  readonly message: string
+  readonly weights: Uint8Array | undefined
+  readonly requests: number
+  readonly seconds: number
+  /** What the next load says, of a server that is well. */
+  readonly then: Uint8Array | string
+}
+
+const gguf = (weights: Uint8Array): Promise<Uint8Array> =>
+  ggufBytes({
+    metadata: { 'general.architecture': ['string', 'llama'] },
+    tensors: [{ name: 'w', dtype: 'F32', shape: [weights.length / 4], data: () => [weights] }],
+  })
+
+async function load(url: string, hurry: number): Promise<Uint8Array> {
+  try {
+    const sources = await openAddress(url, { firstWaitMs: 500 / hurry, stallMs: 30_000 / hurry })
+    const { source, offset, byteLength } = (await openModel(sources)).tensors.get('w')!
+    return await source.read(offset, byteLength)
+  } catch (error) {
+    await distrust(url, error as HalfbyteError)
+    throw error
+  }
+}
+
+async function outcomeOf({ behaviour, isAbsent, seconds }: Fault): Promise<Outcome> {
+  const files = { 'm.gguf': await gguf(WEIGHTS), [NEXT]: await gguf(NEXT_WEIGHTS) }
+  const server = await serveFiles(files)
+  server.behaviour = behaviour
+  const hurry = seconds > 2 ? HURRY : 1
+  const url = `${server.address}m.gguf`
+  const address = isAbsent === true ? url.replace(/:\d+/, ':1') : url
+  const begun = performance.now()
+  const result = await load(address, hurry).catch((error) => error)
+  const took = (performance.now() - begun) / 1000
+  const requests = server.requests.length
+  server.behaviour = { etag: '"well"' }
+  const then = await load(url, 1).catch((error) => String(error))
+  await server.close()
+  const isError = result instanceof Error
+  return {
+    code: isError ? (result as HalfbyteError).code : undefined,
+    message: String(result),
+    weights: isError ? undefined : result,
+    requests,
+    seconds: took,
+    then,
+  }
+}
+
+const outcomes = new Map<Fault, Outcome>()
+beforeAll(async () => {
+  memoryStorage()
+  const { storage } = navigator
+  const estimate = async () => ({ quota: 100 << 20, usage: 60 << 20 })
+  vi.stubGlobal('navigator', { ...navigator, storage: { ...storage, estimate } })
+  // Those that would be timed wait for nobody; the others spend their time on waits.
+  const outcome = async (fault: Fault) => void outcomes.set(fault, await outcomeOf(fault))
+  for (const fault of FAULTS.filter(({ seconds }) => seconds <= 2)) await outcome(fault)
+  await Promise.all(FAULTS.filter(({ seconds }) => seconds > 2).map(outcome))
+}, 180_000)
+
+describe.each(FAULTS)('a server that $title', (fault) => {
+  test(`ends in ${fault.code ?? 'the model'}, with ${fault.requests} requests and in ${fault.seconds} s at most`, () => {
+    const { code, message, weights, requests, seconds } = outcomes.get(fault)!
+    expect(code, message).toBe(fault.code)
+    if (fault.code === undefined) {
+      expect(Buffer.compare(weights!, fault.isNext === true ? NEXT_WEIGHTS : WEIGHTS)).toBe(0)
+    }
+    expect(requests).toBeLessThanOrEqual(fault.requests)
+    expect(seconds).toBeLessThanOrEqual(fault.seconds)
+  })
+
+  test('gives the model once it is well', () => {
+    const { then } = outcomes.get(fault)!
+    expect(typeof then === 'string' ? then : then.length).toBe(WEIGHTS.length)
+    expect(Buffer.compare(then as Uint8Array, WEIGHTS) === 0 || fault.isNext).toBe(true)
+  })
+})
+
+test('the table for people is this one', () => {
+  const text = readFileSync(new URL('../../docs/loading.md', import.meta.url), 'utf8')
+  const rows = FAULTS.map(
+    ({ title, sees, code, requests, seconds }) =>
+      `| ${title} | ${sees} | ${code === undefined ? '' : `\`${code}\``} | ${requests} | ${seconds} |`,
+  )
+  for (const row of rows) expect(text).toContain(row)
+})
