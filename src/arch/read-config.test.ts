@@ -78,6 +78,23 @@ describe('GGUF', () => {
 describe('Hugging Face', () => {
   const read = (changes: Record<string, MetaValue | undefined>) => readConfig(hfFile(SMALL, changes))
 
+  test('a Llama knows no windows', async () => {
+    expect((await read({ sliding_window: 128 })).window).toBeUndefined()
+  })
+  test('null is not the default of a class', async () => {
+    const file = hfFile(SMALL, { architectures: ['MistralForCausalLM'], max_position_embeddings: 8192 })
+    const metadata = new Map([...file.metadata, ['unset', ['sliding_window']] as const])
+    expect((await readConfig(file)).window).toEqual({ positions: 4096, layers: [0, 1] })
+    expect((await readConfig({ ...file, metadata })).window).toBeUndefined()
+  })
+  test('a SmolLM3 has its window where it does not rotate', async () => {
+    const smollm3 = { architectures: ['SmolLM3ForCausalLM'], sliding_window: 64, no_rope_layers: [1, 0] }
+    expect((await read(smollm3)).window).toBeUndefined()
+    expect((await read({ ...smollm3, use_sliding_window: true })).window).toEqual({
+      positions: 64,
+      layers: [1],
+    })
+  })
   test('a Mistral whose window covers its context, or that has none, is a llama', async () => {
     const mistral = { architectures: ['MistralForCausalLM'] }
     expect((await read(mistral)).family).toBe('llama')
@@ -121,14 +138,53 @@ describe('Hugging Face', () => {
       rope_parameters: { rope_type: 'llama3', rope_theta: 500_000, ...llama3 },
     })
     expect(version5.rope).toMatchObject({ theta: 500_000, scaling })
+    const beside = await read({ rope_theta: 30_000, rope_parameters: { rope_type: 'llama3', ...llama3 } })
+    expect(beside.rope).toMatchObject({ theta: 30_000, scaling })
+  })
+  test("takes yarn's magnitude from the two of mscale", async () => {
+    const magnitude = async (rope: Record<string, MetaValue>) => {
+      const { scaling } = (await read({ rope_scaling: { rope_type: 'yarn', factor: 4, ...rope } })).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    const plain = 1 + 0.1 * Math.log(4)
+    expect(await magnitude({})).toBeCloseTo(plain, 12)
+    expect(await magnitude({ mscale: 0.5 })).toBeCloseTo(plain, 12)
+    const both = (1 + 0.05 * Math.log(4)) / (1 + 0.08 * Math.log(4))
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8 })).toBeCloseTo(both, 12)
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8, attention_factor: 3 })).toBe(3)
+  })
+  test('reads activations under all their names, and keeps one that is not the own one of the family', async () => {
+    const of = async (hidden_act: string) => (await read({ hidden_act })).activation
+    expect(await of('silu')).toBeUndefined()
+    expect(await of('swish')).toBeUndefined()
+    expect(await of('gelu')).toBe('gelu_exact')
+    expect(await of('gelu_new')).toBe('gelu')
+    expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
   test('turns a part of each head when told so', async () => {
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
+    expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
   })
   test.each([
     [{ rope_scaling: { rope_type: 'dynamic', factor: 4 } }, /RoPE scaling "dynamic"/],
-    [{ rope_scaling: { rope_type: 'yarn', factor: 4, mscale: 1 } }, /another kind of RoPE scaling "yarn"/],
-    [{ hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /"yarn" that is not truncated/],
+    [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
+    [{ hidden_act: 'constructor' }, /activation "constructor"/],
+    [{ is_causal: false }, /is_causal false/],
+    [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
+    [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
+    [{ architectures: ['GPTNeoXForCausalLM'], attention_bias: false }, /attention_bias false/],
+    [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
+    [
+      { architectures: ['Gemma2ForCausalLM'], layer_types: ['chunked_attention', 'full_attention'] },
+      /another kind of layer/,
+    ],
+    [{ architectures: ['MambaForCausalLM'], hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ architectures: ['GraniteMoeHybridForCausalLM'] }, /8 experts/],
+    [
+      { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
+      /another activation/,
+    ],
     [{ attention_bias: true }, /attention_bias/],
     [{ mlp_bias: true }, /mlp_bias/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
@@ -159,6 +215,15 @@ describe('packs', () => {
   ])('keep $type scaling', async (scaling) => {
     const config = { ...SMALL, rope: { ...SMALL.rope, scaling } }
     expect(await readConfig(hbmFile(config))).toEqual(config)
+  })
+  test('keep what a family file may say otherwise', async () => {
+    const config: ModelConfig = { ...SMALL, activation: 'gelu_exact', dividedByLayer: true }
+    expect(await readConfig(hbmFile(config))).toEqual(config)
+    const failure = await failureOf(() => readConfig(hbmFile(SMALL, { activation: 'constructor' })))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/activation "constructor"/),
+    })
   })
   test('are believed no more than other files', async () => {
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { heads: 5 })))).code).toBe('architecture')
@@ -191,7 +256,11 @@ describe('numbers', () => {
   }
 
   test('that are missing or of another type are named', async () => {
-    expect(await architecture(hfFile(SMALL, { hidden_size: undefined }))).toMatch(/hidden_size is missing/)
+    const shape = { rope_scaling: { rope_type: 'linear' } }
+    expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
+    expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(
+      /the embedding table is \[70,48\] but the configuration says 70 tokens of 4096/,
+    )
     expect(await architecture(hfFile(SMALL, { hidden_size: 'big' }))).toMatch(/hidden_size is "big"/)
     expect(await architecture(ggufFile(interleaved, { 'llama.block_count': [2, 2] }))).toMatch(
       /block_count is/,
@@ -210,7 +279,7 @@ describe('numbers', () => {
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
     ['rms_norm_eps', -1, /normEpsilon is -1/],
     ['rope_theta', 0, /rope.theta is 0/],
-    ['partial_rotary_factor', 0.3, /rope.dims is 2.4 .* a multiple of 2 from 2 to 8/],
+    ['partial_rotary_factor', 0.4, /rope.dims is 3 .* a multiple of 2 from 2 to 8/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that cannot be are refused: %s %j', async (key, value, sentence) => {
