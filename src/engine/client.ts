@@ -1,5 +1,5 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
-import { type Remote, transfer, wrap } from 'comlink'
+import { type Remote, releaseProxy, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
@@ -37,6 +37,7 @@ export class EngineClient {
   /** One per pending call or stream; each rejects its own. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
+  #isClosed = false
   #disposing: Promise<void> | undefined
 
   constructor(connection: Connection) {
@@ -126,6 +127,15 @@ export class EngineClient {
     return feed
   }
 
+  /** Ends the worker at once; nothing can be asked afterwards. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    // Comlink keeps whatever listens to an endpoint alive until it is told that nobody will ask any more.
+    this.#service[releaseProxy]()
+    this.#connection.close()
+  }
+
   /** Rejects everything pending with `disposed`, frees the model, ends the worker. */
   dispose(): Promise<void> {
     this.#disposing ??= this.#dispose()
@@ -144,13 +154,13 @@ export class EngineClient {
     })
     await Promise.race([freed.catch(() => undefined), patience])
     clearTimeout(timer)
-    this.#connection.close()
+    this.close()
   }
 
   #end(pending: HalfbyteError, later: HalfbyteError): void {
     if (this.#ended === undefined) this.#ended = later
     this.#rejectAll(pending)
-    this.#connection.close()
+    this.close()
   }
 
   #rejectAll(error: HalfbyteError): void {
