@@ -1,5 +1,5 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
-import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
+import { type Endpoint, type Remote, releaseProxy, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkLevels } from '../base/levels.ts'
 import type { Connection } from './connection.ts'
@@ -38,6 +38,7 @@ export class EngineClient {
   /** One per pending call or stream; each rejects its own. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
+  #isClosed = false
   #disposing: Promise<void> | undefined
 
   constructor(connection: Connection) {
@@ -91,6 +92,8 @@ export class EngineClient {
         .finally(() => {
           signal?.removeEventListener('abort', abort)
           port1.close()
+          // Never sent when the turn did not come.
+          port2.close()
         })
     })
   }
@@ -127,6 +130,15 @@ export class EngineClient {
     return feed
   }
 
+  /** Ends the worker at once; nothing can be asked afterwards. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    // Comlink keeps whatever listens to an endpoint alive until it is told that nobody will ask any more.
+    this.#service[releaseProxy]()
+    this.#connection.close()
+  }
+
   /** Rejects everything pending with `disposed`, frees the model, ends the worker. */
   dispose(): Promise<void> {
     this.#disposing ??= this.#dispose()
@@ -145,13 +157,13 @@ export class EngineClient {
     })
     await Promise.race([freed.catch(() => undefined), patience])
     clearTimeout(timer)
-    this.#connection.close()
+    this.close()
   }
 
   #end(pending: HalfbyteError, later: HalfbyteError): void {
     if (this.#ended === undefined) this.#ended = later
     this.#rejectAll(pending)
-    this.#connection.close()
+    this.close()
   }
 
   #rejectAll(error: HalfbyteError): void {
