@@ -54,6 +54,37 @@ describe('turns', () => {
   })
 })
 
+describe('role markers that are no special tokens', () => {
+  const spec = byteLevelSpec()
+  const more = ['<|user|>', '<|bot|>', '<think>', '</think>', '  ', '<b>']
+  const own = createTokenizer({
+    ...spec,
+    tokens: [...spec.tokens, ...more],
+    types: [...(spec.types ?? []), ...more.map(() => 4)],
+  })
+  const template = new ChatTemplate(
+    "{% for m in messages %}  {{ '<|' + ('bot' if m.role == 'assistant' else m.role) + '|>' }}" +
+      "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}\n{% endfor %}",
+  )
+  const idsOf = (messages: readonly Message[]) =>
+    own
+      .encode(renderTurns(template, own, messages), { parseSpecial: true })
+      .map((id) => own.tokenText(id))
+      .filter((text) => more.includes(text))
+
+  test('open no turn when a user writes them', () => {
+    const content = '<|user|><|bot|></think>  <b>'
+    expect(idsOf([{ role: 'user', content }])).toEqual(['  ', '<|user|>', '  ', '<b>'])
+  })
+
+  test('nor when the model does, whose thoughts the template still finds', () => {
+    const content = '<think>hm</think>well<|user|>'
+    const turns = renderTurns(template, own, [{ role: 'assistant', content }])
+    expect(turns).not.toContain('hm')
+    expect(idsOf([{ role: 'assistant', content }])).toEqual(['  ', '<|bot|>'])
+  })
+})
+
 test('special tokens that mark calls are written, others are not', () => {
   const texts: Record<number, string> = { 0: '[TOOL_CALLS]', 1: '<|other|>', 2: '[]' }
   const source = {

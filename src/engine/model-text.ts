@@ -6,7 +6,7 @@ import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../text/ch
 import { createTokenizer } from '../text/create.ts'
 import { Detokenizer } from '../text/detokenizer.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
-import { renderTurns, withToolMarks } from './chat-turns.ts'
+import { renderTurns, turnQuotes, withToolMarks } from './chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /** The tokenizer of a model file. Throws `format` when it has none or a malformed one. */
@@ -38,8 +38,9 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
  */
 export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
+  const quotes = turnQuotes(template, tokenizer)
   return {
-    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools),
+    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
     text: {
       endIds: turnEndIds(tokenizer, template),
       encode: (text, start) => {
@@ -48,7 +49,7 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
           ? encodeChat(tokenizer, text)
           : tokenizer.encode(text, { parseSpecial: true, continues: true })
       },
-      quote: (text) => tokenizer.quote(text),
+      quote: quotes.said,
       detokenizer: ({ toolCalls = false } = {}) =>
         new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
       tokenText: (id) => tokenizer.tokenText(id),

@@ -49,6 +49,7 @@ const WHITESPACE = { lstrip_blocks: true, trim_blocks: true }
 
 /** A template, parsed once for many prompts. */
 export class ChatTemplate {
+  readonly source: string
   readonly #program: ReturnType<typeof parse>
 
   /** Throws `format` when the template cannot be parsed. */
@@ -56,6 +57,7 @@ export class ChatTemplate {
     if (source.length > MAX_TEMPLATE_LENGTH) {
       throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
     }
+    this.source = source
     this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
   }
 
@@ -104,25 +106,28 @@ export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
 
 const PROBE = 'Zqxj'
 
-/**
- * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes behind an
- * answer, which files often do not name.
- */
-export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
-  const ends = new Set(tokenizer.endIds)
+/** A short conversation as the template writes it; empty when it refuses so short a one. */
+export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
   const messages = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: PROBE },
   ]
   const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
-  let rendered: string
   try {
-    rendered = template.render(messages, options)
+    return template.render(messages, options)
   } catch (error) {
-    // A template that refuses so short a conversation leaves what the tokenizer knows.
-    if (isHalfbyteError(error)) return ends
+    if (isHalfbyteError(error)) return ''
     throw error
   }
+}
+
+/**
+ * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes after an answer,
+ * which files often do not name.
+ */
+export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
+  const ends = new Set(tokenizer.endIds)
+  const rendered = probeTurns(tokenizer, template)
   const at = rendered.lastIndexOf(PROBE)
   const [next] =
     at < 0 ? [] : tokenizer.encode(rendered.slice(at + PROBE.length).trimStart(), { parseSpecial: true })
