@@ -112,8 +112,6 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
   if (model === 'gpt2' && merges === undefined) {
     throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
   }
-  const wrong = tokens.findIndex((token) => typeof token !== 'string')
-  if (wrong >= 0) throw malformed(`has a token ${wrong} that is not text but ${shown(tokens[wrong])}`)
   const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
   if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
 }
