@@ -191,7 +191,7 @@ export function checkGrowth(growth: number): void {
 }
 
 /** More than any published tokenizer takes. */
-const MAX_STEPS = 64
+export const MAX_STEPS = 64
 
 /** A list of steps, which are few. */
 export function stepsAt(json: JsonObject, key: string): readonly unknown[] {

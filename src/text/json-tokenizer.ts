@@ -3,6 +3,7 @@ import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../base/errors.ts'
 import { AddedTokens } from './added-tokens.ts'
 import { createBpe } from './bpe.ts'
+import { checkSteps } from './check-steps.ts'
 import { endTokens } from './end-tokens.ts'
 import {
   type Affixes,
@@ -179,12 +180,13 @@ function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): Lib
       ),
   )
   const { normalizer: normalize, pre_tokenizer: words } = library
+  checkSteps(normalize, words)
   return {
-    normalize: normalize === null ? (text) => text : (text) => normalize(text),
+    normalize: normalize === null ? (text) => text : (text) => ask(() => normalize(text)),
     words:
       words === null
         ? (text) => (text === '' ? [] : [text])
-        : (text, isFirst) => words(text, { section_index: isFirst ? 0 : 1 }),
+        : (text, isFirst) => ask(() => words(text, { section_index: isFirst ? 0 : 1 })),
   }
 }
 
