@@ -44,6 +44,17 @@ describe('turns', () => {
     expect(ids.filter((id) => id === tokenizer.idOf('<|im_end|>'))).toHaveLength(2)
   })
 
+  test('with arguments in themselves are refused', () => {
+    const given: Record<string, unknown> = {}
+    given['self'] = [given]
+    const messages = [
+      { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'a', arguments: given }] },
+    ] as const
+    expect(() => renderTurns(TEMPLATE, tokenizer, messages)).toThrow(
+      expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('500 levels') }),
+    )
+  })
+
   test('with tools are refused by a template that knows none', () => {
     const template = new ChatTemplate(CHATML)
     expect(() =>

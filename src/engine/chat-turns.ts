@@ -81,10 +81,21 @@ function descriptionOf({ name, description = '', parameters }: Tool): object {
   return { type: 'function', function: { name, description, parameters: parameters ?? none } }
 }
 
-/** The same value, with every text in it quoted. */
-function quoted(value: unknown, quote: (text: string) => string): unknown {
+/** Levels of lists and objects in arguments and schemas. */
+const MAX_DEPTH = 500
+
+/** The same value, with every text in it quoted. Throws `unsupported` for one that nests too deep, as in itself. */
+function quoted(value: unknown, quote: (text: string) => string, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new HalfbyteError(
+      'unsupported',
+      `a tool or its arguments nest more than ${MAX_DEPTH} levels deep; describe it with fewer`,
+    )
+  }
   if (typeof value === 'string') return quote(value)
-  if (Array.isArray(value)) return value.map((item) => quoted(item, quote))
+  if (Array.isArray(value)) return value.map((item) => quoted(item, quote, depth + 1))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [quote(key), quoted(item, quote)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [quote(key), quoted(item, quote, depth + 1)]),
+  )
 }

@@ -43,6 +43,7 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
     renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
     text: {
       endIds: turnEndIds(tokenizer, template),
+      longestToken: tokenizer.longestToken,
       encode: (text, start) => {
         if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
         return start

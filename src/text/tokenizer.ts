@@ -17,6 +17,8 @@ export interface EncodeOptions {
 export interface Tokenizer {
   /** One more than the largest id. A model's logits may be longer: the ids beyond write nothing. */
   readonly vocabSize: number
+  /** UTF-16 units of the longest token as the vocabulary spells it, which no token's text exceeds. */
+  readonly longestToken: number
   readonly bosId: number | undefined
   readonly eosId: number | undefined
   /** Every id after which the model has nothing more to say: EOS, the end of a turn and their like. */
@@ -83,6 +85,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
   const tokenizer: Tokenizer = {
     ...facts,
     vocabSize: vocabulary.size,
+    longestToken: vocabulary.longest,
     addsBos: bosId !== undefined && prefix.includes(bosId),
     encode(text, { addSpecial = false, parseSpecial = false, continues = false } = {}) {
       const ids: number[] = []
