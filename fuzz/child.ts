@@ -63,8 +63,11 @@ async function readAll(next: (read: number) => readonly [number, Input] | undefi
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
     count += 1
     if (fault !== undefined) answer({ type: 'fault', index, fault, input: storeInput(input) })
-    if (performance.now() - reported < REPORT_MS) continue
+    const isOver = fault?.kind === 'memory'
+    if (performance.now() - reported < REPORT_MS && !isOver) continue
     answer({ type: 'progress', read: count, outcomes })
+    // The peak of a process never falls: the next input needs a new one.
+    if (isOver) return
     outcomes = {}
     await new Promise((resolve) => setImmediate(resolve))
     reported = performance.now()

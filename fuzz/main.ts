@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
   },
 })
 
-const unknown = positionals.filter((name) => name !== 'all' && !TARGETS.includes(name as TargetName))
+const unknown = positionals.filter((name) => name !== 'all' && !(TARGETS as readonly string[]).includes(name))
 const numbers = [values.minutes, values.inputs, values.seed, values.jobs].map(Number)
 if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(value >= 0))) {
   console.error(

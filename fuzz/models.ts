@@ -64,6 +64,9 @@ export function safetensorsModels(): NamedModel[] {
   ]
 }
 
+/** What each model that was read is told. */
+export const SAID = 'hello world'
+
 const encoder = new TextEncoder()
 
 /** The files of an input as the loader reads them; parts without a dot in their names are no files. */

@@ -65,7 +65,8 @@ export function readInputs(
     type: 'read',
     inputs: entries.slice(from).map(({ input }) => input),
   })
-  return drive(target, limits, entries.length, order).then(named((index) => entries[index]?.title ?? ''))
+  const titleOf = (index: number) => entries[index]?.title ?? ''
+  return drive(target, limits, entries.length, order).then(named(titleOf, true))
 }
 
 /** The smallest input found that shows the same fault; the input itself when nothing smaller does. */
@@ -99,26 +100,29 @@ async function ask(target: TargetName, order: Order): Promise<StoredInput | unde
   }
 }
 
+interface Driven extends Omit<Tally, 'findings'> {
+  readonly target: TargetName
+  readonly raw: readonly Raw[]
+}
+
 interface Raw {
   readonly fault: Fault
   readonly index: number
   readonly input?: StoredInput
 }
 
+/** Findings of one cause become one. What is seen from outside has no cause that could be compared, nor have entries that have names. */
 const named =
-  (name: (index: number) => string) =>
-  (tally: Omit<Tally, 'findings'> & { raw: Raw[]; target: TargetName }): Tally => {
-    const bySignature = new Map<string, Finding>()
-    for (const { fault, index, input } of tally.raw) {
-      // What is seen from outside has no cause that could be compared.
-      const key =
-        fault.kind === 'raw' || fault.kind === 'internal' ? fault.signature : `${fault.signature} ${index}`
-      const known = bySignature.get(key)
-      if (known !== undefined) bySignature.set(key, { ...known, count: known.count + 1 })
-      else bySignature.set(key, { target: tally.target, fault, at: name(index), input, count: 1 })
+  (name: (index: number) => string, isEach = false) =>
+  ({ target, inputs, ms, outcomes, raw }: Driven): Tally => {
+    const byCause = new Map<string, Finding>()
+    for (const { fault, index, input } of raw) {
+      const isCause = fault.kind === 'raw' || fault.kind === 'internal'
+      const key = isCause && !isEach ? fault.signature : `${fault.signature} ${index}`
+      const known = byCause.get(key) ?? { target, fault, at: name(index), input, count: 0 }
+      byCause.set(key, { ...known, count: known.count + 1 })
     }
-    const { inputs, ms, outcomes } = tally
-    return { inputs, ms, outcomes, findings: [...bySignature.values()] }
+    return { inputs, ms, outcomes, findings: [...byCause.values()] }
   }
 
 /** Starts processes until `inputs` have been read or `order` has nothing more to do. */
@@ -127,7 +131,7 @@ async function drive(
   limits: Limits = {},
   inputs: number,
   order: (from: number) => Order | undefined,
-) {
+): Promise<Driven> {
   const outcomes: Record<string, number> = {}
   const raw: Raw[] = []
   const begin = performance.now()
@@ -157,6 +161,7 @@ async function follow(
   try {
     return await new Promise((resolve) => {
       let said = 0
+      let isOver = false
       const stop = (kind: Fault['kind'], message: string) => {
         clearInterval(timer)
         const index = Math.max(at(), 0) + base
@@ -176,15 +181,14 @@ async function follow(
       child.on('message', (answer: Answer) => {
         if (answer.type === 'fault') {
           raw.push({ ...answer, index: answer.index + base })
-          if (answer.fault.kind === 'memory') {
-            // The peak of a process never falls: the next input needs a new one.
-            clearInterval(timer)
-            resolve({ count: answer.index + base + 1 - from, death: 'memory' })
-          }
+          isOver = answer.fault.kind === 'memory'
         } else if (answer.type === 'progress') {
           said = answer.read
           for (const [outcome, count] of Object.entries(answer.outcomes))
             outcomes[outcome] = (outcomes[outcome] ?? 0) + count
+          if (!isOver) return
+          clearInterval(timer)
+          resolve({ count: said, death: 'memory' })
         } else if (answer.type === 'done') {
           clearInterval(timer)
           resolve({ count: said })

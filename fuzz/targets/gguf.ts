@@ -7,7 +7,7 @@ import { openModel } from '../../src/formats/model-file.ts'
 import { spmSpec } from '../../src/text/test/tiny.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
-import { bytesOfFile, ggufModels, sourcesOf, speak } from '../models.ts'
+import { bytesOfFile, ggufModels, SAID, sourcesOf, speak } from '../models.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
@@ -34,7 +34,9 @@ export async function openTarget(): Promise<Target> {
 async function run(input: Input): Promise<string> {
   const file = await openModel(sourcesOf(input))
   const prepared = await prepareModel(file, { weights: 'auto' })
-  modelText(modelTokenizer(file, prepared.plan.logits.width))
+  const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
+  modelText(tokenizer)
+  tokenizer.encode(SAID)
   if (textOf(input, 'depth') !== 'load') return 'planned'
   await speak({ 'model.gguf': bytesOf(input, 'model.gguf') })
   return 'ran'

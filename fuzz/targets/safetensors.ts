@@ -1,20 +1,14 @@
 // Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and bytes changed. Out: how far they are read.
-import { hubFolder } from '../../conformance/support/model-files.ts'
-import {
-  awqTensors,
-  compressedTensors,
-  gptqTensors,
-  intMatrix,
-} from '../../conformance/support/quantized-tensors.ts'
 import { type StoredTensor, safetensorsBytes } from '../../conformance/support/safetensors-writer.ts'
 import { openTokenizer } from '../../src/engine/model-text.ts'
 import { prepareModel } from '../../src/engine/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import { type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
-import { inputOf, safetensorsModels, sourcesOf, speak, tinyLlama } from '../models.ts'
+import { inputOf, SAID, safetensorsModels, sourcesOf, speak } from '../models.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import { mutateJson } from '../mutate-json.ts'
+import { quantizedModels } from '../quantized.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
@@ -31,7 +25,7 @@ interface Folder {
 export async function openTarget(): Promise<Target> {
   const folders: Folder[] = []
   for (const { files } of safetensorsModels().slice(0, 4)) folders.push(folderOf(await inputOf(files)))
-  for (const [pack, config] of QUANTIZED) folders.push(folderOf(await inputOf(quantized(pack, config))))
+  for (const files of quantizedModels()) folders.push(folderOf(await inputOf(files)))
   folders.push(folderOf(inShards(folders[0] as Folder)))
   const [small] = folders.map(withoutTokenizer)
   const headers = folders.flatMap(({ weights }) => [...weights.values()].map(({ header }) => header))
@@ -48,7 +42,7 @@ export async function openTarget(): Promise<Target> {
 async function run(input: Input): Promise<string> {
   const file = await openModel(sourcesOf(input))
   await prepareModel(file, { weights: 'auto' })
-  if (file.tokenizer !== undefined) openTokenizer(file)
+  if (file.tokenizer !== undefined) openTokenizer(file).encode(SAID)
   if (textOf(input, 'depth') !== 'load') return 'planned'
   await speak(input)
   return 'ran'
@@ -125,49 +119,4 @@ function inShards({ files, weights }: Folder): Input {
     'model.safetensors.index.json': JSON.stringify({ metadata: { total_size: 1 }, weight_map }),
     'config.json': files['config.json'] as string,
   }
-}
-
-type Packer = (module: string, n: number, k: number) => Readonly<Record<string, StoredTensor>>
-
-const QUANTIZED: readonly (readonly [Packer, object])[] = [
-  [
-    (module, n, k) => gptqTensors(module, intMatrix(n, k, { groupSize: 32 })),
-    { quant_method: 'gptq', bits: 4, group_size: 32, sym: true, desc_act: false },
-  ],
-  [
-    (module, n, k) => gptqTensors(module, intMatrix(n, k, { groupSize: 32, isShuffled: true })),
-    { quant_method: 'gptq', bits: 4, group_size: 32, sym: true, desc_act: true },
-  ],
-  [
-    (module, n, k) => awqTensors(module, intMatrix(n, k, { groupSize: 32, isSymmetric: false })),
-    { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm', zero_point: true },
-  ],
-  [
-    (module, n, k) => compressedTensors(module, intMatrix(n, k, { groupSize: 32 }), false),
-    {
-      quant_method: 'compressed-tensors',
-      format: 'pack-quantized',
-      config_groups: { all: { weights: { num_bits: 4 } } },
-    },
-  ],
-  [
-    (module, n, k) => ({
-      [`${module}.weight`]: { dtype: 'F8_E4M3', shape: [n, k], data: new Uint8Array(n * k).fill(0x38) },
-      [`${module}.weight_scale_inv`]: { dtype: 'F32', shape: [1, 1], data: new Uint8Array(4) },
-    }),
-    { quant_method: 'fp8', weight_block_size: [128, 128] },
-  ],
-]
-
-/** The tiny model with the matrices of its layer packed. */
-function quantized(pack: Packer, quantization_config: object): File[] {
-  const { config, weights } = tinyLlama()
-  const tensors: Record<string, StoredTensor> = {}
-  for (const [name, { shape, values }] of weights) {
-    const [n = 0, k] = shape
-    if (k !== undefined && name.includes('.layers.'))
-      Object.assign(tensors, pack(name.replace(/\.weight$/, ''), n, k))
-    else tensors[name] = { dtype: 'F32', shape, data: new Uint8Array(values.slice().buffer) }
-  }
-  return hubFolder({ ...config, quantization_config }, tensors)
 }

@@ -1,6 +1,5 @@
 // Target: saved sessions. In: a saved session whose index says something else under a right hash, or whose bytes are changed. Out: the session
 // restored, spoken to and closed, with all of its memory given back.
-import { createHash } from 'node:crypto'
 import { Engine } from '../../src/api/engine.ts'
 import { localConnection } from '../../src/engine/connection.ts'
 import { createService } from '../../src/engine/service.ts'
@@ -9,9 +8,9 @@ import { bytesOf, type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import { mutateJson } from '../mutate-json.ts'
+import { sealed, TRAILER_BYTES } from '../sessions.ts'
 import type { Target } from '../target.ts'
 
-const TRAILER_BYTES = 76
 /** One of so many is spoken to once it is restored. */
 const SPOKEN = 1 / 4
 
@@ -77,17 +76,4 @@ async function savedSession(engine: Engine, turns: number): Promise<Saved> {
   const start = bytes.length - TRAILER_BYTES - length
   const index = treeOf(JSON.parse(new TextDecoder().decode(bytes.subarray(start, start + length))))
   return { bytes, blocks: bytes.subarray(0, start), index }
-}
-
-/** A session file of any index, whose hash is right. */
-export function sealed(index: string, blocks: Uint8Array): Uint8Array {
-  const json = new TextEncoder().encode(index)
-  const bytes = new Uint8Array(blocks.length + json.length + TRAILER_BYTES)
-  bytes.set(blocks)
-  bytes.set(json, blocks.length)
-  const at = blocks.length + json.length
-  bytes.set(new TextEncoder().encode(createHash('sha256').update(json).digest('hex')), at)
-  new DataView(bytes.buffer).setUint32(at + 64, json.length, true)
-  bytes.set(new TextEncoder().encode('HBSTATE1'), at + 68)
-  return bytes
 }
