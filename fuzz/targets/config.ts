@@ -4,10 +4,10 @@ import { resolveWeights } from '../../src/arch/names.ts'
 import { readConfig } from '../../src/arch/read-config.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/prepare.ts'
-import { parseJson, withoutNulls } from '../../src/formats/json.ts'
+import { readJson, withoutNulls } from '../../src/formats/json.ts'
 import { type ModelFile, type ModelFormat, openModel } from '../../src/formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../src/formats/tensors.ts'
-import { type Input, textOf } from '../input.ts'
+import { bytesOf, type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { ggufModels, inputOf, type NamedModel, safetensorsModels, sourcesOf } from '../models.ts'
 import { mutateJson } from '../mutate-json.ts'
@@ -47,7 +47,7 @@ export async function openTarget(): Promise<Target> {
 
 async function run(input: Input): Promise<string> {
   const format = textOf(input, 'format') as ModelFormat
-  const metadata = withoutNulls(parseJson('config.json', textOf(input, 'config')))
+  const metadata = withoutNulls(await readJson(bufferSource('config.json', bytesOf(input, 'config'))))
   const file: ModelFile = {
     format,
     name: 'model',

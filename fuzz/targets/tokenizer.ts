@@ -1,11 +1,12 @@
 // Target: tokenizers. In: tokenizer.json with its configuration and GGUF's vocabularies, changed, and texts. Out: ids of the text, and text of the ids.
+import { bufferSource } from '../../src/base/bytes.ts'
 import { modelText, openTokenizer } from '../../src/engine/model-text.ts'
-import { parseJson, withoutNulls } from '../../src/formats/json.ts'
+import { type JsonObject, readJson, withoutNulls } from '../../src/formats/json.ts'
 import type { ModelFile } from '../../src/formats/model-file.ts'
 import type { MetaValue } from '../../src/formats/tensors.ts'
 import { ggufTokenizer } from '../../src/formats/tokenizer-data.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../../src/text/test/tiny.ts'
-import { type Input, textOf } from '../input.ts'
+import { bytesOf, type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { mutateJson } from '../mutate-json.ts'
 import { mutateText } from '../mutate-text.ts'
@@ -37,16 +38,16 @@ export async function openTarget(): Promise<Target> {
 const drawConfig = (random: Random, configs: readonly Tree[], isChanged: boolean): string =>
   textOfTree(isChanged ? mutateJson(random, random.pick(configs), configs) : random.pick(configs))
 
-function run(input: Input): string {
-  const spec = parseJson('tokenizer.json', textOf(input, 'spec'))
-  const config = () => parseJson('tokenizer_config.json', textOf(input, 'config') || '{}')
+async function run(input: Input): Promise<string> {
+  const spec = await jsonOf(input, 'spec')
+  const config = input['config'] === undefined ? {} : await jsonOf(input, 'config')
   const file = {
     name: 'model',
     format: textOf(input, 'kind') === 'gguf' ? 'gguf' : 'safetensors',
     tokenizer:
       textOf(input, 'kind') === 'gguf'
         ? ggufTokenizer('model', new Map<string, MetaValue>(Object.entries(withoutNulls(spec))))
-        : { kind: 'json', tokenizer: spec, config: config() },
+        : { kind: 'json', tokenizer: spec, config },
     generationConfig: { eos_token_id: [1, 2] },
   } as unknown as ModelFile
   const tokenizer = openTokenizer(file)
@@ -58,6 +59,9 @@ function run(input: Input): string {
   modelText(tokenizer)
   return 'encoded'
 }
+
+const jsonOf = (input: Input, name: string): Promise<JsonObject> =>
+  readJson(bufferSource(`${name}.json`, bytesOf(input, name)))
 
 const METADATA_KEYS: Readonly<Record<string, string>> = {
   ...{
