@@ -1,4 +1,4 @@
-// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts), conformance (the fixtures) and
+// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the fixtures) and
 // engines (the built page in this machine's browsers).
 import { defineConfig } from 'vitest/config'
 
@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['{src,wasm,scripts,demo,workers,bench,e2e/perf}/**/*.test.ts'],
+          include: ['{src,wasm,scripts,demo,workers,bench,fuzz,e2e/perf}/**/*.test.ts'],
         },
       },
       {

@@ -1,4 +1,5 @@
-// In: the reports of Vitest, Playwright, node:test and the soak. Out: how many tests passed, failed and were left out, and what failed.
+// In: the reports of Vitest, Playwright, node:test, the soak and the fuzzers. Out: how many tests passed, failed and were left
+// out, and what failed.
 
 /** ANSI colours and cursor moves, which runners put into messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
@@ -73,4 +74,16 @@ export const readTap = (text) => {
     skipped: count('skipped') + count('todo'),
     failures,
   }
+}
+
+/** The fuzzers': each target is a test, which fails with anything that was found. */
+export const readFuzz = (text) => {
+  const reports = JSON.parse(text)
+  const failures = reports.flatMap(({ target, findings }) =>
+    findings.map(({ at, fault }) =>
+      failure(`${target} at ${at}`, `${fault.kind}: ${fault.message}\n${fault.stack ?? ''}`),
+    ),
+  )
+  const failed = reports.filter(({ findings }) => findings.length > 0).length
+  return { passed: reports.length - failed, failed, skipped: 0, failures }
 }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { setUp } from './setup.mjs'
-import { readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
+import { readFuzz, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
 
 requirePinnedNode()
 
@@ -59,6 +59,12 @@ const SUITES = {
   size: check(process.execPath, ['scripts/size.mjs']),
   unit: vitest('unit'),
   conformance: vitest('conformance'),
+  fuzz: suite('fuzz.json', readFuzz, process.execPath, [
+    'fuzz/main.ts',
+    'all',
+    ...['--minutes', process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1', '--jobs', '2'],
+    ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
+  ]),
   browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
     PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
   }),

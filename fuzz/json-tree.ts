@@ -1,0 +1,66 @@
+// JSON as it may be written. In: JSON text. Out: a tree that can hold what no parsed value can (a key twice, 1e999, `__proto__`), and its text.
+
+/** Text that stands where a value belongs. */
+export class Raw {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** An object, its keys in order; any may occur twice. */
+export class Pairs {
+  readonly entries: readonly (readonly [string, Tree])[]
+
+  constructor(entries: readonly (readonly [string, Tree])[]) {
+    this.entries = entries
+  }
+}
+
+export type Tree = string | number | boolean | null | Raw | Pairs | readonly Tree[]
+
+export const treeOf = (value: unknown): Tree => {
+  if (Array.isArray(value)) return value.map(treeOf)
+  if (typeof value === 'object' && value !== null) {
+    return new Pairs(Object.entries(value).map(([key, item]) => [key, treeOf(item)]))
+  }
+  if (typeof value === 'number') return Number.isFinite(value) ? value : new Raw('1e999')
+  return value === undefined || typeof value === 'bigint' ? null : (value as Tree)
+}
+
+/** Parts that no mutation touched are written once. */
+const written = new WeakMap<object, string>()
+
+export function textOfTree(tree: Tree): string {
+  if (tree instanceof Raw) return tree.text
+  if (typeof tree !== 'object' || tree === null) return JSON.stringify(tree)
+  const known = written.get(tree)
+  if (known !== undefined) return known
+  const text = Array.isArray(tree)
+    ? `[${tree.map(textOfTree).join()}]`
+    : `{${(tree as Pairs).entries.map(([key, item]) => `${JSON.stringify(key)}:${textOfTree(item)}`).join()}}`
+  written.set(tree, text)
+  return text
+}
+
+/** A child of a tree by its place, or undefined. */
+export function childOf(tree: Tree, place: number): Tree | undefined {
+  if (tree instanceof Pairs) return tree.entries[place]?.[1]
+  return Array.isArray(tree) ? (tree as readonly Tree[])[place] : undefined
+}
+
+export function childrenIn(tree: Tree): number {
+  if (tree instanceof Pairs) return tree.entries.length
+  return Array.isArray(tree) ? tree.length : 0
+}
+
+/** The tree with another child there; the rest is shared. */
+export function withChild(tree: Tree, place: number, child: Tree): Tree {
+  if (tree instanceof Pairs) {
+    return new Pairs(tree.entries.map((entry, index) => (index === place ? [entry[0], child] : entry)))
+  }
+  return Array.isArray(tree)
+    ? (tree as readonly Tree[]).map((item, index) => (index === place ? child : item))
+    : tree
+}

@@ -1,0 +1,90 @@
+// Good models. In: nothing. Out: tiny models of several kinds, as files, to be damaged; and loading one to its first words.
+import { FAMILY_CASES } from '../conformance/support/family-cases.ts'
+import { drawFamily, familyGguf, familySafetensors } from '../conformance/support/family-files.ts'
+import { ggufFile, safetensorsFiles } from '../conformance/support/model-files.ts'
+import { nodeService, openEngine } from '../conformance/support/node-engine.ts'
+import { type RandomModel, randomLlama } from '../conformance/support/random-llama.ts'
+import {
+  randomRecurrent,
+  recurrentGguf,
+  recurrentSafetensors,
+} from '../conformance/support/random-recurrent.ts'
+import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
+import type { Input } from './input.ts'
+
+/** One layer of 32: some 60 kB in f16. */
+export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
+  randomLlama({
+    ...{ seed: 9, family, layers: 1, heads: 2, kvHeads: 1, intermediate: 32, contextLength: 64 },
+    ...{ tied: family === 'qwen2', speaks: family === 'llama' },
+  })
+
+export const bytesOfFile = async (file: File): Promise<Uint8Array> => new Uint8Array(await file.arrayBuffer())
+
+/** The files by their names, text files as text. */
+export async function inputOf(files: readonly File[]): Promise<Input> {
+  const parts: Record<string, string | Uint8Array> = {}
+  for (const file of files) {
+    parts[file.name] = /\.(json|jinja)$/.test(file.name) ? await file.text() : await bytesOfFile(file)
+  }
+  return parts
+}
+
+export interface NamedModel {
+  readonly family: string
+  readonly files: readonly File[]
+}
+
+/** Every family as GGUF. */
+export async function ggufModels(): Promise<NamedModel[]> {
+  const models: NamedModel[] = [
+    { family: 'llama', files: [await ggufFile(tinyLlama(), 'F16')] },
+    { family: 'qwen2', files: [await ggufFile(tinyLlama('qwen2'), 'F16')] },
+  ]
+  for (const one of FAMILY_CASES) {
+    const bytes = await familyGguf(one, drawFamily(one, 1))
+    models.push({ family: one.family, files: [new File([bytes as Uint8Array<ArrayBuffer>], 'model.gguf')] })
+  }
+  for (const family of ['mamba', 'mamba2', 'granitehybrid'] as const) {
+    models.push({ family, files: [await recurrentGguf(randomRecurrent(family, 1))] })
+  }
+  return models
+}
+
+/** Every family as a folder of the hub. */
+export function safetensorsModels(): NamedModel[] {
+  return [
+    { family: 'llama', files: safetensorsFiles(tinyLlama(), 'F16') },
+    { family: 'qwen2', files: safetensorsFiles(tinyLlama('qwen2'), 'F16') },
+    ...FAMILY_CASES.map((one) => ({ family: one.family, files: familySafetensors(one, drawFamily(one, 1)) })),
+    ...(['mamba', 'mamba2', 'granitehybrid'] as const).map((family) => ({
+      family,
+      files: recurrentSafetensors(randomRecurrent(family, 1)),
+    })),
+  ]
+}
+
+/** What each model that was read is told. */
+export const SAID = 'hello world'
+
+const encoder = new TextEncoder()
+
+/** The files of an input as the loader reads them; parts without a dot in their names are no files. */
+export function sourcesOf(input: Input): ByteSource[] {
+  return Object.entries(input)
+    .filter(([name]) => name.includes('.'))
+    .map(([name, part]) => bufferSource(name, typeof part === 'string' ? encoder.encode(part) : part))
+}
+
+/** Loads the files on one thread and lets the model say two tokens. Throws what a page would see. */
+export async function speak(input: Input): Promise<void> {
+  const files = Object.entries(input)
+    .filter(([name]) => name.includes('.'))
+    .map(([name, part]) => new File([part as string], name))
+  const engine = await openEngine(files, { threads: 1, contextLength: 64 }, nodeService())
+  try {
+    await engine.complete('hello', { temperature: 0, maxTokens: 2 }).result
+  } finally {
+    await engine.dispose()
+  }
+}

@@ -1,0 +1,252 @@
+// The runner. In: a target, a seed, how many inputs or how long. Out: counts and findings; a process that hangs, dies or swells is
+// ended, and the next one goes on after its input.
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { StoredInput } from './input.ts'
+import type { Fault } from './judge.ts'
+import type { TargetName } from './target.ts'
+import type { Answer, ChildOptions, Order } from './wire.ts'
+
+/** What every input is held to. */
+export interface Limits {
+  /** Longest time of one input. Default 5000. */
+  readonly inputMs?: number
+  /** Most bytes of one input beyond what the process took before. Default 512 MB. */
+  readonly memoryBytes?: number
+}
+
+export interface Finding {
+  readonly target: TargetName
+  readonly fault: Fault
+  /** Where it was met: `SEED:INDEX`, or the entry of the corpus. */
+  readonly at: string
+  /** Absent where the process died before it could say. */
+  readonly input?: StoredInput | undefined
+  /** Inputs that showed it. */
+  readonly count: number
+}
+
+export interface Tally {
+  readonly inputs: number
+  readonly ms: number
+  readonly outcomes: Readonly<Record<string, number>>
+  readonly findings: readonly Finding[]
+}
+
+const HEAP_MEGABYTES = 1024
+const LOOK_MS = 100
+/** A target that is opened makes its good files first. */
+const START_MS = 60_000
+/** After so many processes that had to be ended a run is over: it would find the same again and again. */
+const MOST_DEATHS = 12
+
+const CHILD = join(import.meta.dirname, 'child.ts')
+
+/** Draws and reads `inputs` inputs, or as many as `ms` allows. Rejects when the target cannot be opened. */
+export function fuzz(
+  target: TargetName,
+  { seed, inputs, ms, limits }: { seed: number; inputs: number; ms: number; limits?: Limits },
+): Promise<Tally> {
+  const until = Date.now() + ms
+  return drive(target, limits, inputs, (from) =>
+    Date.now() < until ? { type: 'draw', seed, from, end: inputs, until } : undefined,
+  ).then(named((index) => `${seed}:${index}`))
+}
+
+/** Reads these inputs, by their titles. */
+export function readInputs(
+  target: TargetName,
+  entries: readonly { readonly title: string; readonly input: StoredInput }[],
+  limits?: Limits,
+): Promise<Tally> {
+  const order = (from: number): Order => ({
+    type: 'read',
+    inputs: entries.slice(from).map(({ input }) => input),
+  })
+  const titleOf = (index: number) => entries[index]?.title ?? ''
+  return drive(target, limits, entries.length, order).then(named(titleOf, true))
+}
+
+/** The smallest input found that shows the same fault; the input itself when nothing smaller does. */
+export async function smallest(
+  target: TargetName,
+  { fault, input }: Finding,
+): Promise<StoredInput | undefined> {
+  if (input === undefined || (fault.kind !== 'raw' && fault.kind !== 'internal')) return input
+  return (await ask(target, { type: 'minimise', input, signature: fault.signature })) ?? input
+}
+
+/** The input of a number, as it is drawn. */
+export function shown(target: TargetName, seed: number, index: number): Promise<StoredInput | undefined> {
+  return ask(target, { type: 'show', seed, index })
+}
+
+/** Undefined when the process is late or dies. */
+async function ask(target: TargetName, order: Order): Promise<StoredInput | undefined> {
+  const { child, isLate, end } = await start(target, {})
+  let timer: NodeJS.Timeout | undefined
+  try {
+    return await new Promise((resolve) => {
+      timer = setInterval(() => isLate() && resolve(undefined), LOOK_MS)
+      child.on('exit', () => resolve(undefined))
+      child.on('message', (answer: Answer) => answer.type === 'smaller' && resolve(answer.input))
+      child.send(order)
+    })
+  } finally {
+    clearInterval(timer)
+    end()
+  }
+}
+
+interface Driven extends Omit<Tally, 'findings'> {
+  readonly target: TargetName
+  readonly raw: readonly Raw[]
+}
+
+interface Raw {
+  readonly fault: Fault
+  readonly index: number
+  readonly input?: StoredInput
+}
+
+/** Findings of one cause become one. What is seen from outside has no cause that could be compared, nor have entries that have names. */
+const named =
+  (name: (index: number) => string, isEach = false) =>
+  ({ target, inputs, ms, outcomes, raw }: Driven): Tally => {
+    const byCause = new Map<string, Finding>()
+    for (const { fault, index, input } of raw) {
+      const isCause = fault.kind === 'raw' || fault.kind === 'internal'
+      const key = isCause && !isEach ? fault.signature : `${fault.signature} ${index}`
+      const known = byCause.get(key) ?? { target, fault, at: name(index), input, count: 0 }
+      byCause.set(key, { ...known, count: known.count + 1 })
+    }
+    return { inputs, ms, outcomes, findings: [...byCause.values()] }
+  }
+
+/** Starts processes until `inputs` have been read or `order` has nothing more to do. */
+async function drive(
+  target: TargetName,
+  limits: Limits = {},
+  inputs: number,
+  order: (from: number) => Order | undefined,
+): Promise<Driven> {
+  const outcomes: Record<string, number> = {}
+  const raw: Raw[] = []
+  const begin = performance.now()
+  let read = 0
+  for (let deaths = 0; read < inputs && deaths < MOST_DEATHS; ) {
+    const next = order(read)
+    if (next === undefined) break
+    const { count, death } = await follow(target, limits, next, read, outcomes, raw)
+    read += count
+    if (death === undefined) break
+    deaths += 1
+  }
+  return { target, inputs: read, ms: performance.now() - begin, outcomes, raw }
+}
+
+/** One process, from its start to its end or to an input that ended it. */
+async function follow(
+  target: TargetName,
+  limits: Limits,
+  order: Order,
+  from: number,
+  outcomes: Record<string, number>,
+  raw: Raw[],
+): Promise<{ count: number; death?: Fault['kind'] }> {
+  const { child, at, isLate, end } = await start(target, limits)
+  const base = order.type === 'read' ? from : 0
+  try {
+    return await new Promise((resolve) => {
+      let said = 0
+      let isOver = false
+      const stop = (kind: Fault['kind'], message: string) => {
+        clearInterval(timer)
+        const index = Math.max(at(), 0) + base
+        raw.push({ index, fault: { kind, message, signature: kind } })
+        outcomes[kind] = (outcomes[kind] ?? 0) + 1
+        resolve({ count: index + 1 - from, death: kind })
+      }
+      const timer = setInterval(() => {
+        if (isLate()) stop('hang', `it took more than ${(limits.inputMs ?? 5000) / 1000} s`)
+      }, LOOK_MS)
+      child.on('exit', (code, signal) =>
+        stop(
+          signal === 'SIGABRT' || code === 134 ? 'memory' : 'crash',
+          `the process ended with ${signal ?? code}`,
+        ),
+      )
+      child.on('message', (answer: Answer) => {
+        if (answer.type === 'fault') {
+          raw.push({ ...answer, index: answer.index + base })
+          isOver = answer.fault.kind === 'memory'
+        } else if (answer.type === 'progress') {
+          said = answer.read
+          for (const [outcome, count] of Object.entries(answer.outcomes))
+            outcomes[outcome] = (outcomes[outcome] ?? 0) + count
+          if (!isOver) return
+          clearInterval(timer)
+          resolve({ count: said, death: 'memory' })
+        } else if (answer.type === 'done') {
+          clearInterval(timer)
+          resolve({ count: said })
+        }
+      })
+      child.send(order)
+    })
+  } finally {
+    end()
+  }
+}
+
+/** A process that has opened its target. */
+async function start(target: TargetName, limits: Limits) {
+  const { inputMs = 5000, memoryBytes = 512 << 20 } = limits
+  const folder = mkdtempSync(join(tmpdir(), 'halfbyte-fuzz-'))
+  const clock = join(folder, 'clock')
+  const options: ChildOptions = { target, clock, memoryBytes }
+  const child: ChildProcess = fork(CHILD, [JSON.stringify(options)], {
+    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--disable-warning=ExperimentalWarning'],
+    // V8 writes pages about a heap that is full, and that is a finding here.
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  })
+  let words = ''
+  child.stderr?.on('data', (data: Buffer) => {
+    words = (words + data.toString()).slice(-4000)
+  })
+  const end = () => {
+    child.removeAllListeners()
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${target} was not opened in ${START_MS} ms`)), START_MS)
+    child.once('exit', (code) => reject(new Error(`${target} cannot be opened (${code}):\n${words}`)))
+    child.once('message', () => {
+      clearTimeout(timer)
+      child.removeAllListeners('exit')
+      resolve()
+    })
+  }).catch((error) => {
+    end()
+    throw error
+  })
+  const entry = (): Float64Array => {
+    const bytes = readFileSync(clock)
+    return bytes.length < 16
+      ? Float64Array.of(-1, 0)
+      : new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 16))
+  }
+  return {
+    child,
+    end,
+    /** The number of the input that is read now; -1 between inputs. */
+    at: () => entry()[0] as number,
+    isLate: () => {
+      const [index = -1, since = 0] = entry()
+      return index >= 0 && Date.now() - since > inputMs
+    },
+  }
+}

@@ -1,0 +1,55 @@
+// Target: .hbm packs. In: packs with right hashes and a header that says something else, and packs with bytes changed. Out: how far they are read.
+import { ggufFile, safetensorsFiles } from '../../conformance/support/model-files.ts'
+import { randomRecurrent, recurrentSafetensors } from '../../conformance/support/random-recurrent.ts'
+import { modelText, modelTokenizer } from '../../src/engine/model-text.ts'
+import { prepareModel } from '../../src/engine/prepare.ts'
+import { openModel } from '../../src/formats/model-file.ts'
+import { type Input, textOf } from '../input.ts'
+import { textOfTree } from '../json-tree.ts'
+import { SAID, sourcesOf, speak, tinyLlama } from '../models.ts'
+import { mutateBytes } from '../mutate-bytes.ts'
+import { mutateJson } from '../mutate-json.ts'
+import { forgedPack, type Pack, packOf } from '../packs.ts'
+import type { Target } from '../target.ts'
+
+const LOADED = 1 / 150
+
+export async function openTarget(): Promise<Target> {
+  const packs: Pack[] = []
+  for (const files of [
+    [await ggufFile(tinyLlama())],
+    safetensorsFiles(tinyLlama('qwen2')),
+    recurrentSafetensors(randomRecurrent('mamba2', 1)),
+  ]) {
+    packs.push(await packOf(files))
+  }
+  const headers = packs.map(({ header }) => header)
+  return {
+    draw(random) {
+      const { bytes, header, data } = random.pick(random.chance(0.7) ? packs.slice(0, 1) : packs)
+      const depth = random.chance(LOADED) ? 'load' : 'plan'
+      const isForged = random.chance(0.85)
+      const changed = isForged
+        ? forgedPack(textOfTree(mutateJson(random, header, headers)), data)
+        : mutateBytes(
+            random,
+            bytes,
+            [4, 8, 12, 16, 20].map((at) => ({ at, bytes: 4 })),
+            bytes.length - data.length,
+          )
+      return { 'model.hbm': changed, depth }
+    },
+    run,
+  }
+}
+
+async function run(input: Input): Promise<string> {
+  const file = await openModel(sourcesOf(input))
+  const prepared = await prepareModel(file, { weights: 'auto' })
+  const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
+  modelText(tokenizer)
+  tokenizer.encode(SAID)
+  if (textOf(input, 'depth') !== 'load') return 'planned'
+  await speak(input)
+  return 'ran'
+}
