@@ -24,8 +24,9 @@ export type Shards =
   | { readonly sharded?: undefined; readonly note: string }
 
 /**
- * With `auto` starts as many workers as may be of use, measures them, keeps those that are; one that cannot be started
- * costs speed alone. A number of workers have equal parts, so that sums, and with them the tokens, are the same in every load. Throws `internal` when one that was asked for cannot be started, `out-of-memory`.
+ * With `auto` starts as many workers as may be of use, measures them, keeps those that are; one that cannot be started costs
+ * speed alone. A given number of workers have equal parts, so that sums, and with them tokens, are the same in every load.
+ * Throws `internal` when one of these cannot be started, `out-of-memory`.
  */
 export async function openShards(
   prepared: PreparedModel,
