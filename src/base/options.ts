@@ -3,7 +3,13 @@ import { HalfbyteError } from './errors.ts'
 
 /** A foreign value, long or hostile perhaps, short enough for a sentence. */
 export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
+  let text: string
+  try {
+    text = JSON.stringify(value) ?? String(value)
+  } catch {
+    // Lists in lists without end, or in themselves.
+    text = typeof value
+  }
   return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }
 

@@ -234,6 +234,12 @@ describe('a field of another type', () => {
   })
 })
 
+test('a field that nests without end is refused, not written out', () => {
+  let deep: unknown = []
+  for (let at = 0; at < 100_000; at++) deep = [deep]
+  expect(failure(() => createTokenizer({ ...bytes, types: deep as number[] })).message).toMatch(/object at 0 for types/)
+})
+
 test('what no check expected is the file\u2019s fault', () => {
   let deep: unknown = []
   for (let at = 0; at < 100_000; at++) deep = [deep]
