@@ -97,6 +97,23 @@ test('after an error of the file everything is compared, and what is damaged any
   expect(asked().sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 12])
 })
 
+test('a file that makes no sense, though its header came again, comes again as a whole, once', async () => {
+  const doubt = () =>
+    distrust(url, { code: 'format', detail: { file: 'm.gguf' } } as unknown as HalfbyteError)
+  const chunks: number[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    await doubt()
+    expect(await isRight()).toBe(true)
+    chunks.push(asked().length)
+  }
+  expect(chunks).toEqual([4, 21, 4])
+  // One that was read well meanwhile is doubted anew.
+  await trust(url)
+  await doubt()
+  expect(await isRight()).toBe(true)
+  expect(asked()).toHaveLength(4)
+})
+
 test('a journal that claims chunks which are not there is not believed', async () => {
   await distrust(url, { code: 'integrity', detail: { start: 0, end: 1 } } as unknown as HalfbyteError)
   folder.entries.get(`${name}.bin`)!.bytes.fill(0, CHUNK_BYTES, 5 * CHUNK_BYTES)
