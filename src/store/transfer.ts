@@ -3,15 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
-import {
-  type BodyOptions,
-  bodyLength,
-  pieces,
-  type Range,
-  type RequestOptions,
-  request,
-  tryRange,
-} from './request.ts'
+import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 import { chunkBytes } from './sums.ts'
 
@@ -32,7 +24,7 @@ export interface PartialFile {
   finish(index: number): boolean
 }
 
-export interface TransferOptions extends RetryOptions, RequestOptions, Pick<BodyOptions, 'stallMs'> {
+export interface TransferOptions extends RetryOptions, RequestOptions {
   /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
