@@ -172,6 +172,7 @@ class Transfer {
     const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
     const ranged = await tryRange(this.#url, this.#requestOptions, range)
     const part = ranged && partOf(ranged)
+    if (this.#file.version?.size) await this.#refusePage(ranged)
     if (ranged?.status === 200 || part?.start === range.start) return ranged
     await ranged?.body?.cancel()
     if (part !== undefined) throw new Changed(`bytes from ${part.start} came instead of ${range.start}`)
@@ -188,6 +189,7 @@ class Transfer {
     const from = chunk.start + chunk.written
     const before = chunk.written
     const response = answer ?? (await this.#request({ start: from, length: chunk.length - before }))
+    await this.#refusePage(response)
     const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
     if (response === undefined || difference !== undefined) {
       await response?.body?.cancel()
@@ -207,6 +209,16 @@ class Transfer {
       'network',
       `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
       { loaded: chunk.written, total: chunk.length },
+    )
+  }
+
+  /** A network that wants a login answers everything with its page: no reason to forget what came. */
+  async #refusePage(response: Response | undefined): Promise<void> {
+    if (!response?.headers.get('content-type')?.startsWith('text/html')) return
+    await response.body?.cancel()
+    throw new HalfbyteError(
+      'network',
+      `a web page came in the place of ${fileName(this.#url)}; log in to this network, or check the address`,
     )
   }
 
