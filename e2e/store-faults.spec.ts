@@ -90,6 +90,82 @@ for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {
   })
 }
 
+/** Changes the stored file as another script of the origin would: `start` and `end` of what becomes zeros. */
+const wipe = (page: Page, start: number, end: number) =>
+  page.evaluate(
+    async ({ start, end }) => {
+      const root = await navigator.storage.getDirectory()
+      const folder = await root.getDirectoryHandle('halfbyte-models')
+      for await (const [name, handle] of folder.entries()) {
+        if (!name.endsWith('.bin')) continue
+        const file = handle as FileSystemFileHandle
+        const stream = await file.createWritable({ keepExistingData: true })
+        await stream.write({ type: 'write', position: start, data: new Uint8Array(end - start) })
+        await stream.close()
+      }
+    },
+    { start, end },
+  )
+
+for (const file of ['long.gguf', 'tiny.hbm']) {
+  test(`stored bytes of ${file} that became zeros come again, and no others`, async ({
+    page,
+    site,
+    server,
+  }) => {
+    const url = server.address + file
+    await openLibrary(page, site.isolated)
+    const { text } = await load(page, url)
+    expect(text).toBeTruthy()
+    // By now a pack's own hashes have been compared.
+    expect((await load(page, url)).text).toBe(text)
+    server.requests.length = 0
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests).toEqual([])
+    await wipe(page, MIB, 2 * MIB)
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests.map((request) => request.split(' ')[2]?.split('-')[0])).toEqual(['bytes=0'])
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests).toHaveLength(1)
+  })
+}
+
+test('a download whose journal claims chunks that are not there brings them', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}long.gguf`
+  await openLibrary(page, site.isolated)
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(page)).toBe(String(3 * MIB))
+  await page.reload()
+  await openLibrary(page, site.isolated)
+  await wipe(page, 8 * MIB, 11 * MIB - 1)
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(new Set(server.requests).size).toBe(3)
+})
+
+test('five tabs that load the same model at once all get it, and one of them brings it', async ({
+  page,
+  site,
+  server,
+  context,
+}) => {
+  const url = `${server.address}long.gguf`
+  const tabs = [page, ...(await Promise.all(Array.from({ length: 4 }, () => context.newPage())))]
+  await Promise.all(tabs.map((tab) => openLibrary(tab, site.isolated)))
+  const loaded = await Promise.all(tabs.map((tab) => load(tab, url)))
+  expect(loaded).toEqual(tabs.map(() => ({ text: TEXT })))
+  expect(server.requests).toHaveLength(3)
+  // And all of them find the damage at once.
+  await wipe(page, 5 * MIB, 6 * MIB)
+  expect(await Promise.all(tabs.map((tab) => load(tab, url)))).toEqual(loaded)
+})
+
 test('a disk that fills up while others write is said so, and what was there stays', async ({
   page,
   site,
@@ -107,6 +183,25 @@ test('a disk that fills up while others write is said so, and what was there sta
   expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
   await quota(1e9)
   expect((await load(page, `${server.address}long.gguf`)).text).toBe(TEXT)
+})
+
+test('a body without an end is given up where there is no more room, and takes none', async ({
+  page,
+  site,
+  server,
+}) => {
+  await openLibrary(page, site.isolated)
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  const kept = await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0)
+  const session = await page.context().newCDPSession(page)
+  const { origin } = new URL(page.url())
+  await session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: kept + 40 * MIB })
+  server.behaviour = { ...FRIENDLY, isEndless: true }
+  expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
+  expect(await stored(page, `${server.address}golden.gguf`)).toBe(server.files.get('golden.gguf')?.byteLength)
+  expect(await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0)).toBeLessThan(
+    kept + MIB,
+  )
 })
 
 test('a worker that is killed in the middle of a download', async ({ page, site, server }) => {

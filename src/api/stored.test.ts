@@ -34,7 +34,7 @@ async function filled(sizes: Readonly<Record<string, number>>): Promise<void> {
     folder.put(`${name}.json`, JSON.stringify({ url, size, etag: '', used: index }))
   }
   const url = 'https://a.example/half.gguf'
-  const journal = { url, size: 10, etag: '', chunks: [0] }
+  const journal = { url, size: 10, etag: '', sums: [7] }
   folder.put(`${await fileKey(url)}.part`, JSON.stringify(journal))
 }
 

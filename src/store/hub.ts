@@ -42,11 +42,7 @@ const malformed = (text: string): HalfbyteError =>
   )
 
 /** No step of a path leads up or stays, also when a server decodes it once more than it should. */
-const isInside = (path: string): boolean =>
-  !path
-    .replace(/%2e/gi, '.')
-    .split(/[/\\]|%2f|%5c/i)
-    .some((step) => /^\.{0,2}$/.test(step))
+const isInside = (path: string): boolean => !/(^|[/\\]|%2f|%5c)(\.|%2e){0,2}([/\\]|%2f|%5c|$)/i.test(path)
 
 /** Where the file lies, or the folder. Throws `unsupported` for what would lead out of the repository. */
 export function hubUrl({ repo, file = '', revision = 'main' }: RepoAddress, hub: Hub = {}): string {

@@ -22,6 +22,8 @@ interface Manifest extends Version {
   readonly sums: Sums
   /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
   readonly changed: number
+  /** As in its journal. */
+  readonly isDoubted?: boolean | undefined
 }
 
 export interface StoredFile {
@@ -95,7 +97,7 @@ export class Opfs {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined || manifest.isChecked === true) return
-    await this.#writeManifest(name, { ...manifest, isChecked: true }).catch(() => undefined)
+    await this.#writeManifest(name, { ...manifest, isChecked: true, isDoubted: false }).catch(() => undefined)
   }
 
   /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
@@ -132,7 +134,14 @@ export class Opfs {
         const sums = part.complete(version.size)
         const file = await readFile(this.#folder, `${name}.bin`)
         const changed = file?.lastModified ?? 0
-        await this.#writeManifest(name, { ...version, url, used: Date.now(), sums, changed })
+        await this.#writeManifest(name, {
+          ...version,
+          url,
+          used: Date.now(),
+          sums,
+          changed,
+          isDoubted: part.isDoubted,
+        })
         await this.#remove(`${name}.part`)
         return { file }
       } catch (error) {
@@ -213,7 +222,7 @@ export class Opfs {
 
   async #manifest(name: string): Promise<Manifest | undefined> {
     const fields = await readFields(this.#folder, `${name}.json`)
-    const { url, size, etag, used, isChecked, sums, changed } = fields
+    const { url, size, etag, used, isChecked, isDoubted, sums, changed } = fields
     const isWhole =
       typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
     if (!isWhole) return undefined
@@ -223,6 +232,7 @@ export class Opfs {
       etag,
       used: isCount(used) ? used : 0,
       isChecked: isChecked === true,
+      isDoubted: isDoubted === true,
       // Those of earlier releases have none.
       sums: isSums(sums) ? sums : [],
       changed: Number(changed),

@@ -16,6 +16,8 @@ export interface Journal extends Version {
   readonly url: string
   /** Null where a chunk is not there. */
   readonly sums: Sums
+  /** Its header came again, since it made no sense, and it has not been read well since. */
+  readonly isDoubted?: boolean | undefined
 }
 
 /** Bytes [start, end) of a file that are not what they should be. */
@@ -26,6 +28,8 @@ export interface LostBytes {
 
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
+  /** As in the journal. */
+  readonly isDoubted?: boolean | undefined
   /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. The result are its sums. */
   complete(size: number): Sums
   /** Lets go of the file as it is. Doing it twice is harmless. */
@@ -43,6 +47,7 @@ export class PartFile implements StoredPart {
   readonly #running: number[] = []
   /** Bytes that the browser said were free, for a file whose size nobody knows. */
   #room = Number.POSITIVE_INFINITY
+  isDoubted: boolean | undefined
 
   private constructor(url: string, bytes: SyncFile, journal: SyncFile) {
     this.#url = url
@@ -74,6 +79,7 @@ export class PartFile implements StoredPart {
     if (left !== undefined && bytes.getSize() === left.size) {
       file.#version = { size: left.size, etag: left.etag }
       file.#sums = [...left.sums]
+      file.isDoubted = left.isDoubted
       // Not all that a journal claims need be there: a machine may have lost its power.
       const damaged = await damagedChunks(left.sums, left.size, (target, at) => bytes.read(target, { at }))
       for (const index of damaged) file.#sums[index] = null
@@ -91,6 +97,7 @@ export class PartFile implements StoredPart {
 
   async begin(version: Version): Promise<void> {
     this.#version = version
+    this.isDoubted = undefined
     this.#sums = Array(chunksOf(version)).fill(null)
     this.#note()
     this.#attempt(() => this.#bytes.truncate(0))
@@ -140,7 +147,7 @@ export class PartFile implements StoredPart {
 
   #note(): void {
     const { size, etag } = this.#version ?? { size: 0, etag: '' }
-    const journal: Journal = { url: this.#url, size, etag, sums: this.#sums }
+    const journal: Journal = { url: this.#url, size, etag, sums: this.#sums, isDoubted: this.isDoubted }
     this.#attempt(() => {
       this.#bytes.flush()
       writeJson(this.#journal, journal)
@@ -157,18 +164,19 @@ export class PartFile implements StoredPart {
 }
 
 /** Where what makes no sense is looked for: one chunk of it a transfer asks for anyway. */
-const HEADER: LostBytes = { start: 0, end: 4 * CHUNK_BYTES }
+const HEADER_BYTES = 4 * CHUNK_BYTES
 
 /**
- * Writes the journal of a file that is there but for what overlaps its lost bytes (default: its header), so that the next transfer asks whether it is still
- * the same and brings the rest.
+ * Writes the journal of a file that is there but for what overlaps its lost bytes, so that the next transfer asks whether it is still the same and brings the
+ * rest. Default: its header, and all of it when that has not helped.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,
   name: string,
-  { url, size, etag, sums }: Journal,
-  { start, end }: LostBytes = HEADER,
+  { url, size, etag, sums, isDoubted }: Journal,
+  lost?: LostBytes,
 ): Promise<void> {
+  const { start, end } = lost ?? { start: 0, end: isDoubted ? size : HEADER_BYTES }
   const isThere = (index: number) => (index + 1) * CHUNK_BYTES <= start || index * CHUNK_BYTES >= end
   const left = Array.from({ length: chunksOf({ size }) }, (_, index) =>
     isThere(index) ? (sums[index] ?? null) : null,
@@ -176,7 +184,8 @@ export async function reopen(
   const file = await openSyncFile(folder, `${name}.part`)
   if (file === undefined) return
   try {
-    writeJson(file, { url, size, etag, sums: left } satisfies Journal)
+    const journal: Journal = { url, size, etag, sums: left, isDoubted: lost ? isDoubted : !isDoubted }
+    writeJson(file, journal)
   } finally {
     file.close()
   }
@@ -230,7 +239,7 @@ export async function partialProgress(
 }
 
 async function readJournal(folder: FileSystemDirectoryHandle, name: string): Promise<Journal | undefined> {
-  const { url, size, etag, sums } = await readFields(folder, `${name}.part`)
+  const { url, size, etag, sums, isDoubted } = await readFields(folder, `${name}.part`)
   const isWhole =
     typeof url === 'string' &&
     typeof etag === 'string' &&
@@ -238,7 +247,7 @@ async function readJournal(folder: FileSystemDirectoryHandle, name: string): Pro
     isSums(sums) &&
     sums.length === chunksOf({ size }) &&
     (await fileKey(url)) === name
-  return isWhole ? { url, size, etag, sums } : undefined
+  return isWhole ? { url, size, etag, sums, isDoubted: isDoubted === true } : undefined
 }
 
 const chunksOf = ({ size }: { readonly size: number }): number => Math.ceil(size / CHUNK_BYTES)

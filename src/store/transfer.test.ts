@@ -229,6 +229,25 @@ describe('a server with ranges', () => {
     expect(file.chunks.size).toBe(0)
   })
 
+  test('behind a network that answers with its login page keeps what came, and goes on there', async () => {
+    const page = '<title>Log in</title>'
+    const type = 'Content-Type: text/html'
+    const login = `HTTP/1.1 200 OK\r\n${type}\r\nContent-Length: ${page.length}\r\n\r\n${page}`
+    const onProgress = () => void (file.chunks.size >= 2 && Object.assign(server.behaviour, { raw: login }))
+    await expect(bring({ onProgress, attempts: 2 })).rejects.toMatchObject({
+      code: 'network',
+      message: expect.stringContaining('a web page came in the place of m.gguf'),
+    })
+    const there = [...file.chunks.keys()]
+    expect(there.length).toBeGreaterThan(1)
+    await expect(bring({ attempts: 2 })).rejects.toMatchObject({ code: 'network' })
+    server.behaviour = { etag: '"1"' }
+    server.requests.length = 0
+    await bring()
+    expect(hash(file.bytes)).toBe(hash(BYTES))
+    expect(chunksAsked().filter((index) => there.includes(index))).toEqual([])
+  })
+
   test('that has no file for a moment, and no versions, is asked for all of what comes then', async () => {
     delete server.behaviour.etag
     const onProgress = () => {

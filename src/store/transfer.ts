@@ -3,15 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { fileName } from './address.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
-import {
-  type BodyOptions,
-  bodyLength,
-  pieces,
-  type Range,
-  type RequestOptions,
-  request,
-  tryRange,
-} from './request.ts'
+import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 import { chunkBytes } from './sums.ts'
 
@@ -32,7 +24,7 @@ export interface PartialFile {
   finish(index: number): boolean
 }
 
-export interface TransferOptions extends RetryOptions, RequestOptions, Pick<BodyOptions, 'stallMs'> {
+export interface TransferOptions extends RetryOptions, RequestOptions {
   /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
@@ -180,6 +172,7 @@ class Transfer {
     const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
     const ranged = await tryRange(this.#url, this.#requestOptions, range)
     const part = ranged && partOf(ranged)
+    if (this.#file.version?.size) await this.#refusePage(ranged)
     if (ranged?.status === 200 || part?.start === range.start) return ranged
     await ranged?.body?.cancel()
     if (part !== undefined) throw new Changed(`bytes from ${part.start} came instead of ${range.start}`)
@@ -196,6 +189,7 @@ class Transfer {
     const from = chunk.start + chunk.written
     const before = chunk.written
     const response = answer ?? (await this.#request({ start: from, length: chunk.length - before }))
+    await this.#refusePage(response)
     const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
     if (response === undefined || difference !== undefined) {
       await response?.body?.cancel()
@@ -215,6 +209,16 @@ class Transfer {
       'network',
       `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
       { loaded: chunk.written, total: chunk.length },
+    )
+  }
+
+  /** A network that wants a login answers everything with its page: no reason to forget what came. */
+  async #refusePage(response: Response | undefined): Promise<void> {
+    if (!response?.headers.get('content-type')?.startsWith('text/html')) return
+    await response.body?.cancel()
+    throw new HalfbyteError(
+      'network',
+      `a web page came in the place of ${fileName(this.#url)}; log in to this network, or check the address`,
     )
   }
 

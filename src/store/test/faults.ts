@@ -56,7 +56,7 @@ export const FAULTS: readonly Fault[] = [
     sees: ANEW,
     isNext: true,
     requests: 12,
-    seconds: 3,
+    seconds: 5,
   },
   {
     title: 'cuts in the middle, and has another file of the same size then, and says nothing of versions',
@@ -64,7 +64,7 @@ export const FAULTS: readonly Fault[] = [
     sees: ANEW,
     isNext: true,
     requests: 14,
-    seconds: 3,
+    seconds: 5,
   },
   {
     title: 'has another file at every request',
@@ -116,8 +116,16 @@ export const FAULTS: readonly Fault[] = [
     title: 'sends HTML in the place of a part, once',
     behaviour: { etag: '"1"', htmlAt: 2 },
     sees: LOADS,
-    requests: 8,
+    requests: 4,
     seconds: 2,
+  },
+  {
+    title: 'asks for a login with a page, in the middle, until one has logged in',
+    behaviour: { etag: '"1"', raw: answer('text/html', '<title>Log in</title>'), rawAfter: 2 },
+    sees: 'a web page came; log in to this network, or check the address',
+    code: 'network',
+    requests: 20,
+    seconds: 20,
   },
   {
     title: 'sends HTML in the place of the file',

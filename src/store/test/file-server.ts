@@ -48,6 +48,8 @@ export interface Behaviour {
   changed?: string | undefined
   /** Sends this in the place of HTTP, and hangs up. */
   raw?: string | Uint8Array
+  /** Requests that are answered first. */
+  rawAfter?: number
   /** Answers the request of this number with a page of HTML. */
   htmlAt?: number
   /** Redirects every request there. */
@@ -121,7 +123,7 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
     return
   }
   if (behaviour.isSilent === true) return
-  if (raw !== undefined) {
+  if (raw !== undefined && server.requests.length > (behaviour.rawAfter ?? 0)) {
     request.socket.end(raw)
     return
   }
