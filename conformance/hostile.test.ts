@@ -59,8 +59,8 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY])(
         message: expect.stringMatching(/^\S.*: the logit of id \d+ is (NaN|Infinity).*fetch it again$/),
       })
     }
-    for (const work of [engine.embed(['a']), engine.score('a', ['b'])])
-      expect(await errorOf(work)).toMatchObject({ code: 'integrity' })
+    expect(await errorOf(engine.embed(['a']))).toMatchObject({ code: 'integrity' })
+    expect(await errorOf(engine.score('a', ['b']))).toMatchObject({ code: 'integrity' })
     await engine.dispose()
     await saysSomething(service)
   },
