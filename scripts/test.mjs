@@ -59,6 +59,7 @@ const SUITES = {
   size: check(process.execPath, ['scripts/size.mjs']),
   unit: vitest('unit'),
   conformance: vitest('conformance'),
+  sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/sanitizers.mjs']),
   browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
     PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
   }),
@@ -79,6 +80,7 @@ const parts = ['emscripten']
 if (names.includes('browser') || names.includes('engines')) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
 if (names.includes('arm')) parts.push('arm')
+if (names.includes('sanitizers')) parts.push('simde')
 // What could not be installed shows as the failure of the suite that needs it, or as its skipped tests.
 setUp(parts)
 

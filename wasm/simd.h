@@ -8,9 +8,12 @@
 
 #include "abi.h"
 
+/* Sanitizers take half a minute for each file of unrolled loops: wasm/native has names of its own for these. */
+#ifndef INLINE
 #define INLINE static inline __attribute__((always_inline))
 #define ROLLED _Pragma("clang loop unroll(disable)")
 #define UNROLLED _Pragma("clang loop unroll(full)")
+#endif
 
 INLINE uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 INLINE uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
