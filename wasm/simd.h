@@ -58,6 +58,12 @@ INLINE float sum4(v128_t v) {
     return wasm_f32x4_extract_lane(pairs, 0) + wasm_f32x4_extract_lane(pairs, 1);
 }
 
+/* The sum of i32 lanes, modulo 2^32: codes of NaN and of infinities are any words. */
+INLINE uint32_t sum_lanes(v128_t v) {
+    const v128_t pairs = wasm_i32x4_add(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
+    return (uint32_t)wasm_i32x4_extract_lane(pairs, 0) + (uint32_t)wasm_i32x4_extract_lane(pairs, 1);
+}
+
 /* f16 scales. `half_unit` is the value of an f16 times 2^-112, made by shifts alone; SCALE_UNIT, folded into the
  * activation scale, takes that factor and the stored 2^SCALE_EXPONENT back. Both steps are exact. */
 #define SCALE_UNIT 0x1p104f
