@@ -1,5 +1,5 @@
-// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the fixtures) and
-// engines (the built page in this machine's browsers).
+// In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the fixtures), engines
+// (the built page in this machine's browsers) and sanitizers (the kernels' tests, of kernels that scripts/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
 
 const shared = {
@@ -19,10 +19,22 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['{src,wasm,scripts,demo,workers,bench,fuzz,e2e/perf}/**/*.test.ts'],
+          exclude: ['wasm/native/**'],
         },
       },
       {
         test: { ...shared, name: 'conformance', include: ['conformance/**/*.test.ts'], testTimeout: 300_000 },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'sanitizers',
+          // run.test.ts is of threads that share a memory: those of WebAssembly.
+          include: ['wasm/**/*.test.ts', 'src/generate/sampler/rows.test.ts'],
+          exclude: ['wasm/run.test.ts'],
+          env: { HALFBYTE_KERNELS: 'native' },
+          testTimeout: 120_000,
+        },
       },
       {
         test: { ...shared, name: 'engines', include: ['e2e/engines/*.smoke.ts'], testTimeout: 240_000 },

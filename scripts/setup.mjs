@@ -1,4 +1,4 @@
-// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit). Out: those installed on Debian, or one
+// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde). Out: those installed on Debian, or one
 // line each that says what to install elsewhere. What is there already costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -45,6 +45,14 @@ const PARTS = {
     isPresent: () => which('WebKitWebDriver') !== undefined && which('Xvfb') !== undefined,
     packages: ['webkit2gtk-driver', 'xvfb'],
     advice: "install WebKitGTK's WebDriver (webkit2gtk-driver) and Xvfb",
+  },
+  simde: {
+    isPresent: () =>
+      existsSync('/usr/include/simde/wasm/simd128.h') &&
+      which('clang-19') !== undefined &&
+      existsSync(join(capture('clang-19', ['-print-resource-dir']).trim(), 'lib/linux')),
+    packages: ['libsimde-dev', 'clang-19', 'libclang-rt-19-dev'],
+    advice: 'install simde, and clang 19 with its sanitizers',
   },
 }
 

@@ -65,6 +65,7 @@ const SUITES = {
     ...['--minutes', process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1', '--jobs', '2'],
     ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
   ]),
+  sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/sanitizers.mjs']),
   browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
     PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
   }),
@@ -92,6 +93,7 @@ const parts = ['emscripten']
 if (names.includes('browser') || names.includes('engines')) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
 if (names.includes('arm')) parts.push('arm')
+if (names.includes('sanitizers')) parts.push('simde')
 // What could not be installed shows as the failure of the suite that needs it, or as its skipped tests.
 setUp(parts)
 

@@ -133,8 +133,7 @@ static void put_query_codes(struct tile *tile, uint32_t i) {
         put4(factors, dim, d, code, HAS_PLANES);
         sums = wasm_i32x4_add(sums, code);
     }
-    sums = wasm_i32x4_add(sums, wasm_i32x4_shuffle(sums, sums, 2, 3, 0, 1));
-    query->sum_of_codes = (float)(wasm_i32x4_extract_lane(sums, 0) + wasm_i32x4_extract_lane(sums, 1));
+    query->sum_of_codes = (float)(int32_t)sum_lanes(sums);
     query->scale = query_unit(largest) * (tile->op->scale * LOG2_E);
 }
 

@@ -11,6 +11,7 @@ import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../scripts/toolchain.mjs'
+import { DOT_FORMS, WIDE_ALONE } from './forms.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)
@@ -38,16 +39,6 @@ const LINK = [
   '-O2',
 ]
 const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
-/** Kernels of integer dots: the relaxed build has them in more forms, see wasm/dot-relaxed.h. */
-const DOT_FORMS = {
-  pairs: {
-    kernels: /^(linear_(w4|w4_channel|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/,
-    define: '-DDOT_PAIRS',
-  },
-  wide: { kernels: /^linear_(wide|swiglu|experts)\.c$/, define: '-DDOT_WIDE' },
-}
-/** In no other form. */
-const WIDE_ALONE = 'linear_wide.c'
 const MEMORIES = {
   shared: { compile: ['-matomics', '-mbulk-memory'], link: ['--shared-memory', '--max-memory=4294967296'] },
   plain: { compile: ['-mbulk-memory'], link: [] },
@@ -100,7 +91,7 @@ const build = async () => {
   const headers = ['wasm', 'wasm/test'].flatMap((dir) =>
     existsSync(join(root, dir))
       ? readdirSync(join(root, dir))
-          .filter((name) => name.endsWith('.h') || name === 'build.mjs')
+          .filter((name) => name.endsWith('.h') || ['build.mjs', 'forms.mjs'].includes(name))
           .map((name) => join(root, dir, name))
       : [],
   )

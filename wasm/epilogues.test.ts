@@ -88,6 +88,7 @@ describe('rescale', () => {
 function renorm(machine: Machine, n: number, size: number, hasX: boolean) {
   const x = machine.rows(3, size, (row, lane) => element(2, row, 0, lane) * (row + 1))
   const y = machine.rows(3, n, (row, lane) => element(3, row, 0, lane))
+  machine.wordBehind(y)
   const before = [0, 1, 2].map((row) => machine.floats(y, row))
   const squaresAt = (row: number) => (y.at + row * y.stride) / 4 + Math.ceil(n / 32) * 32
   for (let row = 0; row < 3 && !hasX; row++) machine.f32[squaresAt(row)] = size * (row + 0.5)

@@ -84,7 +84,7 @@ describe('experts', () => {
     }
   })
 
-  test.each(['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const)(
+  test.each(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel'] as const)(
     '%s: a row has the same bits alone and among others, in every build',
     (encoding) => {
       const alone = plainMachine('simd128')

@@ -145,10 +145,9 @@ static inline void write_key(uint8_t *part, uint32_t format, uint32_t dim, uint3
         words[d] = narrow4(four);
         sums = wasm_i32x4_add(sums, four);
     }
-    sums = wasm_i32x4_add(sums, wasm_i32x4_shuffle(sums, sums, 2, 3, 0, 1));
     kv_scales(part, dim)[p] = of.scale;
     kv_offsets(part, dim)[p] = of.offset;
-    kv_sums(part, dim)[p] = (wasm_i32x4_extract_lane(sums, 0) + wasm_i32x4_extract_lane(sums, 1)) * -64;
+    kv_sums(part, dim)[p] = (int32_t)(sum_lanes(sums) * (uint32_t)-64);
 }
 
 static inline void write_value__ref(uint8_t *part, uint32_t format, uint32_t dim, uint32_t p, const float *v) {

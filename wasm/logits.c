@@ -7,7 +7,8 @@
  *   spread   f64: the largest, how many are finite, their sum, the sum of their squares; partial sums as above
  *   weigh    weights = e^((logits - logits[0]) * scale), f32; returns their sum, one after the other, in f64
  *
- * Every e^x is exp__ref. n is any number; rows may be unaligned; weights may be written up to a multiple of 4. */
+ * Every e^x is exp__ref. n is any number; rows may be unaligned; to weigh, weights may be written
+ * and logits read up to a multiple of 4. */
 #include <float.h>
 
 #include "kernel.h"

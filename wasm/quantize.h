@@ -57,10 +57,8 @@ INLINE void quantize_by(float largest, const v128_t *x, int8_t *codes, float *sc
     const v128_t high = wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(q[4], q[5]), wasm_i16x8_narrow_i32x4(q[6], q[7]));
     store(codes, low);
     store(codes + 16, high);
-    v128_t s = wasm_i16x8_add(wasm_i16x8_extadd_pairwise_i8x16(low), wasm_i16x8_extadd_pairwise_i8x16(high));
-    s = wasm_i32x4_extadd_pairwise_i16x8(s);
-    s = wasm_i32x4_add(s, wasm_i32x4_shuffle(s, s, 2, 3, 0, 1));
-    *sum = wasm_i32x4_extract_lane(s, 0) + wasm_i32x4_extract_lane(s, 1);
+    const v128_t s = wasm_i16x8_add(wasm_i16x8_extadd_pairwise_i8x16(low), wasm_i16x8_extadd_pairwise_i8x16(high));
+    *sum = (int32_t)sum_lanes(wasm_i32x4_extadd_pairwise_i16x8(s));
 }
 
 /* Where the scales and the sums of an a8 row lie. */

@@ -8,9 +8,12 @@
 
 #include "abi.h"
 
+/* Sanitizers take half a minute for each file of unrolled loops: wasm/native has names of its own for these. */
+#ifndef INLINE
 #define INLINE static inline __attribute__((always_inline))
 #define ROLLED _Pragma("clang loop unroll(disable)")
 #define UNROLLED _Pragma("clang loop unroll(full)")
+#endif
 
 INLINE uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 INLINE uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -53,6 +56,12 @@ INLINE float sum4__ref(const float *l) { return (l[0] + l[2]) + (l[1] + l[3]); }
 INLINE float sum4(v128_t v) {
     const v128_t pairs = add(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
     return wasm_f32x4_extract_lane(pairs, 0) + wasm_f32x4_extract_lane(pairs, 1);
+}
+
+/* The sum of i32 lanes, modulo 2^32: codes of NaN and of infinities are any words. */
+INLINE uint32_t sum_lanes(v128_t v) {
+    const v128_t pairs = wasm_i32x4_add(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
+    return (uint32_t)wasm_i32x4_extract_lane(pairs, 0) + (uint32_t)wasm_i32x4_extract_lane(pairs, 1);
 }
 
 /* f16 scales. `half_unit` is the value of an f16 times 2^-112, made by shifts alone; SCALE_UNIT, folded into the

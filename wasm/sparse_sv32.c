@@ -74,10 +74,14 @@ INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *
         store(&to->codes[0], low);
         store(&to->codes[1], high);
         sum = add_sums(eightfold(low, eights), eightfold(high, eights));
+    } else if (quads == 0) {
+        /* No list to read: what lies there may be the end of memory. */
+        to->start = wasm_i32x4_splat(0);
+        return;
     } else {
         const uint8_t *mask = (const uint8_t *)first_bytes + 32 - 4 * quads;
         UNROLLED for (uint32_t h = 0; h < 2; h++) {
-            if (4 * h >= quads && h > 0) break;
+            if (4 * h >= quads) break;
             const v128_t index = load(inputs + 16 * h);
             v128_t codes = wasm_v128_or(pick(low, index), pick(high, wasm_v128_xor(index, flip)));
             if (4 * h + 4 > quads) codes = wasm_v128_and(codes, load(mask + 16 * h));

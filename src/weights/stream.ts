@@ -92,6 +92,7 @@ async function streamStrips(
   options: StreamOptions,
 ): Promise<void> {
   const sizes: number[] = []
+  const tables: Uint32Array[] = []
   for (const { tensor } of parts) {
     if (tensor.packed !== encoding) {
       throw new HalfbyteError(
@@ -100,14 +101,15 @@ async function streamStrips(
       )
     }
     const table = await readStripTable(tensor, options.signal)
+    tables.push(table)
     for (let strip = 1; strip < table.length; strip++) sizes.push(table[strip]! - table[strip - 1]!)
   }
   const table = stripTable(sizes, sizes.length * ROW_PADDING)
   view().set(table, 0)
   let at = table.byteLength
-  for (const { tensor, n } of parts) {
+  for (const [index, { tensor, n }] of parts.entries()) {
     options.onBytes?.(sparseTableBytes(n))
-    for await (const { bytes } of stripRuns(tensor, encoding, 'copy', options.signal)) {
+    for await (const { bytes } of stripRuns(tensor, encoding, 'copy', options.signal, tables[index])) {
       options.signal?.throwIfAborted()
       view().set(bytes, at)
       at += bytes.byteLength

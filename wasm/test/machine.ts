@@ -4,13 +4,14 @@ import { OP_CODE, type OpName, ROWS } from '../../src/graph/op-codes.ts'
 import { ABI, FLOAT_FIELDS, OP_FIELDS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/runtime/abi.ts'
 import type { EngineExports } from '../../src/runtime/module.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/weights/encoding.ts'
+import { isNative, nativeExports, type Operands } from './native.ts'
 
 /** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
 export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128'
 /** Those whose results are defined here: the wide form needs a dot that is signed in both operands, which x64 has not. */
 export const BUILDS: readonly Build[] = [
   ...(['relaxed', 'relaxed pairs', 'simd128'] as const),
-  ...(process.arch === 'arm64' ? (['relaxed wide'] as const) : []),
+  ...(process.arch === 'arm64' || isNative ? (['relaxed wide'] as const) : []),
 ]
 /** `enum dot_form` of wasm/simd.h. */
 export const DOT_FORM = { relaxed: 0, 'relaxed pairs': 1, 'relaxed wide': 2, simd128: 0 } as const
@@ -62,13 +63,17 @@ export class Machine {
   step = 0
   #next = BASE
   #scratch: number
+  readonly #operands = new Map<number, number>()
 
   constructor(module: WebAssembly.Module, build: Build, shared = false, used?: WebAssembly.Memory) {
     this.memory =
       used ?? new WebAssembly.Memory(shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES })
     new Uint8Array(this.memory.buffer).fill(0, 0, BASE)
-    this.exports = new WebAssembly.Instance(module, { env: { memory: this.memory } })
-      .exports as unknown as TestExports
+    this.exports =
+      isNative && !shared
+        ? nativeExports(build, this.memory, () => this.operands())
+        : (new WebAssembly.Instance(module, { env: { memory: this.memory } })
+            .exports as unknown as TestExports)
     this.exports.choose_dots(DOT_FORM[build])
     const { buffer } = this.memory
     this.u8 = new Uint8Array(buffer)
@@ -82,6 +87,7 @@ export class Machine {
   /** Poisoned bytes with poison around them. */
   allocate(bytes: number): number {
     const at = this.#next
+    this.#operands.set(at, bytes)
     this.#next = roundUp(at + bytes + GAP, 16)
     if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
     return at
@@ -90,8 +96,26 @@ export class Machine {
   /** Bytes from the end of memory, where `image` does not look: what only kernels leave there is nobody's business. */
   scratch(bytes: number): number {
     this.#scratch = (this.#scratch - bytes) & ~63
+    this.#operands.set(this.#scratch, bytes)
     if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
     return this.#scratch
+  }
+
+  /** All that was handed out, to the byte. */
+  operands(): Operands {
+    return [...this.#operands].filter(([, bytes]) => bytes > 0)
+  }
+
+  /** Poisoned rows: operands are their `bytes`, and not what lies between them. */
+  #rowsOf(count: number, stride: number, bytes: number): number {
+    const at = this.allocate(count * stride)
+    for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, bytes)
+    return at
+  }
+
+  /** Makes an operand of a word behind the lanes of each row, and of those up to it. */
+  wordBehind({ at, stride, count, width }: Rows): void {
+    for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, roundUp(width, 32) * 4 + 4)
   }
 
   words(values: readonly number[]): number {
@@ -103,7 +127,7 @@ export class Machine {
   /** f32 rows; lanes past `width` are zero up to a multiple of 32, then poison. Without values the rows are poison. */
   rows(count: number, width: number, value?: (row: number, lane: number) => number): Rows {
     const stride = roundUp(width, 32) * 4 + 32
-    const at = this.allocate(count * stride)
+    const at = this.#rowsOf(count, stride, roundUp(width, 32) * 4)
     for (let m = 0; value !== undefined && m < count; m++) {
       for (let i = 0; i < roundUp(width, 32); i++)
         this.f32[(at + m * stride) / 4 + i] = i < width ? value(m, i) : 0
@@ -121,7 +145,7 @@ export class Machine {
     const wide = roundUp(width, 32)
     const groups = wide / 32
     const stride = roundUp(wide + 8 * groups, 16) + 16
-    const at = this.allocate(count * stride)
+    const at = this.#rowsOf(count, stride, stride - 16)
     for (let m = 0; code !== undefined && m < count; m++) {
       const row = at + m * stride
       for (let g = 0; g < groups; g++) {

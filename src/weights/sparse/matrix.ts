@@ -34,19 +34,20 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
 }
 
 /**
- * Reads all strips in order, some MB at a time, fewer when they are to be decoded. Throws `format` for a strip that no
- * kernel may read.
+ * Reads all strips in order, some MB at a time, fewer when they are to be decoded. `read`: the table, where it was read
+ * before: the file may say something else by now. Throws `format` for a strip that no kernel may read.
  */
 export async function* stripRuns(
   tensor: TensorInfo,
   encoding: SparseEncoding,
   use: 'copy' | 'decode',
   signal?: AbortSignal,
+  read?: Uint32Array,
 ): AsyncGenerator<StripRun> {
   const [, k = 0] = tensor.shape
   const { base, format } = sparseParts(encoding)
   const groups = Math.ceil(k / GROUP_SIZE)
-  const table = await readStripTable(tensor, signal)
+  const table = read ?? (await readStripTable(tensor, signal))
   const most = use === 'copy' ? table.length : Math.max(1, Math.floor(RUN_WEIGHTS / (ROW_PADDING * k)))
   for (let first = 0; first < table.length - 1; ) {
     let end = first + 1

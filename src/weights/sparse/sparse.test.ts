@@ -223,6 +223,29 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
   })
 })
 
+describe('a file that changes while it is read', () => {
+  test('is laid by the table that was read first, or refused', async () => {
+    const k = 64
+    const good = await pack(tensorOf('w', 96, k, 'sb84', 0.5), 'w4_g32', 'sb84')
+    const bytes = await good.source.read(0, good.byteLength)
+    const table = new Uint32Array(bytes.slice(0, 16).buffer)
+    // The same strips, the first of them last.
+    const first = table[1]! - table[0]!
+    const moved = concat([
+      bytes.subarray(0, table[0]),
+      bytes.subarray(table[1]),
+      bytes.subarray(table[0], table[1]),
+    ])
+    new Uint32Array(moved.buffer, 0, 4).set([table[0]!, table[2]! - first, table[3]! - first, table[3]!])
+    let reads = 0
+    const read = async (at: number, length: number) => (reads++ === 0 ? bytes : moved).slice(at, at + length)
+    const source = { name: 'changing.bin', size: bytes.length, read }
+    const slot = new Uint8Array(good.byteLength)
+    const load = streamMatrix([{ tensor: { ...good, source }, n: 96 }], k, 'w4_g32_sb84', () => slot)
+    await expect(load).rejects.toMatchObject({ code: 'format' })
+  })
+})
+
 const sparseEncoding = (format: SparseFormat) => `w4_g32_${format}` as const
 
 describe('the choice', () => {

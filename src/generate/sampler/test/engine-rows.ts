@@ -1,6 +1,7 @@
 // Engine rows for tests. In: a build and a vocabulary. Out: the kernels' rows in a memory of their own.
 import { type Build, readModule } from '../../../../wasm/test/machine.ts'
-import { Arena } from '../../../runtime/arena.ts'
+import { isNative, nativeExports, type Operands } from '../../../../wasm/test/native.ts'
+import { Arena, type Ptr } from '../../../runtime/arena.ts'
 import type { LogitExports } from '../../../runtime/module.ts'
 import { KernelRows } from '../rows.ts'
 
@@ -8,16 +9,30 @@ type References = { readonly [K in keyof LogitExports as `${K}_reference`]: (...
 
 const HEAP = 1 << 20
 
+/** Remembers what it hands out. */
+class KnownArena extends Arena {
+  readonly operands: Operands[number][] = []
+
+  override allocate(bytes: number, purpose: string): Ptr {
+    const at = super.allocate(bytes, purpose)
+    this.operands.push([at, bytes])
+    return at
+  }
+}
+
 /** The kernels of a test module, the scalar definitions beside them, and places for a row and another. */
 export function engineRows(build: Build, vocab: number) {
   const memory = new WebAssembly.Memory({ initial: 64 })
-  const exports = new WebAssembly.Instance(readModule(build, 'plain'), { env: { memory } })
-    .exports as unknown as LogitExports & References
-  const arena = new Arena(memory, HEAP)
+  const arena = new KnownArena(memory, HEAP)
+  const exports = (isNative
+    ? nativeExports(build, memory, () => arena.operands)
+    : new WebAssembly.Instance(readModule(build, 'plain'), { env: { memory } })
+        .exports) as unknown as LogitExports & References
   const rows = new KernelRows(exports, arena, vocab)
   rows.reserve(vocab, true)
   const place = () => {
-    const at = arena.allocate(vocab * 4, 'a row')
+    // To weigh, kernels read a multiple of 4.
+    const at = arena.allocate(Math.ceil(vocab / 4) * 16, 'a row')
     return () => new Float32Array(memory.buffer, at, vocab)
   }
   const [row, other] = [place(), place()]

@@ -1,0 +1,96 @@
+// In: wasm/*.c, wasm/test/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}, the kernels compiled for this machine
+// with simde, under AddressSanitizer and UndefinedBehaviorSanitizer. What is newer than its sources is kept.
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { root } from '../../scripts/pinned-node.mjs'
+import { which } from '../../scripts/toolchain.mjs'
+import { DOT_FORMS, WIDE_ALONE } from '../forms.mjs'
+
+const run = promisify(execFile)
+
+const SANITIZERS = [
+  '-fsanitize=address,undefined,float-cast-overflow',
+  '-fno-sanitize-recover=all',
+  // Frames stay on the stack: kernels put addresses of theirs into words of 32 bits.
+  '-fsanitize-address-use-after-return=never',
+  '-fno-omit-frame-pointer',
+  '-g1',
+]
+const COMPILE = ['-std=gnu17', '-O1', '-ffp-contract=off', '-fno-math-errno', '-Wall', '-Wextra', '-Werror']
+const MACHINE = process.arch === 'x64' ? ['-msse4.2'] : []
+/** The program itself lies below 4 GiB and past the memory that host.c maps. */
+const LINK = ['-no-pie', '-Wl,-Ttext-segment=0x40000000', '-lm', '-pthread']
+/** `export_name` means nothing here. */
+const QUIET = ['-Wno-unknown-attributes']
+
+const sources = (dir) =>
+  readdirSync(join(root, dir))
+    .filter((name) => name.endsWith('.c'))
+    .sort()
+    .map((name) => join(root, dir, name))
+const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
+
+const tool = async (command, args) => {
+  try {
+    await run(command, args, { maxBuffer: 1 << 24 })
+  } catch (error) {
+    throw new Error(`${command} ${args.join(' ')}\n${error.stderr || error.message}`)
+  }
+}
+
+/** Builds what is out of date; returns how many objects and programs that were. Throws with the compiler's words. */
+export const buildNative = async () => {
+  const clang = which('clang-19')
+  if (clang === undefined) throw new Error('clang-19 is missing; run "npm run setup simde"')
+  const headers = ['wasm', 'wasm/native'].flatMap((dir) =>
+    readdirSync(join(root, dir))
+      .filter((name) => name.endsWith('.h') || name.endsWith('.mjs'))
+      .map((name) => join(root, dir, name)),
+  )
+  const shared = Math.max(...headers.map(modified))
+  const compiles = []
+  const links = []
+  for (const isa of ['relaxed', 'simd128']) {
+    const folder = join(root, 'build/native', isa)
+    mkdirSync(folder, { recursive: true })
+    const isRelaxed = isa === 'relaxed'
+    const jobs = [...sources('wasm'), ...sources('wasm/test'), ...sources('wasm/native')].flatMap(
+      (source) => {
+        const name = basename(source)
+        const forms = Object.entries(DOT_FORMS).filter(
+          ([, { kernels }]) => isRelaxed && kernels.test(name) && !source.includes('/test/'),
+        )
+        return [
+          ...(name === WIDE_ALONE ? [] : [{ source, object: join(folder, `${name}.o`), defines: [] }]),
+          ...forms.map(([form, { define }]) => ({
+            source,
+            object: join(folder, `${name}-${form}.o`),
+            defines: [define],
+          })),
+        ]
+      },
+    )
+    for (const { source, object, defines } of jobs) {
+      if (modified(object) >= Math.max(modified(source), shared)) continue
+      const isaFlags = isRelaxed ? ['-D__wasm_relaxed_simd__'] : []
+      const args = [...COMPILE, ...QUIET, ...MACHINE, ...SANITIZERS, ...isaFlags, ...defines]
+      const includes = ['-I', join(root, 'wasm/native'), '-I', join(root, 'wasm')]
+      compiles.push(() => tool(clang, [...args, ...includes, '-c', source, '-o', object]))
+    }
+    const program = join(root, 'build/native', `halfbyte-${isa}`)
+    links.push({ program, objects: jobs.map(({ object }) => object) })
+  }
+  const waiting = [...compiles]
+  const work = async () => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await job()
+  }
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 8) }, work))
+  const stale = links.filter(({ program, objects }) => modified(program) < Math.max(...objects.map(modified)))
+  for (const { program, objects } of stale) {
+    await tool(clang, [...SANITIZERS, ...LINK, ...objects, '-o', program])
+  }
+  return { objects: compiles.length, programs: stale.length }
+}
