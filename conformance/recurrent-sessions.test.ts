@@ -67,6 +67,21 @@ describe.each(FAMILIES)('%s', (family) => {
       expect(forked.tokens).toEqual(second.tokens)
     }))
 
+  test('closed sessions hold no state, and what is kept of them is counted as such', () =>
+    withEngine(async (engine) => {
+      const session = engine.createSession()
+      await session.send(QUESTION, GREEDY).result
+      const fork = await session.fork()
+      await fork.send('and then', GREEDY).result
+      const { stateBytes } = await engine.memory()
+      expect(stateBytes).toBeGreaterThan(0)
+      await session.dispose()
+      await fork.dispose()
+      const ended = await engine.memory()
+      expect(ended.stateBytes).toBe(0)
+      expect(ended.keptBytes).toBeGreaterThan(0)
+    }))
+
   test('a saved session goes on without running its prompt again', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()

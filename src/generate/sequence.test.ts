@@ -52,7 +52,8 @@ async function check(kinds: Kinds, limits: Limits, actions: readonly Action[], k
     expect(cache.checkpoints.bytes).toBeLessThanOrEqual(limits.checkpointBytes ?? Number.POSITIVE_INFINITY)
   }
   await world.end()
-  expect(cache.retainedBytes).toBeLessThanOrEqual(limits.retainBytes ?? Number.POSITIVE_INFINITY)
+  expect(cache.heldBytes).toBe(0)
+  expect(cache.tree.retainedBytes).toBeLessThanOrEqual(limits.retainBytes ?? Number.POSITIVE_INFINITY)
   cache.clear()
   expect(cache.liveBytes).toBe(0)
   expect(cache.pools.reduce((sum, pool) => sum + pool.available * pool.blockBytes, 0)).toBe(

@@ -38,6 +38,17 @@ export class Checkpoints {
     return this.count * this.slabBytes
   }
 
+  /** Bytes of the slabs that only checkpoints hold which `holds` holds alone; `holds`: one entry for each time that it holds one. */
+  bytesOnlyIn(holds: readonly Checkpoint[]): number {
+    const others = new Map(this.#holders)
+    for (const checkpoint of holds) others.set(checkpoint, others.get(checkpoint)! - 1)
+    // All slabs of a checkpoint are shared, written and dropped together: the first stands for the others.
+    const alone = [...others].flatMap(([{ slabs }, count]) => (count === 0 ? slabs.slice(0, 1) : []))
+    const only = (slab: Ptr) =>
+      alone.filter((one) => one === slab).length === this.#pools[0]!.references(slab)
+    return [...new Set(alone)].filter(only).length * this.slabBytes
+  }
+
   isKept(checkpoint: Checkpoint): boolean {
     return this.#holders.has(checkpoint)
   }

@@ -61,6 +61,37 @@ test('of checkpoints the one that was used longest ago is given up first', () =>
   expect(checkpoints.bytes).toBe(2 * 64)
 })
 
+test('of recurrent state what only the tree remembers is kept, not held', () => {
+  const SLAB = 128
+  const cache = cacheOf({ blockBytes: [], slabBytes: [SLAB, SLAB] })
+  const remember = (state: SequenceState) => {
+    state.checkpoint()
+    return state
+  }
+  const first = remember(run(cache, text(1, 10)))
+  const both = { held: 2 * SLAB, kept: 0 }
+  const bytes = () => ({ held: cache.heldBytes, kept: cache.retainedBytes })
+  expect(bytes()).toEqual(both)
+  // The tree remembers it too, as long as the sequence goes on from it.
+  first.keep()
+  expect(bytes()).toEqual(both)
+  const fork = first.fork(text(1, 10))
+  first.release()
+  expect(bytes()).toEqual(both)
+  fork.release()
+  expect(bytes()).toEqual({ held: 0, kept: 2 * SLAB })
+  // Two that end in the same place hold one slab, and what comes after is one each.
+  const second = new SequenceState(cache, text(1, 12))
+  second.adopt(cache.find(text(1, 12), 11)!)
+  expect(bytes()).toEqual(both)
+  second.reserve(2)
+  second.advance(2)
+  remember(second).release()
+  expect(bytes()).toEqual({ held: 0, kept: 4 * SLAB })
+  cache.clear()
+  expect(bytes()).toEqual({ held: 0, kept: 0 })
+})
+
 test('a window gives back the blocks that no row sees any more', () => {
   const cache = cacheOf({ blockBytes: [BLOCK_BYTES, BLOCK_BYTES], windows: [0, 70] })
   const state = new SequenceState(cache)

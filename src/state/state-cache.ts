@@ -88,9 +88,10 @@ export class StateCache {
     return this.pools.reduce((sum, pool) => sum + pool.live * pool.blockBytes, 0)
   }
 
-  /** Bytes of blocks that no sequence holds, kept for one that begins with the same tokens. */
+  /** Bytes of blocks and slabs that no sequence holds, kept for one that begins with the same tokens. */
   get retainedBytes(): number {
-    return this.tree.retainedBytes
+    const { tree, checkpoints } = this
+    return tree.retainedBytes + checkpoints.bytesOnlyIn(tree.nodes.flatMap((node) => node.checkpoints))
   }
 
   /** Bytes of the blocks and slabs that sequences hold. */
