@@ -104,7 +104,7 @@ export class Engine implements AsyncDisposable {
         service.probe({ ...loadRequest(source, options), limitBytes: options.limitBytes }, port),
       )
     } finally {
-      connection.close()
+      client.close()
     }
   }
 
@@ -122,7 +122,7 @@ export class Engine implements AsyncDisposable {
     try {
       return new Engine(client, await client.load(loadRequest(source, options), { ...options, onNeed }))
     } catch (error) {
-      connection.close()
+      client.close()
       throw error
     }
   }

@@ -1,5 +1,5 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
-import { type Remote, transfer, wrap } from 'comlink'
+import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
@@ -33,6 +33,7 @@ export interface LoadHooks {
  */
 export class EngineClient {
   readonly #connection: Connection
+  readonly #line: Line
   readonly #service: Remote<EngineService>
   /** One per pending call or stream; each rejects its own. */
   readonly #pending = new Set<(error: unknown) => void>()
@@ -42,7 +43,8 @@ export class EngineClient {
   constructor(connection: Connection) {
     keepErrorClasses()
     this.#connection = connection
-    this.#service = wrap<EngineService>(connection.endpoint)
+    this.#line = { to: connection.endpoint }
+    this.#service = wrap<EngineService>(endOf(this.#line))
     connection.onDeath((why) => {
       const sentence = `: ${why}; load the model again`
       this.#end(
@@ -126,6 +128,12 @@ export class EngineClient {
     return feed
   }
 
+  /** Ends the worker at once; nothing can be asked afterwards. */
+  close(): void {
+    this.#line.to = undefined
+    this.#connection.close()
+  }
+
   /** Rejects everything pending with `disposed`, frees the model, ends the worker. */
   dispose(): Promise<void> {
     this.#disposing ??= this.#dispose()
@@ -144,13 +152,13 @@ export class EngineClient {
     })
     await Promise.race([freed.catch(() => undefined), patience])
     clearTimeout(timer)
-    this.#connection.close()
+    this.close()
   }
 
   #end(pending: HalfbyteError, later: HalfbyteError): void {
     if (this.#ended === undefined) this.#ended = later
     this.#rejectAll(pending)
-    this.#connection.close()
+    this.close()
   }
 
   #rejectAll(error: HalfbyteError): void {
@@ -158,6 +166,22 @@ export class EngineClient {
     this.#pending.clear()
   }
 }
+
+/** A way to the other side that can be cut. */
+interface Line {
+  to: Endpoint | undefined
+}
+
+/**
+ * What Comlink talks to. Its registry of proxies holds that for ever, and a port or a worker holds what listens to it, the
+ * client and its proxy included: without a cut none of them would be collected.
+ */
+const endOf = (line: Line): Endpoint => ({
+  postMessage: (message, transfer) => line.to?.postMessage(message, transfer),
+  addEventListener: (type, listener) => line.to?.addEventListener(type, listener),
+  removeEventListener: () => undefined,
+  start: () => line.to?.start?.(),
+})
 
 const unsendable = ({ message }: DOMException): HalfbyteError =>
   new HalfbyteError(
