@@ -51,3 +51,20 @@ test('loads that failed are collected', async () => {
   }
   expect(await growth(EngineClient, round)).toBeLessThan(MOST_LEFT)
 })
+
+test('what was aborted before its turn came leaves no port', async () => {
+  const engine = await openToy()
+  const session = engine.createSession()
+  const round = async () => {
+    const running = session.send('x'.repeat(300), PLAIN)
+    const abort = new AbortController()
+    const forking = session.fork({ signal: abort.signal })
+    abort.abort('enough')
+    expect(await errorOf(forking)).toBe('enough')
+    running.cancel()
+    await running.result
+    session.setMessages([])
+  }
+  expect(await growth(MessagePort, round)).toBeLessThan(MOST_LEFT)
+  await engine.dispose()
+})

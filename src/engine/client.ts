@@ -92,6 +92,8 @@ export class EngineClient {
         .finally(() => {
           signal?.removeEventListener('abort', abort)
           port1.close()
+          // Never sent when the turn did not come.
+          port2.close()
         })
     })
   }
