@@ -9,3 +9,4 @@ export interface Report {
 export function readVitest(text: string): Report
 export function readPlaywright(text: string): Report
 export function readTap(text: string): Report
+export function readSoak(text: string): Report

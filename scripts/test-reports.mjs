@@ -1,4 +1,4 @@
-// In: the reports of Vitest, Playwright and node:test. Out: how many tests passed, failed and were left out, and what failed.
+// In: the reports of Vitest, Playwright, node:test and the soak. Out: how many tests passed, failed and were left out, and what failed.
 
 /** ANSI colours and cursor moves, which runners put into messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
@@ -53,6 +53,12 @@ export const readPlaywright = (text) => {
       ...errors.map(({ message }) => failure('outside of the tests', message ?? '')),
     ],
   }
+}
+
+/** The soak's own JSON; its checks are what is counted. */
+export const readSoak = (text) => {
+  const { passed, failed, failures } = JSON.parse(text)
+  return { passed, failed, skipped: 0, failures: failures.map(({ what }) => failure('the soak', what)) }
 }
 
 /** node:test's TAP: an indented YAML block follows a line that says what failed. */

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Report, readPlaywright, readTap, readVitest } from './test-reports.mjs'
+import { type Report, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let folder: string
@@ -83,3 +83,12 @@ for (const [runner, read] of Object.entries(runners)) {
     expect(failures[0]?.message).not.toContain(String.fromCharCode(27))
   })
 }
+
+test('of a soak its checks are counted, and what did not hold is named', () => {
+  const failures = [{ what: 'workers are still there', holds: false }]
+  const log = JSON.stringify({ passed: 12, failed: 1, failures, samples: [] })
+  expect(readSoak(log)).toEqual({
+    ...{ passed: 12, failed: 1, skipped: 0 },
+    failures: [{ name: 'the soak', message: 'workers are still there' }],
+  })
+})

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { setUp } from './setup.mjs'
-import { readPlaywright, readTap, readVitest } from './test-reports.mjs'
+import { readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
 
 requirePinnedNode()
 
@@ -63,6 +63,13 @@ const SUITES = {
     PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
   }),
   engines: vitest('engines'),
+  soak: suite('soak.json', readSoak, process.execPath, [
+    'soak/main.ts',
+    '--minutes',
+    '2',
+    '--folder',
+    'build/reports',
+  ]),
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm.mjs']),
 }
 

@@ -1,0 +1,66 @@
+// Census. In: this process. Out: the memory it has after a collection, and the threads, ports and files it holds.
+import { readdir } from 'node:fs/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+export interface Census {
+  /** JavaScript objects that are reachable, in bytes. */
+  readonly heapBytes: number
+  /** What JavaScript holds outside of its heap: buffers and linear memories. */
+  readonly externalBytes: number
+  /** What the machine has given the process. */
+  readonly residentBytes: number
+  /** Of each kind of resource that keeps a process alive, how many there are. */
+  readonly resources: Readonly<Record<string, number>>
+  /** Open files; 0 where the machine does not tell. */
+  readonly files: number
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (how: { type: 'major'; flavor: 'last-resort' }) => void
+
+/** What comes and goes with the work of the soak itself. */
+const PASSING = new Set(['Immediate', 'Timeout', 'FSReqPromise', 'FSReqCallback', 'TTYWrap', 'PipeWrap'])
+
+export async function takeCensus(): Promise<Census> {
+  // Finalizers run in a task after a collection, and let go of more.
+  for (let round = 0; round < 2; round++) {
+    // The last resort gives free pages back to the machine too.
+    collect({ type: 'major', flavor: 'last-resort' })
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return {
+    heapBytes: heapUsed,
+    externalBytes: external,
+    residentBytes: rss,
+    resources: resourcesHeld(),
+    files: await filesHeld(),
+  }
+}
+
+export function resourcesHeld(): Record<string, number> {
+  const held: Record<string, number> = {}
+  for (const name of process.getActiveResourcesInfo())
+    if (!PASSING.has(name)) held[name] = (held[name] ?? 0) + 1
+  return held
+}
+
+async function filesHeld(): Promise<number> {
+  try {
+    // The folder that is being read is open too.
+    return (await readdir('/proc/self/fd')).length - 1
+  } catch {
+    return 0
+  }
+}
+
+/** Asks again while threads and ports are ending, until `isBack` or `patienceMs` are over. */
+export async function settled(isBack: () => boolean, patienceMs = 10_000): Promise<boolean> {
+  const end = performance.now() + patienceMs
+  while (!isBack()) {
+    if (performance.now() > end) return false
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  return true
+}

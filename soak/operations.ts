@@ -1,0 +1,233 @@
+// Operations of the soak. In: an engine, randomness. Out: what a page does with conversations, at random, and what must not have happened.
+import type { Engine } from '../src/api/engine.ts'
+import { storedSessions, unstoreSession } from '../src/api/stored.ts'
+import type { GenerateOptions, Generation, Session } from '../src/api/types.ts'
+import { type ErrorCode, isHalfbyteError } from '../src/base/errors.ts'
+import type { Random } from './random.ts'
+
+const WORDS = 'the river goes to the sea and hello world why do hills fall on rain é 12 {"a"} \n'.split(' ')
+const NAMES = ['trip', 'notes', 'other'] as const
+const MOST_SESSIONS = 5
+const MOST_FILES = 3
+
+/** What ends an operation although nothing is wrong: it was asked for, or the context, the state or the conversation is used up. */
+const ASKED_FOR: ReadonlySet<ErrorCode> = new Set(['context-overflow', 'out-of-memory', 'disposed'])
+const NOTHING_TO_DO =
+  /nothing to answer|while a generation runs|no session is stored here|index (is )?\S+ .*below|was disposed/
+
+class Enough extends Error {}
+
+const CONSTRAINTS: readonly GenerateOptions[] = [
+  { choices: ['yes', 'no', 'perhaps'] },
+  { pattern: '[a-z]{3,9}( [a-z]+)?' },
+  { schema: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] } },
+  { grammar: 'root ::= ("ab" | "c")+ "."' },
+]
+
+/** One engine's conversations. */
+export class Operations {
+  /** How often each was done. */
+  readonly counts: Record<string, number> = {}
+  /** How often each ended early, as was asked for. */
+  readonly refusals: Record<string, number> = {}
+  /** What must not have happened. */
+  readonly failures: string[] = []
+  readonly #engine: Engine
+  readonly #random: Random
+  readonly #sessions: Session[] = []
+  readonly #files: Blob[] = []
+
+  constructor(engine: Engine, random: Random) {
+    this.#engine = engine
+    this.#random = random
+  }
+
+  /** Does `count` things, `lanes` at a time. Never throws for what they do. */
+  async perform(count: number, lanes: number): Promise<void> {
+    let left = count
+    const lane = async () => {
+      while (left-- > 0) await this.#one()
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+  }
+
+  /** Closes every conversation and forgets the files. */
+  async end(): Promise<void> {
+    this.#files.length = 0
+    await Promise.all(this.#sessions.splice(0).map((session) => session.dispose()))
+    for (const { name } of await storedSessions()) await unstoreSession(name)
+  }
+
+  async #one(): Promise<void> {
+    const [name, work] = this.#random.pick(this.#table)
+    this.counts[name] = (this.counts[name] ?? 0) + 1
+    try {
+      await work()
+    } catch (error) {
+      const why = refusalOf(error)
+      if (why === undefined) this.failures.push(`${name}: ${describe(error)}`)
+      else this.refusals[why] = (this.refusals[why] ?? 0) + 1
+    }
+  }
+
+  /** What happens often stands there often. */
+  readonly #table: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ...Array<readonly [string, () => Promise<unknown>]>(8).fill(['send', () => this.#send()]),
+    ...Array<readonly [string, () => Promise<unknown>]>(3).fill(['abort', () => this.#abort()]),
+    ...Array<readonly [string, () => Promise<unknown>]>(2).fill(['close', () => this.#close()]),
+    ['edit', () => this.#edit()],
+    ['regenerate', () => this.#read(this.#session().regenerate(this.#options()))],
+    ['fork', () => this.#fork()],
+    ['setMessages', () => this.#setMessages()],
+    ['save', () => this.#save()],
+    ['restore', () => this.#restore()],
+    ['store', () => this.#session().store(this.#random.pick(NAMES), { signal: this.#maybeSignal() })],
+    ['restoreStored', () => this.#restoreStored()],
+    ['complete', () => this.#read(this.#engine.complete(this.#words(), this.#options()))],
+    ['constrain', () => this.#constrain()],
+    ['embed', () => this.#engine.embed([this.#words(), this.#words()], { signal: this.#maybeSignal() })],
+    ['score', () => this.#engine.score(this.#words(), [' sea', ' rain'], { signal: this.#maybeSignal() })],
+    ['count', () => this.#engine.countTokens([{ role: 'user', content: this.#words() }])],
+    ['tokenize', () => this.#thereAndBack()],
+  ]
+
+  #words(): string {
+    return this.#random.text(WORDS, this.#random.between(1, this.#random.chance(0.1) ? 90 : 12))
+  }
+
+  #session(): Session {
+    const random = this.#random
+    if (this.#sessions.length > 0 && !random.chance(0.15)) return random.pick(this.#sessions)
+    return this.#keep(
+      this.#engine.createSession({
+        system: random.chance(0.5) ? 'the sea' : undefined,
+        ...(random.chance(0.3) && { overflow: 'shift', keep: random.between(0, 8) }),
+      }),
+    )
+  }
+
+  /** Of too many the oldest goes, whatever it is doing. */
+  #keep(session: Session): Session {
+    this.#sessions.push(session)
+    if (this.#sessions.length > MOST_SESSIONS) void this.#sessions.shift()?.dispose()
+    return session
+  }
+
+  #options(): GenerateOptions {
+    const random = this.#random
+    return {
+      maxTokens: random.between(1, 40),
+      temperature: random.chance(0.5) ? 0 : 1,
+      speculation: random.chance(0.5) ? 'off' : 'lookup',
+      priority: random.chance(0.2) ? 'background' : 'foreground',
+      ...(random.chance(0.1) && { cfgScale: 1.5, negativePrompt: this.#words() }),
+      ...(random.chance(0.1) && { stop: ['e', 'the'] }),
+      ...(random.chance(0.1) && { repeatPenalty: 1.1, dryMultiplier: 0.8 }),
+      ...(random.chance(0.1) && { mirostat: 2 }),
+    }
+  }
+
+  /** One that aborts after a moment, or none. */
+  #maybeSignal(): AbortSignal | undefined {
+    return this.#random.chance(0.3) ? this.#signal() : undefined
+  }
+
+  #signal(): AbortSignal {
+    const abort = new AbortController()
+    const ms = this.#random.between(0, 12)
+    if (ms === 0) abort.abort(new Enough())
+    else setTimeout(() => abort.abort(new Enough()), ms)
+    return abort.signal
+  }
+
+  async #read(generation: Generation): Promise<void> {
+    const { text, tokens, finishReason } = await generation.result
+    if (typeof text !== 'string' || (tokens.length === 0 && finishReason === 'length'))
+      throw new Error(`a reply of ${tokens.length} tokens ended with ${finishReason}`)
+  }
+
+  #send(): Promise<void> {
+    return this.#read(this.#session().send(this.#words(), this.#options()))
+  }
+
+  /** Leaves in the middle: by a signal, by `cancel`, or by leaving the loop. */
+  async #abort(): Promise<void> {
+    const [how, after] = [this.#random.below(3), this.#random.between(0, 6)]
+    const signal = how === 0 ? this.#signal() : undefined
+    const generation = this.#session().send(this.#words(), { ...this.#options(), maxTokens: 60, signal })
+    let chunks = 0
+    for await (const _ of generation) {
+      if (how === 0 || ++chunks < after) continue
+      if (how === 2) break
+      generation.cancel('enough')
+    }
+    await generation.result
+  }
+
+  async #close(): Promise<void> {
+    if (this.#sessions.length === 0) return
+    const [session] = this.#sessions.splice(this.#random.below(this.#sessions.length), 1)
+    await session?.dispose()
+  }
+
+  async #edit(): Promise<void> {
+    const session = this.#session()
+    const index = session.messages.findLastIndex(({ role }) => role === 'user')
+    if (index >= 0) await this.#read(session.edit(index, this.#words(), this.#options()))
+  }
+
+  async #fork(): Promise<void> {
+    this.#keep(await this.#session().fork({ signal: this.#maybeSignal() }))
+  }
+
+  async #setMessages(): Promise<void> {
+    const session = this.#session()
+    session.setMessages(session.messages.slice(0, 2 * this.#random.below(3)))
+    await this.#read(session.send(this.#words(), this.#options()))
+  }
+
+  async #save(): Promise<void> {
+    this.#files.push(await this.#session().save({ signal: this.#maybeSignal() }))
+    if (this.#files.length > MOST_FILES) this.#files.shift()
+  }
+
+  async #restore(): Promise<void> {
+    if (this.#files.length === 0) return
+    const session = await this.#engine.restoreSession(this.#random.pick(this.#files), {
+      signal: this.#maybeSignal(),
+    })
+    await this.#read(this.#keep(session).send(this.#words(), this.#options()))
+  }
+
+  async #restoreStored(): Promise<void> {
+    const name = this.#random.pick(NAMES)
+    if (this.#random.chance(0.2)) await unstoreSession(name)
+    this.#keep(await this.#engine.restoreSession(name, { signal: this.#maybeSignal() }))
+  }
+
+  async #constrain(): Promise<void> {
+    const constraint = this.#random.pick(CONSTRAINTS)
+    const generation = this.#session().send(this.#words(), { ...this.#options(), ...constraint })
+    const { text, finishReason } = await generation.result
+    const { choices } = constraint
+    if (choices !== undefined && finishReason === 'stop' && !choices.includes(text))
+      throw new Error(`${JSON.stringify(text)} is none of the choices`)
+  }
+
+  async #thereAndBack(): Promise<void> {
+    const text = this.#words()
+    const ids = await this.#engine.tokenize(text)
+    const back = await this.#engine.detokenize(ids)
+    if (back !== text) throw new Error(`${JSON.stringify(text)} came back as ${JSON.stringify(back)}`)
+  }
+}
+
+function refusalOf(error: unknown): string | undefined {
+  if (error instanceof Enough) return 'aborted'
+  if (!isHalfbyteError(error)) return undefined
+  if (ASKED_FOR.has(error.code)) return error.code
+  return error.code === 'unsupported' && NOTHING_TO_DO.test(error.message) ? 'nothing to do' : undefined
+}
+
+export const describe = (error: unknown): string =>
+  isHalfbyteError(error) ? `${error.code}: ${error.message}` : String((error as Error)?.stack ?? error)

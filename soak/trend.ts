@@ -1,0 +1,47 @@
+// Trends. In: memory over time. Out: whether it has stopped growing.
+
+import type { Sample } from './plot.ts'
+import type { Check } from './rounds.ts'
+
+/** Each model's cache of words fills for a while, up to 6 MB; code that runs often is compiled again. */
+const MOST_HEAP_GROWTH = 3e6
+const MOST_RESIDENT_GROWTH = 20e6
+
+/** Compares the last third of the time with the one before it. */
+export function trendChecks(samples: readonly Sample[]): Check[] {
+  const end = samples.at(-1)?.minute ?? 0
+  const third = (index: number) =>
+    samples.filter(({ minute }) => minute >= (index * end) / 3 && minute <= ((index + 1) * end) / 3)
+  const growth = (of: (sample: Sample) => number) => median(third(2).map(of)) - median(third(1).map(of))
+  const bounded = (name: string, bytes: number, most: number): Check => ({
+    what: `${name} grows by ${(bytes / 1e6).toFixed(1)} MB in the last third of the time (at most ${most / 1e6})`,
+    holds: bytes <= most,
+  })
+  const wasm = third(2).map(({ wasmBytes }) => wasmBytes)
+  const [first, last] = [samples[1], samples.at(-1)]
+  return [
+    bounded(
+      'the JavaScript heap',
+      growth(({ heapBytes }) => heapBytes),
+      MOST_HEAP_GROWTH,
+    ),
+    bounded(
+      'resident memory',
+      growth(({ residentBytes }) => residentBytes),
+      MOST_RESIDENT_GROWTH,
+    ),
+    {
+      what: `the linear memory of engines that stay is constant in the last third (${Math.min(...wasm)} to ${Math.max(...wasm)} bytes)`,
+      holds: Math.min(...wasm) === Math.max(...wasm),
+    },
+    {
+      what: `open files are as many as at the start (${last?.files} and ${first?.files})`,
+      holds: (last?.files ?? 0) <= (first?.files ?? 0),
+    },
+  ]
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? 0
+}
