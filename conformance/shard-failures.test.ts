@@ -1,4 +1,5 @@
 // Shards that fail. In: workers that die, aborts, sessions that are dropped. Out: typed errors, nothing that hangs, and a state that is right.
+import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
@@ -6,6 +7,7 @@ import { buildModel } from '../src/engine/build-model.ts'
 import { prepareModel } from '../src/engine/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import type { ComputePort } from '../src/runtime/host.ts'
+import { ShardGroup } from '../src/runtime/shards/group.ts'
 import { GOLDEN_CASES, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from './support/golden.ts'
 import { openEngine } from './support/node-engine.ts'
 
@@ -89,6 +91,32 @@ describe('shards', () => {
     const { built } = await builtWith()
     await forward(built, 4)
     await built.dispose()
+  })
+
+  test.each([
+    ['says nothing of its end', () => undefined],
+    ['says that it ended', undefined],
+  ])('one of which dies while rows are sent to and fro, and %s, fail with internal', async (_, onError) => {
+    const host = nodeHost()
+    const ports: ComputePort[] = []
+    const startWorker = () => {
+      const port = host.startWorker!()
+      ports.push(port)
+      return onError === undefined ? port : { ...port, onError }
+    }
+    const module = await host.loadModule('simd128', 'plain')
+    const watching: Worker[] = []
+    const watch = (worker: Worker) => void watching.push(worker)
+    process.on('worker', watch)
+    const group = await ShardGroup.start(3, { module, startWorker, timeoutMs: 3000 })
+    process.off('worker', watch)
+    disposals.push(() => group.dispose())
+    await group.meet(3, 64, () => performance.now())
+    const meeting = group.meet(3, 64, () => performance.now())
+    void watching[1]!.terminate()
+    await expect(meeting).rejects.toMatchObject({ code: 'internal' })
+    // Whatever comes between the death and its notice hears the same.
+    await expect(group.measure(2, 1)).rejects.toMatchObject({ code: 'internal' })
   })
 
   test('one of which finds no room say so with both numbers, in a load and in a step', async () => {

@@ -1,5 +1,5 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
-import { type Endpoint, type Remote, releaseProxy, transfer, wrap } from 'comlink'
+import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkLevels } from '../base/levels.ts'
 import type { Connection } from './connection.ts'
@@ -34,6 +34,7 @@ export interface LoadHooks {
  */
 export class EngineClient {
   readonly #connection: Connection
+  readonly #line: Line
   readonly #service: Remote<EngineService>
   /** One per pending call or stream; each rejects its own. */
   readonly #pending = new Set<(error: unknown) => void>()
@@ -44,7 +45,8 @@ export class EngineClient {
   constructor(connection: Connection) {
     keepErrorClasses()
     this.#connection = connection
-    this.#service = wrap<EngineService>(checked(connection.endpoint))
+    this.#line = { to: connection.endpoint }
+    this.#service = wrap<EngineService>(endOf(this.#line))
     connection.onDeath((why) => {
       const sentence = `: ${why}; load the model again`
       this.#end(
@@ -132,10 +134,7 @@ export class EngineClient {
 
   /** Ends the worker at once; nothing can be asked afterwards. */
   close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    // Comlink keeps whatever listens to an endpoint alive until it is told that nobody will ask any more.
-    this.#service[releaseProxy]()
+    this.#line.to = undefined
     this.#connection.close()
   }
 
@@ -172,15 +171,24 @@ export class EngineClient {
   }
 }
 
-/** Refuses what the other side could not read: the call would never end. */
-const checked = (endpoint: Endpoint): Endpoint => ({
+/** A way to the other side that can be cut. */
+interface Line {
+  to: Endpoint | undefined
+}
+
+/**
+ * What Comlink talks to. Its registry of proxies holds that for ever, and a port or a worker holds what listens to it, the
+ * client and its proxy included: without a cut none of them would be collected.
+ */
+const endOf = (line: Line): Endpoint => ({
   postMessage(message, transfer) {
+    // What the other side could not read would never be answered.
     checkLevels(message)
-    endpoint.postMessage(message, transfer)
+    line.to?.postMessage(message, transfer)
   },
-  addEventListener: (...listener) => endpoint.addEventListener(...listener),
-  removeEventListener: (...listener) => endpoint.removeEventListener(...listener),
-  start: () => endpoint.start?.(),
+  addEventListener: (type, listener) => line.to?.addEventListener(type, listener),
+  removeEventListener: () => undefined,
+  start: () => line.to?.start?.(),
 })
 
 const unsendable = ({ message }: DOMException): HalfbyteError =>

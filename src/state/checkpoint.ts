@@ -40,17 +40,13 @@ export class Checkpoints {
 
   /** Bytes of the slabs that only checkpoints hold which `holds` holds alone; `holds`: one entry for each time that it holds one. */
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
-    const counts = new Map<Checkpoint, number>()
-    for (const checkpoint of holds) counts.set(checkpoint, (counts.get(checkpoint) ?? 0) + 1)
+    const others = new Map(this.#holders)
+    for (const checkpoint of holds) others.set(checkpoint, others.get(checkpoint)! - 1)
     // All slabs of a checkpoint are shared, written and dropped together: the first stands for the others.
-    const references = new Map<Ptr, number>()
-    for (const [checkpoint, count] of counts) {
-      if (this.#holders.get(checkpoint) !== count) continue
-      const slab = checkpoint.slabs[0]!
-      references.set(slab, (references.get(slab) ?? 0) + 1)
-    }
-    const alone = [...references].filter(([slab, count]) => this.#pools[0]!.references(slab) === count)
-    return alone.length * this.slabBytes
+    const alone = [...others].flatMap(([{ slabs }, count]) => (count === 0 ? slabs.slice(0, 1) : []))
+    const only = (slab: Ptr) =>
+      alone.filter((one) => one === slab).length === this.#pools[0]!.references(slab)
+    return [...new Set(alone)].filter(only).length * this.slabBytes
   }
 
   isKept(checkpoint: Checkpoint): boolean {

@@ -34,7 +34,8 @@ export class ShardGroup {
   onFloats: ((shard: number, floats: Floats) => void) | undefined
   readonly #timeoutMs: number
   readonly #members: Member[] = []
-  #ended = false
+  /** Why, once it has. */
+  #ended: HalfbyteError | undefined
 
   private constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
@@ -76,14 +77,15 @@ export class ShardGroup {
     const times: number[] = []
     for (let round = 0; round < MEETINGS; round++) {
       const start = now()
-      await new Promise<void>((resolve) => {
-        let missing = rows.length
-        this.onFloats = (shard, floats) => {
-          rows[shard - 1] = floats
-          if (--missing === 0) resolve()
-        }
-        for (const [index, each] of rows.entries()) this.send(index + 1, each)
-      })
+      const hears = this.#members[0]!
+      let missing = rows.length
+      this.onFloats = (shard, floats) => {
+        rows[shard - 1] = floats
+        if (--missing === 0) this.#answered(hears, { type: 'done' })
+      }
+      const met = this.#reply(hears)
+      for (const [index, each] of rows.entries()) this.send(index + 1, each)
+      await met
       times.push(now() - start)
     }
     this.onFloats = undefined
@@ -120,9 +122,9 @@ export class ShardGroup {
   }
 
   /** Ends the workers. */
-  dispose(reason: unknown = disposedError()): void {
+  dispose(reason: HalfbyteError = disposedError()): void {
     if (this.#ended) return
-    this.#ended = true
+    this.#ended = reason
     for (const member of this.#members) {
       end(member)
       for (const { reject } of member.asked.splice(0)) reject(reason)
@@ -160,14 +162,21 @@ export class ShardGroup {
     request: ShardRequest | BlockRequest,
     transfer: Transferable[] = [],
   ): Promise<ShardReply> {
-    if (this.#ended) return Promise.reject(disposedError())
     const member = this.#members[shard - 1]!
+    const reply = this.#reply(member)
+    if (this.#ended) return reply
+    if (request.type === 'block') member.link.postMessage(request, transfer)
+    else member.port.postMessage(request, transfer)
+    return reply
+  }
+
+  /** What a member says next, in the order of those who wait. */
+  #reply(member: Member): Promise<ShardReply> {
+    if (this.#ended) return Promise.reject(this.#ended)
     const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))
     const timer = setTimeout(late, this.#timeoutMs)
     return new Promise<ShardReply>((resolve, reject) => {
       member.asked.push({ resolve, reject })
-      if (request.type === 'block') member.link.postMessage(request, transfer)
-      else member.port.postMessage(request, transfer)
     }).finally(() => clearTimeout(timer))
   }
 
