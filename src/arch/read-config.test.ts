@@ -67,11 +67,45 @@ describe('GGUF', () => {
   })
   test.each([
     ['llama.rope.scaling.type', 'dynamic', /RoPE scaling "dynamic"/],
+    ['llama.rope.scaling.yarn_attn_factor', 1.5, /rope.scaling.yarn_attn_factor 1.5/],
+    ['llama.rope.scaling.yarn_ext_factor', 0.5, /rope.scaling.yarn_ext_factor 0.5/],
+    ['llama.rope.scaling.yarn_log_multiplier', 0.1, /rope.scaling.yarn_log_multiplier 0.1/],
+    ['llama.rope.scaling.attn_factor', 1.5, /rope.scaling.attn_factor 1.5/],
+    ['llama.attention.causal', false, /attention to later positions/],
     ['llama.expert_count', 8, /8 experts/],
     ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
   ])('refuses %s %s as unsupported', async (key, value, sentence) => {
     const failure = await failureOf(() => read({ [key]: value }))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+describe('yarn of GGUF', () => {
+  const read = (changes: Record<string, MetaValue>) =>
+    readConfig(
+      ggufFile(interleaved, {
+        ...{ 'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 8 },
+        ...changes,
+      }),
+    )
+  const plain = 1 + 0.1 * Math.log(8)
+
+  test('has the magnitude of llama.cpp, whichever way a file states it', async () => {
+    const magnitude = async (changes: Record<string, MetaValue>) => {
+      const { scaling } = (await read(changes)).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    expect(await magnitude({})).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': 1 })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': Math.fround(plain) })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.attn_factor': 0.5 })).toBe(plain / 2)
+  })
+  test('is refused with another', async () => {
+    const failure = await failureOf(() => read({ 'llama.rope.scaling.yarn_attn_factor': 1.5 }))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/yarn_attn_factor 1.5, .* 1 or 1.207/),
+    })
   })
 })
 
