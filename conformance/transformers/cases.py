@@ -199,3 +199,66 @@ CASES = [
         "vocab_size": 269, "max_position_embeddings": 64, "tie_word_embeddings": True, "layer_norm_eps": 0.01,
         **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
 ]
+
+# What earlier versions of transformers wrote, by class: keys that have moved or that were left out.
+EARLIER = [
+    ("Llama", "llama 3.1", {
+        "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 131072,
+        "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "rope_scaling": {
+            **LLAMA3, "original_max_position_embeddings": 8192}, "sliding_window": 4096}),
+    ("Llama", "the first name of types", {"rope_scaling": {"type": "linear", "factor": 4.0}, "rope_theta": 1000000}),
+    ("Llama", "a part turned", {"partial_rotary_factor": 0.5, "rope_theta": 20000.0, "head_dim": 96}),
+    ("Llama", "yarn without an original length", {
+        "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}),
+    ("Mistral", "no window", {"sliding_window": None, "rope_theta": 1000000.0, "max_position_embeddings": 32768}),
+    ("Mistral", "a window that is not said", {"hidden_size": 1024}),
+    ("Llama", "heads that are not said", {"num_key_value_heads": None, "num_attention_heads": 16}),
+    ("SmolLM3", "every fourth layer", {"no_rope_layer_interval": 4, "use_sliding_window": False, "sliding_window": None}),
+    ("SmolLM3", "windows where nothing turns", {"use_sliding_window": True, "sliding_window": 512}),
+    ("Granite", "factors", {"attention_multiplier": 0.0078125, "embedding_multiplier": 12.0, "logits_scaling": 16.0}),
+    ("Qwen2", "a window that is not used", {"sliding_window": 131072, "max_window_layers": 21, "rope_theta": 1000000.0}),
+    ("Qwen2", "a window", {"use_sliding_window": True, "sliding_window": 8192, "max_window_layers": 20}),
+    ("Qwen2", "yarn", {"rope_theta": 1000000.0, "max_position_embeddings": 131072, "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}),
+    ("Qwen3", "no width of heads", {"hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1000000, "rope_scaling": None}),
+    ("Qwen3Moe", "a window from all layers on", {
+        "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20, "num_experts": 16, "head_dim": 128}),
+    ("Olmo2", "of 7B", {"rope_theta": 500000, "rms_norm_eps": 1e-6, "vocab_size": 100352}),
+    ("Olmo3", "yarn", {"max_position_embeddings": 65536, "rope_theta": 500000, "rope_scaling": {
+        "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
+        "original_max_position_embeddings": 8192, "rope_type": "yarn"}}),
+    ("Olmoe", "no clipping", {"clip_qkv": None, "rope_theta": 10000.0, "num_experts_per_tok": 4}),
+    ("Gemma2", "of 27B", {"query_pre_attn_scalar": 144, "num_hidden_layers": 46, "head_dim": 128}),
+    ("Gemma2", "no caps", {"attn_logit_softcapping": None, "final_logit_softcapping": None}),
+    ("Gemma3Text", "of 1B", {
+        "sliding_window": 512, "sliding_window_pattern": 6, "rope_theta": 1000000, "rope_local_base_freq": 10000,
+        "rope_scaling": None, "num_key_value_heads": 1, "attn_logit_softcapping": None}),
+    ("Gemma3Text", "of 4B", {"rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}),
+    ("Gemma3Text", "another pattern", {"sliding_window_pattern": 3, "rope_local_base_freq": 30000}),
+    ("Phi3", "128k", {
+        "max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "sliding_window": 262144,
+        "rope_scaling": {"type": "longrope", "short_factor": factors(48, 1.0, 0.125),
+                         "long_factor": factors(48, 1.5, 0.25)}}),
+    ("Phi3", "the first name of longrope", {
+        "max_position_embeddings": 131072, "rope_scaling": {
+            "type": "su", "original_max_position_embeddings": 4096, "short_factor": factors(48, 1.0, 0.125), "long_factor": factors(48, 1.5, 0.25)}}),
+    ("Phi3", "a part turned", {"partial_rotary_factor": 0.75, "num_key_value_heads": 8, "sliding_window": 2047}),
+    ("Lfm2", "of 1.2B", {
+        "block_auto_adjust_ff_dim": True, "block_ff_dim": 12288, "block_ffn_dim_multiplier": 1.0,
+        "block_multiple_of": 256, "full_attn_idxs": [2, 5, 8], "num_hidden_layers": 16, "rope_theta": 1000000.0,
+        "tie_embedding": True, "intermediate_size": 6000}),
+    ("Lfm2", "untied", {"tie_embedding": False, "full_attn_idxs": None}),
+    ("Mamba", "of 130M", {"d_inner": 1536, "intermediate_size": 1536, "time_step_rank": "auto", "state_size": 16}),
+    ("Mamba2", "limits", {"time_step_limit": [0.0, float("inf")], "rms_norm": True, "n_groups": 1, "tie_word_embeddings": True}),
+    ("GraniteMoeHybrid", "of 350M", {
+        "num_local_experts": 0, "layer_types": (["mamba"] * 5 + ["attention"]) * 5 + ["mamba", "mamba"],
+        "position_embedding_type": "nope", "shared_intermediate_size": 2048, "mamba_n_heads": 64}),
+    ("GraniteMoeHybrid", "turned", {
+        "num_local_experts": 0, "layers_block_type": ["attention"] * 32, "position_embedding_type": "rope",
+        "rope_theta": 50000}),
+    ("GPT2", "as published", {"n_ctx": 1024, "n_embd": 1024, "n_head": 16, "n_layer": 24, "n_inner": None}),
+    ("GPT2", "common names", {"hidden_size": 512, "num_hidden_layers": 3, "num_attention_heads": 8, "n_inner": 1000}),
+    ("GPTNeoX", "Pythia", {"rotary_pct": 0.25, "rotary_emb_base": 20000, "hidden_act": "gelu"}),
+    ("GPTNeoX", "whole heads", {"rotary_pct": 1.0, "hidden_act": "gelu_fast", "use_parallel_residual": False}),
+    ("GPTNeoX", "linear", {"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 2.0}}),
+]

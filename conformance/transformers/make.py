@@ -1,5 +1,5 @@
 """Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's config.json as transformers
-writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing.
+writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing, and for files of earlier versions.
 
     pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
     python conformance/transformers/make.py
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from cases import CASES
+from cases import CASES, EARLIER
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -100,6 +100,18 @@ def defaults(family):
     return {"architectures": [class_of(family)], **written}
 
 
+def earlier(family, name, keys):
+    """What a version of long ago wrote, as that file, and as this version writes what it reads there."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = {"architectures": [class_of(family)], **keys}
+        Path(folder, "config.json").write_text(json.dumps(given))
+        read = getattr(transformers, f"{family}Config").from_pretrained(folder)
+    stored = {**json.loads(read.to_json_string()), "architectures": [class_of(family)]}
+    # JSON has no infinities, and those that Python writes no other reader takes.
+    given = json.loads(json.dumps(given).replace("Infinity", '{"__float__": "Infinity"}'))
+    return {"name": f"{class_of(family)}, {name}", "given": given, "written": stored}
+
+
 def write(path, value):
     path.write_text(json.dumps(value) + "\n")
 
@@ -144,6 +156,7 @@ def main():
     for family, cases in families.items():
         write(GOLDEN / f"{family.lower()}.json", {"transformers": transformers.__version__, "cases": cases})
     write(GOLDEN.parent / "defaults.json", {class_of(family): defaults(family) for family in families})
+    write(GOLDEN.parent / "earlier.json", [earlier(*each) for each in EARLIER])
 
 
 if __name__ == "__main__":
