@@ -1,11 +1,13 @@
-// Defaults of transformers. In: what each of its classes writes when it is told nothing. Out: the same hyperparameters with any key left out.
+// Configurations of transformers. In: what each of its classes writes when it is told nothing, files of earlier versions. Out: the same
+// hyperparameters with any key left out, and from either version's file.
 //
-// transformers/defaults.json is written by transformers/make.py.
+// transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'
 import { hfConfig } from '../src/arch/config-hf.ts'
 import { Fields } from '../src/arch/fields.ts'
 import { isObject, type JsonObject, withoutNulls } from '../src/formats/json.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
+import earlier from './transformers/earlier.json' with { type: 'json' }
 
 /** What makes other keys count, or the model one that is built. */
 const STATED: JsonObject = {
@@ -32,6 +34,10 @@ const read = (config: JsonObject) => {
 
 const without = (config: JsonObject, key: string): JsonObject =>
   Object.fromEntries(Object.entries(config).filter(([each]) => each !== key))
+
+test.each(earlier)('reads what was written earlier: $name', ({ given, written }) => {
+  expect(read(given)).toEqual(read(written))
+})
 
 describe.each(Object.entries(published))('%s', (name, written: JsonObject) => {
   const config = { ...written, ...(STATED[name] as JsonObject | undefined) }

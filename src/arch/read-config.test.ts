@@ -67,11 +67,45 @@ describe('GGUF', () => {
   })
   test.each([
     ['llama.rope.scaling.type', 'dynamic', /RoPE scaling "dynamic"/],
+    ['llama.rope.scaling.yarn_attn_factor', 1.5, /rope.scaling.yarn_attn_factor 1.5/],
+    ['llama.rope.scaling.yarn_ext_factor', 0.5, /rope.scaling.yarn_ext_factor 0.5/],
+    ['llama.rope.scaling.yarn_log_multiplier', 0.1, /rope.scaling.yarn_log_multiplier 0.1/],
+    ['llama.rope.scaling.attn_factor', 1.5, /rope.scaling.attn_factor 1.5/],
+    ['llama.attention.causal', false, /attention to later positions/],
     ['llama.expert_count', 8, /8 experts/],
     ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
   ])('refuses %s %s as unsupported', async (key, value, sentence) => {
     const failure = await failureOf(() => read({ [key]: value }))
     expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+describe('yarn of GGUF', () => {
+  const read = (changes: Record<string, MetaValue>) =>
+    readConfig(
+      ggufFile(interleaved, {
+        ...{ 'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 8 },
+        ...changes,
+      }),
+    )
+  const plain = 1 + 0.1 * Math.log(8)
+
+  test('has the magnitude of llama.cpp, whichever way a file states it', async () => {
+    const magnitude = async (changes: Record<string, MetaValue>) => {
+      const { scaling } = (await read(changes)).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    expect(await magnitude({})).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': 1 })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': Math.fround(plain) })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.attn_factor': 0.5 })).toBe(plain / 2)
+  })
+  test('is refused with another', async () => {
+    const failure = await failureOf(() => read({ 'llama.rope.scaling.yarn_attn_factor': 1.5 }))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/yarn_attn_factor 1.5, .* 1 or 1.207/),
+    })
   })
 })
 
@@ -171,6 +205,9 @@ describe('Hugging Face', () => {
     [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
     [{ hidden_act: 'constructor' }, /activation "constructor"/],
     [{ is_causal: false }, /is_causal false/],
+    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
+    [{ head_dim: 512 }, /headDim 512, .* to 256/],
+    [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
     [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
     [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
     [{ architectures: ['GPTNeoXForCausalLM'], attention_bias: false }, /attention_bias false/],
@@ -273,13 +310,11 @@ describe('numbers', () => {
     ['num_hidden_layers', -1, /layers is -1/],
     ['num_attention_heads', 7, /headDim is 6.857/],
     ['num_key_value_heads', 4, /6 heads .* 4 key and value heads/],
-    ['head_dim', 6, /headDim is 6 .* a multiple of 4 from 4 to 256/],
-    ['head_dim', 512, /headDim is 512 .* to 256/],
     ['intermediate_size', 1.5, /intermediateSize is 1.5/],
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
     ['rms_norm_eps', -1, /normEpsilon is -1/],
     ['rope_theta', 0, /rope.theta is 0/],
-    ['partial_rotary_factor', 0.4, /rope.dims is 3 .* a multiple of 2 from 2 to 8/],
+    ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that cannot be are refused: %s %j', async (key, value, sentence) => {

@@ -39,7 +39,6 @@ export class EngineClient {
   /** One per pending call or stream; each rejects its own. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
-  #isClosed = false
   #disposing: Promise<void> | undefined
 
   constructor(connection: Connection) {
