@@ -104,5 +104,6 @@ process.on('message', async (order: Order) => {
   }
 })
 
+process.on('disconnect', () => process.exit())
 note(IDLE)
 answer({ type: 'ready' })

@@ -12,7 +12,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { corpusOf } from './corpus.ts'
 import type { StoredInput } from './input.ts'
-import { keepFinding, printReport, type TargetReport } from './report.ts'
+import { keepFinding, printReport, printTarget, type TargetReport } from './report.ts'
 import { fuzz, readInputs, shown, smallest, type Tally } from './runner.ts'
 import { TARGETS, type TargetName } from './target.ts'
 
@@ -40,10 +40,16 @@ if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(
 const [minutes, inputs, seed, jobs] = numbers as [number, number, number, number]
 const names = positionals.includes('all') ? TARGETS : (positionals as TargetName[])
 
+/** Each target is told of as it ends: a run that is cut off has told of those before. */
+function finished(report: TargetReport): TargetReport {
+  for (const finding of report.findings) keepFinding(finding)
+  printTarget(report)
+  return report
+}
+
 /** What the corpus shows, then what chance shows, each finding seen twice and made smaller. */
 async function reportOn(target: TargetName): Promise<TargetReport> {
   const corpus = await readInputs(target, await corpusOf(target))
-  console.log(`${target}: ${corpus.inputs} inputs of the corpus read, ${corpus.findings.length} findings`)
   const drawn = await fuzz(target, { seed, inputs, ms: minutes * 60_000 })
   const findings = [...corpus.findings]
   for (const finding of drawn.findings) {
@@ -54,7 +60,7 @@ async function reportOn(target: TargetName): Promise<TargetReport> {
     if (again !== undefined && again.findings.length === 0) continue
     findings.push({ ...finding, input: await smallest(target, { ...finding, input }) })
   }
-  return { target, corpus, drawn, findings }
+  return finished({ target, corpus, drawn, findings })
 }
 
 const readOne = async (
@@ -65,7 +71,7 @@ const readOne = async (
   if (input === undefined) throw new Error(`${title} cannot be drawn`)
   const corpus = await readInputs(target, [{ title, input }])
   const none: Tally = { inputs: 0, ms: 0, outcomes: {}, findings: [] }
-  return { target, corpus, drawn: none, findings: corpus.findings }
+  return finished({ target, corpus, drawn: none, findings: corpus.findings })
 }
 
 const [first = 'gguf'] = names
@@ -83,7 +89,6 @@ if (values.at !== undefined) {
   await Promise.all(Array.from({ length: jobs }, work))
 }
 
-for (const { findings } of reports) for (const finding of findings) keepFinding(finding)
 printReport(reports, { seed })
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(reports))
 process.exit(reports.some(({ findings }) => findings.length > 0) ? 1 : 0)

@@ -37,29 +37,37 @@ const outcomesOf = ({ outcomes }: Tally): string =>
     .map(([outcome, count]) => `${outcome} ${count}`)
     .join(', ')
 
+const HEADINGS = `${'target'.padEnd(12)} corpus     inputs       s  inputs/s findings  outcomes`
+
+const rowOf = ({ target, corpus, drawn, findings }: TargetReport): string => {
+  const seconds = drawn.ms / 1000
+  const rate = seconds > 0 ? Math.round(drawn.inputs / seconds) : 0
+  const columns = [
+    target.padEnd(12),
+    String(corpus.inputs).padStart(6),
+    String(drawn.inputs).padStart(10),
+    seconds.toFixed(1).padStart(7),
+    String(rate).padStart(9),
+    String(findings.length).padStart(8),
+  ]
+  return `${columns.join(' ')}  ${outcomesOf(drawn)}`
+}
+
+/** The findings of a target with how to read them again, then its line of the table. */
+export function printTarget(report: TargetReport): void {
+  for (const finding of report.findings) {
+    const { target, fault, at, count, input } = finding
+    console.log(`\n${target} at ${at}${count > 1 ? `, ${count} times` : ''}: ${fault.kind}: ${fault.message}`)
+    const lines = (fault.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
+    for (const line of lines.slice(0, 4)) console.log(line)
+    if (input !== undefined) console.log(`    npm run fuzz -- ${target} --read ${pathOf(finding)}`)
+  }
+  console.log(rowOf(report))
+}
+
 export function printReport(reports: readonly TargetReport[], { seed }: { readonly seed: number }): void {
-  for (const { findings } of reports) {
-    for (const finding of findings) {
-      const { target, fault, at, count, input } = finding
-      console.log(
-        `\n${target} at ${at}${count > 1 ? `, ${count} times` : ''}: ${fault.kind}: ${fault.message}`,
-      )
-      const lines = (fault.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
-      for (const line of lines.slice(0, 4)) console.log(line)
-      if (input !== undefined) console.log(`    npm run fuzz -- ${target} --read ${pathOf(finding)}`)
-    }
-  }
-  console.log(
-    `\nseed ${seed}\n${'target'.padEnd(12)} ${'corpus'.padStart(6)} ${'inputs'.padStart(10)} ${'s'.padStart(7)} ${'inputs/s'.padStart(9)} findings  outcomes`,
-  )
-  for (const { target, corpus, drawn, findings } of reports) {
-    const seconds = drawn.ms / 1000
-    const rate = seconds > 0 ? Math.round(drawn.inputs / seconds) : 0
-    console.log(
-      `${target.padEnd(12)} ${String(corpus.inputs).padStart(6)} ${String(drawn.inputs).padStart(10)} ${seconds.toFixed(1).padStart(7)} ` +
-        `${String(rate).padStart(9)} ${String(findings.length).padStart(8)}  ${outcomesOf(drawn)}`,
-    )
-  }
+  console.log(`\nseed ${seed}\n${HEADINGS}`)
+  for (const report of reports) console.log(rowOf(report))
   const total = reports.reduce((sum, { drawn }) => sum + drawn.inputs, 0)
   console.log(`${total} inputs`)
 }

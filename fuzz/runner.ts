@@ -201,6 +201,13 @@ async function follow(
   }
 }
 
+/** A process that hangs does not see that nobody watches it any more: whoever ends the runner ends it too. */
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
 /** A process that has opened its target. */
 async function start(target: TargetName, limits: Limits) {
   const { inputMs = 5000, memoryBytes = 512 << 20 } = limits
@@ -216,7 +223,9 @@ async function start(target: TargetName, limits: Limits) {
   child.stderr?.on('data', (data: Buffer) => {
     words = (words + data.toString()).slice(-4000)
   })
+  running.add(child)
   const end = () => {
+    running.delete(child)
     child.removeAllListeners()
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })

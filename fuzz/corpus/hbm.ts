@@ -51,8 +51,8 @@ export const CORPUS: readonly CorpusEntry[] = [
     tensors: tensors.map((tensor, index) => (index === 0 ? { ...tensor, name: TRAP } : tensor)),
   })),
   {
-    title: 'a header of 100 MB of lists',
-    input: () => ({ 'model.hbm': forgedPack('['.repeat(100 << 20), new Uint8Array(64)), depth: 'plan' }),
+    title: 'a header of 32 MB of lists',
+    input: () => ({ 'model.hbm': forgedPack('['.repeat(32 << 20), new Uint8Array(64)), depth: 'plan' }),
   },
   {
     title: 'a header of lists in lists, 20,000 deep',

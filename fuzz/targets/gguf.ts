@@ -12,8 +12,10 @@ import { mutateBytes } from '../mutate-bytes.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
-/** One of so many is loaded and run; the others end with their plan. */
-const LOADED = 1 / 400
+/** Of those that get as far as their plan so many are loaded and run. */
+const LOADED = 1 / 8
+/** Of so many only the weights are damaged, which no header tells. */
+const DAMAGED = 1 / 500
 
 export async function openTarget(): Promise<Target> {
   const models: GgufLayout[] = []
@@ -21,6 +23,7 @@ export async function openTarget(): Promise<Target> {
   const small = [await everyType(), await sentencePiece()].map(layoutOf)
   return {
     draw(random) {
+      if (random.chance(DAMAGED)) return damaged(random, random.pick(models))
       // Small headers are read many times faster, and have all that a header can have.
       const good = random.pick(random.chance(0.9) ? small : models)
       const from = random.chance(0.2) ? spliced(random, good, random.pick(models)) : good
@@ -40,6 +43,16 @@ async function run(input: Input): Promise<string> {
   if (textOf(input, 'depth') !== 'load') return 'planned'
   await speak({ 'model.gguf': bytesOf(input, 'model.gguf') })
   return 'ran'
+}
+
+/** Bytes of the weights changed; the file keeps its length. */
+function damaged(random: Random, { bytes, headBytes }: GgufLayout): Input {
+  const head = bytes.subarray(0, headBytes)
+  const weights = mutateBytes(random, bytes.subarray(headBytes))
+  const whole = new Uint8Array(bytes.length)
+  whole.set(weights.subarray(0, bytes.length - headBytes), headBytes)
+  whole.set(head)
+  return { 'model.gguf': whole, depth: 'load' }
 }
 
 /** An entry of the other file's header in front of the entries of this one. */

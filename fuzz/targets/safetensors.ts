@@ -12,7 +12,8 @@ import { quantizedModels } from '../quantized.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
-const LOADED = 1 / 400
+/** Of those that get as far as their plan so many are loaded and run. */
+const LOADED = 1 / 40
 
 /** A folder whose parts are taken apart once. */
 interface Folder {
