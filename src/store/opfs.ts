@@ -235,7 +235,7 @@ export class Opfs {
       isDoubted: isDoubted === true,
       // Those of earlier releases have none.
       sums: isSums(sums) ? sums : [],
-      changed: Number(changed),
+      changed: isCount(changed) ? changed : 0,
     }
   }
 
