@@ -107,6 +107,20 @@ const wipe = (page: Page, start: number, end: number) =>
     { start, end },
   )
 
+/** The time of the stored file's last change, as the browser says it and as it was noted. */
+const changes = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    const found: Record<string, number> = {}
+    for await (const [name, handle] of folder.entries()) {
+      const file = await (handle as FileSystemFileHandle).getFile()
+      if (name.endsWith('.bin')) found['said'] = file.lastModified
+      else found['noted'] = JSON.parse(await file.text()).changed
+    }
+    return found
+  })
+
 for (const file of ['long.gguf', 'tiny.hbm']) {
   test(`stored bytes of ${file} that became zeros come again, and no others`, async ({
     page,
@@ -118,7 +132,11 @@ for (const file of ['long.gguf', 'tiny.hbm']) {
     const { text } = await load(page, url)
     expect(text).toBeTruthy()
     // By now a pack's own hashes have been compared.
+    const noted = await changes(page)
     expect((await load(page, url)).text).toBe(text)
+    // What is only read is not changed, so that it is not compared as a whole.
+    expect(await changes(page)).toEqual(noted)
+    expect(noted['said']).toBe(noted['noted'])
     server.requests.length = 0
     expect((await load(page, url)).text).toBe(text)
     expect(server.requests).toEqual([])
