@@ -5,7 +5,8 @@ import { FAMILIES, type Family, type ModelConfig } from '../arch/config.ts'
 import { expectedTensors } from '../arch/tensor-names.ts'
 import { hbmFile, SMALL, withTensors } from '../arch/testing/files.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import type { MetaValue } from '../formats/tensors.ts'
+import { DTYPE_OF } from '../formats/hbm.ts'
+import type { MetaValue, PackedEncoding } from '../formats/tensors.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
@@ -52,14 +53,19 @@ const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   ...{ mamba2: { ...NO_HEADS, ...HEADS }, granitehybrid: { ...HEADS, attentionLayers: [1] } },
 }
 
-async function outcome(config: ModelConfig): Promise<unknown> {
+async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = []): Promise<unknown> {
   try {
     const shapes = [...expectedTensors('hbm', config)].map(
       ({ place, shape }) => [place.tensor, shape] as const,
     )
     const file = hbmFile(config)
     const given = { ...file, tensors: new Map() }
-    await prepareModel(withTensors(given, Object.fromEntries(shapes)), { weights: 'auto' })
+    const { tensors } = withTensors(given, Object.fromEntries(shapes))
+    const stored = [...tensors].map(([name, tensor], at) => {
+      const encoding = tensor.shape.length === 2 ? packed[at % packed.length] : undefined
+      return [name, encoding ? { ...tensor, packed: encoding, dtype: DTYPE_OF[encoding] } : tensor] as const
+    })
+    await prepareModel({ ...file, tensors: new Map(stored) }, { weights: 'auto' })
     return 'none'
   } catch (error) {
     return isHalfbyteError(error) && error.code !== 'internal' ? error.code : error
@@ -82,4 +88,17 @@ test.each(FAMILIES)('%s with anything that other families have', async (family) 
     expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
   })
   await fc.assert(work, { numRuns: 300 })
+})
+
+const encodings = fc.array(fc.constantFrom(...(Object.keys(DTYPE_OF) as PackedEncoding[])), {
+  minLength: 1,
+  maxLength: 7,
+})
+
+test.each(FAMILIES)('%s of matrices in any encodings', async (family) => {
+  const work = fc.asyncProperty(encodings, async (packed) => {
+    const found = await outcome({ ...BASE, family, ...PARTS[family] }, packed)
+    expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
+  })
+  await fc.assert(work, { numRuns: 100 })
 })
