@@ -6,6 +6,7 @@ import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
 import { OP_CODE, ROWS } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
+import { matrixBytes } from '../weights/encoding.ts'
 import { ABI, STEP, STEP_WORDS } from './abi.ts'
 import type { Ptr } from './arena.ts'
 import type { Build } from './features.ts'
@@ -336,4 +337,41 @@ test('a plan that does not fit its records or its weights is refused', async () 
   expect(() => writePlan(arena, { ...plan, ops: [{ ...plan.ops[0]!, fields: excess }] }, [])).toThrow(
     /unknown field window/,
   )
+})
+
+test('a plan is refused whose records reach past the arena, past a weight, or past what a word holds', async () => {
+  const { Arena } = await import('./arena.ts')
+  const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
+  const plan = additions()
+  const [op] = plan.ops
+  const ref = { name: 'w', k: 96, parts: [] }
+  const slots = [{ ref, encoding: 'w4_g32', n: 64, bytes: matrixBytes('w4_g32', 64, 96) }] as const
+  const linear = (k: number) => ({
+    ...{ code: OP_CODE.linear_w4a8_g32, name: 'linear_w4a8_g32', label: 'w [tokens, 64]' },
+    fields: {
+      ...{ rows: 0, w: { slot: 0 }, bias: 0, n: 64, k, x: { arena: 0 }, x_stride: 0 },
+      ...{ y: { arena: 0 }, y_stride: 0, accumulate: 0 },
+    },
+  })
+  const write = (fields: Partial<PlanOp['fields']>) => () =>
+    writePlan(
+      arena,
+      { ...plan, ops: [{ ...op!, fields: { ...op!.fields, ...fields } as PlanOp['fields'] }] },
+      [],
+    )
+  const read = (k: number) => () =>
+    writePlan(arena, { ...plan, slots, ops: [linear(k)] } as unknown as Plan, [64 as Ptr])
+  expect(write({})).not.toThrow()
+  expect(read(96)).not.toThrow()
+  for (const refused of [
+    write({ x: { arena: plan.arenaBytes } }),
+    write({ y_stride: 2 ** 20 }),
+    write({ n: 2 ** 32 }),
+    write({ n: Number.NaN }),
+    write({ n: 0.5 }),
+    write({ x: { slot: 0 } }),
+    read(128),
+  ]) {
+    expect(refused).toThrow(expect.objectContaining({ code: 'internal' }))
+  }
 })

@@ -4,6 +4,7 @@ import { OP_CODE, type OpName } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
 import { ABI, FLOAT_FIELDS, OP_FIELDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
+import { checkPlan } from './check-plan.ts'
 
 /** A plan in linear memory. */
 export interface WrittenPlan {
@@ -18,7 +19,7 @@ const NAMES = new Map<number, OpName>(
   (Object.entries(OP_CODE) as [OpName, number][]).map(([name, code]) => [code, name]),
 )
 
-/** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. */
+/** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what `checkPlan` throws. */
 export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
   if (slots.length !== plan.slots.length) {
     throw new HalfbyteError(
@@ -26,14 +27,12 @@ export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): Writ
       `the plan has ${plan.slots.length} weights but ${slots.length} are loaded`,
     )
   }
+  checkPlan(plan)
   const activations = arena.allocate(plan.arenaBytes, 'the activations')
   const records = arena.allocate(plan.ops.length * ABI.OP_BYTES, 'the plan')
   const resolve = (pointer: PlanPointer): number => {
     if ('arena' in pointer) return activations + pointer.arena
-    const slot = slots[pointer.slot]
-    if (slot === undefined)
-      throw new HalfbyteError('internal', `the plan names weight ${pointer.slot} of ${slots.length}`)
-    return slot
+    return slots[pointer.slot] as Ptr
   }
   for (const [index, op] of plan.ops.entries())
     writeRecord(arena, records + index * ABI.OP_BYTES, op, resolve)
