@@ -1,8 +1,9 @@
 // Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { type RopeTable, ropeTables } from '../arch/rope.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
 import type { Plan, WeightSlot } from '../graph/plan.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import type { Arena } from '../runtime/arena.ts'
 import { KvShift } from '../runtime/kv-shift.ts'

@@ -1,7 +1,8 @@
 // Probing. In: a load request, a host. Out: whether the model would fit here and how fast it would be, from its headers alone.
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { type ModelFile, openModel } from '../formats/model-file.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { detectFeatures } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
+import { STEP, STEP_WORDS } from '../abi/blocks.ts'
+import { ABI, ROWS } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
-import { OP_CODE, ROWS } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
-import { ABI, STEP, STEP_WORDS } from './abi.ts'
 import type { Ptr } from './arena.ts'
 import type { Build } from './features.ts'
 import type { ComputePort, Host } from './host.ts'
@@ -44,7 +44,6 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     y_stride: stride,
   }
   const op: PlanOp = {
-    code: OP_CODE.add,
     name: 'add',
     label: 'add',
     fields: { ...fields, n: WIDTH, scale: 1 },

@@ -1,6 +1,7 @@
 // Shift. In: a sequence's block tables and positions to drop. Out: the later positions in their place, keys turned to fit.
+
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { ABI } from '../runtime/abi.ts'
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockTable } from './block-table.ts'
 import type { StateCache } from './state-cache.ts'

@@ -1,8 +1,9 @@
 // Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
+
+import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import { readVector } from '../formats/dequantize.ts'
 import type { Range } from '../graph/divide.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
-import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from './encoding.ts'
 import { checkMatrix, type StreamOptions, type StreamPart, slabs } from './stream.ts'
 
 /** Takes bytes that belong at `offset` of a shard's slot, and may keep them; the next come when it is done. */
