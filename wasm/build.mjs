@@ -5,9 +5,9 @@
 // Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links, nothing runs wasm-opt (it
 // reorders the kernels' loads and halves their speed).
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../scripts/toolchain.mjs'
@@ -38,16 +38,8 @@ const LINK = [
   '-O2',
 ]
 const ISAS = { relaxed: ['-mrelaxed-simd'], simd128: [] }
-/** Kernels of integer dots: the relaxed build has them in more forms, see wasm/dot-relaxed.h. */
-const DOT_FORMS = {
-  pairs: {
-    kernels: /^(linear_(w4|w4_channel|w8|swiglu|sparse|experts)|sparse_(sb84|sv32)|attention)\.c$/,
-    define: '-DDOT_PAIRS',
-  },
-  wide: { kernels: /^linear_(wide|swiglu|experts)\.c$/, define: '-DDOT_WIDE' },
-}
-/** In no other form. */
-const WIDE_ALONE = 'linear_wide.c'
+/** What makes a form of the dot, see wasm/dot-relaxed.h. The plain SIMD build has one form, which all others fall back to. */
+const FORM_DEFINES = { quads: [], pairs: ['-DDOT_PAIRS'], wide: ['-DDOT_WIDE'] }
 const MEMORIES = {
   shared: { compile: ['-matomics', '-mbulk-memory'], link: ['--shared-memory', '--max-memory=4294967296'] },
   plain: { compile: ['-mbulk-memory'], link: [] },
@@ -61,6 +53,18 @@ const sources = (dir) => {
         .sort()
         .map((name) => join(path, name))
     : []
+}
+/** The forms that a source says it is built in, on a line of its own: `forms: quads, pairs`. Without that line: one. */
+const formsOf = (source) => {
+  const [, listed = 'quads'] = /^\/\* forms: (.*) \*\/$/m.exec(readFileSync(source, 'utf8')) ?? []
+  const forms = listed.split(', ')
+  const unknown = forms.find((form) => FORM_DEFINES[form] === undefined)
+  if (unknown !== undefined) {
+    throw new Error(
+      `${relative(root, source)} asks for the form "${unknown}"; there are ${Object.keys(FORM_DEFINES).join(', ')}`,
+    )
+  }
+  return forms
 }
 const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
 const newest = (paths) => Math.max(0, ...paths.map(modified))
@@ -92,8 +96,7 @@ const tool = async (command, args, what) => {
 
 const build = async () => {
   const { emcc, wasmLd } = findToolchain()
-  const all = sources('wasm')
-  const engine = all.filter((source) => basename(source) !== WIDE_ALONE)
+  const engine = sources('wasm')
   const tests = sources('wasm/test')
   const limits = sources('wasm/limits')
   if (engine.length === 0) throw new Error('no C file in wasm/: there is nothing to build')
@@ -117,16 +120,15 @@ const build = async () => {
           objectDir,
           `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      const forms = Object.entries(isa === 'relaxed' ? DOT_FORMS : {}).flatMap(
-        ([form, { kernels, define }]) =>
-          all
-            .filter((source) => kernels.test(basename(source)))
-            .map((source) => [source, objectOf(source, `-${form}`), [define]]),
+      // Form by form, so that what one form runs lies together.
+      const kernels = Object.entries(FORM_DEFINES).flatMap(([form, defines]) =>
+        isa === 'relaxed' || form === 'quads'
+          ? engine
+              .filter((source) => formsOf(source).includes(form))
+              .map((source) => [source, objectOf(source, form === 'quads' ? '' : `-${form}`), defines])
+          : [],
       )
-      const jobs = [
-        ...[...engine, ...tests, ...limits].map((source) => [source, objectOf(source), []]),
-        ...forms,
-      ]
+      const jobs = [...kernels, ...[...tests, ...limits].map((source) => [source, objectOf(source), []])]
       for (const [source, object, defines] of jobs) {
         if (modified(object) >= Math.max(modified(source), shared)) continue
         const args = [
@@ -143,10 +145,7 @@ const build = async () => {
         ]
         compiles.push(() => tool(emcc, args, `compiling ${relative(root, source)} for ${name}`))
       }
-      const engineObjects = [
-        ...engine.map((source) => objectOf(source)),
-        ...forms.map(([, object]) => object),
-      ]
+      const engineObjects = kernels.map(([, object]) => object)
       const outputs = [
         { path: join(root, 'dist/wasm', `${name}.wasm`), objects: engineObjects, extra: ['--strip-all'] },
         {

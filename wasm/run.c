@@ -15,15 +15,40 @@
 
 #define WITH_QUADS(name) name
 extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS), DENSE_KERNELS(WITH_WIDE);
-/* By enum op_code. */
-#define KERNELS(form, dense)                                                                                                  \
-    {                                                                                                                  \
-        &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &dense(linear_w8a8_g32),                  \
-            &dense(linear_w4a8_g32), &dense(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
-            &dense(linear_swiglu_w8a8_g32), &dense(linear_swiglu_w4a8_g32), &dense(linear_swiglu_w4ma8_g32), &shift_kv, \
-            &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
-            &route_rows, &gather_rows, &dense(linear_experts), &combine_rows, &check_parts, &renorm,                             \
-            &form(linear_w4a8_channel),                                                                                \
+/* `form` names a kernel in the form of the dot that the table is for, `dense` one that has the wide form too. */
+#define KERNELS(form, dense)                                            \
+    {                                                                   \
+        [OP_EMBED] = &embed,                                            \
+        [OP_RMSNORM] = &rmsnorm,                                        \
+        [OP_QUANTIZE] = &quantize,                                      \
+        [OP_LINEAR_F32] = &linear_f32,                                  \
+        [OP_LINEAR_F16] = &linear_f16,                                  \
+        [OP_LINEAR_BF16] = &linear_bf16,                                \
+        [OP_LINEAR_W8A8_G32] = &dense(linear_w8a8_g32),                 \
+        [OP_LINEAR_W4A8_G32] = &dense(linear_w4a8_g32),                 \
+        [OP_LINEAR_W4MA8_G32] = &dense(linear_w4ma8_g32),               \
+        [OP_ROPE_KV] = &rope_kv,                                        \
+        [OP_ATTENTION] = &form(attention),                              \
+        [OP_SWIGLU] = &swiglu,                                          \
+        [OP_ADD] = &add_rows,                                           \
+        [OP_LINEAR_SWIGLU_W8A8_G32] = &dense(linear_swiglu_w8a8_g32),   \
+        [OP_LINEAR_SWIGLU_W4A8_G32] = &dense(linear_swiglu_w4a8_g32),   \
+        [OP_LINEAR_SWIGLU_W4MA8_G32] = &dense(linear_swiglu_w4ma8_g32), \
+        [OP_SHIFT_KV] = &shift_kv,                                      \
+        [OP_LINEAR_SPARSE] = &form(linear_sparse),                      \
+        [OP_LINEAR_SWIGLU_SPARSE] = &form(linear_swiglu_sparse),        \
+        [OP_CONV1D] = &conv1d,                                          \
+        [OP_SCAN] = &scan,                                              \
+        [OP_SSD] = &ssd,                                                \
+        [OP_LAYERNORM] = &layernorm,                                    \
+        [OP_RESCALE] = &rescale_rows,                                   \
+        [OP_ROUTE] = &route_rows,                                       \
+        [OP_GATHER] = &gather_rows,                                     \
+        [OP_LINEAR_EXPERTS] = &dense(linear_experts),                   \
+        [OP_COMBINE] = &combine_rows,                                   \
+        [OP_CHECK_PARTS] = &check_parts,                                \
+        [OP_RENORM] = &renorm,                                          \
+        [OP_LINEAR_W4A8_CHANNEL] = &form(linear_w4a8_channel),          \
     }
 /* By enum dot_form. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
