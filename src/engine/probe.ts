@@ -12,8 +12,8 @@ import { gaugeSpeeds } from './gauge.ts'
 import type { LoaderHooks } from './loaded-model.ts'
 import { openAdapters } from './open-adapters.ts'
 import { memoryNeed, type PreparedModel, prepareModel } from './prepare.ts'
-import type { ProbeReport, ProbeRequest, Smaller } from './probe-protocol.ts'
-import type { LoadRequest } from './protocol.ts'
+import type { ProbeReport, Smaller } from './probe-protocol.ts'
+import type { LoadRequest, ProbeRequest } from './protocol.ts'
 
 /** A model's files, of which only headers are read. */
 export interface PeekedFiles {

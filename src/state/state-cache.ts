@@ -7,8 +7,8 @@ import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 import type { PartCheck } from '../runtime/part-check.ts'
 import { type BlockMirror, BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
+import type { MovePositions } from './move.ts'
 import type { SharedPath } from './shared-path.ts'
-import type { MovePositions } from './shift.ts'
 import { type Prefix, TokenTree } from './token-tree.ts'
 
 export interface StateCacheOptions {

@@ -2,7 +2,7 @@
 
 import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'
-import { storedRows } from '../formats/dequantize.ts'
+import { storedRows } from '../formats/stored-rows.ts'
 import { SCALE_FACTOR } from './scales.ts'
 
 /** All whole panels of `panels`: 8 rows of `k` each. */
