@@ -5,8 +5,9 @@
 // kernels' own tests run, is agreeing with each other. Relaxed SIMD is what could differ.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import { ACTIVATION, type OpName, ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, type Encoding, isQuantized, matrixBytes } from '../src/weights/encoding.ts'
+import { ACTIVATION, ROWS } from '../src/abi/constants.ts'
+import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../src/abi/encodings.ts'
+import type { OpName } from '../src/abi/ops.ts'
 import { layState, layStep } from '../wasm/test/attention.ts'
 import { FORMATS, fillBlock } from '../wasm/test/kv.ts'
 import {
@@ -144,7 +145,7 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
       const shape = { n: N, k: K, x_stride: x.stride }
       machine.op('linear_experts', {
         ...{ ...shape, rows: ROWS.routed + 1, w, x: x.at, y: all.at, y_stride: all.stride },
-        ...{ route, experts: 3, encoding: ENCODING_CODE[encoding], expert_bytes: bytes },
+        ...{ route, experts: 3, encoding: ENCODINGS[encoding].code, expert_bytes: bytes },
       })
       // Beside it, the first expert's linear: the first three rows are its own.
       machine.op(name, { ...shape, w, x: x.at, y: each.at, y_stride: each.stride })

@@ -1,13 +1,13 @@
 // Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form, as in kernels.test.ts.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import type { PackedEncoding, SparseEncoding } from '../src/formats/tensors.ts'
-import { ENCODING_CODE, isSparse, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
+import type { PackedEncoding, SparseEncoding } from '../src/abi/encodings.ts'
+import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../src/abi/encodings.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { compareAll, type Machine, randomFrom } from '../wasm/test/machine.ts'
 import { fillMatrix } from '../wasm/test/weights.ts'
 
-const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(isSparse)
+const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const [N, K] = [96, 160]
 
 function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, extreme: boolean): void {
@@ -25,11 +25,11 @@ function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, ex
   machine.setStep({ sequences: [{ position: 0, rows }] })
   machine.op('linear_sparse', {
     ...{ w, bias: 0, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
-    encoding: ENCODING_CODE[encoding],
+    encoding: ENCODINGS[encoding].code,
   })
 }
 
-for (const encoding of ENCODINGS) {
+for (const encoding of TESTED) {
   test(`${encoding} is its definition to the bit`, () => {
     const scenes = [1, 5].flatMap((rows) =>
       [false, true].map((extreme) => [

@@ -1,6 +1,6 @@
 // Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels. Out: ours, by chunk and step.
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION } from '../src/graph/op-codes.ts'
+import { ACTIVATION } from '../src/abi/constants.ts'
 import { plainMachine, type Rows } from '../wasm/test/machine.ts'
 import { panels, setStep, slab } from '../wasm/test/recurrent.ts'
 import {

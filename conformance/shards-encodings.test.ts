@@ -1,7 +1,8 @@
 // Encodings on shards. In: a Qwen2 with biases in every type that files have, dense and sparse. Out: one thread's logits from 2, 3 and 4.
 import { describe, expect, test } from 'vitest'
+import type { SparseFormat } from '../src/abi/encodings.ts'
 import type { WeightPolicy } from '../src/engine/protocol.ts'
-import type { DType, SparseFormat } from '../src/formats/tensors.ts'
+import type { DType } from '../src/formats/tensors.ts'
 import { CODED_DTYPES } from '../src/formats/test/random-blocks.ts'
 import { UNITS } from '../src/weights/sparse/testing/matrices.ts'
 import { BOUNDS } from './support/matrix.ts'

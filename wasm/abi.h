@@ -1,6 +1,6 @@
 /* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
  *
- * src/runtime/abi.ts mirrors this file field by field; a test parses both and fails when they differ.
+ * src/abi/ mirrors this file field by field; a test parses both and fails when they differ.
  * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory, strides are bytes.
  *
  * Shapes: M rows of this step (tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,

@@ -25,6 +25,7 @@
  *
  *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one kv head.
  *           In small steps one tile per segment, whose parts of the result `attention_merge` then puts together. */
+/* forms: quads, pairs */
 #include "attention.h"
 #include "attention_block.h"
 #include "quantize.h"

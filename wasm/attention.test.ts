@@ -1,6 +1,6 @@
 // Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the same for any chunking.
 import { describe, expect, test } from 'vitest'
-import { PAIRING } from '../src/graph/op-codes.ts'
+import { PAIRING } from '../src/abi/constants.ts'
 import { angle, element, type Laid, layState, layStep, type Part, type Shape } from './test/attention.ts'
 import { FORMATS } from './test/kv.ts'
 import { BUILDS, type Build, compare, plainMachine, randomFrom } from './test/machine.ts'

@@ -7,11 +7,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../scripts/toolchain.mjs'
-import { DOT_FORMS, WIDE_ALONE } from './forms.mjs'
+import { FORM_DEFINES, formsOf } from './forms.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)
@@ -83,8 +83,7 @@ const tool = async (command, args, what) => {
 
 const build = async () => {
   const { emcc, wasmLd } = findToolchain()
-  const all = sources('wasm')
-  const engine = all.filter((source) => basename(source) !== WIDE_ALONE)
+  const engine = sources('wasm')
   const tests = sources('wasm/test')
   const limits = sources('wasm/limits')
   if (engine.length === 0) throw new Error('no C file in wasm/: there is nothing to build')
@@ -108,16 +107,15 @@ const build = async () => {
           objectDir,
           `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      const forms = Object.entries(isa === 'relaxed' ? DOT_FORMS : {}).flatMap(
-        ([form, { kernels, define }]) =>
-          all
-            .filter((source) => kernels.test(basename(source)))
-            .map((source) => [source, objectOf(source, `-${form}`), [define]]),
+      // Form by form, so that what one form runs lies together.
+      const kernels = Object.entries(FORM_DEFINES).flatMap(([form, defines]) =>
+        isa === 'relaxed' || form === 'quads'
+          ? engine
+              .filter((source) => formsOf(source).includes(form))
+              .map((source) => [source, objectOf(source, form === 'quads' ? '' : `-${form}`), defines])
+          : [],
       )
-      const jobs = [
-        ...[...engine, ...tests, ...limits].map((source) => [source, objectOf(source), []]),
-        ...forms,
-      ]
+      const jobs = [...kernels, ...[...tests, ...limits].map((source) => [source, objectOf(source), []])]
       for (const [source, object, defines] of jobs) {
         if (modified(object) >= Math.max(modified(source), shared)) continue
         const args = [
@@ -134,10 +132,7 @@ const build = async () => {
         ]
         compiles.push(() => tool(emcc, args, `compiling ${relative(root, source)} for ${name}`))
       }
-      const engineObjects = [
-        ...engine.map((source) => objectOf(source)),
-        ...forms.map(([, object]) => object),
-      ]
+      const engineObjects = kernels.map(([, object]) => object)
       const outputs = [
         { path: join(root, 'dist/wasm', `${name}.wasm`), objects: engineObjects, extra: ['--strip-all'] },
         {

@@ -1,7 +1,7 @@
 // Claims of tiles. In: threads of many speeds, on a clock of their own. Out: every tile taken once, and nobody waits for long.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SYNC_WORDS } from '../src/runtime/abi.ts'
+import { SYNC_WORDS } from '../src/abi/blocks.ts'
 import { Machine, readModule } from './test/machine.ts'
 
 const CLAIMER_BYTES = 32

@@ -1,7 +1,7 @@
 // Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
+import { ACTIVATION, ROWS } from '../src/abi/constants.ts'
 import type { Activation } from '../src/graph/ir.ts'
-import { ACTIVATION, ROWS } from '../src/graph/op-codes.ts'
 import { activated } from '../src/graph/testing/choices.ts'
 import { element, layState, layStep } from './test/attention.ts'
 import { FORMATS } from './test/kv.ts'

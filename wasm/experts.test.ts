@@ -1,7 +1,7 @@
 // Experts: route, gather, linear_experts, combine. In: router logits, rows, matrices. Out: what each row's own experts make of it.
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, type Encoding, isQuantized, matrixBytes } from '../src/weights/encoding.ts'
+import { ROWS } from '../src/abi/constants.ts'
+import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../src/abi/encodings.ts'
 import { BUILDS, type Machine, plainMachine, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 
@@ -40,7 +40,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   }
   machine.op('linear_experts', {
     ...{ ...routed, w, n: N, k: K, x: input.at, x_stride: input.stride, y: made.at, y_stride: made.stride },
-    ...{ encoding: ENCODING_CODE[encoding], expert_bytes: bytes },
+    ...{ encoding: ENCODINGS[encoding].code, expert_bytes: bytes },
   })
   machine.op('combine', {
     ...{ x: made.at, x_stride: made.stride, y: y.at, y_stride: y.stride, n: N, route, ...choice },

@@ -1,23 +1,23 @@
 // Forged sparse matrices. In: packs of each format with bytes changed where kernels go by them. Out: a typed error before any
 // kernel runs, or a matrix of which no kernel reads or writes a byte that is not its own.
 import { describe, expect, test } from 'vitest'
+import type { PackedEncoding } from '../src/abi/encodings.ts'
+import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../src/abi/encodings.ts'
 import { bufferSource } from '../src/base/bytes.ts'
 import { HalfbyteError } from '../src/base/errors.ts'
-import type { PackedEncoding } from '../src/formats/tensors.ts'
-import { ENCODING_CODE, isSparse, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { streamMatrix } from '../src/weights/stream.ts'
 import { BUILDS, type Build, type Machine, plainMachine, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 
-const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(isSparse)
+const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const [N, K, ROWS] = [64, 1120, 3]
 /** Packs forged of each format, and of those that are no matrix but one with other weights, how many are multiplied. */
 const FORGERIES = 400
 const MULTIPLIED = 16
 
 /** The matrix and all that a step takes, multiplied: 0 when their bytes are the same before and after, but for y. */
-function multiply(build: Build, encoding: (typeof ENCODINGS)[number], slot: Uint8Array): number {
+function multiply(build: Build, encoding: (typeof SPARSE)[number], slot: Uint8Array): number {
   const machine: Machine = plainMachine(build)
   const w = machine.allocate(slot.length)
   machine.u8.set(slot, w)
@@ -26,7 +26,7 @@ function multiply(build: Build, encoding: (typeof ENCODINGS)[number], slot: Uint
   machine.setStep({ sequences: [{ position: 0, rows: ROWS }] })
   machine.op('linear_sparse', {
     ...{ w, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
-    encoding: ENCODING_CODE[encoding],
+    encoding: ENCODINGS[encoding].code,
   })
   const image = () => {
     for (let row = 0; row < ROWS; row++)
@@ -38,7 +38,7 @@ function multiply(build: Build, encoding: (typeof ENCODINGS)[number], slot: Uint
   return Buffer.compare(before, image())
 }
 
-describe.each(ENCODINGS)('a forged %s', (encoding) => {
+describe.each(SPARSE)('a forged %s', (encoding) => {
   const { base, format } = sparseParts(encoding)
   const panels = new Uint8Array(matrixBytes(base, N, K))
   fillMatrix(base, 3)(panels)

@@ -11,16 +11,6 @@ struct kernel {
     void (*tile)(const struct op *op, const struct step *step, uint32_t t);
 };
 
-extern const struct kernel embed, rmsnorm, quantize, linear_f32, linear_f16, linear_bf16, rope_kv, swiglu, add_rows,
-    shift_kv, conv1d, scan, ssd, layernorm, rescale_rows, renorm, route_rows, route_sort, gather_rows, combine_rows, check_parts;
-/* Kernels of integer dots; `form` names those made of one form of the dot, see dot-relaxed.h. The dense ones have all. */
-#define DENSE_KERNELS(form)                                                                                            \
-    form(linear_w8a8_g32), form(linear_w4a8_g32), form(linear_w4ma8_g32), form(linear_swiglu_w8a8_g32),                \
-        form(linear_swiglu_w4a8_g32), form(linear_swiglu_w4ma8_g32), form(linear_experts)
-#define DOT_KERNELS(form)                                                                                              \
-    DENSE_KERNELS(form), form(attention), form(attention_merge), form(linear_sparse), form(linear_swiglu_sparse), \
-        form(linear_w4a8_channel)
-
 /* Rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {
     if (op->rows >= ROWS_ROUTED) return step->tokens * (op->rows - ROWS_ROUTED);

@@ -1,6 +1,6 @@
 // Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved to other positions.
 import { describe, expect, test } from 'vitest'
-import { PAIRING } from '../src/graph/op-codes.ts'
+import { PAIRING } from '../src/abi/constants.ts'
 import {
   FORMATS,
   formatFields,

@@ -1,8 +1,8 @@
 // Gated linears. In: quantised encodings, shapes at the edges. Out: the bits of a linear and a swiglu, from both builds.
 import { describe, expect, test } from 'vitest'
-import type { OpName } from '../src/graph/op-codes.ts'
-import { ROWS } from '../src/graph/op-codes.ts'
-import { type Encoding, roundUp } from '../src/weights/encoding.ts'
+import { ROWS } from '../src/abi/constants.ts'
+import { type Encoding, roundUp } from '../src/abi/encodings.ts'
+import type { OpName } from '../src/abi/ops.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 

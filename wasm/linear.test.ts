@@ -1,8 +1,8 @@
 // Linear kernels. In: every encoding, shapes at the edges. Out: the definition's bits from both builds, and the true product.
 import { describe, expect, test } from 'vitest'
-import type { OpName } from '../src/graph/op-codes.ts'
-import { ROWS } from '../src/graph/op-codes.ts'
-import { type Encoding, isQuantized, matrixBytes, roundUp } from '../src/weights/encoding.ts'
+import { ROWS } from '../src/abi/constants.ts'
+import { type Encoding, isQuantized, matrixBytes, roundUp } from '../src/abi/encodings.ts'
+import type { OpName } from '../src/abi/ops.ts'
 import { packedMatrix } from '../src/weights/testing/reference.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'

@@ -2,6 +2,7 @@
  *                                                                                                                      exact
  *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes: its tiles are those of the kernel
  *   of the encoding, one expert after the other. Weights of an expert without rows are not read. */
+/* forms: quads, pairs, wide */
 #include "linear.h"
 #include "route.h"
 

@@ -6,6 +6,7 @@
  *
  *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up that make the same group of
  *         outputs, for some groups side by side, so that gating does not stop the stream after every strip */
+/* forms: quads, pairs */
 #include "sparse.h"
 #include "swiglu.h"
 

@@ -11,6 +11,7 @@
  *
  *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes: with few
  *   rows a tile therefore has several pairs. */
+/* forms: quads, pairs, wide */
 #include "linear.h"
 #include "quantize.h"
 #include "swiglu.h"

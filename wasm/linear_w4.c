@@ -21,6 +21,7 @@
  *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers: they are stored after each
  *   block. That also stops V8 from keeping what it has loaded: without a store between them it takes the 32 splats that
  *   all panels share for one load each, and moves them, and the sums, to and from its frame. */
+/* forms: quads, pairs */
 #include "linear_many.h"
 
 INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {

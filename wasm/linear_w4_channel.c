@@ -17,6 +17,7 @@
  *         between two groups, that is as fast as weights laid out for many rows; not so in simd128: linear_many.h
  *
  *   Where the sums of four panels are more than the registers, those of one are loaded for its block and stored behind it. */
+/* forms: quads, pairs */
 #include "linear_many.h"
 
 enum { BLOCK = 128, SCALES = 16 };

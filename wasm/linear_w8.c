@@ -13,6 +13,7 @@
  *   The -128 is paid once per group: the i32 sums start at -128 * xsum.
  *
  *   tile  as in linear_w4.c */
+/* forms: quads, pairs */
 #include "linear_many.h"
 
 enum { BLOCK = 272 };

@@ -15,6 +15,7 @@
  *
  *   Many rows: two panels are unpacked a few groups at a time and meet two rows at a time, so that no logic is left and
  *   both share a splat. Between blocks of groups the f32 sums lie in memory. */
+/* forms: wide */
 #include "linear.h"
 #include "quantize.h"
 

@@ -1,7 +1,7 @@
 // Outliers. In: activations of which a few channels are 100 times larger. Out: how much accuracy scales per group keep that one
 // scale per token would lose, through the whole quantised product.
 import { expect, test } from 'vitest'
-import { matrixBytes, roundUp } from '../src/weights/encoding.ts'
+import { matrixBytes, roundUp } from '../src/abi/encodings.ts'
 import { packedMatrix } from '../src/weights/testing/reference.ts'
 import { type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'

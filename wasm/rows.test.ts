@@ -1,8 +1,8 @@
 // Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
-import type { PackedEncoding } from '../src/formats/tensors.ts'
-import { ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, type Encoding, groupEncoding, matrixBytes, roundUp } from '../src/weights/encoding.ts'
+import { ROWS } from '../src/abi/constants.ts'
+import type { PackedEncoding } from '../src/abi/encodings.ts'
+import { ENCODINGS, type Encoding, groupEncoding, matrixBytes, roundUp } from '../src/abi/encodings.ts'
 import { packedMatrix } from '../src/weights/testing/reference.ts'
 import {
   BUILDS,
@@ -17,7 +17,7 @@ import { fillMatrix } from './test/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
 /** Those that a table may have: the others only come with a linear. */
-const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(
+const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(
   (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
 )
 
@@ -34,7 +34,7 @@ const awkward = (seed: number) => {
 }
 
 describe('embed', () => {
-  test.each(ENCODINGS)('reads rows of a %s table and never past its end', (encoding) => {
+  test.each(TESTED)('reads rows of a %s table and never past its end', (encoding) => {
     for (const build of BUILDS) {
       const [vocab, n, scale] = [37, 80, 1.7]
       const machine = plainMachine(build)
@@ -43,7 +43,7 @@ describe('embed', () => {
       const y = machine.rows(ids.length, n)
       machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
       machine.op('embed', {
-        ...{ table, encoding: ENCODING_CODE[encoding], vocab, n, first: 0, whole: vocab },
+        ...{ table, encoding: ENCODINGS[encoding].code, vocab, n, first: 0, whole: vocab },
         ...{ y: y.at, y_stride: y.stride, scale },
       })
       machine.run()

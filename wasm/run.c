@@ -13,31 +13,61 @@
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
-#define WITH_QUADS(name) name
-extern const struct kernel DOT_KERNELS(WITH_QUADS), DOT_KERNELS(WITH_PAIRS), DENSE_KERNELS(WITH_WIDE);
-/* By enum op_code. */
-#define KERNELS(form, dense)                                                                                                  \
-    {                                                                                                                  \
-        &embed, &rmsnorm, &quantize, &linear_f32, &linear_f16, &linear_bf16, &dense(linear_w8a8_g32),                  \
-            &dense(linear_w4a8_g32), &dense(linear_w4ma8_g32), &rope_kv, &form(attention), &swiglu, &add_rows,                 \
-            &dense(linear_swiglu_w8a8_g32), &dense(linear_swiglu_w4a8_g32), &dense(linear_swiglu_w4ma8_g32), &shift_kv, \
-            &form(linear_sparse), &form(linear_swiglu_sparse), &conv1d, &scan, &ssd, &layernorm, &rescale_rows,        \
-            &route_rows, &gather_rows, &dense(linear_experts), &combine_rows, &check_parts, &renorm,                             \
-            &form(linear_w4a8_channel),                                                                                \
-    }
-/* By enum dot_form. */
+/* Every op and its kernel. `plain` ones have one form, `dots` ones are in quads and pairs, `dense` ones in the wide form too. */
+#define EACH_KERNEL(plain, dots, dense)                        \
+    plain(OP_EMBED, embed)                                     \
+    plain(OP_RMSNORM, rmsnorm)                                 \
+    plain(OP_QUANTIZE, quantize)                               \
+    plain(OP_LINEAR_F32, linear_f32)                           \
+    plain(OP_LINEAR_F16, linear_f16)                           \
+    plain(OP_LINEAR_BF16, linear_bf16)                         \
+    dense(OP_LINEAR_W8A8_G32, linear_w8a8_g32)                 \
+    dense(OP_LINEAR_W4A8_G32, linear_w4a8_g32)                 \
+    dense(OP_LINEAR_W4MA8_G32, linear_w4ma8_g32)               \
+    plain(OP_ROPE_KV, rope_kv)                                 \
+    dots(OP_ATTENTION, attention)                              \
+    plain(OP_SWIGLU, swiglu)                                   \
+    plain(OP_ADD, add_rows)                                    \
+    dense(OP_LINEAR_SWIGLU_W8A8_G32, linear_swiglu_w8a8_g32)   \
+    dense(OP_LINEAR_SWIGLU_W4A8_G32, linear_swiglu_w4a8_g32)   \
+    dense(OP_LINEAR_SWIGLU_W4MA8_G32, linear_swiglu_w4ma8_g32) \
+    plain(OP_SHIFT_KV, shift_kv)                               \
+    dots(OP_LINEAR_SPARSE, linear_sparse)                      \
+    dots(OP_LINEAR_SWIGLU_SPARSE, linear_swiglu_sparse)        \
+    plain(OP_CONV1D, conv1d)                                   \
+    plain(OP_SCAN, scan)                                       \
+    plain(OP_SSD, ssd)                                         \
+    plain(OP_LAYERNORM, layernorm)                             \
+    plain(OP_RESCALE, rescale_rows)                            \
+    plain(OP_ROUTE, route_rows)                                \
+    plain(OP_GATHER, gather_rows)                              \
+    dense(OP_LINEAR_EXPERTS, linear_experts)                   \
+    plain(OP_COMBINE, combine_rows)                            \
+    plain(OP_CHECK_PARTS, check_parts)                         \
+    plain(OP_RENORM, renorm)                                   \
+    dots(OP_LINEAR_W4A8_CHANNEL, linear_w4a8_channel)
+/* Ops with a second round, whose tiles read what those of the first one wrote. */
+#define EACH_SECOND_ROUND(plain, dots) dots(OP_ATTENTION, attention_merge) plain(OP_ROUTE, route_sort)
+
+#define DECLARE_PLAIN(code, name) extern const struct kernel name;
+#define DECLARE_DOTS(code, name) extern const struct kernel name, WITH_PAIRS(name);
+#define DECLARE_DENSE(code, name) extern const struct kernel name, WITH_PAIRS(name), WITH_WIDE(name);
+EACH_KERNEL(DECLARE_PLAIN, DECLARE_DOTS, DECLARE_DENSE)
+EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
+
+#define QUADS(code, name) [code] = &name,
+#define PAIRS(code, name) [code] = &WITH_PAIRS(name),
+#define WIDE(code, name) [code] = &WITH_WIDE(name),
+/* By enum dot_form and enum op_code. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
-    KERNELS(WITH_QUADS, WITH_QUADS), KERNELS(WITH_PAIRS, WITH_PAIRS), KERNELS(WITH_QUADS, WITH_WIDE)};
+    {EACH_KERNEL(QUADS, QUADS, QUADS)}, {EACH_KERNEL(QUADS, PAIRS, PAIRS)}, {EACH_KERNEL(QUADS, QUADS, WIDE)}};
+static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
+    {EACH_SECOND_ROUND(QUADS, QUADS)}, {EACH_SECOND_ROUND(QUADS, PAIRS)}, {EACH_SECOND_ROUND(QUADS, QUADS)}};
 
 /* The form of the dots plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
 static uint32_t chosen_dots;
 void choose_dots(uint32_t form) { chosen_dots = form + 1; }
 uint32_t dots_in_use(void) { return chosen_dots - 1; }
-
-/* Some ops have a second round, whose tiles read what the first ones wrote. */
-#define SECOND_ROUNDS(form) {[OP_ATTENTION] = &form(attention_merge), [OP_ROUTE] = &route_sort}
-static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
-    SECOND_ROUNDS(WITH_QUADS), SECOND_ROUNDS(WITH_PAIRS), SECOND_ROUNDS(WITH_QUADS)};
 
 /* All tiles of one round, and the barrier behind them. 1: poisoned. */
 static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,

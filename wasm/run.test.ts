@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
-import { OP_CODE } from '../src/graph/op-codes.ts'
-import { ABI, SYNC, SYNC_WORDS } from '../src/runtime/abi.ts'
+import { SYNC, SYNC_WORDS } from '../src/abi/blocks.ts'
+import { ABI } from '../src/abi/constants.ts'
+import { OPS } from '../src/abi/ops.ts'
 import { layState, layStep } from './test/attention.ts'
 import {
   BUILDS,
@@ -177,7 +178,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     const machine = plainMachine(build)
     layPlan(machine, 1, 1)
     const sync = machine.words(new Array(SYNC_WORDS).fill(0))
-    machine.u32[machine.ops[2]! / 4] = Object.keys(OP_CODE).length
+    machine.u32[machine.ops[2]! / 4] = Object.keys(OPS).length
     expect(machine.exports.run(sync, machine.ops[0]!, machine.step, 0, 5, 0, 1)).toBe(1)
     expect(machine.u32[sync / 4 + SYNC.poison]).toBe(1)
   })

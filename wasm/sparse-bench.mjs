@@ -6,9 +6,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { OP_CODE } from '../src/graph/op-codes.ts'
-import { SYNC, SYNC_WORDS } from '../src/runtime/abi.ts'
-import { ENCODING_CODE, matrixBytes } from '../src/weights/encoding.ts'
+import { SYNC, SYNC_WORDS } from '../src/abi/blocks.ts'
+import { ENCODINGS, matrixBytes } from '../src/abi/encodings.ts'
+import { OPS } from '../src/abi/ops.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { STRIP_WRITERS } from '../src/weights/sparse/writers.ts'
 
@@ -186,11 +186,11 @@ for (const build of values.build.split(',')) {
         const panels = densePanels(base)
         dropWeights(base, panels, k, keeper(format, share, random))
         const slot = sparseSlot(base, format, panels, k)
-        const code = base === 'w4_g32' ? OP_CODE.linear_w4a8_g32 : OP_CODE.linear_w8a8_g32
+        const code = base === 'w4_g32' ? OPS.linear_w4a8_g32.code : OPS.linear_w8a8_g32.code
         const dense = lay(machine, panels, 0, { code, encoding: 0 })
         const sparse = lay(machine, slot, 1, {
-          code: OP_CODE.linear_sparse,
-          encoding: ENCODING_CODE[`${base}_${format}`],
+          code: OPS.linear_sparse.code,
+          encoding: ENCODINGS[`${base}_${format}`].code,
         })
         dense(false)
         const expected = machine.f32.slice(machine.y / 4, machine.y / 4 + rows * n)

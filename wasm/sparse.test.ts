@@ -1,13 +1,13 @@
 // Sparse kernels. In: every sparse encoding, masks of all kinds. Out: the definition's bits, and those of the dense kernel.
 import { describe, expect, test } from 'vitest'
-import type { PackedEncoding, SparseBase, SparseEncoding } from '../src/formats/tensors.ts'
-import { ROWS } from '../src/graph/op-codes.ts'
-import { ENCODING_CODE, isSparse, matrixBytes, sparseParts } from '../src/weights/encoding.ts'
+import { ROWS } from '../src/abi/constants.ts'
+import type { PackedEncoding, SparseBase, SparseEncoding } from '../src/abi/encodings.ts'
+import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../src/abi/encodings.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 import { fillMatrix } from './test/weights.ts'
 
-const ENCODINGS = (Object.keys(ENCODING_CODE) as PackedEncoding[]).filter(isSparse)
+const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 
 interface Case {
   readonly n: number
@@ -64,7 +64,7 @@ function scene(
     } else {
       const { base, format } = sparseParts(encoding)
       const w = lay(machine, sparseSlot(base, format, panels, k))
-      machine.op('linear_sparse', { ...fields, w, encoding: ENCODING_CODE[encoding] })
+      machine.op('linear_sparse', { ...fields, w, encoding: ENCODINGS[encoding].code })
     }
     return y
   }
@@ -77,7 +77,7 @@ function rowsOf(build: (typeof BUILDS)[number], lays: (machine: Machine) => Rows
   return Array.from({ length: y.count }, (_, row) => machine.rowBytes(y, row, 'f32'))
 }
 
-describe.each(ENCODINGS)('linear_sparse of %s', (encoding) => {
+describe.each(TESTED)('linear_sparse of %s', (encoding) => {
   test.each<Case>([
     { n: 8, k: 32, m: 1, kept: 0.5 },
     { n: 40, k: 64, m: 2, kept: 0.3, bias: true },
@@ -119,7 +119,7 @@ describe.each(ENCODINGS)('linear_sparse of %s', (encoding) => {
       const w = lay(machine, sparseSlot(base, format, densePanels(encoding, c), c.k))
       machine.setStep({ sequences: [{ position: 0, rows: 5 }], logitRows: [4, 1] })
       machine.op('linear_sparse', {
-        ...{ rows: ROWS.logits, w, n: c.n, k: c.k, encoding: ENCODING_CODE[encoding] },
+        ...{ rows: ROWS.logits, w, n: c.n, k: c.k, encoding: ENCODINGS[encoding].code },
         ...{ x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
       })
     })
@@ -145,7 +145,7 @@ describe.each(ENCODINGS)('linear_sparse of %s', (encoding) => {
       const fields = { bias, n, k, x: x.at, x_stride: x.stride, q: q.at, q_stride: q.stride }
       if (isSparse) {
         const w = lay(machine, sparseSlot(base, format, panels, k))
-        machine.op('linear_swiglu_sparse', { ...fields, w, encoding: ENCODING_CODE[encoding] })
+        machine.op('linear_swiglu_sparse', { ...fields, w, encoding: ENCODINGS[encoding].code })
       } else {
         const name = base === 'w4_g32' ? 'linear_swiglu_w4a8_g32' : 'linear_swiglu_w8a8_g32'
         machine.op(name, { ...fields, w: lay(machine, panels) })

@@ -12,6 +12,7 @@
  *   until the segment is through, and is added group by group: the order of the dense kernels.
  *
  *   terms  f32 [row of x][item by its number in the list][8] */
+/* forms: quads, pairs */
 #include "sparse.h"
 
 enum { SEGMENT = 32, ITEMS = SEGMENT * STRIP_PANELS, HEAD = 16, MOST = 8 };

@@ -15,6 +15,7 @@
  *
  *   An index looks the activation up in both halves of a group, where its top bit is flipped in the second: one of the two
  *   finds nothing. */
+/* forms: quads, pairs */
 #include "sparse.h"
 
 enum { SEGMENT = 32, HEAD = 16, SCALES = 16 * STRIP_PANELS, MOST = 8 };

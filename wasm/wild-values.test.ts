@@ -1,7 +1,7 @@
 // Numbers that are none. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round. Out: the
 // end of the step, with every place in its range: such numbers may go anywhere but into an address.
 import { expect, test } from 'vitest'
-import { ROWS } from '../src/graph/op-codes.ts'
+import { ROWS } from '../src/abi/constants.ts'
 import { layState, layStep } from './test/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows, randomFrom } from './test/machine.ts'
 

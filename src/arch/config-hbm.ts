@@ -1,6 +1,7 @@
 // Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
+
+import { ACTIVATION } from '../abi/constants.ts'
 import type { Activation } from '../graph/ir.ts'
-import { ACTIVATION } from '../graph/op-codes.ts'
 import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling } from './config.ts'
 import type { Fields } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'

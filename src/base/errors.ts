@@ -1,19 +1,29 @@
 // Errors. In: a code, a sentence, details. Out: one class that keeps its code across workers, copies and realms.
 
-/** Why something failed; closed, so that callers can switch on it. */
+/** Why something failed. Closed, so that callers can switch on it. Each: the cause, then what to do next. */
 export type ErrorCode =
+  /** The page, the model or an option asks for what Halfbyte does not do. Change what the message names. */
   | 'unsupported'
+  /** A server did not answer, or answered with an error. Check the address and the connection, then try again. */
   | 'network'
+  /** Bytes are not the ones that were published or stored. Load again: what is damaged is fetched anew. */
   | 'integrity'
+  /** A file contradicts itself or ends too early. Fetch it again, or convert the model again. */
   | 'format'
+  /** A model's configuration and its weights do not fit any family that is read. Use another file of the model. */
   | 'architecture'
+  /** The page was refused the memory. Take a smaller model, a shorter context, or what `Engine.probe` suggests. */
   | 'out-of-memory'
+  /** The device or the browser's quota is full. Remove a stored model (`unstore`, `makeRoom`), then load again. */
   | 'storage-full'
+  /** A conversation or prompt does not fit the context. Shorten it, raise `contextLength`, or allow overflow. */
   | 'context-overflow'
+  /** The engine, session or pool was closed, or has ended with an earlier error. Load again. */
   | 'disposed'
+  /** A fault of Halfbyte, or a thread that was lost. Load again, and report it with the message. */
   | 'internal'
 
-/** Numbers and names behind the sentence; survives structured cloning. */
+/** The numbers and names of the message. Survives structured cloning. */
 export type ErrorDetail = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
 /** The form in which an error crosses a worker boundary. */

@@ -1,9 +1,9 @@
 // halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
 import { Command } from 'commander'
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { memoryNeed, type PreparedModel, weightOf } from '../engine/prepare.ts'
 import type { ProbeReport, Smaller } from '../engine/probe-protocol.ts'
 import { printPlan } from '../graph/print.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { probeEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'

@@ -1,8 +1,8 @@
 // Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without sessions around it.
 import type { BuiltModel } from '../engine/build-model.ts'
 import { buildModel } from '../engine/build-model.ts'
-import type { OpenFiles } from '../engine/model.ts'
 import { openAdapters } from '../engine/open-adapters.ts'
+import type { OpenFiles } from '../engine/open-files.ts'
 import { type PreparedModel, prepareModel } from '../engine/prepare.ts'
 import { withStateBudget } from '../engine/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'

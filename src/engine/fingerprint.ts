@@ -1,8 +1,9 @@
 // Fingerprint. In: a plan and pieces of its weights. Out: a hash by which saved state knows its own model again.
+
+import { isSparse, sparseTableBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config.ts'
 import { sha256 } from '../base/sha256.ts'
 import type { Plan, WeightSlot } from '../graph/plan.ts'
-import { isSparse, sparseTableBytes } from '../weights/encoding.ts'
 
 /** Bytes looked at in each weight: what was trained on differs everywhere. */
 const SAMPLE_BYTES = 1024

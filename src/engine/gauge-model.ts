@@ -1,11 +1,12 @@
 // Gauge model. In: an encoding. Out: the headers of a small Llama in it, whose weights are one byte over and over: to time kernels.
+
+import { type Encoding, matrixBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config.ts'
 import { expectedTensors } from '../arch/tensor-names.ts'
 import { DTYPE_OF } from '../formats/hbm.ts'
 import type { MetaObject } from '../formats/json.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { type Encoding, matrixBytes } from '../weights/encoding.ts'
 
 /** More than most caches hold, since a real model's weights come from memory; few enough to be written in some 30 ms. */
 const WEIGHT_BYTES = 24e6

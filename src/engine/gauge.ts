@@ -1,11 +1,12 @@
 // Gauge. In: a host and a model's plan. Out: how fast the model would be here, from a short run of the kernels it would use.
+
+import { type Encoding, groupEncoding } from '../abi/encodings.ts'
 import { probeStep } from '../generate/probe.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import type { Build } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { openPool, openRuntime } from '../runtime/open.ts'
-import { type Encoding, groupEncoding } from '../weights/encoding.ts'
 import { decodeBytes, prefillOps } from './gauge-costs.ts'
 import { gaugeModel } from './gauge-model.ts'
 import { placeModel } from './place-model.ts'

@@ -1,6 +1,7 @@
 // Loading weights. In: a prepared model and an arena. Out: the address of every slot, filled slab by slab.
+
+import { roundUp } from '../abi/encodings.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../runtime/arena.ts'
-import { roundUp } from '../weights/encoding.ts'
 import { streamMatrix, streamVector } from '../weights/stream.ts'
 import { type PreparedModel, weightOf } from './prepare.ts'
 

@@ -1,31 +1,14 @@
 // Loading a model. In: a request, a host, how files are found. Out: what the engine service's `load` needs: a ready model.
-import type { ByteSource } from '../base/bytes.ts'
-import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { isHalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/model-file.ts'
 import type { Host } from '../runtime/host.ts'
 import { type BuiltModel, buildModel } from './build-model.ts'
 import type { LoaderHooks } from './loaded-model.ts'
 import { openAdapters } from './open-adapters.ts'
-import { openRequestedFiles } from './open-files.ts'
+import { type FileOpener, type OpenFiles, openRequestedFiles } from './open-files.ts'
 import { prepareModel } from './prepare.ts'
 import type { LoadRequest } from './protocol.ts'
 import { withStateBudget } from './state-budget.ts'
-
-/** A model's files, held open while its weights are read. */
-export interface OpenFiles {
-  readonly sources: readonly ByteSource[]
-  close(): Promise<void>
-  /** Takes note that what was read is not a model, so that it is looked at again before it is read again. */
-  distrust?(error: HalfbyteError): Promise<void>
-  /** Takes note that what was read has matched the hashes in it. */
-  trust?(): Promise<void>
-}
-
-/** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
-export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
-  hooks: LoaderHooks,
-) => Promise<OpenFiles>
 
 /**
  * From address to tokens per second, with the request's draft model beside it. Throws typed errors or the signal's reason and

@@ -1,10 +1,28 @@
 // Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
-import { blobSource } from '../base/bytes.ts'
+import { type ByteSource, blobSource } from '../base/bytes.ts'
+import type { HalfbyteError } from '../base/errors.ts'
 import { openAddress } from '../store/open.ts'
 import { peekAddress } from '../store/peek.ts'
 import { distrust, trust } from '../store/trust.ts'
-import type { FileOpener } from './model.ts'
+import type { LoaderHooks } from './loaded-model.ts'
 import type { FilePeeker } from './probe.ts'
+import type { LoadRequest } from './protocol.ts'
+
+/** A model's files, held open while its weights are read. */
+export interface OpenFiles {
+  readonly sources: readonly ByteSource[]
+  close(): Promise<void>
+  /** Takes note that what was read is not a model, so that it is looked at again before it is read again. */
+  distrust?(error: HalfbyteError): Promise<void>
+  /** Takes note that what was read has matched the hashes in it. */
+  trust?(): Promise<void>
+}
+
+/** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
+export type FileOpener = (
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  hooks: LoaderHooks,
+) => Promise<OpenFiles>
 
 /** For a page or its worker. Addresses are downloaded, kept on the device when the request says so, and read from there. */
 export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {

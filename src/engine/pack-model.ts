@@ -1,10 +1,11 @@
 // Packing a model. In: a prepared model. Out: the contents of its .hbm pack.
+
+import type { SparseBase } from '../abi/encodings.ts'
+import { type Encoding, isSparse, sparseParts } from '../abi/encodings.ts'
 import { roleOf } from '../arch/names.ts'
 import type { PackContents, PackTensor } from '../formats/hbm-writer.ts'
 import type { MetaObject } from '../formats/json.ts'
-import type { SparseBase } from '../formats/tensors.ts'
 import type { WeightSlot } from '../graph/plan.ts'
-import { type Encoding, isSparse, sparseParts } from '../weights/encoding.ts'
 import { packMatrix, packVector } from '../weights/pack-tensor.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { packSparse, surveySparse } from '../weights/sparse/pack.ts'

@@ -1,15 +1,16 @@
 // Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { type RopeTable, ropeTables } from '../arch/rope.ts'
 import { StepBuffer } from '../generate/step-buffer.ts'
 import type { Plan, WeightSlot } from '../graph/plan.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import type { Arena } from '../runtime/arena.ts'
 import { KvShift } from '../runtime/kv-shift.ts'
 import { PartCheck } from '../runtime/part-check.ts'
 import type { Pool } from '../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../runtime/write-plan.ts'
-import type { Place } from '../state/shift.ts'
+import type { Place } from '../state/move.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { dealWeights, type ShardedPlans } from './deal-weights.ts'
 import { modelFingerprint, WeightSample } from './fingerprint.ts'

@@ -1,12 +1,13 @@
 // Preparing. In: configurations that say of one family what only another has, with every tensor that they ask for. Out: a plan, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { PackedEncoding } from '../abi/encodings.ts'
 import { FAMILIES, type Family, type ModelConfig } from '../arch/config.ts'
 import { expectedTensors } from '../arch/tensor-names.ts'
 import { hbmFile, SMALL, withTensors } from '../arch/testing/files.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { DTYPE_OF } from '../formats/hbm.ts'
-import type { MetaValue, PackedEncoding } from '../formats/tensors.ts'
+import type { MetaValue } from '../formats/tensors.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])

@@ -1,4 +1,8 @@
 // Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known before a weight is read.
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
+import type { PackedEncoding } from '../abi/encodings.ts'
+import { groupEncoding, isQuantized, isSparse, sparseParts, sparseTableBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config.ts'
 import { buildGraph, familyFile } from '../arch/families.ts'
 import { resolveWeights, roleOf, type Weights } from '../arch/names.ts'
@@ -6,16 +10,14 @@ import { readConfig } from '../arch/read-config.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
 import type { ModelFile } from '../formats/model-file.ts'
-import type { PackedEncoding, TensorInfo } from '../formats/tensors.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
 import { compile } from '../graph/compile.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Plan } from '../graph/plan.ts'
 import { shardGraph } from '../graph/shard.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { adaptWeights, type ScaledAdapter } from '../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../weights/choose.ts'
-import { groupEncoding, isQuantized, isSparse, sparseParts, sparseTableBytes } from '../weights/encoding.ts'
 
 export interface PrepareOptions {
   /** Default: what the model was trained for, at most 4096. */

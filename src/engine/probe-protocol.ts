@@ -1,12 +1,5 @@
-// Probe protocol. In: nothing. Out: what a page asks its worker about a model, and what it hears.
+// Probe protocol. In: nothing. Out: what a page hears of a model before it is loaded.
 import type { KvFormat } from '../graph/ir.ts'
-import type { LoadRequest } from './protocol.ts'
-
-/** A load that is asked about and not made. */
-export interface ProbeRequest extends LoadRequest {
-  /** Memory that is not to be exceeded, in bytes, whatever would be granted. */
-  readonly limitBytes?: number | undefined
-}
 
 /** Load options that make a model smaller; spread them over those it was asked about with. */
 export interface Smaller {

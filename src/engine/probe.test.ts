@@ -6,7 +6,7 @@ import { nodeHost } from '../cli/host.ts'
 import { EXACT_KV } from '../graph/ir.ts'
 import type { Host } from '../runtime/host.ts'
 import { type FilePeeker, probeModel } from './probe.ts'
-import type { ProbeRequest } from './probe-protocol.ts'
+import type { ProbeRequest } from './protocol.ts'
 
 const SHAPE: Shape = { ...LLAMA_1B, vocabSize: 1024 }
 const MODEL = hollowModel(SHAPE, 'Q8_0')

@@ -1,7 +1,8 @@
 // Probing. In: a load request, a host. Out: whether the model would fit here and how fast it would be, from its headers alone.
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { type ModelFile, openModel } from '../formats/model-file.ts'
-import { BLOCK_POSITIONS } from '../graph/state-layout.ts'
 import { planTotals } from '../graph/totals.ts'
 import { detectFeatures } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
@@ -11,8 +12,8 @@ import { gaugeSpeeds } from './gauge.ts'
 import type { LoaderHooks } from './loaded-model.ts'
 import { openAdapters } from './open-adapters.ts'
 import { memoryNeed, type PreparedModel, prepareModel } from './prepare.ts'
-import type { ProbeReport, ProbeRequest, Smaller } from './probe-protocol.ts'
-import type { LoadRequest } from './protocol.ts'
+import type { ProbeReport, Smaller } from './probe-protocol.ts'
+import type { LoadRequest, ProbeRequest } from './protocol.ts'
 
 /** A model's files, of which only headers are read. */
 export interface PeekedFiles {

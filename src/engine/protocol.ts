@@ -19,7 +19,7 @@ import type { Build } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
 import type { Hub } from '../store/hub.ts'
 import type { StoredSession } from '../store/sessions.ts'
-import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
+import type { ProbeReport } from './probe-protocol.ts'
 
 /** One turn of a conversation. */
 export interface Message {
@@ -132,6 +132,12 @@ export interface LoadRequest {
   readonly hub?: Hub | undefined
   /** Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers' script. */
   readonly assets: { readonly wasm?: string | undefined; readonly compute?: string | undefined }
+}
+
+/** A load that is asked about and not made. */
+export interface ProbeRequest extends LoadRequest {
+  /** Memory that is not to be exceeded, in bytes, whatever would be granted. */
+  readonly limitBytes?: number | undefined
 }
 
 /** To the worker, on the port of anything long that is no generation. */

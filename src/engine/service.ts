@@ -10,7 +10,7 @@ import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/sequence.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './loaded-model.ts'
-import type { ProbeReport, ProbeRequest } from './probe-protocol.ts'
+import type { ProbeReport } from './probe-protocol.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -21,6 +21,7 @@ import type {
   LoadRequest,
   MemoryUse,
   Outcome,
+  ProbeRequest,
   Prompt,
   SavedSession,
 } from './protocol.ts'

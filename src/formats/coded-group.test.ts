@@ -1,9 +1,11 @@
 // Coded groups. In: blocks of random bits in every type of GGUF. Out: the very floats that ggml makes of them.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { codedGroup, GROUP_READERS, HAS_MINIMUM } from './coded-group.ts'
-import { dequantize, storedRows } from './dequantize.ts'
+import { codedGroup } from './coded-group.ts'
+import { dequantize } from './dequantize.ts'
 import { BLOCKS } from './dtypes.ts'
+import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
+import { storedRows } from './stored-rows.ts'
 import type { CodedDType } from './tensors.ts'
 import { CODED_DTYPES, randomBlocks } from './test/random-blocks.ts'
 

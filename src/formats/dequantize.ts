@@ -1,34 +1,12 @@
 // Dequantise. In: stored rows of any dtype. Out: f32. By the definitions in dtypes.ts; every layout goes through here.
 import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
-import { codedGroup, GROUP_READERS, HAS_MINIMUM } from './coded-group.ts'
+import { codedGroup } from './coded-group.ts'
 import { BLOCKS, elementCount } from './dtypes.ts'
+import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
 import { malformed, shown } from './malformed.ts'
-import type { CodedDType, DType, TensorInfo, ValueChange } from './tensors.ts'
-
-/** Stored bytes seen as what the inner loops index: no views are made per row. */
-export interface StoredRows {
-  readonly dtype: DType
-  readonly u8: Uint8Array
-  readonly i8: Int8Array
-  readonly u16: Uint16Array
-  readonly u32: Uint32Array
-  readonly f32: Float32Array
-}
-
-/** Views of `bytes`, copied first when they do not begin at a multiple of 4. */
-export function storedRows(dtype: DType, bytes: Uint8Array): StoredRows {
-  const u8 = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
-  const { buffer, byteOffset, byteLength } = u8
-  return {
-    dtype,
-    u8,
-    i8: new Int8Array(buffer, byteOffset, byteLength),
-    u16: new Uint16Array(buffer, byteOffset, byteLength >>> 1),
-    u32: new Uint32Array(buffer, byteOffset, byteLength >>> 2),
-    f32: new Float32Array(buffer, byteOffset, byteLength >>> 2),
-  }
-}
+import { type StoredRows, storedRows } from './stored-rows.ts'
+import type { CodedDType, TensorInfo, ValueChange } from './tensors.ts'
 
 const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)

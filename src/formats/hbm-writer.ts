@@ -1,4 +1,6 @@
 // .hbm writer. In: a model's header and tensors in kernel layout. Out: the pack as chunks.
+
+import type { PackedEncoding } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { sha256 } from '../base/sha256.ts'
 import { gzip } from './gzip.ts'
@@ -12,7 +14,6 @@ import {
   packVersion,
 } from './hbm.ts'
 import { shown } from './malformed.ts'
-import type { PackedEncoding } from './tensors.ts'
 
 export interface PackTensor {
   readonly name: string

@@ -8,6 +8,8 @@
 //
 // Everything needed to check a chunk stands before it, so a pack can be used while it downloads; a file that is
 // shorter or longer than its prefix says is refused before anything else is read.
+
+import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { areCounts } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -20,7 +22,7 @@ import type { MetaObject } from './json.ts'
 import { isObject, type JsonObject, parseObject, withoutNulls } from './json.ts'
 import { malformed, shown } from './malformed.ts'
 import { checkOverlap } from './overlap.ts'
-import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
+import type { DType, TensorIndex, TensorInfo } from './tensors.ts'
 import { readMatching, type SharedChunk, verifiedSource } from './verified.ts'
 
 /** Version 2 has the inputs of `sv32` sorted by what they keep; all else lies as in version 1. */

@@ -7,7 +7,7 @@
 //   Q6_K   128 B of low nibbles | 64 B of high bit pairs | i8 [16] scales | f16 d                    210 B
 import { halfTable } from '../base/half.ts'
 import type { CodedGroup } from './coded-group.ts'
-import type { StoredRows } from './dequantize.ts'
+import type { StoredRows } from './stored-rows.ts'
 
 /** Codes lie in two runs of 128 elements; a byte has the elements l, l + 32, l + 64 and l + 96 of its run. */
 function readTwoBits(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {

@@ -14,10 +14,11 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
-import { dequantize, storedRows } from './dequantize.ts'
+import { dequantize } from './dequantize.ts'
 import { rowBytes } from './dtypes.ts'
 import { malformed, shown } from './malformed.ts'
 import { floatTensor, STORED_BYTES, type StoredTensor } from './safetensors.ts'
+import { storedRows } from './stored-rows.ts'
 import type { DType, TensorInfo } from './tensors.ts'
 
 export interface PackedInts {

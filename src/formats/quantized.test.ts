@@ -15,8 +15,9 @@ import { type StoredTensor, safetensorsBytes } from '../../conformance/support/s
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../base/half.ts'
-import { dequantize, readVector, storedRows } from './dequantize.ts'
+import { dequantize, readVector } from './dequantize.ts'
 import { openModel } from './model-file.ts'
+import { storedRows } from './stored-rows.ts'
 import type { TensorInfo } from './tensors.ts'
 
 type Tensors = Readonly<Record<string, StoredTensor>>

@@ -1,4 +1,5 @@
 // TensorIndex. In: what a reader found in a file's header. Out: name -> dtype, shape, byte range; no data.
+import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 
 /** How a tensor's elements are stored in its file. Names are the GGUF and safetensors ones. */
@@ -18,24 +19,6 @@ export type CodedDType =
   | 'TQ1_0'
   | 'TQ2_0'
   | 'MXFP4'
-
-/** How a .hbm pack stores a tensor: an encoding of wasm/abi.h, in its kernel layout. */
-export type PackedEncoding =
-  | 'f32'
-  | 'f16'
-  | 'bf16'
-  | 'w8_g32'
-  | 'w4_g32'
-  | 'w4m_g32'
-  | 'w4_channel'
-  | SparseEncoding
-
-/** Which weights are kept and dropped together: blocks of 8 outputs x 4 inputs, an input of 32 outputs, 2 of 4 inputs, any. */
-export type SparseFormat = 'sb84' | 'sv32' | 'sp24' | 'ls16'
-/** What the kept weights are stored as. */
-export type SparseBase = 'w4_g32' | 'w8_g32'
-/** Strips of 32 outputs without the weights that are zero. */
-export type SparseEncoding = `${SparseBase}_${SparseFormat}`
 
 /** One stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
 export interface TensorInfo {

@@ -4,7 +4,7 @@
 //   TQ2_0  64 B of four elements each | f16 d                               66 B
 import { halfTable } from '../base/half.ts'
 import type { CodedGroup } from './coded-group.ts'
-import type { StoredRows } from './dequantize.ts'
+import type { StoredRows } from './stored-rows.ts'
 
 const POWERS_OF_3 = Uint8Array.of(1, 3, 9, 27, 81)
 

@@ -1,6 +1,6 @@
 // Step buffer and chunk size. In: sequences and tokens. Out: the words that wasm/abi.h names, and sizes that settle.
 import { expect, test } from 'vitest'
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../runtime/abi.ts'
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../abi/blocks.ts'
 import { Arena } from '../runtime/arena.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import { StateCache } from '../state/state-cache.ts'

@@ -1,7 +1,9 @@
 // Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/abi.h, in linear memory.
+
+import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/blocks.ts'
+import { ABI } from '../abi/constants.ts'
 import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../runtime/abi.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { SequenceState } from '../state/sequence-state.ts'
 

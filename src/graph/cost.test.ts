@@ -1,10 +1,10 @@
 // Costs. In: a small model by hand. Out: bytes and operations compared with what the shapes say.
 import { expect, test } from 'vitest'
-import { type Encoding, groupEncoding } from '../weights/encoding.ts'
+import { type Encoding, groupEncoding } from '../abi/encodings.ts'
+import type { OpName } from '../abi/ops.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { compile } from './compile.ts'
 import { type OpCost, planCosts, type StepShape } from './cost.ts'
-import type { OpName } from './op-codes.ts'
 
 const HIDDEN = 64
 const INNER = 96
@@ -36,7 +36,7 @@ function costs(encoding: Encoding, shape: StepShape, window = 0): { name: OpName
   const encodingOf = (name: string) => (/^embed/.test(name) ? groupEncoding(encoding) : encoding)
   const plan = compile(graph, { encodingOf, tokens: 16, logitRows: 2 })
   const found = planCosts(plan, shape)
-  return plan.ops.map(({ name }, index) => ({ name: name as OpName, cost: found[index] as OpCost }))
+  return plan.ops.map(({ name }, index) => ({ name, cost: found[index] as OpCost }))
 }
 
 const DECODE: StepShape = { tokens: 1, logitRows: 1, position: 9 }

@@ -1,6 +1,7 @@
 // Cuts. In: a family's graph, the shares of several shards. Out: which part of each value one of them makes, by who reads it.
+
+import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../weights/encoding.ts'
 import { divide, type Range } from './divide.ts'
 import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef } from './ir.ts'
 import { outputsOf, producersOf, readersOf } from './nodes.ts'

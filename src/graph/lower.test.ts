@@ -1,15 +1,14 @@
 // Lowering and prints. In: small graphs. Out: records with the fields of wasm/abi.h, slots, totals, a page of text.
 import { describe, expect, test } from 'vitest'
-import { ABI, OP_FIELDS } from '../runtime/abi.ts'
-import { ENCODING_CODE, type Encoding, sparseTableBytes } from '../weights/encoding.ts'
+import { ENCODINGS, type Encoding, sparseTableBytes } from '../abi/encodings.ts'
+import { OPS } from '../abi/ops.ts'
 import { slotBytes } from '../weights/stream.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { compile } from './compile.ts'
 import { EXACT_KV, type Graph } from './ir.ts'
-import { OP_CODE, type OpName } from './op-codes.ts'
 import type { Plan } from './plan.ts'
 import { printPlan } from './print.ts'
-import { BLOCK_POSITIONS, blockBytes, layerOffsets } from './state-layout.ts'
+import { blockBytes, layerOffsets } from './state-layout.ts'
 import { planTotals } from './totals.ts'
 
 const HIDDEN = 64
@@ -62,9 +61,8 @@ describe('lower', () => {
   test.each(['f32', 'bf16', 'w8_g32', 'w4m_g32'] as const)(
     'gives every record of %s the fields of its struct',
     (encoding) => {
-      for (const { name, code, fields } of planOf(encoding).ops) {
-        expect(code).toBe(OP_CODE[name as OpName])
-        expect(Object.keys(fields).sort()).toEqual(['rows', ...OP_FIELDS[name as OpName]].sort())
+      for (const { name, fields } of planOf(encoding).ops) {
+        expect(Object.keys(fields).sort()).toEqual(['rows', ...OPS[name].fields].sort())
       }
     },
   )
@@ -94,7 +92,7 @@ describe('lower', () => {
     expect(new Set(sparse.map(({ name }) => name))).toEqual(
       new Set(['linear_sparse', 'linear_swiglu_sparse']),
     )
-    for (const { fields } of sparse) expect(fields['encoding']).toBe(ENCODING_CODE.w4_g32_sb84)
+    for (const { fields } of sparse) expect(fields['encoding']).toBe(ENCODINGS.w4_g32_sb84.code)
     for (const { encoding, ref, n, bytes } of plan.slots) {
       if (encoding === 'w4_g32_sb84') expect(bytes).toBe(sparseTableBytes(n) + 1600 * ref.parts.length)
     }
@@ -177,7 +175,6 @@ describe('state layout', () => {
   const group = { kvHeads: 2, headDim: 8, window: 0, format: EXACT_KV, layers: [1, 4] }
 
   test('has keys and values of every layer one after the other', () => {
-    expect(BLOCK_POSITIONS).toBe(ABI.BLOCK_POSITIONS)
     expect(blockBytes(group)).toBe(2 * 2 * 2 * 8 * 64 * 4)
     expect(layerOffsets(group, 4)).toEqual({ k: 2 * 4096, v: 3 * 4096 })
     expect(() => layerOffsets(group, 2)).toThrow(/layer 2 is not in/)

@@ -1,18 +1,12 @@
 // Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
+
+import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from '../abi/constants.ts'
+import { ENCODINGS, groupEncoding, isSparse, PANEL_ROWS, ROW_PADDING, roundUp } from '../abi/encodings.ts'
+import type { OpFields, OpName } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import {
-  ENCODING_CODE,
-  type Encoding,
-  groupEncoding,
-  isSparse,
-  PANEL_ROWS,
-  ROW_PADDING,
-  roundUp,
-} from '../weights/encoding.ts'
 import type { AttentionShape, Dim, Graph, Node, NodeOf, Value, WeightRef } from './ir.ts'
 import { type Capacity, type MemoryPlan, routedTimes } from './memory.ts'
 import { inputsOf } from './nodes.ts'
-import { ACTIVATION, KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from './op-codes.ts'
 import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.ts'
 import { rowsOf, show } from './shapes.ts'
 import { slabLayout } from './slab-layout.ts'
@@ -20,26 +14,14 @@ import { Slots, type StripBytesOf } from './slots.ts'
 import type { EncodingOf } from './split.ts'
 import { blockLayout, layerOffsets } from './state-layout.ts'
 
-const LINEAR: Readonly<Record<Encoding, OpName>> = {
-  f32: 'linear_f32',
-  f16: 'linear_f16',
-  bf16: 'linear_bf16',
-  w8_g32: 'linear_w8a8_g32',
-  w4_g32: 'linear_w4a8_g32',
-  w4m_g32: 'linear_w4ma8_g32',
-  w4_channel: 'linear_w4a8_channel',
-}
+type Word = number | PlanPointer
+/** The words of some fields. */
+type Fields<Names extends string> = Readonly<Record<Names, Word>>
+/** An op and its fields, but for `rows`. */
+type Lowered = readonly [OpName, PlanOp['fields']]
 
-const LINEAR_SWIGLU: Readonly<Partial<Record<Encoding, OpName>>> = {
-  w8_g32: 'linear_swiglu_w8a8_g32',
-  w4_g32: 'linear_swiglu_w4a8_g32',
-  w4m_g32: 'linear_swiglu_w4ma8_g32',
-}
-
-/** MAX_STATE_GROUPS of wasm/abi.h: block tables of one sequence. */
-const MAX_STATE_GROUPS = 4
-
-type Fields = Record<string, number | PlanPointer>
+/** Does not compile while a field of the op is missing. */
+const lowered = <N extends OpName>(name: N, fields: OpFields<N, Word>): Lowered => [name, fields]
 
 /** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
 export function lower(
@@ -52,10 +34,10 @@ export function lower(
   const { offsets, pool: slab } = slabLayout(graph)
   const pools = [...graph.stateGroups.map(blockLayout), ...(slab.bytes > 0 ? [slab] : [])]
   const kinds = pools.length
-  if (kinds > MAX_STATE_GROUPS) {
+  if (kinds > ABI.MAX_STATE_GROUPS) {
     throw new HalfbyteError(
       'architecture',
-      `the model has ${kinds} kinds of layers with state but the engine holds ${MAX_STATE_GROUPS}`,
+      `the model has ${kinds} kinds of layers with state but the engine holds ${ABI.MAX_STATE_GROUPS}`,
     )
   }
   const slots = new Slots(encodingOf, stripBytesOf)
@@ -76,8 +58,7 @@ export function lower(
     const rows = rowsCode(shape[0])
     if (node.op === 'exchange' || node.op === 'collect') exchanges.push(exchange(node))
     const records = node.op === 'exchange' ? sums(node) : node.op === 'collect' ? [] : [record(node)]
-    for (const [name, fields] of records)
-      ops.push({ code: OP_CODE[name], name, label, fields: { rows, ...fields } })
+    for (const [name, fields] of records) ops.push({ name, label, fields: { rows, ...fields } })
     if (output?.id === graph.hidden.id) hiddenOps = ops.length
   }
   return {
@@ -104,19 +85,23 @@ export function lower(
     return { arena: offset, stride, width: value.shape[1] }
   }
   /** Two fields for each value's rows; zeros when the kernel need not make them. */
-  function rowsAt(values: Readonly<Record<string, Value | undefined>>): Fields {
-    const fields: Fields = {}
-    for (const [field, value] of Object.entries(values)) {
+  function rowsAt<Name extends string>(
+    values: Readonly<Record<Name, Value | undefined>>,
+  ): Fields<Name | `${Name}_stride`> {
+    const fields = Object.entries<Value | undefined>(values).flatMap(([field, value]) => {
       const place = value && placeOf(value)
-      fields[field] = place === undefined ? 0 : { arena: place.offset }
-      fields[`${field}_stride`] = place?.stride ?? 0
-    }
-    return fields
+      const address = place === undefined ? 0 : { arena: place.offset }
+      return [
+        [field, address],
+        [`${field}_stride`, place?.stride ?? 0],
+      ]
+    })
+    return Object.fromEntries(fields)
   }
   function routeAt(route: Value): PlanPointer {
     return { arena: placeOf(route).offset }
   }
-  function linearExperts({ input, output, weight, route }: NodeOf<'linearExperts'>): Fields {
+  function linearExperts({ input, output, weight, route }: NodeOf<'linearExperts'>): Lowered {
     const { slot, encoding } = slots.of(weight)
     const experts = weight.parts.length
     if (isSparse(encoding)) {
@@ -124,10 +109,10 @@ export function lower(
     }
     const rows = { ...rowsAt({ x: input, y: output }), route: routeAt(route), experts }
     const expert_bytes = (slots.all[slot]?.bytes ?? 0) / experts
-    const size = { n: output.shape[1], k: weight.k, encoding: ENCODING_CODE[encoding], expert_bytes }
-    return { w: { slot }, ...size, ...rows }
+    const size = { n: output.shape[1], k: weight.k, encoding: ENCODINGS[encoding].code, expert_bytes }
+    return lowered('linear_experts', { w: { slot }, ...size, ...rows })
   }
-  function state(attention: AttentionShape): Fields {
+  function state(attention: AttentionShape) {
     const index = graph.stateGroups.findIndex(({ layers }) => layers.includes(attention.layer))
     const group = graph.stateGroups[index]
     if (group === undefined) throw new HalfbyteError('internal', `layer ${attention.layer} has no state`)
@@ -154,13 +139,11 @@ export function lower(
     })
   }
   /** One addition after the other, in the order of the shards; what comes before a shard's own is summed where it arrived. */
-  function sums(node: NodeOf<'exchange'>): [OpName, Fields][] {
+  function sums(node: NodeOf<'exchange'>): Lowered[] {
     const { stride } = placeOf(node.input)
     const places = placesOf(node)
-    const add = (x: number, y: PlanPointer, y_stride: number, n: number): [OpName, Fields] => [
-      'add',
-      { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 },
-    ]
+    const add = (x: number, y: PlanPointer, y_stride: number, n: number) =>
+      lowered('add', { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 })
     const [first = 0, ...others] = places
     if (node.residual !== undefined) {
       const y = placeOf(node.output)
@@ -173,18 +156,20 @@ export function lower(
     })
   }
   /** 0 for a weight that a node does without. */
-  function slotsOf(weights: Readonly<Record<string, WeightRef | undefined>>): Fields {
-    return Object.fromEntries(
-      Object.entries(weights).map(([field, weight]) => [field, weight ? { slot: slots.of(weight).slot } : 0]),
-    )
+  function slotsOf<Name extends string>(
+    weights: Readonly<Record<Name, WeightRef | undefined>>,
+  ): Fields<Name> {
+    const fields = Object.entries<WeightRef | undefined>(weights).map(([field, weight]) => [
+      field,
+      weight ? { slot: slots.of(weight).slot } : 0,
+    ])
+    return Object.fromEntries(fields)
   }
   /** The table of slabs comes behind those of blocks. */
-  function slabFields(node: Node): Fields {
+  function slabFields(node: Node) {
     return { group: graph.stateGroups.length, state_offset: offsets.get(node) ?? 0 }
   }
-  function record(
-    node: Exclude<Node, NodeOf<'slice' | 'takeRows' | 'exchange' | 'collect'>>,
-  ): [OpName, Fields] {
+  function record(node: Exclude<Node, NodeOf<'slice' | 'takeRows' | 'exchange' | 'collect'>>): Lowered {
     switch (node.op) {
       case 'embed': {
         const { slot, encoding } = slots.of(node.table)
@@ -199,33 +184,30 @@ export function lower(
         const { runs: [run] = [], whole = vocab } = node.table.parts[0]?.rows ?? {}
         const table = {
           table: { slot },
-          encoding: ENCODING_CODE[encoding],
+          encoding: ENCODINGS[encoding].code,
           vocab,
           first: run?.first ?? 0,
           whole,
         }
         const by_position = node.by === 'position' ? 1 : 0
         const size = { n: node.table.k, scale: node.scale, by_position }
-        return ['embed', { ...table, ...size, ...rowsAt({ y: node.output }) }]
+        return lowered('embed', { ...table, ...size, ...rowsAt({ y: node.output }) })
       }
       case 'rmsnorm':
       case 'layernorm': {
         const { input, weight, output, quantized, epsilon } = node
         const rows = { ...rowsAt({ x: input, y: output, q: quantized }), n: input.shape[1], eps: epsilon }
         return node.op === 'rmsnorm'
-          ? ['rmsnorm', { ...rows, ...slotsOf({ weight }), parts: node.parts ?? 1 }]
-          : ['layernorm', { ...rows, ...slotsOf({ weight, bias: node.bias }) }]
+          ? lowered('rmsnorm', { ...rows, ...slotsOf({ weight }), parts: node.parts ?? 1 })
+          : lowered('layernorm', { ...rows, ...slotsOf({ weight, bias: node.bias }) })
       }
       case 'quantize':
-        return [
-          'quantize',
-          {
-            ...rowsAt({ x: node.input, q: node.output }),
-            ...slotsOf({ order: node.order }),
-            n: node.input.shape[1],
-            whole: node.whole ? 1 : 0,
-          },
-        ]
+        return lowered('quantize', {
+          ...rowsAt({ x: node.input, q: node.output }),
+          ...slotsOf({ order: node.order }),
+          n: node.input.shape[1],
+          whole: node.whole ? 1 : 0,
+        })
       case 'linear': {
         const { input, output, weight, bias, residual } = node
         const { encoding } = slots.of(weight)
@@ -234,8 +216,8 @@ export function lower(
           ...{ n: columnsOf(weight), k: weight.k, accumulate: residual === undefined ? 0 : 1 },
         }
         return isSparse(encoding)
-          ? ['linear_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
-          : [LINEAR[encoding], fields]
+          ? lowered('linear_sparse', { ...fields, encoding: ENCODINGS[encoding].code })
+          : lowered(ENCODINGS[encoding].linear, fields)
       }
       case 'linearSwiglu': {
         const { input, quantized, weight, bias } = node
@@ -244,25 +226,23 @@ export function lower(
           ...{ ...slotsOf({ w: weight, bias }), ...rowsAt({ x: input, q: quantized }) },
           ...{ n: quantized.shape[1], k: weight.k, activation: ACTIVATION[node.activation] },
         }
-        if (isSparse(encoding))
-          return ['linear_swiglu_sparse', { ...fields, encoding: ENCODING_CODE[encoding] }]
-        const name = LINEAR_SWIGLU[encoding]
-        if (name === undefined) throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
-        return [name, fields]
+        if (isSparse(encoding)) {
+          return lowered('linear_swiglu_sparse', { ...fields, encoding: ENCODINGS[encoding].code })
+        }
+        const entry = ENCODINGS[encoding]
+        if ('gated' in entry) return lowered(entry.gated, fields)
+        throw new HalfbyteError('internal', `no gated linear reads ${encoding}`)
       }
       case 'ropeKv': {
         const { q, k, v, norms, rope, attention } = node
         const { heads, kvHeads, headDim } = attention
-        return [
-          'rope_kv',
-          {
-            ...{ ...rowsAt({ q, k, v }), ...state(attention) },
-            ...{ heads, kv_heads: kvHeads, head_dim: headDim },
-            ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
-            ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
-            norm_rows: norms?.over === 'row' ? 1 : 0,
-          },
-        ]
+        return lowered('rope_kv', {
+          ...{ ...rowsAt({ q, k, v }), ...state(attention) },
+          ...{ heads, kv_heads: kvHeads, head_dim: headDim },
+          ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
+          ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
+          norm_rows: norms?.over === 'row' ? 1 : 0,
+        })
       }
       case 'attention': {
         const { input, output, quantized, scale, cap } = node
@@ -270,12 +250,12 @@ export function lower(
         const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
         const scores = { window, scale, cap, parts: { arena: memory.rooms.get(node) ?? 0 } }
         const rows = rowsAt({ q: input, y: output, a8: quantized })
-        return ['attention', { ...rows, ...size, ...scores, ...state(node.attention) }]
+        return lowered('attention', { ...rows, ...size, ...scores, ...state(node.attention) })
       }
       case 'swiglu': {
         const { gate, up, output, quantized } = node
         const rows = rowsAt({ gate, up, y: output, q: quantized })
-        return ['swiglu', { ...rows, n: gate.shape[1], activation: ACTIVATION[node.activation] }]
+        return lowered('swiglu', { ...rows, n: gate.shape[1], activation: ACTIVATION[node.activation] })
       }
       case 'conv1d': {
         const { input, output, quantized, weight, bias } = node
@@ -285,48 +265,48 @@ export function lower(
           taps: weight.k,
           activation: ACTIVATION[node.activation],
         }
-        return ['conv1d', { ...rows, ...slotsOf({ w: weight, bias }), ...size }]
+        return lowered('conv1d', { ...rows, ...slotsOf({ w: weight, bias }), ...size })
       }
       case 'scan': {
         const { x, dt, z, b, c, decay, skip, output, quantized } = node
         const rows = { ...rowsAt({ u: x, dt, z, b, c, y: output, q: quantized }), ...slabFields(node) }
         const size = { channels: whole(x, ROW_PADDING), states: decay.k }
-        return ['scan', { ...rows, ...slotsOf({ decay, skip }), ...size }]
+        return lowered('scan', { ...rows, ...slotsOf({ decay, skip }), ...size })
       }
       case 'ssd': {
         const { x, dt, z, b, c, decay, skip, dtBias, heads, groups, output } = node
         const [least, most] = node.stepLimit ?? [0, Number.POSITIVE_INFINITY]
         const rows = { ...rowsAt({ x, dt, z, b, c, y: output }), ...slabFields(node) }
         const size = { heads, head_dim: x.shape[1] / heads, groups, states: b.shape[1] / groups }
-        return ['ssd', { ...rows, ...slotsOf({ decay, skip, dt_bias: dtBias }), ...size, least, most }]
+        return lowered('ssd', { ...rows, ...slotsOf({ decay, skip, dt_bias: dtBias }), ...size, least, most })
       }
       case 'add': {
         const { left, right, output, scale } = node
         const other = placeOf(output).offset === placeOf(left).offset ? right : left
-        return ['add', { ...rowsAt({ x: other, y: output }), n: output.shape[1], scale }]
+        return lowered('add', { ...rowsAt({ x: other, y: output }), n: output.shape[1], scale })
       }
       case 'rescale': {
         const { scale, cap, output } = node
-        return ['rescale', { ...rowsAt({ y: output }), n: output.shape[1], scale, cap }]
+        return lowered('rescale', { ...rowsAt({ y: output }), n: output.shape[1], scale, cap })
       }
       case 'renorm': {
         const { x, width, size, epsilon, output } = node
-        return ['renorm', { ...rowsAt({ x, y: output }), n: width, size, eps: epsilon }]
+        return lowered('renorm', { ...rowsAt({ x, y: output }), n: width, size, eps: epsilon })
       }
       case 'route': {
         const { experts, used, normalize, input, output } = node
         const choice = { experts, used, normalize: normalize ? 1 : 0 }
-        return ['route', { ...rowsAt({ x: input }), ...choice, route: routeAt(output) }]
+        return lowered('route', { ...rowsAt({ x: input }), ...choice, route: routeAt(output) })
       }
       case 'gather':
       case 'combine': {
         const { experts, used, input, output, route } = node
         const rows = { ...rowsAt({ x: input, y: output }), n: input.shape[1] }
         const fields = { ...rows, route: routeAt(route), experts }
-        return node.op === 'gather' ? ['gather', fields] : ['combine', { ...fields, used }]
+        return node.op === 'gather' ? lowered('gather', fields) : ['combine', { ...fields, used }]
       }
       case 'linearExperts':
-        return ['linear_experts', linearExperts(node)]
+        return linearExperts(node)
       default:
         throw new HalfbyteError('internal', `no kernel for ${JSON.stringify(node satisfies never)}`)
     }

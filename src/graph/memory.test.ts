@@ -1,8 +1,8 @@
 // Memory plan. In: random graphs after the passes. Out: no two values that are needed at the same time share a byte.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ABI } from '../runtime/abi.ts'
-import type { Encoding } from '../weights/encoding.ts'
+import { ABI } from '../abi/constants.ts'
+import type { Encoding } from '../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { optimize } from './compile.ts'
 import type { Graph, Node, Value } from './ir.ts'

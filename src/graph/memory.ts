@@ -1,6 +1,7 @@
 // Memory plan. In: a graph, how many rows a step may have. Out: where each value's rows lie in the arena, and its size.
+import { ABI } from '../abi/constants.ts'
+import { ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { ROW_PADDING, roundUp } from '../weights/encoding.ts'
 import type { AttentionShape, Dim, Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
 import { a8Stride, floatStride } from './strides.ts'
@@ -25,11 +26,6 @@ export interface MemoryPlan {
   /** Size of the arena: the peak. */
   readonly bytes: number
 }
-
-/** Constants of wasm/abi.h. */
-const SPLIT_ROWS = 8
-const MAX_SEGMENTS = 16
-const PART_SUMS = 12
 
 /** Cache lines: no two regions share one. */
 const ALIGNMENT = 64
@@ -159,7 +155,7 @@ function assign(graph: Graph, capacity: Capacity) {
 
 /** Where attention leaves the parts of a row that several threads have worked on: see wasm/abi.h. */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
-  SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4
+  ABI.SPLIT_ROWS * heads * ABI.MAX_SEGMENTS * (ABI.PART_SUMS + headDim) * 4
 
 /** Index of the last node that reads each value; past the end for what the graph yields. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {

@@ -1,18 +1,20 @@
 // Nodes. In: a node or a graph. Out: what a node reads and makes, who uses a value, a graph with values replaced.
 import type { Graph, Node, Value } from './ir.ts'
 
-/** The fields of nodes that hold what they read, in the order in which it is read. */
-const INPUTS = [
-  ...(['input', 'residual', 'q', 'k', 'v', 'gate', 'up', 'route', 'left', 'right'] as const),
-  ...(['x', 'dt', 'z', 'b', 'c'] as const),
-]
+/** Fields that hold what a node makes. In every other field a value is something that it reads. */
+const OUTPUTS: readonly string[] = ['output', 'quantized']
 
-type Inputs = Readonly<Partial<Record<(typeof INPUTS)[number], Value>>>
+const isValue = (field: unknown): field is Value =>
+  typeof field === 'object' && field !== null && 'form' in field
 
-/** Values a node reads, in the order of its fields. */
-export function inputsOf(node: Node): readonly Value[] {
-  return INPUTS.map((field) => (node as Inputs)[field]).filter((value) => value !== undefined)
-}
+/** The fields that a node reads, with their names, in its own order. */
+const inputFields = (node: Node): [string, Value][] =>
+  Object.entries(node as object).filter(
+    (entry): entry is [string, Value] => !OUTPUTS.includes(entry[0]) && isValue(entry[1]),
+  )
+
+/** Values that a node reads. */
+export const inputsOf = (node: Node): readonly Value[] => inputFields(node).map(([, value]) => value)
 
 /** Values a node makes. */
 export function outputsOf(node: Node): readonly Value[] {
@@ -22,12 +24,8 @@ export function outputsOf(node: Node): readonly Value[] {
 
 /** The node with every input replaced by `replace(input)`. */
 export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
-  const replaced: Partial<Record<(typeof INPUTS)[number], Value>> = {}
-  for (const field of INPUTS) {
-    const value = (node as Inputs)[field]
-    if (value !== undefined) replaced[field] = replace(value)
-  }
-  return { ...node, ...replaced } as Node
+  const replaced = inputFields(node).map(([field, value]) => [field, replace(value)] as const)
+  return { ...node, ...Object.fromEntries(replaced) } as Node
 }
 
 /** Indices of the nodes that read each value, by id; the graph's own output is read by nobody here. */

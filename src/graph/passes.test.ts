@@ -1,7 +1,7 @@
 // Passes. In: random graphs, encodings and tokens. Out: the same logits before and after, and less to do.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Encoding } from '../weights/encoding.ts'
+import type { Encoding } from '../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from './builder.ts'
 import { optimize } from './compile.ts'
 import { fuseGates } from './gate.ts'

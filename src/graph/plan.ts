@@ -1,5 +1,6 @@
 // Plan. In: nothing. Out: the lowered graph as data: op records whose pointers are still names.
-import type { PackedEncoding } from '../formats/tensors.ts'
+import type { PackedEncoding } from '../abi/encodings.ts'
+import type { OpName } from '../abi/ops.ts'
 import type { StateGroup, WeightRef } from './ir.ts'
 
 /** A pointer of an op record, resolved to an address when the plan is written to linear memory. */
@@ -11,9 +12,7 @@ export type PlanPointer =
 
 /** One record of wasm/abi.h: fields by their C names, without `code`. A pointer that is not wanted is 0. */
 export interface PlanOp {
-  readonly code: number
-  /** e.g. `linear_w4a8_g32` */
-  readonly name: string
+  readonly name: OpName
   /** e.g. `layers.3.mlp_gate_up [tokens, 9728]` for prints and profiles. */
   readonly label: string
   readonly fields: Readonly<Record<string, number | PlanPointer>>

@@ -1,8 +1,10 @@
 // Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak.
-import { OP_CODE, type OpName } from './op-codes.ts'
+
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
+import { type OpEntry, opEntry } from '../abi/ops.ts'
+import { slotsOf, weightBytes } from './cost.ts'
 import type { Plan, PlanOp } from './plan.ts'
-import { BLOCK_POSITIONS } from './state-layout.ts'
-import { planTotals, slotsOf, weightBytes } from './totals.ts'
+import { planTotals } from './totals.ts'
 
 const HEADINGS = ['#', 'op', 'output', 'reads', 'writes', 'encoding', 'weights', 'state']
 const RIGHT_ALIGNED = new Set([0, 6])
@@ -13,8 +15,8 @@ export function printPlan(plan: Plan): string {
     `${index}`,
     op.name,
     op.label,
-    arenaOf(op, READS[op.name as OpName]),
-    arenaOf(op, WRITES[op.name as OpName]),
+    arenaOf(op, opEntry(op.name).reads),
+    arenaOf(op, opEntry(op.name).writes),
     encodingOf(plan, op),
     slotsOf(op).length === 0 ? '' : bytesText(weightBytes(plan, op)),
     stateOf(op),
@@ -29,57 +31,8 @@ function stateOf({ fields }: PlanOp): string {
     : `group ${fields['group']} at ${fields['k_offset']}`
 }
 
-/** Fields that an op reads rows from and writes rows to; in-place ones are in both. */
-const READS: Readonly<Record<OpName, readonly string[]>> = forOps({
-  embed: [],
-  rmsnorm: ['x'],
-  quantize: ['x'],
-  linear: ['x'],
-  linear_swiglu: ['x'],
-  rope_kv: ['q', 'k', 'v'],
-  attention: ['q'],
-  swiglu: ['gate', 'up'],
-  conv1d: ['x'],
-  scan: ['u', 'dt', 'z', 'b', 'c'],
-  ssd: ['x', 'dt', 'z', 'b', 'c'],
-  add: ['x', 'y'],
-  layernorm: ['x'],
-  rescale: ['y'],
-  renorm: ['x', 'y'],
-  route: ['x'],
-  gather: ['x', 'route'],
-  combine: ['x', 'route'],
-})
-const WRITES: Readonly<Record<OpName, readonly string[]>> = forOps({
-  embed: ['y'],
-  rmsnorm: ['y', 'q'],
-  quantize: ['q'],
-  linear: ['y'],
-  linear_swiglu: ['q'],
-  rope_kv: ['q'],
-  attention: ['y', 'a8', 'parts'],
-  swiglu: ['y', 'q'],
-  conv1d: ['y', 'q'],
-  scan: ['y', 'q'],
-  ssd: ['y'],
-  add: ['y'],
-  layernorm: ['y', 'q'],
-  rescale: ['y'],
-  renorm: ['y'],
-  route: ['route'],
-  gather: ['y'],
-  combine: ['y'],
-})
-
-function forOps(byName: Readonly<Record<string, readonly string[]>>): Record<OpName, readonly string[]> {
-  const names = Object.keys(OP_CODE) as OpName[]
-  return Object.fromEntries(
-    names.map((name) => [name, byName[/^linear_swiglu|^linear/.exec(name)?.[0] ?? name] ?? []]),
-  ) as Record<OpName, readonly string[]>
-}
-
-function arenaOf(op: PlanOp, fields: readonly string[]): string {
-  const offsets = fields.flatMap((field) => {
+function arenaOf(op: PlanOp, operands: OpEntry['reads']): string {
+  const offsets = Object.keys(operands).flatMap((field) => {
     const value = op.fields[field]
     return typeof value === 'object' && 'arena' in value ? [`${field} ${value.arena}`] : []
   })

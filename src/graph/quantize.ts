@@ -1,6 +1,6 @@
 // Quantise. In: a graph, each weight's encoding. Out: the same graph; quantised linears read a8 rows made where the
 // values are made, and nobody makes f32 rows that nobody reads.
-import { GROUP_SIZE } from '../weights/encoding.ts'
+import { GROUP_SIZE } from '../abi/encodings.ts'
 import { vector } from './builder.ts'
 import type { Graph, Node, NodeOf, Value } from './ir.ts'
 import { inputsOf, nextId } from './nodes.ts'

@@ -1,6 +1,7 @@
 // Shapes. In: a node, or a graph. Out: the shape a node's output has; a graph that is known to be consistent.
+
+import { GROUP_SIZE, roundUp } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { GROUP_SIZE, roundUp } from '../weights/encoding.ts'
 import type { Graph, Node, Shape, Value, WeightRef } from './ir.ts'
 import { inputsOf, outputsOf } from './nodes.ts'
 

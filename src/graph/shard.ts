@@ -10,7 +10,7 @@
 //
 // A step meets the others behind the embedding, behind each product of what is cut, and once at the end, where the first
 // shard collects the logits: twice in each layer of attention or Mamba with an MLP, or of Mamba alone, once in one of Mamba-2 alone.
-import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../weights/encoding.ts'
+import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
 import { divide, type Range } from './divide.ts'
 import type { Graph, Node, NodeOf, StateGroup, Value, WeightRef } from './ir.ts'

@@ -1,5 +1,5 @@
 // Slab layout. In: a graph. Out: where each recurrent layer's state lies in a sequence's slab.
-import { roundUp } from '../weights/encoding.ts'
+import { roundUp } from '../abi/encodings.ts'
 import type { Graph, Node, WeightRef } from './ir.ts'
 import type { PoolLayout, StateRun } from './plan.ts'
 

@@ -1,9 +1,9 @@
 // Slots. In: weights as nodes name them, each weight's encoding. Out: one slot for each, with its size in linear memory.
 
+import type { PackedEncoding } from '../abi/encodings.ts'
+import { isSparse, matrixBytes, ROW_PADDING, roundUp, sparseTableBytes } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { memo } from '../base/memo.ts'
-import type { PackedEncoding } from '../formats/tensors.ts'
-import { isSparse, matrixBytes, ROW_PADDING, roundUp, sparseTableBytes } from '../weights/encoding.ts'
 import type { WeightPart, WeightRef } from './ir.ts'
 import type { WeightSlot } from './plan.ts'
 import { type EncodingOf, encodingOfWeight } from './split.ts'

@@ -1,7 +1,8 @@
 // Split. In: a graph, each weight's encoding. Out: the same graph; every linear reads weights of one encoding.
+
+import type { PackedEncoding } from '../abi/encodings.ts'
+import { isQuantized } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { PackedEncoding } from '../formats/tensors.ts'
-import { isQuantized } from '../weights/encoding.ts'
 import type { Graph, Node, NodeOf, Value, WeightPart, WeightRef } from './ir.ts'
 import { mapInputs, nextId, readersOf } from './nodes.ts'
 import { rowsOf } from './shapes.ts'

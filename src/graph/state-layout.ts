@@ -1,10 +1,8 @@
 // State layout. In: a state group. Out: how many bytes a block of 64 positions has and where each layer lies in it.
+import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { StateGroup } from './ir.ts'
 import type { PoolLayout, StateRun } from './plan.ts'
-
-/** Positions of a block; BLOCK_POSITIONS of wasm/abi.h. */
-export const BLOCK_POSITIONS = 64
 
 /** Bytes per position behind the codes of one KV head: f32 scales, offsets, i32 sums. */
 const WORDS = { k: { f32: 0, int8: 12 }, v: { f32: 0, int8: 8, fp8: 4 } } as const

@@ -1,5 +1,5 @@
 // Strides. In: how many columns a value has. Out: bytes from one of its rows to the next.
-import { GROUP_SIZE, roundUp } from '../weights/encoding.ts'
+import { GROUP_SIZE, roundUp } from '../abi/encodings.ts'
 
 /** Bytes of a row of f32, zeros up to the next group included. */
 export const floatStride = (width: number): number => roundUp(width, GROUP_SIZE) * 4

@@ -1,5 +1,5 @@
 // Arena. In: a linear memory and where its heap begins. Out: aligned regions of it, and views that survive its growth.
-import { roundUp } from '../weights/encoding.ts'
+import { roundUp } from '../abi/encodings.ts'
 import { MOST_BYTES, PAGE_BYTES, refused } from './memory.ts'
 
 declare const brand: unique symbol

@@ -1,9 +1,10 @@
 // Plan check. In: a plan. Out: nothing, or an error where a record would reach past the arena or past a weight.
+
+import { ROWS } from '../abi/constants.ts'
+import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
+import { FLOAT_FIELDS } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { ROWS } from '../graph/op-codes.ts'
 import type { Plan } from '../graph/plan.ts'
-import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../weights/encoding.ts'
-import { FLOAT_FIELDS } from './abi.ts'
 
 /**
  * Throws `internal` for a number that no word holds, rows that do not begin in the arena, a weight smaller than what its kernel

@@ -1,8 +1,9 @@
 // KV shift. In: a pool, a plan, how its model rotates. Out: stored positions moved, their keys rotated by the distance.
+
+import { ABI } from '../abi/constants.ts'
+import { OPS } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { OP_CODE } from '../graph/op-codes.ts'
 import type { Plan, PlanOp } from '../graph/plan.ts'
-import { ABI, OP_FIELDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
 import type { Pool } from './pool.ts'
 import { writeRecord } from './write-plan.ts'
@@ -62,8 +63,7 @@ export class KvShift {
     for (const [index, op] of layers.entries()) {
       const record = {
         ...op,
-        name: 'shift_kv',
-        code: OP_CODE.shift_kv,
+        name: 'shift_kv' as const,
         fields: this.#fields(op, from, to, count),
       }
       writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
@@ -89,7 +89,7 @@ export class KvShift {
     const isTurned = to.position !== from.position
     return {
       // Shape and formats have the same names in both ops.
-      ...Object.fromEntries(OP_FIELDS.shift_kv.map((name) => [name, number(name)])),
+      ...Object.fromEntries(OPS.shift_kv.fields.map((name) => [name, number(name)])),
       rows: 0,
       from_blocks: from.tables[group] ?? 0,
       from: from.position,

@@ -1,6 +1,7 @@
 // Module. In: a compiled engine module and its memory. Out: the instance's exports, checked against this build's ABI.
+
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
-import { ABI } from './abi.ts'
 
 /** Exports of wasm/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
 export interface EngineExports extends LogitExports {

@@ -1,7 +1,8 @@
 // Part check. In: a pool, parts of the state. Out: their memory made present and their checksums, by all threads.
+
+import { ABI, ROWS } from '../abi/constants.ts'
+import { OPS } from '../abi/ops.ts'
 import { checksumText } from '../base/checksum.ts'
-import { OP_CODE, ROWS } from '../graph/op-codes.ts'
-import { ABI } from './abi.ts'
 import { type Arena, offset, type Ptr } from './arena.ts'
 import type { Pool } from './pool.ts'
 
@@ -50,7 +51,7 @@ export class PartCheck {
     const { u32 } = this.#arena
     const record = this.#record
     const list = offset(record, ABI.OP_BYTES)
-    u32.set([OP_CODE.check_parts, ROWS.tokens, list, parts.length, touch], record / 4)
+    u32.set([OPS.check_parts.code, ROWS.tokens, list, parts.length, touch], record / 4)
     for (const [index, { address, bytes }] of parts.entries())
       u32.set([address, bytes], list / 4 + index * PART_WORDS)
     // The op looks at no step; any address will do.

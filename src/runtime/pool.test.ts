@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
+import { STEP, STEP_WORDS } from '../abi/blocks.ts'
+import { ABI, ROWS } from '../abi/constants.ts'
+import { matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
-import { OP_CODE, ROWS } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
-import { matrixBytes } from '../weights/encoding.ts'
-import { ABI, STEP, STEP_WORDS } from './abi.ts'
 import type { Ptr } from './arena.ts'
 import type { Build } from './features.ts'
 import type { ComputePort, Host } from './host.ts'
@@ -45,7 +45,6 @@ function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
     y_stride: stride,
   }
   const op: PlanOp = {
-    code: OP_CODE.add,
     name: 'add',
     label: 'add',
     fields: { ...fields, n: WIDTH, scale: 1 },
@@ -347,7 +346,7 @@ test('a plan is refused whose records reach past the arena, past a weight, or pa
   const ref = { name: 'w', k: 96, parts: [] }
   const slots = [{ ref, encoding: 'w4_g32', n: 64, bytes: matrixBytes('w4_g32', 64, 96) }] as const
   const linear = (k: number) => ({
-    ...{ code: OP_CODE.linear_w4a8_g32, name: 'linear_w4a8_g32', label: 'w [tokens, 64]' },
+    ...{ name: 'linear_w4a8_g32' as const, label: 'w [tokens, 64]' },
     fields: {
       ...{ rows: 0, w: { slot: 0 }, bias: 0, n: 64, k, x: { arena: 0 }, x_stride: 0 },
       ...{ y: { arena: 0 }, y_stride: 0, accumulate: 0 },

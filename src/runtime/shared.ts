@@ -1,6 +1,7 @@
 // Shared. In: an instance on a shared memory and a host that starts workers. Out: a pool of N threads on that memory.
+
+import { SYNC, SYNC_WORDS } from '../abi/blocks.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'
-import { SYNC, SYNC_WORDS } from './abi.ts'
 import { type Arena, offset, type Ptr } from './arena.ts'
 import type { ComputeReply } from './compute-thread.ts'
 import type { ComputePort } from './host.ts'

@@ -1,6 +1,7 @@
 // Single. In: an instance of a module. Out: a pool of the caller's own thread.
+
+import { SYNC_WORDS } from '../abi/blocks.ts'
 import { reasonOf } from '../base/errors.ts'
-import { SYNC_WORDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'

@@ -1,8 +1,9 @@
 // Plan writer. In: a plan, where its weights and activations lie. Out: op records in linear memory, ready to run.
+
+import { ABI } from '../abi/constants.ts'
+import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { OP_CODE, type OpName } from '../graph/op-codes.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
-import { ABI, FLOAT_FIELDS, OP_FIELDS } from './abi.ts'
 import type { Arena, Ptr } from './arena.ts'
 import { checkPlan } from './check-plan.ts'
 
@@ -14,10 +15,6 @@ export interface WrittenPlan {
   /** First activation. */
   readonly activations: Ptr
 }
-
-const NAMES = new Map<number, OpName>(
-  (Object.entries(OP_CODE) as [OpName, number][]).map(([name, code]) => [code, name]),
-)
 
 /** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what `checkPlan` throws. */
 export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
@@ -46,17 +43,15 @@ export function writeRecord(
   op: PlanOp,
   resolve: (pointer: PlanPointer) => number,
 ): void {
-  const name = NAMES.get(op.code)
-  if (name === undefined)
-    throw new HalfbyteError('internal', `op ${op.label} has the unknown code ${op.code}`)
-  const names = ['rows', ...OP_FIELDS[name]]
+  const { code, fields } = opEntry(op.name)
+  const names = ['rows', ...fields]
   const unknown = Object.keys(op.fields).find((field) => !names.includes(field))
   if (unknown !== undefined)
     throw new HalfbyteError('internal', `op ${op.label} has the unknown field ${unknown}`)
   const { u32, f32 } = arena
   const word = address / 4
   u32.fill(0, word, word + ABI.OP_BYTES / 4)
-  u32[word] = op.code
+  u32[word] = code
   for (const [index, field] of names.entries()) {
     const value = op.fields[field]
     if (value === undefined) throw new HalfbyteError('internal', `op ${op.label} lacks the field ${field}`)

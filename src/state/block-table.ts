@@ -1,5 +1,5 @@
 // Block table. In: a pool and a place for addresses. Out: the blocks of one sequence in one group, in order of position.
-import { ABI } from '../runtime/abi.ts'
+import { ABI } from '../abi/constants.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 

@@ -1,6 +1,7 @@
 // Sequence state. In: a state cache. Out: one sequence's blocks and slabs: reserved, advanced, trimmed, forked, shared, released.
+
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { ABI } from '../runtime/abi.ts'
 import { offset, type Ptr } from '../runtime/arena.ts'
 import { BlockTable } from './block-table.ts'
 import type { Checkpoint } from './checkpoint.ts'

@@ -1,5 +1,5 @@
 // Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, as far as other sequences can use them.
-import { ABI } from '../runtime/abi.ts'
+import { ABI } from '../abi/constants.ts'
 import type { BlockTable } from './block-table.ts'
 import type { Slabs } from './slabs.ts'
 import type { Run, Tail, TokenTree, TreeNode } from './token-tree.ts'

@@ -1,24 +1,12 @@
 // Shift. In: a sequence's block tables and positions to drop. Out: the later positions in their place, keys turned to fit.
+
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { ABI } from '../runtime/abi.ts'
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockTable } from './block-table.ts'
 import type { StateCache } from './state-cache.ts'
 
 const { BLOCK_POSITIONS } = ABI
-
-/** A run of positions: where its block table lies, u32 per 64 positions, and its first position. */
-export interface Place {
-  readonly table: Ptr
-  readonly position: number
-}
-
-/**
- * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new position, values
- * as they are. Positions move down, or to the same position in other blocks; blocks of `to` have one holder, those of
- * `from` are only read where they are not blocks of `to` too.
- */
-export type MovePositions = (group: number, from: Place, to: Place, count: number) => void
 
 /** Positions [keep, keep + drop) of `length` are dropped. */
 export interface Drop {

@@ -3,13 +3,14 @@
 //   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON | its SHA-256 in hex, u32 bytes, magic
 //
 // The index has a checksum of every block, so that no byte is believed that was not checked; numbers are little-endian.
+
+import { ABI } from '../abi/constants.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { checksum } from '../base/checksum.ts'
 import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { sha256 } from '../base/sha256.ts'
-import { ABI } from '../runtime/abi.ts'
 import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
 import { isObject } from '../text/spec.ts'
 import { SequenceState } from './sequence-state.ts'

@@ -1,13 +1,14 @@
 // State cache. In: an arena, bytes of each kind of state, limits. Out: the layer memory of all sequences, shared where it is the same.
+
+import { ABI } from '../abi/constants.ts'
+import { roundUp } from '../abi/encodings.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { ABI } from '../runtime/abi.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 import type { PartCheck } from '../runtime/part-check.ts'
-import { roundUp } from '../weights/encoding.ts'
 import { type BlockMirror, BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
+import type { MovePositions } from './move.ts'
 import type { SharedPath } from './shared-path.ts'
-import type { MovePositions } from './shift.ts'
 import { type Prefix, TokenTree } from './token-tree.ts'
 
 export interface StateCacheOptions {

@@ -1,5 +1,5 @@
 // Token tree. In: blocks of sequences with the tokens they stand for. Out: the longest stored beginning of other tokens.
-import { ABI } from '../runtime/abi.ts'
+import { ABI } from '../abi/constants.ts'
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 import type { Checkpoint, Checkpoints } from './checkpoint.ts'

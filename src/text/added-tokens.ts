@@ -1,16 +1,6 @@
 // Added tokens. In: text and the tokens to be found in it whole. Out: the ids found and the text between them.
 import { QUOTING } from './quote.ts'
-import { TokenSearch } from './token-search.ts'
-
-export interface AddedToken {
-  readonly id: number
-  readonly text: string
-  /** Only found on request: text of users must not control the model. */
-  readonly special: boolean
-  /** Takes the white space before or after it with it; `ascii` as llama.cpp does. */
-  readonly stripsLeft?: boolean
-  readonly stripsRight?: boolean | 'ascii'
-}
+import { type AddedToken, TokenSearch } from './token-search.ts'
 
 const SPACE = /\p{White_Space}+/uy
 const ASCII_SPACE = /[\t-\r ]+/y

@@ -1,6 +1,6 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that gives llama.cpp's ids.
 import { isCount } from '../base/counts.ts'
-import { type AddedToken, AddedTokens } from './added-tokens.ts'
+import { AddedTokens } from './added-tokens.ts'
 import { createBpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
 import { MARK } from './marks.ts'
@@ -8,6 +8,7 @@ import { cut, type PreTokenizer, preTokenizer } from './pre-tokenizers.ts'
 import { unquote } from './quote.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
 import { createSpm } from './spm.ts'
+import type { AddedToken } from './token-search.ts'
 import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 

@@ -1,7 +1,7 @@
 // Parts of a tokenizer.json. In: its parsed fields, not yet looked at. Out: what the tokenizer needs of them, checked.
 import { isCount } from '../base/counts.ts'
-import type { AddedToken } from './added-tokens.ts'
 import { isObject, type JsonObject, MAX_TOKENS, malformed, shown, unsupported } from './spec.ts'
+import type { AddedToken } from './token-search.ts'
 import type { Spelling } from './vocabulary.ts'
 
 /** A field that must be an object. */

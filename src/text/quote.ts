@@ -1,6 +1,5 @@
 // Quoting. In: what somebody wrote. Out: the same for a prompt, where nothing in it can be taken for a control token.
-import type { AddedToken } from './added-tokens.ts'
-import { TokenSearch } from './token-search.ts'
+import { type AddedToken, TokenSearch } from './token-search.ts'
 
 /**
  * Begins the spelling of one UTF-16 unit in four digits. These are noncharacters, which normalising leaves alone and no

@@ -1,6 +1,15 @@
 // Token search. In: texts with ids. Out: where each begins in another text, in time that grows with that text alone.
-import type { AddedToken } from './added-tokens.ts'
 import { malformed } from './spec.ts'
+
+export interface AddedToken {
+  readonly id: number
+  readonly text: string
+  /** Only found on request: text of users must not control the model. */
+  readonly special: boolean
+  /** Takes the white space before or after it with it; `ascii` as llama.cpp does. */
+  readonly stripsLeft?: boolean
+  readonly stripsRight?: boolean | 'ascii'
+}
 
 /** UTF-16 units of all added tokens together; the largest published vocabularies have 80,000. */
 const MAX_UNITS = 1 << 21

@@ -1,7 +1,8 @@
 // Tokenizer. In: text or ids. Out: the other. What it does with text between special tokens is given to it.
-import type { AddedToken, AddedTokens } from './added-tokens.ts'
+import type { AddedTokens } from './added-tokens.ts'
 import { type DetokenizeOptions, Detokenizer } from './detokenizer.ts'
 import { quoter } from './quote.ts'
+import type { AddedToken } from './token-search.ts'
 import { KIND, type Vocabulary } from './vocabulary.ts'
 
 export interface EncodeOptions {

@@ -1,4 +1,6 @@
 // Adapting. In: a model's tensors, adapters with weights. Out: the tensors, those that are changed merged while they are read.
+
+import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config.ts'
 import { familyFile } from '../arch/families.ts'
 import type { Weights } from '../arch/names.ts'
@@ -6,11 +8,11 @@ import { expectedTensors } from '../arch/tensor-names.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
 import type { Adapter, LowRank } from '../formats/adapter.ts'
-import { dequantize, storedRows } from '../formats/dequantize.ts'
+import { dequantize } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
 import { shown } from '../formats/malformed.ts'
+import { storedRows } from '../formats/stored-rows.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { isSparse, PANEL_ROWS, panelBytes } from './encoding.ts'
 import { unpackPanels } from './unpack.ts'
 
 /** An adapter, and how much of it is added. */

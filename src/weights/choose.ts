@@ -1,6 +1,7 @@
 // Choosing encodings. In: the caller's policy, a tensor's role and its dtypes in the file. Out: its encoding in memory.
+
+import type { Encoding } from '../abi/encodings.ts'
 import type { DType } from '../formats/tensors.ts'
-import type { Encoding } from './encoding.ts'
 
 /**
  * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits, those that

@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/support/gguf-writer.ts'
 import { randomTensor } from '../../conformance/support/random-tensor.ts'
+import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { bufferSource } from '../base/bytes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import type { Range } from '../graph/divide.ts'
 import type { WeightRef } from '../graph/ir.ts'
 import { type Deal, dealMatrix, dealVector } from './deal.ts'
-import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from './encoding.ts'
 import { streamMatrix } from './stream.ts'
 
 const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({

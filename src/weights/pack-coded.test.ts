@@ -1,10 +1,11 @@
 // Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that auto chooses.
 import { describe, expect, test } from 'vitest'
-import { dequantize, storedRows } from '../formats/dequantize.ts'
+import { matrixBytes } from '../abi/encodings.ts'
+import { dequantize } from '../formats/dequantize.ts'
+import { storedRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
 import { CODED_DTYPES, randomBlocks } from '../formats/test/random-blocks.ts'
 import { chooseEncoding } from './choose.ts'
-import { matrixBytes } from './encoding.ts'
 import { packRows } from './pack.ts'
 import { unpackPanels } from './unpack.ts'
 

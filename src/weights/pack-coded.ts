@@ -1,6 +1,7 @@
 // Coded panels. In: stored rows whose elements are codes under scales, a multiple of 8. Out: the same in a kernel layout.
-import { codedGroup, GROUP_READERS } from '../formats/coded-group.ts'
-import type { StoredRows } from '../formats/dequantize.ts'
+import { codedGroup } from '../formats/coded-group.ts'
+import { GROUP_READERS } from '../formats/group-readers.ts'
+import type { StoredRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
 import { layBytes, layNibbles } from './pack-quantized.ts'
 import { shiftedFloat } from './scales.ts'

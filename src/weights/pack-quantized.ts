@@ -1,6 +1,8 @@
 // Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32, w4_g32 or w4_channel panels of their values.
-import { dequantize, type StoredRows } from '../formats/dequantize.ts'
-import { roundUp } from './encoding.ts'
+
+import { roundUp } from '../abi/encodings.ts'
+import { dequantize } from '../formats/dequantize.ts'
+import type { StoredRows } from '../formats/stored-rows.ts'
 import { quantize4, quantize8 } from './quantize.ts'
 
 /** K is padded with zeros to whole groups; a zero has code 8 in w4 and 0 in w8, whatever the scale. */

@@ -1,7 +1,8 @@
 // Tensors for a pack. In: a tensor of any file and the encoding it shall have. Out: what the .hbm writer takes.
+
+import { type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import type { PackTensor } from '../formats/hbm-writer.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { type Encoding, matrixBytes, ROW_PADDING, roundUp } from './encoding.ts'
 import { packedChunks, streamVector } from './stream.ts'
 
 /** An [n, k] matrix under its canonical name. Throws what `streamMatrix` throws when its data is asked for. */

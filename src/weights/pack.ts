@@ -1,8 +1,9 @@
 // Packing. In: a slab of stored rows. Out: the same rows in a kernel layout, in a view of linear memory.
-import { type StoredRows, storedRows } from '../formats/dequantize.ts'
+
+import { type Encoding, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { rowBytes } from '../formats/dtypes.ts'
+import { type StoredRows, storedRows } from '../formats/stored-rows.ts'
 import type { DType } from '../formats/tensors.ts'
-import { type Encoding, PANEL_ROWS, panelBytes } from './encoding.ts'
 import { keepsCodes, packCoded } from './pack-coded.ts'
 import { packFloats, packHalves } from './pack-float.ts'
 import { packQuantized } from './pack-quantized.ts'

@@ -6,7 +6,7 @@
 // Q4_0 keeps inputs j and j + 16 in one byte, so a word of it gives word j of the low and of the high half.
 
 import { halfTable } from '../base/half.ts'
-import type { StoredRows } from '../formats/dequantize.ts'
+import type { StoredRows } from '../formats/stored-rows.ts'
 import { shiftedFloat, shiftedHalf } from './scales.ts'
 
 const LOW = 0x0f0f0f0f

@@ -1,9 +1,10 @@
 // Scales. In: a file's f16 scale, or a number. Out: the f16 pattern of 2^8 times it, as wasm/abi.h stores scales.
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf, halfTable } from '../base/half.ts'
 
 /** 2^SCALE_EXPONENT of wasm/abi.h. */
-export const SCALE_FACTOR = 256
+export const SCALE_FACTOR = 2 ** ABI.SCALE_EXPONENT
 /** The largest scale or minimum that still has an f16 pattern when multiplied. */
 export const SCALE_LIMIT = 65504 / SCALE_FACTOR
 
@@ -11,7 +12,7 @@ export const SCALE_LIMIT = 65504 / SCALE_FACTOR
 export function shiftedHalf(pattern: number): number {
   const exponent = (pattern >>> 10) & 31
   // hot: one addition to the exponent for all but subnormal, zero and impossible scales.
-  if (exponent > 0 && exponent < 23) return pattern + (8 << 10)
+  if (exponent > 0 && exponent < 23) return pattern + (ABI.SCALE_EXPONENT << 10)
   return shiftedFloat(halfTable()[pattern]!)
 }
 

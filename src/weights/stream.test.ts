@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/support/gguf-writer.ts'
 import { randomTensor } from '../../conformance/support/random-tensor.ts'
+import type { PackedEncoding } from '../abi/encodings.ts'
+import { type Encoding, matrixBytes } from '../abi/encodings.ts'
 import { type ByteSource, bufferSource } from '../base/bytes.ts'
-import type { DType, PackedEncoding, TensorInfo } from '../formats/tensors.ts'
+import type { DType, TensorInfo } from '../formats/tensors.ts'
 import { dealMatrix } from './deal.ts'
-import { type Encoding, matrixBytes } from './encoding.ts'
 import { packedChunks, slotBytes, streamMatrix, streamVector } from './stream.ts'
 import { packedMatrix, storedMatrix } from './testing/reference.ts'
 

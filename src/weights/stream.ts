@@ -1,10 +1,6 @@
 // Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a time.
-import { readInto } from '../base/bytes.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { changeValues, readVector } from '../formats/dequantize.ts'
-import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
-import { malformed, shown } from '../formats/malformed.ts'
-import type { PackedEncoding, SparseEncoding, TensorInfo, ValueChange } from '../formats/tensors.ts'
+
+import type { PackedEncoding, SparseEncoding } from '../abi/encodings.ts'
 import {
   type Encoding,
   isSparse,
@@ -15,7 +11,13 @@ import {
   roundUp,
   sparseParts,
   sparseTableBytes,
-} from './encoding.ts'
+} from '../abi/encodings.ts'
+import { readInto } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { changeValues, readVector } from '../formats/dequantize.ts'
+import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
+import { malformed, shown } from '../formats/malformed.ts'
+import type { TensorInfo, ValueChange } from '../formats/tensors.ts'
 import { packRows } from './pack.ts'
 import { densePanels, readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'

@@ -1,7 +1,8 @@
 // Unpacking. In: panels in a kernel layout. Out: their rows as f32, for loading a pack at another precision.
+
+import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'
-import { storedRows } from '../formats/dequantize.ts'
-import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from './encoding.ts'
+import { storedRows } from '../formats/stored-rows.ts'
 import { SCALE_FACTOR } from './scales.ts'
 
 /** All whole panels of `panels`: 8 rows of `k` each. */

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../../scripts/pinned-node.mjs'
 import { which } from '../../scripts/toolchain.mjs'
-import { DOT_FORMS, WIDE_ALONE } from '../forms.mjs'
+import { FORM_DEFINES, formsOf } from '../forms.mjs'
 
 const run = promisify(execFile)
 
@@ -57,21 +57,14 @@ export const buildNative = async () => {
     const folder = join(root, 'build/native', isa)
     mkdirSync(folder, { recursive: true })
     const isRelaxed = isa === 'relaxed'
-    const jobs = [...sources('wasm'), ...sources('wasm/test'), ...sources('wasm/native')].flatMap(
-      (source) => {
-        const name = basename(source)
-        const forms = Object.entries(DOT_FORMS).filter(
-          ([, { kernels }]) => isRelaxed && kernels.test(name) && !source.includes('/test/'),
-        )
-        return [
-          ...(name === WIDE_ALONE ? [] : [{ source, object: join(folder, `${name}.o`), defines: [] }]),
-          ...forms.map(([form, { define }]) => ({
-            source,
-            object: join(folder, `${name}-${form}.o`),
-            defines: [define],
-          })),
-        ]
-      },
+    const jobs = [...sources('wasm'), ...sources('wasm/test'), ...sources('wasm/native')].flatMap((source) =>
+      formsOf(source)
+        .filter((form) => isRelaxed || form === 'quads')
+        .map((form) => ({
+          source,
+          object: join(folder, `${basename(source)}-${form}.o`),
+          defines: FORM_DEFINES[form],
+        })),
     )
     for (const { source, object, defines } of jobs) {
       if (modified(object) >= Math.max(modified(source), shared)) continue

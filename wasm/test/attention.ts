@@ -1,6 +1,7 @@
 // A scene of attention. In: a machine, a shape, parts of sequences. Out: a step of rope_kv and attention over blocks.
+
+import { PAIRING } from '../../src/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'
-import { PAIRING } from '../../src/graph/op-codes.ts'
 import { formatFields, keyBytes, valueBytes } from './kv.ts'
 import type { Machine, Rows } from './machine.ts'
 

@@ -1,23 +1,23 @@
 // Kernels that tests under sanitizers have to run. In: which they ran, a line for each build and kernel. Out: those missing.
-import { OP_CODE, type OpName } from '../../src/graph/op-codes.ts'
-import { OP_FIELDS } from '../../src/runtime/abi.ts'
-import { ENCODING_CODE, groupEncoding, isSparse } from '../../src/weights/encoding.ts'
+
+import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/abi/encodings.ts'
+import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'
 import { BUILDS } from './machine.ts'
 
-const ENCODINGS = Object.keys(ENCODING_CODE) as (keyof typeof ENCODING_CODE)[]
+const NAMES = Object.keys(ENCODINGS) as PackedEncoding[]
 
 /** Those that one op has kernels for. */
 function encodingsOf(op: OpName): readonly string[] {
-  if (op.includes('sparse')) return ENCODINGS.filter(isSparse)
-  if (op === 'embed') return ENCODINGS.filter((encoding) => groupEncoding(encoding) === encoding)
-  return ENCODINGS.filter((encoding) => !isSparse(encoding))
+  if (op.includes('sparse')) return NAMES.filter(isSparse)
+  if (op === 'embed') return NAMES.filter((encoding) => groupEncoding(encoding) === encoding)
+  return NAMES.filter((encoding) => !isSparse(encoding))
 }
 
-const OPS = (Object.keys(OP_CODE) as OpName[]).flatMap((op) =>
-  OP_FIELDS[op].includes('encoding') ? encodingsOf(op).map((encoding) => `${op} ${encoding}`) : [op],
+const OP_KERNELS = (Object.keys(OPS) as OpName[]).flatMap((op) =>
+  opEntry(op).fields.includes('encoding') ? encodingsOf(op).map((encoding) => `${op} ${encoding}`) : [op],
 )
 const ROWS = ['top', 'guide', 'mask', 'sum_exp', 'spread', 'weigh'].map((name) => `logits_${name}`)
-const KERNELS = [...OPS, ...ROWS]
+const KERNELS = [...OP_KERNELS, ...ROWS]
 
 export const kernelCount = KERNELS.length
 

@@ -1,6 +1,7 @@
 // Stored keys and values. In: a machine, a block, a format. Out: what the codes of one position stand for, read as abi.h draws them.
+
+import { KV_FORMAT } from '../../src/abi/constants.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
-import { KV_FORMAT } from '../../src/graph/op-codes.ts'
 import { type Machine, randomFrom } from './machine.ts'
 
 export interface KvShape {

@@ -1,9 +1,10 @@
 // Machine. In: a build of the kernels. Out: poisoned memory to lay operands in, and ops run by the kernels or their definitions.
 import { existsSync, readFileSync } from 'node:fs'
-import { OP_CODE, type OpName, ROWS } from '../../src/graph/op-codes.ts'
-import { ABI, FLOAT_FIELDS, OP_FIELDS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/runtime/abi.ts'
+import { SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/blocks.ts'
+import { ABI, ROWS } from '../../src/abi/constants.ts'
+import { type Encoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
+import { FLOAT_FIELDS, OPS, type OpName } from '../../src/abi/ops.ts'
 import type { EngineExports } from '../../src/runtime/module.ts'
-import { type Encoding, matrixBytes, roundUp } from '../../src/weights/encoding.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
 /** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
@@ -173,8 +174,8 @@ export class Machine {
     const at =
       this.ops.length === 0 ? this.allocate(64 * ABI.OP_BYTES) : this.ops[0]! + this.ops.length * ABI.OP_BYTES
     this.u32.fill(0, at / 4, at / 4 + ABI.OP_BYTES / 4)
-    this.u32[at / 4] = OP_CODE[name]
-    for (const [index, field] of ['rows', ...OP_FIELDS[name]].entries()) {
+    this.u32[at / 4] = OPS[name].code
+    for (const [index, field] of ['rows', ...OPS[name].fields].entries()) {
       const value = fields[field] ?? (field === 'rows' ? ROWS.tokens : 0)
       if (FLOAT_FIELDS.has(field)) this.f32[at / 4 + 1 + index] = value
       else this.u32[at / 4 + 1 + index] = value

@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { OP_CODE, type OpName } from '../../src/graph/op-codes.ts'
-import { ABI, OP_FIELDS } from '../../src/runtime/abi.ts'
-import { ENCODING_CODE } from '../../src/weights/encoding.ts'
+import { ABI } from '../../src/abi/constants.ts'
+import { ENCODINGS } from '../../src/abi/encodings.ts'
+import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'
 import { type Build, DOT_FORM, type TestExports } from './machine.ts'
 
 /** Whether tests run native kernels: `npm run test:sanitizers` sets it. */
@@ -142,16 +142,19 @@ function note(build: Build, name: string, given: readonly number[], u32: Uint32A
   }
 }
 
-const OPS = Object.entries(OP_CODE) as [OpName, number][]
-const ENCODINGS = Object.entries(ENCODING_CODE)
+/** The name of the entry that has the code. */
+const nameOf = <Name extends string>(
+  table: Readonly<Record<Name, { readonly code: number }>>,
+  code: number | undefined,
+) => (Object.keys(table) as Name[]).find((name) => table[name].code === code)
 
 function kernelsOf(u32: Uint32Array, plan: number, first: number, last: number): string[] {
   return Array.from({ length: last - first }, (_, index) => {
     const word = (plan + (first + index) * ABI.OP_BYTES) / 4
-    const name = OPS.find(([, code]) => code === u32[word])?.[0]
+    const name: OpName | undefined = nameOf(OPS, u32[word])
     if (name === undefined) return 'none'
-    const field = OP_FIELDS[name].indexOf('encoding')
-    const encoding = field < 0 ? undefined : ENCODINGS.find(([, code]) => code === u32[word + 2 + field])?.[0]
+    const field = opEntry(name).fields.indexOf('encoding')
+    const encoding = field < 0 ? undefined : nameOf(ENCODINGS, u32[word + 2 + field])
     return encoding === undefined ? name : `${name} ${encoding}`
   })
 }

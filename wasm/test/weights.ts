@@ -1,6 +1,7 @@
 // Weights for the kernel tests. In: an encoding and a seed. Out: bytes of a matrix: extreme codes, zero, negative and tiny scales.
+
+import { type Encoding, panelBytes } from '../../src/abi/encodings.ts'
 import { floatToHalf } from '../../src/base/half.ts'
-import { type Encoding, panelBytes } from '../../src/weights/encoding.ts'
 import { randomFrom } from './machine.ts'
 
 const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const

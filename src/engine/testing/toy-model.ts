@@ -1,4 +1,7 @@
 // A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and state cache.
+
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
+import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../generate/constrain/compile.ts'
 import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
@@ -6,7 +9,6 @@ import { Scheduler } from '../../generate/scheduler.ts'
 import { Sequence } from '../../generate/sequence.ts'
 import { StepBuffer } from '../../generate/step-buffer.ts'
 import type { Plan } from '../../graph/plan.ts'
-import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../runtime/abi.ts'
 import { Arena, type Ptr } from '../../runtime/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { StateCache } from '../../state/state-cache.ts'

@@ -1,8 +1,9 @@
 // Rows. In: rows of logits in linear memory. Out: what is done to a whole row at once, and its best ids, sorted.
+
+import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Arena, Ptr } from '../../runtime/arena.ts'
 import type { LogitExports } from '../../runtime/module.ts'
-import { roundUp } from '../../weights/encoding.ts'
 
 /**
  * The kernels that see all logits [vocab] of a row, with the memory they need; one for all samplers of an engine, which

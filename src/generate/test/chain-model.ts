@@ -1,8 +1,8 @@
 // Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, and its check by plain arrays.
-import { ABI } from '../../runtime/abi.ts'
+import { ABI } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/arena.ts'
+import type { Place } from '../../state/move.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
-import type { Place } from '../../state/shift.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
 import type { Sequence } from '../sequence.ts'
 

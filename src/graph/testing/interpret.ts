@@ -1,6 +1,7 @@
 // The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node, by definition.
+
+import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { GROUP_SIZE, isQuantized } from '../../weights/encoding.ts'
 import type { Graph, Node, NodeOf, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { EncodingOf } from '../split.ts'
 import { activated, capped, placesOf, routeOf } from './choices.ts'

@@ -1,5 +1,5 @@
 // Test models. In: sizes, or random choices. Out: small graphs, seeded weights that their encodings hold exactly.
-import type { Encoding } from '../../weights/encoding.ts'
+import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import type { Graph, Value } from '../ir.ts'
 import type { EncodingOf } from '../split.ts'

@@ -1,10 +1,10 @@
 // Measuring. In: an engine and its memory. Out: how many bytes of weights a millisecond its thread reads and multiplies.
 
-import { OP_CODE } from '../../graph/op-codes.ts'
+import { STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/blocks.ts'
+import { ABI } from '../../abi/constants.ts'
+import { matrixBytes } from '../../abi/encodings.ts'
 import type { PlanOp } from '../../graph/plan.ts'
 import { a8Stride, floatStride } from '../../graph/strides.ts'
-import { matrixBytes } from '../../weights/encoding.ts'
-import { STEP, STEP_WORDS, SYNC_WORDS } from '../abi.ts'
 import type { Arena } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import { writeRecord } from '../write-plan.ts'
@@ -21,7 +21,7 @@ export function measureRate(engine: EngineExports, arena: Arena, ms: number): nu
   const take = (size: number): number => arena.allocate(size, 'a measurement')
   const [w, x, y, step, sync, record] = [
     ...[take(bytes), take(a8Stride(k)), take(floatStride(n))],
-    ...[take(STEP_WORDS * 4), take(SYNC_WORDS * 4), take(96)],
+    ...[take(STEP_WORDS * 4), take(SYNC_WORDS * 4), take(ABI.OP_BYTES)],
   ] as [number, number, number, number, number, number]
   arena.u32.fill(0, sync / 4, sync / 4 + SYNC_WORDS)
   arena.u32.fill(0, step / 4, step / 4 + STEP_WORDS)
@@ -30,8 +30,7 @@ export function measureRate(engine: EngineExports, arena: Arena, ms: number): nu
   const fields: PlanOp['fields'] = {
     ...{ rows: 0, w, bias: 0, n, k, x, x_stride: a8Stride(k), y, y_stride: floatStride(n), accumulate: 0 },
   }
-  const op = { code: OP_CODE.linear_w4a8_g32, name: 'linear_w4a8_g32', label: 'measure', fields }
-  writeRecord(arena, record, op, () => 0)
+  writeRecord(arena, record, { name: 'linear_w4a8_g32', label: 'measure', fields }, () => 0)
   const run = (): void => void engine.run(sync, record, step, 0, 1, 0, 1)
   // First touch of the memory, and code that is not the fastest yet.
   arena.u8.fill(0, w, w + bytes)

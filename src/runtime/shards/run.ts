@@ -1,7 +1,8 @@
 // Shard runs. In: one shard's plan in its memory, links to the others. Out: steps, from one exchange of rows to the next.
+
+import { STEP, SYNC_WORDS } from '../../abi/blocks.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan, PlanExchange } from '../../graph/plan.ts'
-import { STEP, SYNC_WORDS } from '../abi.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'

@@ -2,9 +2,11 @@
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
 //           per sequence: row0, rows, position, then per state group the blocks up to its last row, then its slab
+
+import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../../abi/blocks.ts'
+import { ABI } from '../../abi/constants.ts'
 import { fillRopeTable } from '../../arch/rope.ts'
 import type { Plan } from '../../graph/plan.ts'
-import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { ShardLayout } from './messages.ts'
 

@@ -1,5 +1,5 @@
 // Dense or sparse. In: what a matrix would keep in each format. Out: the fastest encoding by measured times, and why.
-import type { PackedEncoding, SparseBase, SparseFormat } from '../../formats/tensors.ts'
+import type { PackedEncoding, SparseBase, SparseFormat } from '../../abi/encodings.ts'
 import type { Curve, MeasuredBuild } from './costs.ts'
 import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
 import { STRIP_WRITERS } from './writers.ts'

@@ -1,5 +1,5 @@
 // A sparse format. In: nothing. Out: what each of them can do with one strip, apart for who makes and who reads it.
-import type { SparseBase } from '../../formats/tensors.ts'
+import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 
 /** What a strip keeps. Units are what a format keeps or drops whole; all formats count a strip's units alike. */

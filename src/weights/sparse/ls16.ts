@@ -1,6 +1,6 @@
 // ls16. In: a dense strip. Out: the weights of each output that are not zero, with their inputs, as wasm/sparse_ls16.c draws it.
-import type { SparseBase } from '../../formats/tensors.ts'
-import { roundUp } from '../encoding.ts'
+import type { SparseBase } from '../../abi/encodings.ts'
+import { roundUp } from '../../abi/encodings.ts'
 import { addCode, readQuad } from './codes.ts'
 import type { StripReader, StripWriter } from './format.ts'
 import { areWhole, blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'

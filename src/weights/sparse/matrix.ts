@@ -1,8 +1,10 @@
 // Sparse matrices. In: a stored tensor of strips. Out: its strips, some at a time, checked; tables of several put together.
+
+import type { SparseEncoding } from '../../abi/encodings.ts'
+import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { malformed, shown } from '../../formats/malformed.ts'
-import type { SparseEncoding, TensorInfo } from '../../formats/tensors.ts'
-import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../encoding.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
 import { STRIP_READERS } from './readers.ts'
 

@@ -1,7 +1,9 @@
 // Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding with the reason, and what the .hbm writer takes.
+
+import type { SparseBase, SparseEncoding, SparseFormat } from '../../abi/encodings.ts'
+import { GROUP_SIZE, sparseParts } from '../../abi/encodings.ts'
 import type { PackTensor } from '../../formats/hbm-writer.ts'
-import type { SparseBase, SparseEncoding, SparseFormat, TensorInfo } from '../../formats/tensors.ts'
-import { GROUP_SIZE, sparseParts } from '../encoding.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { packedChunks } from '../stream.ts'
 import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'
 import { stripTable } from './matrix.ts'

@@ -1,5 +1,5 @@
 // Dense strips. In: 32 rows as w4_g32 or w8_g32 panels. Out: their blocks as words, and which of them are zero.
-import type { SparseBase } from '../../formats/tensors.ts'
+import type { SparseBase } from '../../abi/encodings.ts'
 
 /** Words of 4 bytes in one dense block: 4 of scales, then the vectors. */
 export const BLOCK_WORDS: Readonly<Record<SparseBase, number>> = { w4_g32: 36, w8_g32: 68 }

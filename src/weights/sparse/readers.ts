@@ -1,5 +1,5 @@
 // Readers of strips. In: a sparse format's name. Out: what loading one takes.
-import type { SparseFormat } from '../../formats/tensors.ts'
+import type { SparseFormat } from '../../abi/encodings.ts'
 import type { StripReader } from './format.ts'
 import { ls16Reader } from './ls16.ts'
 import { sb84Reader } from './sb84.ts'

@@ -1,6 +1,6 @@
 // sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse_sb84.c draws it.
-import type { SparseBase } from '../../formats/tensors.ts'
-import { roundUp } from '../encoding.ts'
+import type { SparseBase } from '../../abi/encodings.ts'
+import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'
 import {
   areWhole,

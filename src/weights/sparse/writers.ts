@@ -1,5 +1,5 @@
 // Writers of strips. In: a sparse format's name. Out: what making one takes; pages have no need of it.
-import type { SparseFormat } from '../../formats/tensors.ts'
+import type { SparseFormat } from '../../abi/encodings.ts'
 import type { StripWriter } from './format.ts'
 import { ls16Writer } from './ls16.ts'
 import { sb84Writer } from './sb84.ts'

@@ -1,7 +1,8 @@
 // The slow reference. In: stored or packed bytes. Out: one weight at a time, by the formulas of ggml and of wasm/abi.h.
+
+import type { Encoding } from '../../abi/encodings.ts'
 import { halfToFloat } from '../../base/half.ts'
 import type { DType } from '../../formats/tensors.ts'
-import type { Encoding } from '../encoding.ts'
 
 const half = (view: DataView, at: number) => halfToFloat(view.getUint16(at, true))
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

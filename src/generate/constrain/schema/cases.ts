@@ -3,6 +3,7 @@ import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
 import type { Schema } from './references.ts'
+import type { Type } from './types.ts'
 
 /** Schemas that all hold; none: anything. */
 export type Conjunction = readonly Schema[]
@@ -75,21 +76,6 @@ export interface ObjectCase extends Weighted {
 export type Case = LiteralCase | PlainCase | NumberCase | StringCase | ArrayCase | ObjectCase
 
 export type CaseOf<Type extends Case['type']> = Extract<Case, { type: Type }>
-
-/** A type that JSON knows, and the keywords that speak of it only. */
-export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
-  object: [
-    ...['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
-    ...['minProperties', 'maxProperties'],
-  ],
-  array: ['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems'],
-  string: ['minLength', 'maxLength', 'pattern', 'format'],
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  boolean: [],
-  null: [],
-}
-export const TYPES = Object.keys(KEYWORDS_OF) as readonly Type[]
 
 /** What both say of the same thing. */
 export function heavier(one: Weight, other: Weight): Weight {

@@ -4,21 +4,12 @@ import { UNBOUNDED } from '../grammar.ts'
 import { shown } from '../refuse.ts'
 import { found } from '../regex/anchors.ts'
 import { parseRegex, type Regex } from '../regex/syntax.ts'
-import {
-  type ArrayCase,
-  type Bound,
-  type Case,
-  type Conjunction,
-  KEYWORDS_OF,
-  type NumberCase,
-  type ObjectCase,
-  type StringCase,
-  TYPES,
-} from './cases.ts'
+import type { ArrayCase, Bound, Case, Conjunction, NumberCase, ObjectCase, StringCase } from './cases.ts'
 import { FORMAT_NAMES, formatPattern } from './formats.ts'
 import type { Json } from './json-text.ts'
 import { matches } from './languages.ts'
 import type { SchemaDocument, SchemaObject } from './references.ts'
+import { KEYWORDS_OF, TYPES } from './types.ts'
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 

@@ -1,8 +1,8 @@
 // Schema document. In: a JSON Schema as a page gives it. Out: its parts by reference, or the typed error that names the keyword.
 import type { ErrorDetail } from '../../../base/errors.ts'
 import { refused, shown } from '../refuse.ts'
-import { KEYWORDS_OF } from './cases.ts'
 import type { Json } from './json-text.ts'
+import { KEYWORDS_OF } from './types.ts'
 
 /** A schema whose keywords have been looked at. */
 export type Schema = boolean | SchemaObject

@@ -1,6 +1,6 @@
 // Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each sparse format.
-import type { SparseBase, SparseFormat } from '../../../formats/tensors.ts'
-import { PANEL_ROWS, panelBytes } from '../../encoding.ts'
+import type { SparseBase, SparseFormat } from '../../../abi/encodings.ts'
+import { PANEL_ROWS, panelBytes } from '../../../abi/encodings.ts'
 import { stripTable } from '../matrix.ts'
 import { denseStrip, stripBytes } from '../panels.ts'
 import { STRIP_WRITERS } from '../writers.ts'

@@ -1,20 +1,10 @@
 // The mirror of wasm/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { ACTIVATION, KV_FORMAT, OP_CODE, type OpName, PAIRING, ROWS } from '../graph/op-codes.ts'
-import { ENCODING_CODE } from '../weights/encoding.ts'
-import {
-  ABI,
-  FLOAT_FIELDS,
-  OP_FIELDS,
-  SEQUENCE,
-  SEQUENCE_WORDS,
-  STEP,
-  STEP_WORDS,
-  SYNC,
-  SYNC_WORDS,
-  structName,
-} from './abi.ts'
+import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS, SYNC, SYNC_WORDS } from './blocks.ts'
+import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from './constants.ts'
+import { ENCODINGS } from './encodings.ts'
+import { FLOAT_FIELDS, OPS, type OpName, opEntry } from './ops.ts'
 
 const header = readFileSync(new URL('../../wasm/abi.h', import.meta.url), 'utf8').replaceAll(
   /\/\*[\s\S]*?\*\//g,
@@ -58,30 +48,34 @@ test('the anonymous constants are those of the header', () => {
 })
 
 test('op codes, row kinds, encodings and pairings are those of the header', () => {
-  const codes = Object.entries(OP_CODE).map(([name, code]) => [`OP_${name.toUpperCase()}`, code])
+  const codes = Object.entries(OPS).map(([name, { code }]) => [`OP_${name.toUpperCase()}`, code])
   expect({ ...Object.fromEntries(codes), OP_COUNT: codes.length }).toEqual(enumOf('op_code'))
   expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits, ROWS_ROUTED: ROWS.routed }).toEqual(
     enumOf('rows'),
   )
   const activations = Object.entries(ACTIVATION).map(([name, code]) => [`ACT_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(activations)).toEqual(enumOf('activation'))
-  const encodings = Object.entries(ENCODING_CODE).map(([name, code]) => [`ENC_${name.toUpperCase()}`, code])
+  const encodings = Object.entries(ENCODINGS).map(([name, { code }]) => [`ENC_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))
   const formats = Object.entries(KV_FORMAT).map(([name, code]) => [`KV_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))
 })
 
-test.each(Object.keys(OP_CODE) as OpName[])('the record of %s has the fields of its struct', (op) => {
-  const fields = structOf(`op_${structName(op)}`)
-  expect(['code', 'rows', ...OP_FIELDS[op]]).toEqual(fields.map(({ name }) => name))
+test.each(Object.keys(OPS) as OpName[])('the record of %s has the fields of its struct', (op) => {
+  const { struct = op, fields: named, reads, writes } = opEntry(op)
+  const fields = structOf(`op_${struct}`)
+  for (const field of Object.keys({ ...reads, ...writes })) expect(named).toContain(field)
+  expect(['code', 'rows', ...named]).toEqual(fields.map(({ name }) => name))
   for (const { name, type } of fields) expect(FLOAT_FIELDS.has(name)).toBe(type === 'float')
   expect(fields.length * 4).toBeLessThanOrEqual(ABI.OP_BYTES)
 })
 
 test('every op struct of the header is mirrored', () => {
   const structs = [...header.matchAll(/struct op_(\w+)/g)].map(([, name]) => name)
-  expect(new Set(structs)).toEqual(new Set((Object.keys(OP_CODE) as OpName[]).map(structName)))
+  expect(new Set(structs)).toEqual(
+    new Set((Object.keys(OPS) as OpName[]).map((name) => opEntry(name).struct ?? name)),
+  )
 })
 
 test('step, sequence and sync have the offsets of the header', () => {

@@ -1,0 +1,2 @@
+export declare const ERROR_PAGE: string
+export declare function errorPage(): string

@@ -1,0 +1,42 @@
+// In: the doc comments of ErrorCode in src/base/errors.ts. Out: docs/guide/errors.md.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+export const ERROR_PAGE = join(root, 'docs/guide/errors.md')
+
+/** The page as Markdown: one row for each code. */
+export function errorPage() {
+  const source = readFileSync(join(root, 'src/base/errors.ts'), 'utf8')
+  const codes = [...source.matchAll(/\/\*\* ([^\n]*) \*\/\n {2}\| '([a-z-]+)'/g)]
+  const rows = codes.map(([, text, code]) => {
+    const end = text.indexOf('. ') + 1
+    return `| \`${code}\` | ${text.slice(0, end)} | ${text.slice(end + 1)} |`
+  })
+  return `# Errors
+
+Everything that Halfbyte throws on purpose is a \`HalfbyteError\`. Its \`code\` is one of these, its \`message\` is a sentence with the
+numbers and the next step, and its \`detail\` holds the numbers and names by themselves. An abort is not an error of ours: it
+rejects with the reason of its signal.
+
+| code | cause | what to do |
+|---|---|---|
+${rows.join('\n')}
+
+\`isHalfbyteError(value)\` recognises the errors of any copy of the library, in any realm:
+
+\`\`\`ts
+try {
+  await Engine.load(address)
+} catch (error) {
+  if (isHalfbyteError(error) && error.code === 'storage-full') await makeRoom(500e6)
+  else throw error
+}
+\`\`\`
+
+<!-- Written by scripts/error-table.mjs from src/base/errors.ts. -->
+`
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) writeFileSync(ERROR_PAGE, errorPage())

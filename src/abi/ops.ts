@@ -1,0 +1,283 @@
+// Ops. In: nothing. Out: one entry for each op of wasm/abi.h: its code, its fields, what it reads and writes, its work.
+//
+// Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table. An op that
+// has no entry here has no name, so nothing that uses it compiles.
+import { ABI } from './constants.ts'
+
+/** The fields of one record as the costs below see them. */
+export interface OpReader {
+  /** Rows that the op works on in this step. */
+  readonly rows: number
+  /** A field that holds a number; 0 when it is absent. */
+  number(field: string): number
+  /** True when the weight in the field `w` is quantised, so that the input rows are int8. */
+  readonly isQuantized: boolean
+  /** True when the field holds an address. */
+  has(field: string): boolean
+  /** Bytes of the keys and values of one position in the op's layer. */
+  readonly positionBytes: number
+  /** Positions that each row of the step attends to, summed, and those that any row does. */
+  readonly attended: { readonly sum: number; readonly distinct: number }
+}
+
+/**
+ * How wide rows are: f32 rows by the fields whose product that is, `a8` for int8 rows, which fill their stride, `input` for
+ * either, by the weight's encoding. Undefined: what lies there is not counted as rows.
+ */
+export type Columns = 'a8' | 'input' | readonly string[] | undefined
+
+export interface OpEntry {
+  /** `enum op_code`. */
+  readonly code: number
+  /** The C struct without its `op_` prefix. Default: the op's own name. */
+  readonly struct?: string
+  /** Names of the words that follow `code` and `rows`, in order. */
+  readonly fields: readonly string[]
+  /** Fields that point to what the op reads and writes. What it changes in place is in both. */
+  readonly reads: Readonly<Record<string, Columns>>
+  readonly writes: Readonly<Record<string, Columns>>
+  /** What bounds the op. Default `other`. */
+  readonly kind?: 'linear' | 'attention'
+  /** Operations. A multiplication and an addition are two. */
+  readonly work: (read: OpReader) => number
+  /** The share of its weights that a step reads. Default 1. */
+  readonly share?: (read: OpReader) => number
+  /** Bytes of the state cache that the step reads and writes; what several rows attend to counts once. Default 0. */
+  readonly state?: (read: OpReader) => number
+}
+
+/** Fields that hold an f32; every other field is a u32. */
+export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap', 'least', 'most'])
+
+/** Per element: a norm squares, adds and multiplies twice; a gate has an exponential. Per pair: a rotation. */
+const NORM_WORK = 4
+const GATE_WORK = 6
+const ROTATE_WORK = 6
+/**
+ * A gate without its product. Per state and row: a scan takes 18 for the exponential and its argument, 3 to go on and
+ * 2 to leave; SSD takes the last 5 alone. Per channel: a step size is an exponential and a logarithm.
+ */
+const SILU_WORK = 5
+const SCAN_WORK = 23
+const SSD_WORK = 5
+const SOFTPLUS_WORK = 32
+
+const perElement =
+  (work: number, ...fields: readonly string[]) =>
+  (read: OpReader): number =>
+    fields.reduce((all, field) => all * read.number(field), work * read.rows)
+
+const LINEAR_ROWS = {
+  kind: 'linear',
+  reads: { x: 'input' },
+  writes: { y: ['n'] },
+  work: perElement(2, 'n', 'k'),
+} as const
+const LINEAR_FIELDS = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
+const linear = (code: number) => ({ code, struct: 'linear', fields: LINEAR_FIELDS, ...LINEAR_ROWS }) as const
+
+/** The products of both sides. The gate itself is one operation for hundreds of these and is left out. */
+const GATED_ROWS = {
+  kind: 'linear',
+  reads: { x: 'a8' },
+  writes: { q: 'a8' },
+  work: perElement(4, 'n', 'k'),
+} as const
+const GATED_FIELDS = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'q', 'q_stride', 'activation'] as const
+const gated = (code: number) =>
+  ({ code, struct: 'linear_swiglu', fields: GATED_FIELDS, ...GATED_ROWS }) as const
+
+const NORM_ROWS = {
+  reads: { x: ['n'] },
+  writes: { y: ['n'], q: 'a8' },
+  work: perElement(NORM_WORK, 'n'),
+} as const
+/** Rows moved to or from the places of their experts. */
+const MOVED_ROWS = {
+  reads: { x: ['n'], route: undefined },
+  writes: { y: ['n'] },
+  work: perElement(1, 'n'),
+} as const
+/** Ops that no step runs. */
+const OUTSIDE_STEPS = { reads: {}, writes: {}, work: () => 0 } as const
+const HEADS = ['heads', 'head_dim'] as const
+const KV_HEADS = ['kv_heads', 'head_dim'] as const
+
+/** What no implementation of an op can do without, beside how its record is laid out. */
+export const OPS = {
+  embed: {
+    code: 0,
+    fields: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole', 'by_position'],
+    reads: {},
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
+    share: (read) => read.rows / (Math.ceil(read.number('vocab') / ABI.GROUP) * ABI.GROUP),
+  },
+  rmsnorm: {
+    code: 1,
+    fields: ['x', 'x_stride', 'weight', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps', 'parts'],
+    ...NORM_ROWS,
+  },
+  quantize: {
+    code: 2,
+    fields: ['x', 'x_stride', 'n', 'q', 'q_stride', 'order', 'whole'],
+    reads: { x: ['n'] },
+    writes: { q: 'a8' },
+    work: perElement(2, 'n'),
+  },
+  linear_f32: linear(3),
+  linear_f16: linear(4),
+  linear_bf16: linear(5),
+  linear_w8a8_g32: linear(6),
+  linear_w4a8_g32: linear(7),
+  linear_w4ma8_g32: linear(8),
+  rope_kv: {
+    code: 9,
+    fields: [
+      ...(['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'] as const),
+      ...(['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
+      ...(['q_norm', 'k_norm', 'norm_rows', 'eps'] as const),
+    ],
+    reads: { q: HEADS, k: KV_HEADS, v: KV_HEADS },
+    writes: { q: HEADS },
+    work: (read) =>
+      ((read.number('heads') + read.number('kv_heads')) *
+        read.number('rope_dims') *
+        ROTATE_WORK *
+        read.rows) /
+      2,
+    state: (read) => read.rows * read.positionBytes,
+  },
+  attention: {
+    code: 10,
+    kind: 'attention',
+    fields: [
+      ...(['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'] as const),
+      ...(['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'cap'] as const),
+      ...(['parts', 'ratio', 'absent'] as const),
+    ],
+    reads: { q: HEADS },
+    writes: { y: HEADS, a8: 'a8', parts: undefined },
+    work: (read) => 4 * read.number('heads') * read.number('head_dim') * read.attended.sum,
+    state: (read) => read.attended.distinct * read.positionBytes,
+  },
+  swiglu: {
+    code: 11,
+    fields: ['gate', 'gate_stride', 'up', 'up_stride', 'n', 'y', 'y_stride', 'q', 'q_stride', 'activation'],
+    reads: { gate: ['n'], up: ['n'] },
+    writes: { y: ['n'], q: 'a8' },
+    work: perElement(GATE_WORK, 'n'),
+  },
+  add: {
+    code: 12,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'scale'],
+    reads: { x: ['n'], y: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
+  },
+  linear_swiglu_w8a8_g32: gated(13),
+  linear_swiglu_w4a8_g32: gated(14),
+  linear_swiglu_w4ma8_g32: gated(15),
+  shift_kv: {
+    code: 16,
+    fields: [
+      ...(['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'] as const),
+      ...(['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
+    ],
+    ...OUTSIDE_STEPS,
+  },
+  linear_sparse: { code: 17, fields: [...LINEAR_FIELDS, 'encoding'], ...LINEAR_ROWS },
+  linear_swiglu_sparse: { code: 18, fields: [...GATED_FIELDS, 'encoding'], ...GATED_ROWS },
+  conv1d: {
+    code: 19,
+    fields: [
+      ...(['x', 'x_stride', 'w', 'bias', 'channels', 'taps', 'group', 'state_offset'] as const),
+      ...(['y', 'y_stride', 'q', 'q_stride', 'activation'] as const),
+    ],
+    reads: { x: ['channels'] },
+    writes: { y: ['channels'], q: 'a8' },
+    work: (read) => (2 * read.number('taps') + SILU_WORK) * read.number('channels') * read.rows,
+    state: (read) => 2 * read.number('channels') * (read.number('taps') - 1) * 4,
+  },
+  scan: {
+    code: 20,
+    fields: [
+      ...(['u', 'u_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'] as const),
+      ...(['decay', 'skip', 'channels', 'states', 'group', 'state_offset'] as const),
+      ...(['y', 'y_stride', 'q', 'q_stride'] as const),
+    ],
+    reads: { u: ['channels'], dt: ['channels'], z: ['channels'], b: ['states'], c: ['states'] },
+    writes: { y: ['channels'], q: 'a8' },
+    work: (read) =>
+      (SCAN_WORK * read.number('states') + SILU_WORK + SOFTPLUS_WORK) * read.number('channels') * read.rows,
+    state: (read) => 2 * read.number('channels') * read.number('states') * 4,
+  },
+  ssd: {
+    code: 21,
+    fields: [
+      ...(['x', 'x_stride', 'dt', 'dt_stride', 'z', 'z_stride', 'b', 'b_stride', 'c', 'c_stride'] as const),
+      ...(['decay', 'skip', 'dt_bias', 'heads', 'head_dim', 'groups', 'states'] as const),
+      ...(['group', 'state_offset', 'y', 'y_stride', 'least', 'most'] as const),
+    ],
+    reads: { x: HEADS, dt: ['heads'], z: HEADS, b: ['groups', 'states'], c: ['groups', 'states'] },
+    writes: { y: HEADS },
+    work: (read) =>
+      (SSD_WORK * read.number('states') + SILU_WORK) *
+      read.number('heads') *
+      read.number('head_dim') *
+      read.rows,
+    state: (read) => 2 * read.number('heads') * read.number('head_dim') * read.number('states') * 4,
+  },
+  layernorm: {
+    code: 22,
+    fields: ['x', 'x_stride', 'weight', 'bias', 'n', 'y', 'y_stride', 'q', 'q_stride', 'eps'],
+    ...NORM_ROWS,
+  },
+  rescale: {
+    code: 23,
+    fields: ['y', 'y_stride', 'n', 'scale', 'cap'],
+    reads: { y: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(1, 'n'),
+  },
+  route: {
+    code: 24,
+    fields: ['x', 'x_stride', 'experts', 'used', 'normalize', 'route'],
+    reads: { x: ['experts'] },
+    writes: { route: undefined },
+    work: (read) => (2 + read.number('used')) * read.number('experts') * read.rows,
+  },
+  gather: {
+    code: 25,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts'],
+    ...MOVED_ROWS,
+  },
+  linear_experts: {
+    code: 26,
+    fields: ['w', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'encoding', 'expert_bytes', 'route', 'experts'],
+    ...LINEAR_ROWS,
+    share: (read) => Math.min(1, read.rows / read.number('experts')),
+  },
+  combine: {
+    code: 27,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'route', 'experts', 'used'],
+    ...MOVED_ROWS,
+  },
+  check_parts: { code: 28, fields: ['parts', 'count', 'touch'], ...OUTSIDE_STEPS },
+  renorm: {
+    code: 29,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'size', 'eps'],
+    reads: { x: ['size'], y: ['n'] },
+    writes: { y: ['n'] },
+    work: (read) => ((read.has('x') ? 2 * read.number('size') : 0) + read.number('n')) * read.rows,
+  },
+  linear_w4a8_channel: linear(30),
+} as const satisfies Readonly<Record<string, OpEntry>>
+
+export type OpName = keyof typeof OPS
+
+/** What one word of a record is filled from: every field of the op, by its C name. */
+export type OpFields<N extends OpName, Word> = Readonly<Record<(typeof OPS)[N]['fields'][number], Word>>
+
+/** The entry of an op without the literal types of its own fields. */
+export const opEntry = (name: OpName): OpEntry => OPS[name]
