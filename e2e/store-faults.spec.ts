@@ -90,8 +90,8 @@ for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {
   })
 }
 
-/** Changes the stored file as another script of the origin would: `start` and `end` of what becomes zeros. */
-const wipe = (page: Page, start: number, end: number) =>
+/** Changes bytes [start, end) of the stored file, as another script of the origin would. */
+const spoil = (page: Page, start: number, end: number) =>
   page.evaluate(
     async ({ start, end }) => {
       const root = await navigator.storage.getDirectory()
@@ -100,7 +100,7 @@ const wipe = (page: Page, start: number, end: number) =>
         if (!name.endsWith('.bin')) continue
         const file = handle as FileSystemFileHandle
         const stream = await file.createWritable({ keepExistingData: true })
-        await stream.write({ type: 'write', position: start, data: new Uint8Array(end - start) })
+        await stream.write({ type: 'write', position: start, data: new Uint8Array(end - start).fill(0xaa) })
         await stream.close()
       }
     },
@@ -122,7 +122,7 @@ const changes = (page: Page) =>
   })
 
 for (const file of ['long.gguf', 'tiny.hbm']) {
-  test(`stored bytes of ${file} that became zeros come again, and no others`, async ({
+  test(`stored bytes of ${file} that became others come again, and no more`, async ({
     page,
     site,
     server,
@@ -140,7 +140,7 @@ for (const file of ['long.gguf', 'tiny.hbm']) {
     server.requests.length = 0
     expect((await load(page, url)).text).toBe(text)
     expect(server.requests).toEqual([])
-    await wipe(page, MIB, 2 * MIB)
+    await spoil(page, 50_000, 100_000)
     expect((await load(page, url)).text).toBe(text)
     expect(server.requests.map((request) => request.split(' ')[2]?.split('-')[0])).toEqual(['bytes=0'])
     expect((await load(page, url)).text).toBe(text)
@@ -160,7 +160,7 @@ test('a download whose journal claims chunks that are not there brings them', as
   await expect.poll(() => partial(page)).toBe(String(3 * MIB))
   await page.reload()
   await openLibrary(page, site.isolated)
-  await wipe(page, 8 * MIB, 11 * MIB - 1)
+  await spoil(page, 8 * MIB, 11 * MIB - 1)
   server.behaviour = { ...FRIENDLY }
   server.requests.length = 0
   expect((await load(page, url)).text).toBe(TEXT)
@@ -180,7 +180,7 @@ test('five tabs that load the same model at once all get it, and one of them bri
   expect(loaded).toEqual(tabs.map(() => ({ text: TEXT })))
   expect(server.requests).toHaveLength(3)
   // And all of them find the damage at once.
-  await wipe(page, 5 * MIB, 6 * MIB)
+  await spoil(page, 5 * MIB, 6 * MIB)
   expect(await Promise.all(tabs.map((tab) => load(tab, url)))).toEqual(loaded)
 })
 
