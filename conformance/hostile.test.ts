@@ -46,17 +46,25 @@ test.each(HOSTILE_MODELS)(
   },
 )
 
-test('weights that are no numbers end each reply as internal and hang nothing', async () => {
-  const model = randomLlama({ seed: 9 })
-  model.weights.get('model.norm.weight')?.values.fill(Number.NaN)
-  const service = nodeService()
-  const engine = await openEngine([await ggufFile(model)], {}, service)
-  for (const text of ['hello', 'world']) {
-    expect(await errorOf(engine.complete(text, { maxTokens: 3 }).result)).toMatchObject({ code: 'internal' })
-  }
-  await engine.dispose()
-  await saysSomething(service)
-})
+test.each([Number.NaN, Number.POSITIVE_INFINITY])(
+  'weights that are %s end each answer as integrity, naming the file, and hang nothing',
+  async (value) => {
+    const model = randomLlama({ seed: 9 })
+    model.weights.get('model.norm.weight')?.values.fill(value)
+    const service = nodeService()
+    const engine = await openEngine([await ggufFile(model)], {}, service)
+    for (const text of ['hello', 'world']) {
+      expect(await errorOf(engine.complete(text, { maxTokens: 3 }).result)).toMatchObject({
+        code: 'integrity',
+        message: expect.stringMatching(/^\S.*: the logit of id \d+ is (NaN|Infinity).*fetch it again$/),
+      })
+    }
+    expect(await errorOf(engine.embed(['a']))).toMatchObject({ code: 'integrity' })
+    expect(await errorOf(engine.score('a', ['b']))).toMatchObject({ code: 'integrity' })
+    await engine.dispose()
+    await saysSomething(service)
+  },
+)
 
 describe('an aborted load', () => {
   test('rejects with the reason before anything is read', async () => {

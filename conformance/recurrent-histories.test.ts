@@ -68,7 +68,7 @@ async function perform(built: BuiltModel, sequences: Sequence[], act: Action): P
     const chunks: Uint8Array[] = []
     for await (const chunk of sequence.save('model', null)) chunks.push(chunk)
     const source = bufferSource('saved', new Uint8Array(Buffer.concat(chunks)))
-    const { sequence: restored } = await built.restoreSequence(source, 'model', { shares: true })
+    const { sequence: restored } = await built.restoreSequence(source, 'model')
     expect(restored.cached).toBe(sequence.cached)
     sequences.push(restored)
   } else {

@@ -3,8 +3,10 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
+import { checksum } from '../src/base/checksum.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
 import type { KvFormat } from '../src/graph/ir.ts'
+import type { Session } from '../src/index.ts'
 import { BUILDS } from './support/builds.ts'
 import {
   EMBEDDED_OPTIONS,
@@ -125,7 +127,6 @@ describe('the embedded model', () => {
       (index) => ({ ...index, sums: undefined }),
       (index) => ({ ...index, length: -1 }),
       (index) => ({ ...index, tokens: [] }),
-      (index) => ({ ...index, moved: 'here' }),
       (index) => ({ ...index, extra: null }),
       (index) => ({ ...index, extra: { ...index.extra, keep: 1e9 } }),
       (index) => ({ ...index, extra: { ...index.extra, dropped: 'all' } }),
@@ -156,6 +157,43 @@ describe('the embedded model', () => {
     expect(await of(files, { kvCache: { v: 'fp8' } })).toBe('unsupported')
     expect(await of(files, { contextLength: 16 })).toBe('context-overflow')
   })
+})
+
+test('state that somebody forged, with right sums, stays with its session', async () => {
+  const files = [await goldenFile(F32)]
+  const greedy = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
+  const [question, next] = ['the river goes to the sea '.repeat(12), 'and then']
+  const ask = async (session: Session) => {
+    const first = await session.send(question, greedy).result
+    return [first.text, await session.send(next, greedy).text()]
+  }
+  await using clean = await openEngine(files)
+  await using original = clean.createSession()
+  const replies = await ask(original)
+  const bytes = await (await original.save()).bytes()
+  const { blockBytes, sums } = indexOf(bytes)
+  const end = indexStart(bytes)
+  expect(end).toBe(PREFACE_BYTES + blockBytes[0]! * sums.length)
+  for (let at = PREFACE_BYTES; at < end; at += 4) new DataView(bytes.buffer).setFloat32(at, at % 7, true)
+  const forged = withIndex(bytes, (index) => ({
+    ...index,
+    sums: sums.map((_, part) => {
+      const start = PREFACE_BYTES + part * blockBytes[0]!
+      return checksum(bytes.subarray(start, start + blockBytes[0]!))
+    }),
+  }))
+
+  await using engine = await openEngine(files)
+  const session = await engine.restoreSession(forged)
+  const twin = await session.fork()
+  expect(await session.send('go on', greedy).text()).not.toBe(await original.send('go on', greedy).text())
+  await using beside = engine.createSession()
+  expect(await ask(beside)).toEqual(replies)
+  await twin.send('go on', greedy).result
+  await session.edit(0, 'the hill', greedy).result
+  for (const each of [twin, session]) await each[Symbol.asyncDispose]()
+  await using afterwards = engine.createSession()
+  expect(await ask(afterwards)).toEqual(replies)
 })
 
 const FORMATS: readonly KvFormat[] = (['f32', 'int8'] as const).flatMap((k) =>

@@ -5,5 +5,9 @@ import { workerThread } from '../src/runtime/worker-thread.ts'
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
   const handle = workerThread((reply) => port.postMessage(reply))
+  // The page hears of it as of a script that failed, and tells the engine.
+  port.onmessageerror = () => {
+    throw new Error('a message could not be read')
+  }
   port.onmessage = ({ data }: MessageEvent<WorkerRequest>) => handle(data)
 })

@@ -28,7 +28,7 @@ describe('errors', () => {
 
   test('of logits that are not numbers end one generation and no more', async () => {
     const session = (await openToy()).createSession()
-    expect(await errorOf(session.send(`a${NAN_LOGITS}`, GREEDY).result)).toMatchObject({ code: 'internal' })
+    expect(await errorOf(session.send(`a${NAN_LOGITS}`, GREEDY).result)).toMatchObject({ code: 'integrity' })
     expect(await session.send('b', GREEDY).text()).toBe('You said b')
   })
 

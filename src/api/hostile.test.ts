@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { Engine, Session } from '../index.ts'
-import { errorOf, GREEDY, openToy } from './test/toy-engine.ts'
+import { connectToy, errorOf, GREEDY, openToy } from './test/toy-engine.ts'
 
 /** As a page without types sees it. */
 type Loose = {
@@ -86,6 +86,41 @@ describe('options', () => {
     const session = (await openToy()).createSession(options as never)
     const error = await errorOf(session.send('a', GREEDY).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+describe('what nests too deep', () => {
+  /** Between 1,500 and 3,500 levels it is written and not read; beyond, it is not written. */
+  const nested = (levels: number): Record<string, unknown> => {
+    let value: Record<string, unknown> = {}
+    for (let level = 0; level < levels; level++) value = { properties: { value } }
+    return value
+  }
+  const refusal = { code: 'unsupported', message: expect.stringMatching(/nests more than \d+ levels/) }
+
+  test.each([70, 150, 1000, 1300, 5000, 100_000])('as a schema of %i levels is refused', async (levels) => {
+    const session = (await openToy()).createSession()
+    const work = session.send('a', { ...GREEDY, schema: nested(levels) })
+    expect(await errorOf(work.result)).toMatchObject(refusal)
+    expect(await session.send('b', GREEDY).text()).toBe('You said b')
+  })
+
+  test.each([200, 1300, 100_000])('as arguments of a call of %i levels is refused', async (levels) => {
+    const engine = await openToy()
+    const messages = [withCalls([{ id: '1', name: 'f', arguments: nested(levels) }]), user('b')] as never
+    expect(await errorOf((async () => engine.countTokens(messages))())).toMatchObject(refusal)
+    expect(() => engine.createSession().setMessages(messages)).toThrow(/nests more than/)
+  })
+
+  test('ends what is pending when it could not be read', async () => {
+    const { engine, connection } = await connectToy()
+    const reply = errorOf(engine.createSession().send('a', GREEDY).result)
+    connection.endpoint.postMessage(nested(1200))
+    expect(await reply).toMatchObject({
+      code: 'internal',
+      message: expect.stringMatching(/could not be read/),
+    })
+    expect(await errorOf(engine.countTokens('a'))).toMatchObject({ code: 'disposed' })
   })
 })
 

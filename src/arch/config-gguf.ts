@@ -70,12 +70,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
 function keyValueHeads(fields: Fields, heads: number): number {
   const key = 'attention.head_count_kv'
   if (!fields.isList(key)) return fields.number(key, heads)
-  const counts = new Set(
-    fields
-      .list(key)
-      .map(Number)
-      .filter((count) => count !== 0),
-  )
+  const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
   const [count = heads, another] = counts
   if (another === undefined) return count
   throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} KV heads`, 'as many in every layer')

@@ -9,7 +9,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const named = fields.text('family')
   const family = FAMILIES.find((known) => known === named)
   if (family === undefined) throw unknownArchitecture(fields.file, named)
-  const layers = (key: string) => (fields.has(key) ? fields.list(key).map(Number) : undefined)
+  const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
   const [ssm, experts] = [fields.record('ssm'), fields.record('experts')]
   const [sliding, localRope] = [fields.record('window'), fields.record('localRope')]
   return {
@@ -25,7 +25,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     unrotatedLayers: layers('unrotatedLayers'),
     rope: ropeConfig(fields.record('rope') ?? fields),
     localRope: localRope && ropeConfig(localRope),
-    window: sliding && { ...sliding.numbers('positions'), layers: sliding.list('layers').map(Number) },
+    window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
     experts: experts && { ...experts.numbers('count', 'used'), normalize: experts.fact('normalize') },
     multipliers: fields.record('multipliers')?.numbers('embedding', 'residual', 'attention', 'logits'),
     ssm: ssm && {
@@ -47,7 +47,7 @@ function ropeConfig(fields: Fields): RopeConfig {
 function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
   if (fields === undefined) return undefined
   const type = fields.text('type')
-  const factors = (key: string) => fields.list(key).map(Number)
+  const factors = (key: string) => fields.numberList(key)
   switch (type) {
     case 'linear':
       return { type, ...fields.numbers('factor') }

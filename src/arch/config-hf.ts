@@ -11,9 +11,9 @@ import { layersOf, windowOf } from './sliding.ts'
 /** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
 export function hfConfig(name: string, stated: Fields): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
-  const [listed = stated.text('model_type')] = stated.list('architectures')
-  const family = findFamily(({ hf }) => hf.classes.includes(String(listed)))
-  if (family === undefined) throw unknownArchitecture(stated.file, String(listed))
+  const [listed = stated.text('model_type')] = stated.textList('architectures')
+  const family = findFamily(({ hf }) => hf.classes.includes(listed))
+  if (family === undefined) throw unknownArchitecture(stated.file, listed)
   const file = familyFile(family)
   const fields = stated.renamed(file.hf.keys ?? {})
   refuseVariants(fields, file)
@@ -126,8 +126,8 @@ function ropeScaling(
       const magnitude = growth <= 1 ? 1 : Math.sqrt(1 + Math.log(growth) / Math.log(originalContextLength))
       return {
         type: 'longrope',
-        shortFactors: rope.list('short_factor').map(Number),
-        longFactors: rope.list('long_factor').map(Number),
+        shortFactors: rope.numberList('short_factor'),
+        longFactors: rope.numberList('long_factor'),
         originalContextLength,
         magnitude: rope.number('attention_factor', magnitude),
       }

@@ -72,6 +72,20 @@ export class Fields {
     throw this.#wrong(key, 'a list', value)
   }
 
+  /** Empty when the key is absent. */
+  numberList(key: string): readonly number[] {
+    const list = this.list(key)
+    if (list.every((item) => typeof item === 'number')) return list
+    throw this.#wrong(key, 'a list of numbers', list)
+  }
+
+  /** Empty when the key is absent. */
+  textList(key: string): readonly string[] {
+    const list = this.list(key)
+    if (list.every((item) => typeof item === 'string')) return list
+    throw this.#wrong(key, 'a list of texts', list)
+  }
+
   /** The fields of the object under `key`; undefined when it is absent. */
   record(key: string): Fields | undefined {
     const value = this.#find(key)
@@ -81,7 +95,7 @@ export class Fields {
   }
 
   #wrong(key: string, wanted: string, value: MetaValue | undefined): HalfbyteError {
-    const found = value === undefined ? 'is missing' : `is ${shown(String(value))}`
+    const found = value === undefined ? 'is missing' : `is ${shown(value)}`
     return new HalfbyteError(
       'architecture',
       `${this.file}: ${key} ${found} but must be ${wanted}; fetch or convert the model again`,

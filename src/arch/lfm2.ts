@@ -75,7 +75,7 @@ export const lfm2: FamilyFile = {
     keys: { rms_norm_eps: 'norm_eps', tie_word_embeddings: 'tie_embedding' },
     config(fields, { layers, intermediateSize }) {
       const kinds = fields.list('layer_types')
-      const listed = fields.list('full_attn_idxs').map(Number)
+      const listed = fields.numberList('full_attn_idxs')
       const isAttention = (layer: number) =>
         kinds.length > 0 ? kinds[layer] === 'full_attention' : listed.includes(layer)
       return {

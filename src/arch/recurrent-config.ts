@@ -35,7 +35,7 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
 
 /** Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows them. */
 export function stepLimit(fields: Fields, key: string): readonly [number, number] | undefined {
-  const [least = 0, most = Number.POSITIVE_INFINITY] = fields.list(key).map(Number)
+  const [least = 0, most = Number.POSITIVE_INFINITY] = fields.numberList(key)
   return least <= 0 && most === Number.POSITIVE_INFINITY ? undefined : [least, most]
 }
 

@@ -24,6 +24,6 @@ export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
 
 /** Of a hybrid in GGUF: the layers that have key and value heads. */
 export function layersWithHeads(fields: Fields): number[] {
-  const perLayer = fields.list('attention.head_count_kv').map(Number)
+  const perLayer = fields.numberList('attention.head_count_kv')
   return [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0)
 }

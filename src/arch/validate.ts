@@ -1,6 +1,7 @@
 // Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an `architecture` error with the numbers.
 import { HalfbyteError } from '../base/errors.ts'
-import type { ModelConfig, RopeConfig, SsmConfig } from './config.ts'
+import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
+import { familyFile } from './families.ts'
 
 /** Above these no model of these families has ever been: a header that says more is lying. */
 const MOST = {
@@ -20,11 +21,19 @@ const MOST_EXPERTS = 1 << 10
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
+/** Families with recurrent layers, and whether those have heads. */
+const RECURRENT: Readonly<Partial<Record<Family, boolean>>> = {
+  mamba: false,
+  mamba2: true,
+  granitehybrid: true,
+}
+
 /** Checks every number. `file` is for the sentence. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
   const { heads, kvHeads, headDim, normEpsilon, ssm, rope, localRope } = config
   const { window: local, experts, convTaps, attentionCap = 0, logitCap = 0 } = config
   const isRecurrent = heads === 0 && ssm !== undefined
+  checkParts(config)
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
     checkWhole(key, config[key], MOST[key], key === 'headDim' ? 4 : 1)
@@ -51,6 +60,20 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
     if (ssm === undefined || each.dims !== 0) checkRope(each)
   }
   return frozen(config)
+
+  /** A pack may say anything of any family: what its graph reads must be there, and nothing of another's. */
+  function checkParts({ family }: ModelConfig): void {
+    const { traits } = familyFile(family)
+    const parts = [
+      ['heads', heads > 0, traits !== undefined],
+      ['experts', experts !== undefined, traits?.mlp === 'experts'],
+      ['ssm', ssm !== undefined, family in RECURRENT],
+      ['ssm.heads', (ssm?.heads ?? 0) > 0, RECURRENT[family] === true],
+      ['convTaps', convTaps !== undefined, family === 'lfm2'],
+    ] as const
+    for (const [part, isThere, isDue] of parts)
+      if (isThere !== isDue) throw wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
+  }
 
   function checkRope({ theta, dims, scaling }: RopeConfig): void {
     checkWhole('rope.dims', dims, headDim, 2)

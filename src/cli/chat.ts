@@ -8,6 +8,7 @@ import { errorLine } from './failure.ts'
 import { interruptible } from './interrupt.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
+import { visibleReply } from './visible.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly system?: string
@@ -96,5 +97,5 @@ async function printTurn(generation: Generation): Promise<void> {
 }
 
 async function print(generation: Generation): Promise<void> {
-  for await (const { text } of generation) process.stdout.write(text)
+  for await (const { text } of generation) process.stdout.write(visibleReply(text))
 }

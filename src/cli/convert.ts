@@ -10,6 +10,7 @@ import { withPrepared } from './model.ts'
 import { type EngineFlags, loraOption, MODEL, size, weightsOption } from './options.ts'
 import { writeOutput } from './output.ts'
 import { writeParts } from './split-output.ts'
+import { visible } from './visible.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
   readonly name?: string
@@ -45,7 +46,8 @@ async function convert(model: string, output: string, flags: ConvertFlags): Prom
       const about = flags.license === undefined ? undefined : { license: flags.license }
       const contents = await packContents(prepared, {
         ...{ name: flags.name, about, sparse: flags.sparse, signal },
-        onChoice: (matrix, encoding, why) => process.stdout.write(`${matrix}: ${encoding}, ${why}\n`),
+        onChoice: (matrix, encoding, why) =>
+          process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`)),
       })
       const chunks = writePack(contents, signal)
       if (flags.shardSize !== undefined) {

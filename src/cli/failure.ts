@@ -2,6 +2,7 @@
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { visible } from './visible.ts'
 
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
@@ -28,7 +29,7 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
 
 /** The line that a person reads. */
 export function errorLine({ code, message }: HalfbyteError): string {
-  return `${code}: ${message.replaceAll(/\s*\n\s*/g, ' ')}`
+  return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`
 }
 
 /** Prints what ended a command, if there is something to say, and yields the exit code. */
@@ -43,7 +44,9 @@ export function report(error: unknown): number {
   }
   if (isHalfbyteError(error)) process.stderr.write(`${errorLine(error)}\n`)
   else
-    process.stderr.write(`internal: the command failed unexpectedly; please report this\n${trace(error)}\n`)
+    process.stderr.write(
+      `internal: the command failed unexpectedly; please report this\n${visible(trace(error))}\n`,
+    )
   return 1
 }
 

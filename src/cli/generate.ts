@@ -6,6 +6,7 @@ import { openEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
+import { visible, visibleReply } from './visible.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
   readonly prompt: string
@@ -56,10 +57,10 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
   if (flags.json === true) {
     const result = await generation.result
     const { totalBytes } = await engine.memory()
-    process.stdout.write(`${JSON.stringify(report(result, loadMs, totalBytes))}\n`)
+    process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
     return
   }
-  for await (const { text } of generation) process.stdout.write(text)
+  for await (const { text } of generation) process.stdout.write(visibleReply(text))
   process.stdout.write('\n')
 }
 

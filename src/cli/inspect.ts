@@ -9,6 +9,7 @@ import { probeEngine } from './engine.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
 import { type EngineFlags, kvOption, loraOption, MODEL, weightsOption, withContextOption } from './options.ts'
+import { visible, visibleLine } from './visible.ts'
 
 interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
   readonly plan?: true
@@ -32,7 +33,7 @@ export function inspectCommand(): Command {
               flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
             ),
       )
-      process.stdout.write(page.endsWith('\n') ? page : `${page}\n`)
+      process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
     })
   return withContextOption(command)
 }
@@ -89,7 +90,7 @@ const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
 
 function aligned(rows: readonly [string, string][]): string[] {
   const width = Math.max(...rows.map(([label]) => label.length))
-  return rows.map(([label, value]) => `${label.padEnd(width)}  ${value}`)
+  return rows.map(([label, value]) => `${label.padEnd(width)}  ${visibleLine(value)}`)
 }
 
 function headRows({ config }: PreparedModel): [string, string][] {
@@ -114,7 +115,7 @@ function tensorLines({ plan, weights }: PreparedModel): string[] {
     const forms = slot.ref.parts.map(({ name }) => weightOf(weights, name))
     const stored = [...new Set(forms.map(({ dtype, like }) => like ?? dtype))].join(' + ')
     const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
-    return `${names}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
+    return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
   })
 }
 

@@ -6,6 +6,7 @@ import { openModelFiles } from './files.ts'
 import { interruptible } from './interrupt.ts'
 import { MODEL } from './options.ts'
 import { readText } from './text-file.ts'
+import { visible } from './visible.ts'
 
 interface TokenizeFlags {
   readonly file?: string
@@ -34,7 +35,7 @@ async function tokenize(model: string, flags: TokenizeFlags, signal: AbortSignal
       flags.json === true
         ? [JSON.stringify(ids)]
         : ids.map((id) => `${id}\t${JSON.stringify(tokenizer.tokenText(id))}`)
-    process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+    process.stdout.write(lines.map((line) => `${visible(line)}\n`).join(''))
   } finally {
     await files.close()
   }

@@ -70,7 +70,7 @@ export async function buildModel(
     const placed = await placeModel(arena, prepared, hooksFrom(0), shards?.sharded)
     const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
     const { plan, written, step, cache } = placed
-    const logitRows = new KernelRows(runtime.engine, arena, vocab)
+    const logitRows = new KernelRows(runtime.engine, arena, vocab, prepared.file.name)
     hooks.onProgress({ phase: 'warmup' })
     let scheduler: Scheduler | undefined
     const { pool, local, kind, retune } = await openModelPool(runtime, placed, shards?.sharded, {
@@ -113,8 +113,7 @@ export async function buildModel(
       newSequence: (options) => new Sequence(cache, options),
       draft: placedDraft && draftSource(placedDraft, local, vocab, () => host.now()),
       fingerprint: placed.fingerprint,
-      restoreSequence: (source, fingerprint, options) =>
-        Sequence.restore(cache, source, fingerprint, options),
+      restoreSequence: (source, fingerprint, signal) => Sequence.restore(cache, source, fingerprint, signal),
       memory: () => ({
         weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
         stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),

@@ -1,6 +1,7 @@
 // The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
-import { type Remote, transfer, wrap } from 'comlink'
+import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../base/errors.ts'
+import { checkLevels } from '../base/levels.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
 import type {
@@ -42,7 +43,7 @@ export class EngineClient {
   constructor(connection: Connection) {
     keepErrorClasses()
     this.#connection = connection
-    this.#service = wrap<EngineService>(connection.endpoint)
+    this.#service = wrap<EngineService>(checked(connection.endpoint))
     connection.onDeath((why) => {
       const sentence = `: ${why}; load the model again`
       this.#end(
@@ -158,6 +159,17 @@ export class EngineClient {
     this.#pending.clear()
   }
 }
+
+/** Refuses what the other side could not read: the call would never end. */
+const checked = (endpoint: Endpoint): Endpoint => ({
+  postMessage(message, transfer) {
+    checkLevels(message)
+    endpoint.postMessage(message, transfer)
+  },
+  addEventListener: (...listener) => endpoint.addEventListener(...listener),
+  removeEventListener: (...listener) => endpoint.removeEventListener(...listener),
+  start: () => endpoint.start?.(),
+})
 
 const unsendable = ({ message }: DOMException): HalfbyteError =>
   new HalfbyteError(

@@ -25,6 +25,10 @@ type LifeMessage =
   | { readonly type: 'hold'; readonly lock: string }
   | { readonly type: 'held' }
   | { readonly type: 'ping' | 'pong' }
+  /** A message came that could not be read, perhaps a call: nobody knows which. */
+  | { readonly type: 'unread' }
+
+const UNREAD = 'a message could not be read'
 
 /** Rounds without an answer after which a worker is taken for dead: a minute in which this page itself was awake. */
 const PING_MS = 5000
@@ -49,7 +53,10 @@ export function workerConnection(worker: Worker): Connection {
     onDeath(listener) {
       deaths.push(listener)
       worker.addEventListener('error', (event) => listener(event.message || 'its script could not be loaded'))
-      worker.addEventListener('messageerror', () => listener('a message could not be read'))
+      worker.addEventListener('messageerror', () => listener(UNREAD))
+      worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
+        if (data?.type === 'unread') listener(UNREAD)
+      })
       watchLife(worker, closed.signal, () => listener('it ended'))
     },
     watch: () =>
@@ -97,6 +104,9 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
 /** The worker's side of `workerConnection`: answers with `service` in the worker whose global scope this is. */
 export function serveConnection(service: EngineService): void {
   keepErrorClasses()
+  globalThis.addEventListener('messageerror', () =>
+    globalThis.postMessage({ type: 'unread' } satisfies LifeMessage),
+  )
   globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
     if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
     if (data?.type !== 'hold') return
@@ -117,7 +127,7 @@ export function localConnection(service: EngineService): Connection {
   return {
     endpoint: port1,
     onDeath(listener) {
-      port1.addEventListener('messageerror', () => listener('a message could not be read'))
+      for (const port of [port1, port2]) port.addEventListener('messageerror', () => listener(UNREAD))
       port1.addEventListener('close', () => listener('its port was closed'))
     },
     // A thread cannot outlive its own silence.

@@ -3,7 +3,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import type { ConstraintCompiler } from '../generate/constrain/compile.ts'
 import type { LogitRows } from '../generate/sampler/rows.ts'
 import type { Scheduler } from '../generate/scheduler.ts'
-import type { RestoreOptions, Sequence, SequenceOptions } from '../generate/sequence.ts'
+import type { Sequence, SequenceOptions } from '../generate/sequence.ts'
 import type { Drafter } from '../generate/speculation.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Tool } from './protocol.ts'
 
@@ -36,7 +36,7 @@ export interface LoadedModel {
   restoreSequence(
     source: ByteSource,
     fingerprint: string,
-    options: RestoreOptions,
+    signal?: AbortSignal,
   ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }>
   /** A second model, loaded to draft for this one. */
   readonly draft?: DraftSource | undefined

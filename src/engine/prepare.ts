@@ -137,11 +137,15 @@ function checkKvCache({ k, v }: KvFormat): void {
   )
 }
 
-/** The stored tensor of a weight that the plan names. */
+/** The stored tensor of a weight that the plan names. Throws `architecture` where a configuration made the plan read what its family has not. */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)
   if (tensor !== undefined) return tensor
-  throw new HalfbyteError('internal', `the plan reads ${name}, which no table of names has`)
+  throw new HalfbyteError(
+    'architecture',
+    `the model's configuration asks for the tensor ${name}, which its family does not have; convert or fetch it again`,
+    { tensor: name },
+  )
 }
 
 function countParameters(weights: Weights): number {

@@ -221,7 +221,7 @@ class Service implements EngineService {
   async #restore(session: number, source: ByteSource, signal: AbortSignal): Promise<SavedSession> {
     const model = this.#loaded()
     const fingerprint = await model.fingerprint()
-    const { sequence, extra } = await model.restoreSequence(source, fingerprint, { shares: true, signal })
+    const { sequence, extra } = await model.restoreSequence(source, fingerprint, signal)
     try {
       const { transcript, ...saved } = savedConversation(extra, source.name)
       this.#conversations.set(session, {

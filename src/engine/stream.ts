@@ -1,4 +1,5 @@
 // Streams. In: a port. Out: its two ends: an outlet that waits for credit, a feed that hands chunks to a sink.
+import { HalfbyteError } from '../base/errors.ts'
 import { fromFailure, toFailure } from './failure.ts'
 import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
 
@@ -36,6 +37,7 @@ export function openOutlet(port: MessagePort): Outlet {
     else cancel()
     if (credits > 0) wake?.()
   }
+  port.onmessageerror = cancel
   return {
     signal,
     send(chunk) {
@@ -73,6 +75,10 @@ export function openFeed(port: MessagePort, sink: Sink): Feed {
     port.close()
     if (data.type === 'end') sink.end(data.outcome, data.contextUsed)
     else sink.fail(fromFailure(data.failure))
+  }
+  port.onmessageerror = () => {
+    port.close()
+    sink.fail(new HalfbyteError('internal', 'a part of the reply could not be read; ask again'))
   }
   return { credit: (count) => post({ type: 'credit', count }), cancel: () => post({ type: 'cancel' }) }
 }

@@ -45,6 +45,11 @@ export async function embed(
 
 function scaled(sum: Float64Array, count: number, normalize: boolean): Float32Array {
   const length = Math.sqrt(sum.reduce((all, value) => all + value * value, 0))
+  if (Number.isNaN(length) || length === Number.POSITIVE_INFINITY)
+    throw new HalfbyteError(
+      'integrity',
+      "the embedding is no number, so the model's weights are damaged; remove what is stored of it and fetch it again",
+    )
   const divisor = normalize && length > 0 ? length : count
   return Float32Array.from(sum, (value) => value / divisor)
 }

@@ -1,5 +1,6 @@
 // Perplexity. In: token ids and a model's forward pass. Out: exp of the mean negative log-likelihood, as llama.cpp defines it.
 import { HalfbyteError } from '../base/errors.ts'
+import { brokenLogit } from '../generate/sampler/rows.ts'
 
 /** Runs `tokens` from an empty state and hands over each position's logits; the view is valid during the call only. */
 export type ForwardRows = (
@@ -77,11 +78,13 @@ export async function perplexity(
   }
 }
 
-/** -log softmax(logits)[id], summed in f64. */
+/** -log softmax(logits)[id], summed in f64. Throws `integrity` on NaN or +Infinity. */
 export function negativeLogLikelihood(logits: Float32Array, id: number): number {
   let peak = Number.NEGATIVE_INFINITY
   for (const value of logits) peak = Math.max(peak, value)
   let sum = 0
   for (const value of logits) sum += Math.exp(value - peak)
-  return Math.log(sum) + peak - (logits[id] ?? Number.NEGATIVE_INFINITY)
+  const loss = Math.log(sum) + peak - (logits[id] ?? Number.NEGATIVE_INFINITY)
+  if (Number.isNaN(loss)) throw brokenLogit(logits)
+  return loss
 }

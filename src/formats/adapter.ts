@@ -45,8 +45,10 @@ export async function readAdapter(sources: readonly ByteSource[], signal?: Abort
     const { metadata, tensors } = await readGguf(gguf, signal)
     const [type, kind] = [metadata.get('general.type'), metadata.get('adapter.type')]
     if (type !== 'adapter' || kind !== 'lora')
-      throw otherKind(gguf.name, `it is ${type ?? 'a model'} ${kind ?? ''}`)
-    const alpha = Number(metadata.get('adapter.lora.alpha') ?? 0)
+      throw otherKind(gguf.name, `it is ${shown(type ?? 'model')}, ${shown(kind ?? '')}`)
+    const alpha = metadata.get('adapter.lora.alpha') ?? 0
+    if (typeof alpha !== 'number')
+      throw malformed(gguf.name, `its alpha is ${shown(alpha)} but must be a number`)
     const changes = pairsOf(gguf.name, tensors, /^(.*)\.lora_(a|b)$/, (rank) =>
       alpha === 0 ? 1 : alpha / rank,
     )
@@ -74,11 +76,11 @@ function scaleOf(file: string, settings: JsonObject): (rank: number) => number {
   const { peft_type, r, lora_alpha: alpha, use_rslora, use_dora, rank_pattern, alpha_pattern } = settings
   const isPlain = (pattern: unknown) => !isObject(pattern) || Object.keys(pattern).length === 0
   if (peft_type !== 'LORA' || use_dora === true || !isPlain(alpha_pattern)) {
-    throw otherKind(file, `it is ${peft_type}${use_dora === true ? ' with DoRA' : ''}`)
+    throw otherKind(file, `it is ${shown(peft_type)}${use_dora === true ? ' with DoRA' : ''}`)
   }
   if (typeof alpha !== 'number') throw malformed(file, 'adapter_config.json has no lora_alpha')
   return (rank) => {
-    if (rank !== r && isPlain(rank_pattern)) throw malformed(file, `its rank is ${rank} but r is ${r}`)
+    if (rank !== r && isPlain(rank_pattern)) throw malformed(file, `its rank is ${rank} but r is ${shown(r)}`)
     return alpha / (use_rslora === true ? Math.sqrt(rank) : rank)
   }
 }

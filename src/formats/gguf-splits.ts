@@ -48,5 +48,5 @@ function splitCount(file: GgufFile): number {
 function integerOf(file: GgufFile, key: string, fallback: number): number {
   const value: MetaValue = file.metadata.get(key) ?? fallback
   if (isCount(value) && (key !== 'split.count' || value <= SPLIT_LIMIT)) return value
-  throw malformed(file.source.name, `${key} is ${shown(String(value))}, which must be a whole number from 0`)
+  throw malformed(file.source.name, `${key} is ${shown(value)}, which must be a whole number from 0`)
 }

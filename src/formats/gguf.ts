@@ -130,7 +130,7 @@ function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): 
   if (isPower && alignment >= 1 && alignment <= MAX_ALIGNMENT) return alignment
   throw malformed(
     file,
-    `general.alignment is ${String(alignment)}, which must be a power of two up to ${MAX_ALIGNMENT}`,
+    `general.alignment is ${shown(alignment)}, which must be a power of two up to ${MAX_ALIGNMENT}`,
   )
 }
 

@@ -23,6 +23,9 @@ const tensor = (
   data: () => [bytes.subarray(0, 5), bytes.subarray(5)],
 })
 
+/** An object that no text can be made of. */
+const NO_TEXT = { toString: 1 }
+
 const embed = bytesOf(4 * 144, 1)
 const norm = bytesOf(128, 2)
 const small: PackContents = {
@@ -189,6 +192,11 @@ describe('a lying header with a true hash', () => {
   test.each<[string, (header: Record<string, unknown>) => unknown]>([
     ['no JSON', () => '{"name":'],
     ['a number', () => '5'],
+    ['100 MB of brackets', () => '['.repeat(100e6)],
+    ['100 MB of empty objects', () => `{"name":[${'{},'.repeat(33e6)}0]}`],
+    ['a name that is no text', withEntry({ name: NO_TEXT })],
+    ['an encoding that is no text', withEntry({ encoding: NO_TEXT })],
+    ['a shape of no numbers', withEntry({ shape: [NO_TEXT, NO_TEXT] })],
     ['no tensors', ({ tensors, ...rest }) => rest],
     ['a name that is a number', (header) => ({ ...header, name: 5 })],
     ['a tokenizer of no kind', (header) => ({ ...header, tokenizer: { kind: 'x' } })],

@@ -16,7 +16,7 @@ import type { TokenizerSpec } from '../text/spec.ts'
 import { elementCount } from './dtypes.ts'
 import { gunzip } from './gzip.ts'
 import type { MetaObject } from './json.ts'
-import { isObject, type JsonObject, parseJson, withoutNulls } from './json.ts'
+import { isObject, type JsonObject, parseObject, withoutNulls } from './json.ts'
 import { malformed, shown } from './malformed.ts'
 import { checkOverlap } from './overlap.ts'
 import type { DType, PackedEncoding, TensorIndex, TensorInfo } from './tensors.ts'
@@ -109,7 +109,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
     async (bytes) => (await headerHash(bytes)) === hex(bytes.subarray(32, PREFIX_BYTES)),
   )
   const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
-  const header = parseHeader(file, parseJson(file, new TextDecoder().decode(json)))
+  const header = parseHeader(file, parseObject(file, new TextDecoder().decode(json)))
   const least = packVersion(header.tensors)
   if (version < least) throw otherVersion(file, version, least)
   const dataStart = alignUp(headBytes)
@@ -194,7 +194,7 @@ function parseEntry(file: string, value: unknown): PackEntry {
     areCounts([offset, bytes]) &&
     Array.isArray(sha256) &&
     sha256.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
-  if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(String(name))} is incomplete`)
+  if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(name)} is incomplete`)
   return {
     name,
     encoding: encoding as PackedEncoding,

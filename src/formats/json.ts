@@ -2,6 +2,7 @@
 
 import type { ByteSource } from '../base/bytes.ts'
 import { reasonOf } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
 import { isObject, type JsonObject } from '../text/spec.ts'
 import { malformed } from './malformed.ts'
 import type { MetaValue } from './tensors.ts'
@@ -24,28 +25,15 @@ export async function readText(source: ByteSource, signal?: AbortSignal): Promis
 }
 
 export async function readJson(source: ByteSource, signal?: AbortSignal): Promise<JsonObject> {
-  return parseJson(source.name, await readText(source, signal))
+  return parseObject(source.name, await readText(source, signal))
 }
 
-/** Python writes numbers that JSON has not, as in the limits of step sizes; what stands in quotes stays as it is. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    const finite = text.replace(/"(?:[^"\\]|\\.)*"|Infinity|NaN/g, (found) =>
-      found === 'Infinity' ? '1e999' : found === 'NaN' ? 'null' : found,
-    )
-    if (finite === text) throw cause
-    return JSON.parse(finite)
-  }
-}
-
-export function parseJson(file: string, text: string): JsonObject {
+export function parseObject(file: string, text: string): JsonObject {
   let value: unknown
   try {
-    value = parse(text)
+    value = parseJson(text)
   } catch (cause) {
-    throw malformed(file, `it is not JSON (${reasonOf(cause)})`)
+    throw malformed(file, `it is not JSON that is read (${reasonOf(cause)})`)
   }
   if (isObject(value)) return value
   throw malformed(file, 'its JSON is not an object')

@@ -76,10 +76,12 @@ function weightsOf({ config_groups: groups }: JsonObject): JsonObject {
   return isObject(first) && all.every((each) => bits(each) === bits(first)) ? first : {}
 }
 
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : shown(value))
+
 function schemeOf(file: string, config: JsonObject): Scheme {
-  const method = config['quant_method']
+  const method = textOf(config['quant_method'])
   const stated = method === 'gptq' ? 'checkpoint_format' : method === 'awq' ? 'version' : 'format'
-  const layout = String(config[stated] ?? method)
+  const layout = textOf(config[stated] ?? method)
   const number = (...keys: readonly string[]) => {
     const value = keys.map((key) => config[key]).find((each) => typeof each === 'number')
     return typeof value === 'number' ? value : 0
@@ -105,6 +107,6 @@ function schemeOf(file: string, config: JsonObject): Scheme {
   throw new HalfbyteError(
     'unsupported',
     `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8 and FP8; take one of these, or a GGUF`,
-    { method: String(method), layout },
+    { method, layout },
   )
 }

@@ -4,7 +4,7 @@ import { areCounts } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { elementCount } from './dtypes.ts'
 import { baseName } from './file-names.ts'
-import { isObject, type JsonObject, parseJson } from './json.ts'
+import { isObject, type JsonObject, parseObject } from './json.ts'
 import { malformed, shown } from './malformed.ts'
 import type { DType, TensorInfo } from './tensors.ts'
 
@@ -34,7 +34,7 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
     throw malformed(file, `its header is said to be ${length} bytes long in a file of ${size}`)
   }
   const dataStart = 8 + Number(length)
-  const header = parseJson(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
+  const header = parseObject(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
   const tensors: StoredTensor[] = []
   for (const [name, entry] of Object.entries(header)) {
     if (name !== '__metadata__') tensors.push(locate(source, name, entry, dataStart))
@@ -130,7 +130,7 @@ export async function readShards(
   for (const [name, file] of Object.entries(weightMap(index))) {
     const held = tensors.get(name)
     if (held === undefined || baseName(held.source.name) !== file) {
-      throw malformed(shown(String(file)), `the index promises ${shown(name)} in it, and it is not there`)
+      throw malformed(shown(file), `the index promises ${shown(name)} in it, and it is not there`)
     }
   }
   return tensors
@@ -140,7 +140,7 @@ function checkComplete(sources: readonly ByteSource[], index: JsonObject | undef
   const given = sources.map((source) => baseName(source.name))
   const twin = given.find((name, at) => given.indexOf(name) !== at)
   if (twin !== undefined) throw new HalfbyteError('format', `${twin} was given twice; give each shard once`)
-  const wanted = new Set(Object.values(weightMap(index)).map(String))
+  const wanted = new Set(Object.values(weightMap(index)).map(nameOf))
   const shard = /-\d{5}-of-(\d{5})(?=\.safetensors$)/
   const [first = ''] = given
   const count = Number(shard.exec(first)?.[1] ?? 1)
@@ -164,6 +164,8 @@ function checkComplete(sources: readonly ByteSource[], index: JsonObject | undef
     { count: wanted.size, given: given.length, missing: missing.slice(0, 64) },
   )
 }
+
+const nameOf = (file: unknown): string => (typeof file === 'string' ? file : shown(file))
 
 function weightMap(index: JsonObject | undefined): JsonObject {
   const map = index?.['weight_map']

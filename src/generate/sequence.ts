@@ -18,11 +18,6 @@ export interface SequenceOptions {
   readonly shares?: boolean | undefined
 }
 
-export interface RestoreOptions extends SequenceOptions {
-  /** Aborting rejects with its reason. */
-  readonly signal?: AbortSignal | undefined
-}
-
 export interface SetTokensOptions {
   /**
    * When there are more tokens than the context holds, now or later: how many of the first are kept while the oldest behind
@@ -160,7 +155,7 @@ export class Sequence {
     this.checkIdle()
     const state = this.#state.fork()
     const head = {
-      ...{ fingerprint, tokens: [...this.#tokens], moved: this.#state.movedFrom },
+      ...{ fingerprint, tokens: [...this.#tokens] },
       extra: { keep: this.#keep, dropped: [...this.#dropped], extra },
     }
     try {
@@ -171,18 +166,16 @@ export class Sequence {
     }
   }
 
-  /** A sequence from such a file, and the extra. Throws as `readSnapshot` does. */
+  /** A sequence from such a file, which shares nothing, and the extra. Throws as `readSnapshot` does, or the signal's reason. */
   static async restore(
     cache: StateCache,
     source: ByteSource,
     fingerprint: string,
-    options: RestoreOptions,
+    signal?: AbortSignal,
   ): Promise<{ readonly sequence: Sequence; readonly extra: unknown }> {
-    const sequence = new Sequence(cache, options)
+    const sequence = new Sequence(cache)
     try {
-      const shares = sequence.#shares
-      const { signal } = options
-      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint, { shares, signal })
+      const { state, tokens, extra } = await readSnapshot(cache, source, fingerprint, signal)
       sequence.#state.release()
       sequence.#state = state
       sequence.#tokens = tokens

@@ -2,7 +2,7 @@
 // feed-forward block is a part of the linear that feeds it.
 import type { Graph, Node, NodeOf, Value } from './ir.ts'
 import { producersOf, readersOf } from './nodes.ts'
-import { type EncodingOf, readsA8 } from './split.ts'
+import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
 
 /**
  * Fuses `swiglu(gate, up)` into the linear whose two parts they are. Legal when the linear reads a8 rows, when only
@@ -20,6 +20,8 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
     if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
+    // Under one scale per output no kernel gates, also where what comes after reads groups.
+    if (encodingOfWeight(linear.weight, encodingOf) === 'w4_channel') return undefined
     const [left, , third] = linear.weight.parts
     const areHalves =
       first.start === 0 && first.width === left?.n && second.start === left.n && third === undefined

@@ -12,13 +12,17 @@ export type EncodingOf = (name: string) => PackedEncoding
 /** By canonical name, that of the vector which says in what order a matrix has its inputs; undefined: in theirs. */
 export type OrderOf = (name: string) => string | undefined
 
-/** The one encoding of a weight. Throws `internal` when its parts differ: `splitMixed` has not run. */
+/** The one encoding of a weight. Throws `unsupported` when its parts differ and cannot be split, as those of experts. */
 export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
   if (weight.kind === 'vector') return 'f32'
   const [encoding, other] = new Set(weight.parts.map(({ name }) => encodingOf(name)))
   if (encoding !== undefined && other === undefined) return encoding
   const names = weight.parts.map(({ name }) => name).join(' + ')
-  throw new HalfbyteError('internal', `the weight ${names} mixes ${encoding} and ${other}`)
+  throw new HalfbyteError(
+    'unsupported',
+    `${names} are read together but stored as ${encoding} and ${other}; choose one precision with weights, or another file of the model`,
+    { names, encodings: [String(encoding), String(other)] },
+  )
 }
 
 /** True when the kernel of this linear reads a8 rows. */

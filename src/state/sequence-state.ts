@@ -98,15 +98,6 @@ export class SequenceState implements PathSource {
     if (length > 0) this.slabs.own()
   }
 
-  /** The first position that was moved, and so is not the state of its tokens' beginning; absent when none was. */
-  get movedFrom(): number | undefined {
-    return this.#path?.end
-  }
-
-  setMoved(position: number): void {
-    this.#path?.stopAt(position)
-  }
-
   /**
    * Zeroes what the last blocks hold behind the stored positions, which may be left over from other conversations, where
    * positions can be moved. Throws `out-of-memory`.

@@ -7,6 +7,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import { checksum } from '../base/checksum.ts'
 import { areCounts, isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
 import { sha256 } from '../base/sha256.ts'
 import { ABI } from '../runtime/abi.ts'
 import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
@@ -21,14 +22,14 @@ const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
 /** More than any context's index; a number read from a file must not decide how much memory is taken. */
 const MOST_INDEX_BYTES = 256 * 1024 * 1024
+/** Of arguments of calls, which came with a request, in messages in an index. */
+const MOST_LEVELS = 512
 
 /** What a snapshot says besides the state itself; plain JSON. */
 export interface SnapshotHead {
   /** Of the model, its plan and how its state is stored: state of another is refused. */
   readonly fingerprint: string
   readonly tokens: readonly number[]
-  /** Where `SequenceState.movedFrom` was; absent when nothing was moved. */
-  readonly moved?: number | undefined
   /** What the caller wants back. */
   readonly extra: unknown
 }
@@ -85,15 +86,15 @@ export async function* writeSnapshot(
 }
 
 /**
- * The state that a file holds. `shares`: other sequences may begin with it, as long as `tokens` are what it stands for. Throws `format` for what is no snapshot or of another version,
- * `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's
+ * The state that a file holds, for its own sequence alone: sums tell that no byte changed, not that the state is that of `tokens`,
+ * and whoever can write a file can write its sums. Throws `format` for what is no snapshot or of another version, `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's
  * reason; nothing is left behind then.
  */
 export async function readSnapshot(
   cache: StateCache,
   source: ByteSource,
   fingerprint: string,
-  { shares, signal }: { readonly shares: boolean; readonly signal?: AbortSignal | undefined },
+  signal?: AbortSignal,
 ): Promise<{ readonly state: SequenceState; readonly tokens: number[]; readonly extra: unknown }> {
   const { index, start } = await readIndex(source)
   if (index.fingerprint !== fingerprint || !isSame(index.blockBytes, cache)) {
@@ -103,7 +104,7 @@ export async function readSnapshot(
     )
   }
   const tokens = [...index.tokens]
-  const state = new SequenceState(cache, shares ? tokens : undefined)
+  const state = new SequenceState(cache)
   try {
     state.claim(index.length, index.from)
     const wanted = [...parts(cache, state, index.length)]
@@ -111,7 +112,6 @@ export async function readSnapshot(
     if (wanted.length !== index.sums.length || size !== start) throw damaged(source)
     await readParts(cache, source, wanted, index.sums, signal)
     state.advance(index.length)
-    if (index.moved !== undefined) state.setMoved(index.moved)
     state.checkpoint()
     return { state, tokens, extra: index.extra }
   } catch (error) {
@@ -203,7 +203,7 @@ function* parts(cache: StateCache, state: SequenceState, length = state.length):
 /** Undefined for what is no JSON. */
 function parsed(json: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(json))
+    return parseJson(new TextDecoder().decode(json), MOST_LEVELS)
   } catch {
     return undefined
   }
@@ -212,7 +212,7 @@ function parsed(json: Uint8Array): unknown {
 /** Its hash says that the index is as it was written, not that whoever wrote it was this engine. */
 function isIndex(value: unknown): value is Index {
   if (!isObject(value)) return false
-  const { fingerprint, tokens, moved, length, blockBytes, from, sums } = value as Partial<Index>
+  const { fingerprint, tokens, length, blockBytes, from, sums } = value as Partial<Index>
   return (
     typeof fingerprint === 'string' &&
     isCount(length) &&
@@ -221,7 +221,6 @@ function isIndex(value: unknown): value is Index {
     areCounts(blockBytes) &&
     areCounts(from) &&
     from.every((position) => position <= length) &&
-    (moved === undefined || isCount(moved)) &&
     Array.isArray(sums)
   )
 }

@@ -1,5 +1,6 @@
 // Addresses. In: what a caller names as a model. Out: the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
 
 /** One file to fetch; a missing optional file is not an error. */
@@ -69,7 +70,7 @@ export function shardsOf(folder: string, index: Uint8Array | undefined): readonl
   if (index === undefined) return [{ url: `${folder}model.safetensors`, optional: false }]
   const names = new Set<string>()
   try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(index))
+    const parsed: unknown = parseJson(new TextDecoder().decode(index))
     const map = (parsed as { weight_map?: Record<string, unknown> }).weight_map ?? {}
     for (const name of Object.values(map)) {
       if (typeof name === 'string') names.add(name)

@@ -107,8 +107,22 @@ test('pieces make no difference, and text is let go once it can be no call', () 
 
 test('a long call costs no more than its length, and depth does not matter', () => {
   const parser = toolCallParser(NAMES)
-  parser.push('<tool_call>')
-  for (let index = 0; index < 100_000; index++) parser.push('[')
-  expect(parser.finish().length).toBe(100_011)
+  let text = parser.push('<tool_call>')
+  for (let index = 0; index < 100_000; index++) text += parser.push('[')
+  expect((text + parser.finish()).length).toBe(100_011)
   expect(parser.calls).toEqual([])
+})
+
+test('a call that nests too deep to cross to a page stays text', () => {
+  const call = (levels: number) =>
+    `<tool_call>{"name":"add","arguments":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}</tool_call>`
+  for (const [levels, calls] of [
+    [126, 1],
+    [127, 0],
+    [5000, 0],
+  ] as const) {
+    const parser = toolCallParser(NAMES)
+    const text = parser.push(call(levels)) + parser.finish()
+    expect([parser.calls.length, text.length > 0]).toEqual([calls, calls === 0])
+  }
 })

@@ -35,7 +35,7 @@ export function adaptWeights(
     const { gguf } = familyFile(config.family)
     const left = new Set(changes.keys())
     if (format === 'gguf' && architecture !== gguf.architecture)
-      throw otherModel(file, `is of ${architecture}`)
+      throw otherModel(file, `is of ${shown(architecture)}`)
     for (const { name, shape, place } of expectedTensors(format, config)) {
       const found = place.tensor.split('|').find((each) => changes.has(each))
       const change = found === undefined ? undefined : changes.get(found)

@@ -92,7 +92,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',
-    restoreSequence: (source, fingerprint, options) => Sequence.restore(state, source, fingerprint, options),
+    restoreSequence: (source, fingerprint, signal) => Sequence.restore(state, source, fingerprint, signal),
     memory: () => ({
       weightsBytes: 0,
       stateBytes: state.heldBytes,

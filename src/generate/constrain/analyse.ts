@@ -65,7 +65,7 @@ function flags(grammar: Grammar, test: Test): Uint8Array {
     const node = open.pop()!
     if (result[node] === 1 || !test(grammar, node, flag)) continue
     result[node] = 1
-    open.push(...parents[node]!)
+    for (const parent of parents[node]!) open.push(parent)
   }
   return result
 }

@@ -80,9 +80,12 @@ export class Automaton {
     this.start = this.state([this.#push(analysed.root, END)])
   }
 
+  /** Stacks of all closures that are kept. */
+  #held = 0
+
   /** True when it has grown so far that it is better left to the collector; see `carry`. */
   get isFull(): boolean {
-    return this.#kernels.length > MAX_STATES / 2 || this.#items.length > MAX_CELLS / 2
+    return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
   }
 
   /** The state after one more byte; DEAD when nothing can be read so. */
@@ -248,6 +251,7 @@ export class Automaton {
       }
     }
     this.work += seen.size
+    this.#held += seen.size
     return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE) }
   }
 

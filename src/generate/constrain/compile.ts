@@ -1,5 +1,6 @@
 // Compiling constraints. In: a model's vocabulary, and what its texts must be. Out: constraints on one reply each.
 
+import { reasonOf } from '../../base/errors.ts'
 import { recentMemo } from '../../base/memo.ts'
 import { analyse } from './analyse.ts'
 import { CharacterWalks } from './character-walk.ts'
@@ -8,7 +9,7 @@ import type { TokenConstraint } from './constraint.ts'
 import { parseGbnf, type TokenNames } from './gbnf.ts'
 import { Grammar, type NodeId } from './grammar.ts'
 import { grammarConstraints, type ModelTokens } from './grammar-constraint.ts'
-import { refused } from './refuse.ts'
+import { refused, tooLarge } from './refuse.ts'
 import { whole } from './regex/anchors.ts'
 import { regexNode } from './regex/nodes.ts'
 import { parseRegex } from './regex/syntax.ts'
@@ -52,9 +53,15 @@ export class ConstraintCompiler {
 
   #compile(spec: ConstraintSpec): () => TokenConstraint {
     const tokens = this.#modelTokens()
-    const grammar = new Grammar(tokens.trie.alphabet)
-    const root = this.#root(grammar, spec)
-    return grammarConstraints(analyse(grammar, root), tokens)
+    try {
+      const grammar = new Grammar(tokens.trie.alphabet)
+      const root = this.#root(grammar, spec)
+      return grammarConstraints(analyse(grammar, root), tokens)
+    } catch (error) {
+      // What recurses or spreads ends so where no other bound came first.
+      if (error instanceof RangeError) throw refused(`is too large: ${error.message}`, 'make it smaller')
+      throw error
+    }
   }
 
   #root(grammar: Grammar, spec: ConstraintSpec): NodeId {
@@ -85,13 +92,19 @@ export class ConstraintCompiler {
   }
 }
 
+/** Characters of a constraint as JSON; 100,000 choices take 3 s. */
+const MAX_LENGTH = 1 << 20
+
 /** The same text for the same constraint. */
 function keyOf(spec: ConstraintSpec): string {
+  let key: string
   try {
-    return JSON.stringify(spec)
+    key = JSON.stringify(spec)
   } catch (error) {
-    throw refused(`cannot be read as JSON: ${String(error)}`, 'give a plain value without circles')
+    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without circles')
   }
+  if (key.length > MAX_LENGTH) throw tooLarge('characters', key.length, MAX_LENGTH)
+  return key
 }
 
 /** The texts that a pattern matches from beginning to end. */

@@ -82,11 +82,13 @@ export class Grammar {
 
   /** Exactly this text, in UTF-8. */
   text(text: string): NodeId {
-    const parts = Array.from(encoder.encode(text), (byte) => {
+    if (text.length > MAX_NODES) throw tooLarge('grammar nodes', text.length, MAX_NODES)
+    let result = this.empty
+    for (const byte of encoder.encode(text).reverse()) {
       this.#single[byte] ??= this.bytes(ofRange(byte, byte))
-      return this.#single[byte]
-    })
-    return this.seq(...parts)
+      result = this.seq(this.#single[byte], result)
+    }
+    return result
   }
 
   /** One character of the set, in UTF-8. */

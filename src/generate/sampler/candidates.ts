@@ -59,7 +59,7 @@ export class Candidates {
   // hot
   /**
    * Begins with the best `topK` of `row`, 0 for all, that are at or above `least`. The row belongs to the race until the
-   * next one. Throws `internal` on NaN or +Infinity, `unsupported` when every id is banned.
+   * next one. Throws `integrity` on NaN or +Infinity, `unsupported` when every id is banned.
    */
   start(row: Float32Array, topK: number, least: number, scale: number): void {
     this.#row = row

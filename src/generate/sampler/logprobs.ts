@@ -24,7 +24,7 @@ export class LogProbabilities {
   }
 
   // hot
-  /** Looks at a row that nobody has changed. Throws `internal` on NaN or +Infinity. */
+  /** Looks at a row that nobody has changed. Throws `integrity` on NaN or +Infinity. */
   observe(row: Float32Array): void {
     const rows = this.#rows
     this.#raw = rows.keep(row)

@@ -148,7 +148,7 @@ test.each([
     const { rows, put } = engineRows(build, values.length)
     const top = () => rows.top(put(values), 2, Number.NEGATIVE_INFINITY)
     expect(top).toThrow(message)
-    expect(top).toThrow(expect.objectContaining({ code: 'internal' }))
+    expect(top).toThrow(expect.objectContaining({ code: 'integrity' }))
   }
 })
 

@@ -20,7 +20,7 @@ export interface LogitRows {
    * must be taken again afterwards. Throws `out-of-memory`.
    */
   reserve(most: number, keeps?: boolean): void
-  /** Finds the best ids at or above `least`, at most `most`; returns how many there are. Throws `internal` on NaN or +Infinity. */
+  /** Finds the best ids at or above `least`, at most `most`; returns how many there are. Throws `integrity` on NaN or +Infinity. */
   top(row: Float32Array, most: number, least: number): number
   /** Writes e^((logit - best) * scale) for the first `count` of what `top` found; returns their sum. */
   weigh(count: number, scale: number): number
@@ -57,6 +57,7 @@ export class KernelRows implements LogitRows {
   readonly #kernels: LogitExports
   readonly #arena: Arena
   readonly #maxima: Ptr
+  readonly #file: string | undefined
   readonly #words: Ptr
   readonly #sums: Ptr
   #work: Ptr
@@ -70,9 +71,10 @@ export class KernelRows implements LogitRows {
   #copy = new Float32Array()
   #tally: Uint32Array | undefined
 
-  /** Throws `out-of-memory`. */
-  constructor(kernels: LogitExports, arena: Arena, vocab: number) {
+  /** `file`: the model's, for errors. Throws `out-of-memory`. */
+  constructor(kernels: LogitExports, arena: Arena, vocab: number, file?: string) {
     this.vocab = vocab
+    this.#file = file
     this.#kernels = kernels
     this.#arena = arena
     this.#maxima = arena.allocate(Math.ceil(vocab / CHUNK) * GROUPS * 4, PURPOSE)
@@ -109,7 +111,7 @@ export class KernelRows implements LogitRows {
     const kernels = this.#kernels
     const found = kernels.logits_top(at, this.vocab, most, least, this.#maxima, this.#work, this.#room) >>> 0
     if (found === NOT_A_NUMBER || (found > 0 && this.logits[0] === Number.POSITIVE_INFINITY)) {
-      throw brokenLogit(row)
+      throw brokenLogit(row, this.#file)
     }
     return found
   }
@@ -184,13 +186,13 @@ export function sigmaFloor(
   return most - sigmas * Math.sqrt(Math.max(0, squares / count - mean * mean))
 }
 
-/** Which logit is broken. */
-export function brokenLogit(row: Float32Array): HalfbyteError {
+/** Which logit is broken: kernels make numbers of numbers, so it is the weights. */
+export function brokenLogit(row: Float32Array, file = 'the model'): HalfbyteError {
   const id = row.findIndex((logit) => !(logit < Number.POSITIVE_INFINITY))
   const logit = String(row[id])
   return new HalfbyteError(
-    'internal',
-    `the logit of id ${id} is ${logit}; the weights or a kernel are broken, so check the file and report this`,
-    { id, logit },
+    'integrity',
+    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove what is stored of it and fetch it again`,
+    { file, id, logit },
   )
 }

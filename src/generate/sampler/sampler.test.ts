@@ -217,7 +217,7 @@ test.each<[string, LogitProcessor['process'], RegExp]>([
 test('a broken model is not blamed on a processor', () => {
   const sampler = samplerOf(2, {}, { processors: [{ name: 'p', process: () => undefined }] })
   expect(() => sampler.sample(Float32Array.of(0, Number.NaN), [])).toThrow(
-    expect.objectContaining({ code: 'internal' }),
+    expect.objectContaining({ code: 'integrity' }),
   )
 })
 

@@ -73,7 +73,7 @@ export class Sampler {
   /**
    * Picks the next id. `logits` is scratch and lies in the engine's memory, as does `guide`, the row of the negative prompt.
    * `history` holds every token so far, prompt included, up to `length`.
-   * Throws `internal` on NaN or +Infinity, `unsupported` when every id is banned, a processor fails, or a forced token is
+   * Throws `integrity` on NaN or +Infinity, `unsupported` when every id is banned, a processor fails, or a forced token is
    * not allowed; the sampler is of no use then.
    */
   sample(

@@ -19,6 +19,8 @@ interface Twin {
   dropped: number
   /** Per group, what must be stored at each position. */
   words: number[][]
+  /** It came from a file, itself or what it was forked from, and shares nothing. */
+  readonly isAlone: boolean
 }
 
 export type Action =
@@ -38,7 +40,6 @@ interface Saved {
   readonly twin: Omit<Twin, 'sequence'>
   readonly tokens: readonly number[]
   readonly cached: number
-  readonly moved: number | undefined
   readonly rest: AsyncGenerator<Uint8Array<ArrayBuffer>>
   readonly pieces: Uint8Array<ArrayBuffer>[]
 }
@@ -69,7 +70,9 @@ export class World {
   async perform(act: Action): Promise<void> {
     if (act.type === 'clear') {
       this.cache.clear()
-      this.#stored = this.twins.map((twin) => this.#tokens(twin).slice(0, twin.sequence.cached))
+      this.#stored = this.twins
+        .filter(({ isAlone }) => !isAlone)
+        .map((twin) => this.#tokens(twin).slice(0, twin.sequence.cached))
       this.#marks = []
       // What a window has left behind is in nobody's hands now.
       this.#isExact &&= this.#kinds.windows.every((window) => window === 0)
@@ -134,7 +137,7 @@ export class World {
   #twin(index: number): Twin {
     if (this.twins.length === 0) {
       const sequence = new Sequence(this.cache, { shares: true })
-      this.twins.push({ sequence, history: [], dropped: 0, words: chain(this.cache, [], []) })
+      this.twins.push({ sequence, isAlone: false, history: [], dropped: 0, words: chain(this.cache, [], []) })
     }
     return this.twins[index % this.twins.length]!
   }
@@ -148,8 +151,9 @@ export class World {
   }
 
   /** Tokens of `ids` whose state is there when nothing was given up. */
-  #known({ sequence, history }: Twin, ids: readonly number[]): number {
+  #known({ sequence, history, isAlone }: Twin, ids: readonly number[]): number {
     const beginning = ids.slice(0, -1)
+    if (isAlone) return common(history.slice(0, sequence.cached), beginning)
     if (this.#kinds.slabs === 0) return Math.max(0, ...this.#stored.map((text) => common(text, beginning)))
     const places = [...this.#marks, history.slice(0, sequence.cached)]
     return Math.max(0, ...places.map((text) => (common(text, beginning) === text.length ? text.length : 0)))
@@ -176,7 +180,8 @@ export class World {
       Object.assign(twin, { history: [...ids], dropped })
       twin.words = isMoved ? moved : chain(this.cache, [], this.#tokens(twin).slice(0, kept))
       if (this.#keep === undefined) expect(kept).toBeLessThanOrEqual(known)
-      if (this.#isGenerous && this.#isExact) expect(kept).toBe(known)
+      if (this.#isGenerous && this.#isExact && !(twin.isAlone && this.#kinds.slabs > 0))
+        expect(kept).toBe(known)
       // A conversation that goes on keeps what it need not drop.
       const isPlain = this.#kinds.slabs === 0 && this.#kinds.windows.every((window) => window === 0)
       if (continues && isPlain && cached > (this.#keep ?? 0) + more)
@@ -208,7 +213,12 @@ export class World {
     } catch (error) {
       expect(codeOf(error)).toBe('out-of-memory')
     }
-    this.#stored.push(this.#tokens(twin).slice(0, sequence.cached))
+    this.#store(twin, sequence.cached)
+  }
+
+  /** Others can go on from the first `length` tokens. */
+  #store(twin: Twin, length: number): void {
+    if (!twin.isAlone) this.#stored.push(this.#tokens(twin).slice(0, length))
   }
 
   /** One step, which may drop some tokens first. */
@@ -231,19 +241,19 @@ export class World {
       twin.words.map((list) => list.slice(0, Math.min(stored, sequence.cached - ran))),
       ids.slice(sequence.cached - ran),
     )
-    if (drafts.length === 0) this.#pass(ids)
+    if (drafts.length === 0) this.#pass(twin, ids)
   }
 
   /** A step has ended behind `ids`. */
-  #pass(ids: readonly number[]): void {
-    if (MARKS.includes(ids.length)) this.#marks.push([...ids])
+  #pass({ isAlone }: Twin, ids: readonly number[]): void {
+    if (!isAlone && MARKS.includes(ids.length)) this.#marks.push([...ids])
   }
 
   async #save({ sequence, ...twin }: Twin, pieces: number): Promise<void> {
-    const { tokens, cached, state } = sequence
+    const { tokens, cached } = sequence
     const saved: Saved = {
       twin: { ...twin, history: [...twin.history] },
-      ...{ tokens: [...tokens], cached, moved: state.movedFrom },
+      ...{ tokens: [...tokens], cached },
       rest: sequence.save(FINGERPRINT, { said: twin.history.length }),
       pieces: [],
     }
@@ -260,19 +270,16 @@ export class World {
   }
 
   async #restore(saved: Saved): Promise<void> {
-    const { twin, tokens, cached, moved } = saved
+    const { twin, tokens, cached } = saved
     const live = this.cache.heldBytes
     try {
       const bytes = await bytesOf(saved)
       const source = bufferSource('saved', bytes)
-      const { sequence, extra } = await Sequence.restore(this.cache, source, FINGERPRINT, { shares: true })
+      const { sequence, extra } = await Sequence.restore(this.cache, source, FINGERPRINT)
       expect(extra).toEqual({ said: twin.history.length })
-      expect([sequence.tokens, sequence.cached, sequence.state.movedFrom]).toEqual([tokens, cached, moved])
+      expect([sequence.tokens, sequence.cached]).toEqual([tokens, cached])
       expect(leftovers(this.cache, sequence.state)).toEqual([])
-      const restored = { ...twin, sequence, history: [...twin.history] }
-      this.twins.push(restored)
-      this.#stored.push(tokens.slice(0, cached))
-      if (cached > 0) this.#marks.push(tokens.slice(0, cached))
+      this.twins.push({ ...twin, sequence, isAlone: true, history: [...twin.history] })
     } catch (error) {
       expect(codeOf(error)).toBe('out-of-memory')
       expect(this.cache.heldBytes).toBeLessThanOrEqual(live)
@@ -285,7 +292,7 @@ export class World {
     bytes[index]! ^= 1 << (at % 8)
     const source = bufferSource('damaged', cut ? bytes.subarray(0, index) : bytes)
     const live = this.cache.heldBytes
-    const restored = Sequence.restore(this.cache, source, FINGERPRINT, { shares: true })
+    const restored = Sequence.restore(this.cache, source, FINGERPRINT)
     const code = await restored.then(() => 'none', codeOf)
     expect(code).toMatch(/integrity|format|out-of-memory/)
     expect(this.cache.heldBytes).toBeLessThanOrEqual(live)
@@ -293,7 +300,7 @@ export class World {
 
   #mark(twin: Twin): void {
     twin.sequence.state.checkpoint()
-    this.#marks.push(this.#tokens(twin).slice(0, twin.sequence.cached))
+    if (!twin.isAlone) this.#marks.push(this.#tokens(twin).slice(0, twin.sequence.cached))
   }
 
   /** One token after the other, as it is generated. */
@@ -327,9 +334,9 @@ export class World {
     const isFree = this.#kinds.slabs === 0 || accepted === drafts.length
     if (isFree) expect(kept).toBe(start + accepted)
     else if (this.#isGenerous) expect(kept).toBe(start)
-    this.#stored.push(this.#tokens(twin).slice(0, kept))
+    this.#store(twin, kept)
     // Where drafts were undone, nothing is remembered.
-    if (accepted === drafts.length) this.#pass(this.#tokens(twin).slice(0, kept))
+    if (accepted === drafts.length) this.#pass(twin, this.#tokens(twin).slice(0, kept))
     this.#run(twin)
   }
 }

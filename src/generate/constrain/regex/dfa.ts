@@ -8,6 +8,8 @@ import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
+/** Places of a pattern in all sets of them that are looked at: what time and memory go by. */
+const MAX_PLACES = 1 << 21
 const LAST = 0x10ffff
 
 export interface Dfa {
@@ -28,9 +30,12 @@ export function dfaOf(regex: Regex): Dfa {
     (_, index) => columns.starts[columns.column.indexOf(index)]!,
   )
   const takes = new Map(sets.map((set) => [set.join(), samples.map((point) => has(set, point))]))
+  let places = 0
   const close = (states: Iterable<number>): readonly number[] => {
     const seen = new Set(states)
     for (const state of seen) for (const to of nfa.free[state]!) seen.add(to)
+    places += seen.size + 1
+    if (places > MAX_PLACES) throw tooLarge('places in a pattern at once', places, MAX_PLACES)
     return [...seen]
       .filter((state) => nfa.step[state] !== undefined || state === nfa.accept)
       .sort((a, b) => a - b)

@@ -6,6 +6,8 @@ import { tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
+/** Sets, times the ranges that they cut all characters into. */
+const MAX_SIGNATURES = 1 << 21
 
 export interface Nfa {
   /** Steps without a character. [state][] */
@@ -91,6 +93,8 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
     for (const [low, high] of pairs(set)) bounds.add(low).add(high + 1)
   }
   const starts = [...bounds].toSorted((one, other) => one - other)
+  const work = starts.length * sets.length
+  if (work > MAX_SIGNATURES) throw tooLarge('ranges of characters in sets', work, MAX_SIGNATURES)
   const signatures = starts.map(() => '')
   for (const set of sets) {
     let at = 0

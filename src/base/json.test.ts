@@ -1,0 +1,74 @@
+// JSON from outside. In: values, cut texts, bombs. Out: what JSON.parse says, or an error before anything large is made.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseJson } from './json.ts'
+import { shown } from './options.ts'
+
+const errorOf = (text: string): string => {
+  try {
+    parseJson(text)
+    return 'no error'
+  } catch (error) {
+    return String(error)
+  }
+}
+
+describe('parseJson', () => {
+  test('reads what JSON.parse reads', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.nat(4), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  test('takes the two numbers of Python where a value stands, and no word inside a text', () => {
+    expect(parseJson('{"Infinity": [-Infinity, NaN, Infinity], "a\\"": "NaN, Infinity"}')).toEqual({
+      Infinity: [Number.NEGATIVE_INFINITY, null, Number.POSITIVE_INFINITY],
+      'a"': 'NaN, Infinity',
+    })
+  })
+
+  test.each(['', '{', '"a', '"\\', '[1,]', '{"a": Infinit}', 'N', '"\\"'.repeat(50_000)])(
+    'refuses %j',
+    (text) => {
+      expect(errorOf(text)).toMatch(/^SyntaxError/)
+    },
+  )
+
+  test('refuses 40 MB of brackets by their depth, before a value is made', () => {
+    const before = process.memoryUsage().rss
+    expect(errorOf('['.repeat(40 << 20))).toMatch(/more than 128 levels/)
+    expect(errorOf('{"a":'.repeat(8 << 20))).toMatch(/more than 128 levels/)
+    expect(process.memoryUsage().rss - before).toBeLessThan(200e6)
+  })
+
+  test.each(['[],', '{},', '0,', 'NaN', '{"a":[]},'])('refuses 15 MB of %s by their number', (part) => {
+    expect(errorOf(`[${part.repeat(15_000_000 / part.length)}0]`)).toMatch(/more than 4194304 values/)
+  })
+
+  test('counts no bracket of a text', () => {
+    expect(parseJson(`["${'['.repeat(1000)}"]`)).toEqual(['['.repeat(1000)])
+    expect(parseJson(`${'['.repeat(128)}${']'.repeat(128)}`)).toBeInstanceOf(Array)
+  })
+})
+
+describe('shown', () => {
+  const circle: unknown[] = []
+  circle.push(circle)
+  let deep: unknown = 1
+  for (let level = 0; level < 100_000; level++) deep = [deep]
+
+  test.each<[string, unknown, string]>([
+    ['an object that is no text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
+    ['a circle', circle, 'a list'],
+    ['too many levels', deep, 'a list'],
+    ['a big number', 10n ** 20n, '1'.padEnd(21, '0')],
+    ['no number', Number.NaN, 'NaN'],
+    ['nothing', undefined, 'undefined'],
+    ['a long text', 'x'.repeat(1e6), `"${'x'.repeat(55)}..."`],
+  ])('writes %s', (_, value, text) => {
+    expect(shown(value)).toBe(text)
+  })
+})
