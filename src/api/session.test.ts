@@ -149,6 +149,15 @@ describe('a session', () => {
     expect(memory.keptBytes).toBeGreaterThan(0)
   })
 
+  test('of more text than its context could ever hold fails before that is read', async () => {
+    const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
+    const error = await errorOf(session.send('b'.repeat(501), GREEDY).result)
+    expect(error).toMatchObject({ code: 'context-overflow', detail: { contextLength: 100 } })
+    expect((error as Error).message).toMatch(/has 5\d\d characters, of which .* holds 500 at most/)
+    const shifting = (await openToy(toyModel({ contextLength: 100 }))).createSession({ overflow: 'shift' })
+    expect((await shifting.send('b'.repeat(501), GREEDY).result).usage.droppedTokens).toBeGreaterThan(400)
+  })
+
   test('that outgrows its context fails by default', async () => {
     const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
     await session.send('a'.repeat(20), GREEDY).result

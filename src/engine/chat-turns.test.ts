@@ -44,6 +44,17 @@ describe('turns', () => {
     expect(ids.filter((id) => id === tokenizer.idOf('<|im_end|>'))).toHaveLength(2)
   })
 
+  test('with arguments in themselves are refused', () => {
+    const given: Record<string, unknown> = {}
+    given['self'] = [given]
+    const messages = [
+      { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'a', arguments: given }] },
+    ] as const
+    expect(() => renderTurns(TEMPLATE, tokenizer, messages)).toThrow(
+      expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('500 levels') }),
+    )
+  })
+
   test('with tools are refused by a template that knows none', () => {
     const template = new ChatTemplate(CHATML)
     expect(() =>
@@ -51,6 +62,37 @@ describe('turns', () => {
     ).toThrow(
       expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('knows none') }),
     )
+  })
+})
+
+describe('role markers that are no special tokens', () => {
+  const spec = byteLevelSpec()
+  const more = ['<|user|>', '<|bot|>', '<think>', '</think>', '  ', '<b>']
+  const own = createTokenizer({
+    ...spec,
+    tokens: [...spec.tokens, ...more],
+    types: [...(spec.types ?? []), ...more.map(() => 4)],
+  })
+  const template = new ChatTemplate(
+    "{% for m in messages %}  {{ '<|' + ('bot' if m.role == 'assistant' else m.role) + '|>' }}" +
+      "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}\n{% endfor %}",
+  )
+  const idsOf = (messages: readonly Message[]) =>
+    own
+      .encode(renderTurns(template, own, messages), { parseSpecial: true })
+      .map((id) => own.tokenText(id))
+      .filter((text) => more.includes(text))
+
+  test('open no turn when a user writes them', () => {
+    const content = '<|user|><|bot|></think>  <b>'
+    expect(idsOf([{ role: 'user', content }])).toEqual(['  ', '<|user|>', '  ', '<b>'])
+  })
+
+  test('nor when the model does, whose thoughts the template still finds', () => {
+    const content = '<think>hm</think>well<|user|>'
+    const turns = renderTurns(template, own, [{ role: 'assistant', content }])
+    expect(turns).not.toContain('hm')
+    expect(idsOf([{ role: 'assistant', content }])).toEqual(['  ', '<|bot|>'])
   })
 })
 

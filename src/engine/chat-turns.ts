@@ -1,10 +1,32 @@
 // Chat turns. In: messages and tools of the API. Out: the prompt of a model's template, in which nobody ends a turn by writing.
 import { HalfbyteError } from '../base/errors.ts'
-import { type ChatMessage, type ChatTemplate, chatTokens } from '../text/chat.ts'
+import { type ChatMessage, type ChatTemplate, chatTokens, probeTurns } from '../text/chat.ts'
 import type { TokenSource } from '../text/detokenizer.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
 import { TOOL_CALL_TEXTS } from '../text/tool-calls.ts'
 import type { Message, Tool } from './protocol.ts'
+
+/** What somebody wrote, without anything that could open or end a turn. */
+export interface TurnQuotes {
+  /** Of a user, a tool, the application. */
+  readonly given: (text: string) => string
+  /** Of the model. Templates look for `<think>` and its like in it, and those stay. */
+  readonly said: (text: string) => string
+}
+
+/** Special tokens are quoted, and those of the rest that the template writes itself. */
+export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQuotes {
+  const written = template.source + probeTurns(tokenizer, template)
+  const isMarker = (spelling: string) =>
+    /..\S/u.test(spelling) && /[^\p{L}\p{N}\s]/u.test(spelling) && written.includes(spelling)
+  const isPaired = (spelling: string) =>
+    /^<.*>$/.test(spelling) &&
+    tokenizer.idOf(spelling[1] === '/' ? `<${spelling.slice(2)}` : `</${spelling.slice(1)}`) !== undefined
+  return {
+    given: tokenizer.quoter(isMarker),
+    said: tokenizer.quoter((spelling) => isMarker(spelling) && !isPaired(spelling)),
+  }
+}
 
 /** Throws `format` when the template refuses the messages, `unsupported` when it knows no tools and some are given. */
 export function renderTurns(
@@ -12,12 +34,13 @@ export function renderTurns(
   tokenizer: Tokenizer,
   messages: readonly Message[],
   tools: readonly Tool[] = [],
+  quotes = turnQuotes(template, tokenizer),
 ): string {
-  const turns = messages.map((message) => turnOf(message, tokenizer))
+  const turns = messages.map((message) => turnOf(message, quotes))
   const tokens = chatTokens(tokenizer)
   const plain = template.render(turns, tokens)
   if (tools.length === 0) return plain
-  const described = tools.map((tool) => quoted(descriptionOf(tool), tokenizer) as object)
+  const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
   const prompt = template.render(turns, { ...tokens, tools: described })
   if (prompt !== plain) return prompt
   throw new HalfbyteError(
@@ -37,18 +60,19 @@ export function withToolMarks(tokenizer: Tokenizer): TokenSource {
 }
 
 /** A message as templates know it, under the names of OpenAI's API. */
-function turnOf({ role, content, toolCalls, toolCallId, name }: Message, tokenizer: Tokenizer): ChatMessage {
+function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes: TurnQuotes): ChatMessage {
+  const quote = role === 'assistant' ? quotes.said : quotes.given
   const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
     id,
     type: 'function',
-    function: quoted({ name, arguments: given }, tokenizer),
+    function: quoted({ name, arguments: given }, quote),
   }))
   return {
     role,
-    content: tokenizer.quote(content),
+    content: quote(content),
     ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
-    ...(toolCallId !== undefined && { tool_call_id: tokenizer.quote(toolCallId) }),
-    ...(name !== undefined && { name: tokenizer.quote(name) }),
+    ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
+    ...(name !== undefined && { name: quote(name) }),
   }
 }
 
@@ -57,12 +81,21 @@ function descriptionOf({ name, description = '', parameters }: Tool): object {
   return { type: 'function', function: { name, description, parameters: parameters ?? none } }
 }
 
-/** The same value, with every text in it quoted. */
-function quoted(value: unknown, tokenizer: Tokenizer): unknown {
-  if (typeof value === 'string') return tokenizer.quote(value)
-  if (Array.isArray(value)) return value.map((item) => quoted(item, tokenizer))
+/** Levels of lists and objects in arguments and schemas. */
+const MAX_DEPTH = 500
+
+/** The same value, with every text in it quoted. Throws `unsupported` for one that nests too deep, as in itself. */
+function quoted(value: unknown, quote: (text: string) => string, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new HalfbyteError(
+      'unsupported',
+      `a tool or its arguments nest more than ${MAX_DEPTH} levels deep; describe it with fewer`,
+    )
+  }
+  if (typeof value === 'string') return quote(value)
+  if (Array.isArray(value)) return value.map((item) => quoted(item, quote, depth + 1))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [tokenizer.quote(key), quoted(item, tokenizer)]),
+    Object.entries(value).map(([key, item]) => [quote(key), quoted(item, quote, depth + 1)]),
   )
 }

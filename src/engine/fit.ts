@@ -29,6 +29,23 @@ export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: rea
   return { room: contextLength, keep: Math.min(keep, Math.floor(contextLength / 2)) }
 }
 
+/** Throws `context-overflow` for a prompt too long for the context whatever its tokens are: reading it would take long too. */
+export function checkLength(
+  { info, text }: LoadedModel,
+  { overflow }: GenerateRequest,
+  prompt: string,
+): void {
+  const { contextLength } = info.model
+  const most = contextLength * text.longestToken
+  if (overflow === 'shift' || !(prompt.length > most)) return
+  throw new HalfbyteError(
+    'context-overflow',
+    `the prompt has ${prompt.length} characters, of which a context of ${contextLength} tokens holds ${most} at most; ` +
+      'raise contextLength or shorten it',
+    { characters: prompt.length, contextLength },
+  )
+}
+
 /** Tokens that fit after a prompt. */
 export function roomAfter(needed: number, contextLength: number): number {
   checkNotEmpty(needed)

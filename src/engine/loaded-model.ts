@@ -55,6 +55,8 @@ export interface DraftSource {
 export interface ModelText {
   /** Ids that end a reply. */
   readonly endIds: ReadonlySet<number>
+  /** UTF-16 units of the longest token. */
+  readonly longestToken: number
   /**
    * Ids of `text`; special tokens written in it are recognised. `start`: nothing precedes it, so that a beginning of
    * sequence is added where the model wants one and the text does not bring it.

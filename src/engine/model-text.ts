@@ -6,7 +6,7 @@ import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../text/ch
 import { createTokenizer } from '../text/create.ts'
 import { Detokenizer } from '../text/detokenizer.ts'
 import type { Tokenizer } from '../text/tokenizer.ts'
-import { renderTurns, withToolMarks } from './chat-turns.ts'
+import { renderTurns, turnQuotes, withToolMarks } from './chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /** The tokenizer of a model file. Throws `format` when it has none or a malformed one. */
@@ -38,17 +38,19 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
  */
 export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
+  const quotes = turnQuotes(template, tokenizer)
   return {
-    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools),
+    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
     text: {
       endIds: turnEndIds(tokenizer, template),
+      longestToken: tokenizer.longestToken,
       encode: (text, start) => {
         if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
         return start
           ? encodeChat(tokenizer, text)
           : tokenizer.encode(text, { parseSpecial: true, continues: true })
       },
-      quote: (text) => tokenizer.quote(text),
+      quote: quotes.said,
       detokenizer: ({ toolCalls = false } = {}) =>
         new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
       tokenText: (id) => tokenizer.tokenText(id),

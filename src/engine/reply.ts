@@ -10,7 +10,7 @@ import { stopMatcher } from '../text/stop.ts'
 import { openCompanions } from './companions.ts'
 import { constraintSpec } from './constraints.ts'
 import { checkedOptions } from './decode-options.ts'
-import { fitPrompt, messageEnds, roomAfter } from './fit.ts'
+import { checkLength, fitPrompt, messageEnds, roomAfter } from './fit.ts'
 import type { LoadedModel, ModelText } from './loaded-model.ts'
 import { loadProcessors } from './processors.ts'
 import type {
@@ -58,6 +58,7 @@ export async function reply(
   const options = checkedOptions(request.options)
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
   const text = promptText(model, request.prompt)
+  checkLength(model, request, text)
   const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
   const fit = fitPrompt(model, request, prompt)
   const spec = constraintSpec(options)

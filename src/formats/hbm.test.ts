@@ -200,6 +200,10 @@ describe('a lying header with a true hash', () => {
     ['no tensors', ({ tensors, ...rest }) => rest],
     ['a name that is a number', (header) => ({ ...header, name: 5 })],
     ['a tokenizer of no kind', (header) => ({ ...header, tokenizer: { kind: 'x' } })],
+    ...[5, {}, [5]].map((merges): [string, (header: Record<string, unknown>) => unknown] => [
+      `merges ${JSON.stringify(merges)}`,
+      (header) => ({ ...header, tokenizer: { kind: 'gguf', model: 'gpt2', tokens: ['a'], merges } }),
+    ]),
     [
       'the same tensor twice',
       (header) => ({ ...header, tensors: [...(header['tensors'] as []), ...(header['tensors'] as [])] }),

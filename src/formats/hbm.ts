@@ -12,6 +12,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import { areCounts } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { hex, sha256 } from '../base/sha256.ts'
+import { checkedSpec } from '../text/check-spec.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
 import { elementCount } from './dtypes.ts'
 import { gunzip } from './gzip.ts'
@@ -169,19 +170,11 @@ function parseHeader(file: string, json: JsonObject): PackHeader {
   return {
     name,
     config: withoutNulls(config),
-    tokenizer: tokenizer === undefined ? undefined : parseTokenizer(file, tokenizer),
+    tokenizer: tokenizer === undefined ? undefined : checkedSpec(tokenizer),
     generation: isObject(generation) ? withoutNulls(generation) : undefined,
     about: isObject(about) ? withoutNulls(about) : undefined,
     tensors: tensors.map((entry) => parseEntry(file, entry)),
   }
-}
-
-function parseTokenizer(file: string, value: unknown): TokenizerSpec {
-  if (isObject(value)) {
-    if (value['kind'] === 'json' && isObject(value['tokenizer'])) return value as unknown as TokenizerSpec
-    if (value['kind'] === 'gguf' && Array.isArray(value['tokens'])) return value as unknown as TokenizerSpec
-  }
-  throw malformed(file, 'its tokenizer is neither of kind json nor of kind gguf')
 }
 
 function parseEntry(file: string, value: unknown): PackEntry {

@@ -42,6 +42,7 @@ describe('openModel', () => {
     expect(model.tokenizer).toEqual({
       kind: 'gguf',
       model: 'gpt2',
+      name: 'Tiny',
       pre: 'qwen2',
       tokens: ['a', 'b', 'ab'],
       types: [1, 1, 3],

@@ -37,6 +37,7 @@ export function ggufTokenizer(
   return {
     kind: 'gguf',
     model: text('tokenizer.ggml.model') ?? '',
+    name: text('general.name'),
     pre: text('tokenizer.ggml.pre'),
     tokens,
     scores: numbers('scores'),

@@ -35,6 +35,22 @@ test('white space goes with the tokens that strip it', () => {
   expect(added.split('   <l><r>   ', false)).toEqual([1, 2])
 })
 
+test('llama.cpp takes no other white space than that of ASCII', () => {
+  const added = new AddedTokens([token(1, '<r>', { stripsRight: 'ascii' })])
+  expect(added.split('<r> \t\r\n\u3000b', false)).toEqual([1, '\u3000b'])
+})
+
+test('a long token that a long text nearly has everywhere costs no more than a short one', () => {
+  const text = 'a'.repeat(1 << 20)
+  const added = new AddedTokens([token(1, `${'a'.repeat(16_000)}b`), token(2, `c${'a'.repeat(16_000)}`)])
+  expect(added.split(text, true)).toEqual([text])
+})
+
+test('too many characters of added tokens are refused', () => {
+  const list = Array.from({ length: 200 }, (_, id) => token(id, String.fromCharCode(id + 64).repeat(12_000)))
+  expect(() => new AddedTokens(list)).toThrow(/added tokens of more than 2097152 characters/)
+})
+
 test('the pieces together are the text', () => {
   const list = ['a', 'ab', 'bc', 'ccc', '🦙'].map((text, id) => token(id, text))
   const added = new AddedTokens(list)

@@ -1,7 +1,9 @@
 // Chat templates. In: messages and a template in Jinja. Out: the prompt, its ids, and which ids end a turn.
-import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja'
+import { Environment, parse, tokenize } from '@huggingface/jinja'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import { strftime } from './strftime.ts'
+import { TemplateRun } from './template-run.ts'
+import { PART_UNITS, type Spend } from './template-values.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 /** One turn. Further fields (`tool_calls`, `name`) are passed to the template as they are. */
@@ -45,10 +47,19 @@ const MAX_TEMPLATE_LENGTH = 1 << 20
 /** A template that counts further than this never comes to an end. */
 const MAX_RANGE = 1 << 16
 
+/** Longer runs of white space take the parser a time that grows with their square. */
+const LONG_SPACE = /\s{1024}/
+/** What rendering may cost, and what more for each character that is given; see template-run.ts. */
+const RENDER_UNITS = 1 << 26
+const UNITS_PER_CHARACTER = 512
+/** What a date costs for each character of its format. */
+const DATE_UNITS = 1 << 15
+
 const WHITESPACE = { lstrip_blocks: true, trim_blocks: true }
 
 /** A template, parsed once for many prompts. */
 export class ChatTemplate {
+  readonly source: string
   readonly #program: ReturnType<typeof parse>
 
   /** Throws `format` when the template cannot be parsed. */
@@ -56,14 +67,23 @@ export class ChatTemplate {
     if (source.length > MAX_TEMPLATE_LENGTH) {
       throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
     }
+    if (LONG_SPACE.test(source)) throw templateError('has 1024 blanks in a row, which no template needs')
+    this.source = source
     this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
   }
 
-  /** Throws `format` with the template's own words when it refuses the messages. */
+  /** Throws `format` with the template's own words when it refuses the messages, and when it takes too much work. */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
     return attempt('cannot render these messages', () => {
-      const environment = newEnvironment(now)
+      const limit = RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools])
+      let left = limit
+      const spend = (units: number) => {
+        left -= units
+        if (!(left >= 0))
+          throw templateError(`takes more work than the ${limit} steps and characters it may have`)
+      }
+      const environment = newEnvironment(now, spend)
       environment.set('messages', messages)
       environment.set('add_generation_prompt', addGenerationPrompt)
       environment.set('bos_token', bosToken)
@@ -71,8 +91,8 @@ export class ChatTemplate {
       // Templates ask whether tools are none, which undefined is not.
       environment.set('tools', tools ?? null)
       environment.set('documents', null)
-      const result = new Interpreter(environment).run(this.#program)
-      return typeof result.value === 'string' ? result.value : ''
+      const { value } = new TemplateRun(environment, spend, this.source.length).run(this.#program)
+      return typeof value === 'string' ? value : ''
     })
   }
 }
@@ -104,25 +124,28 @@ export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
 
 const PROBE = 'Zqxj'
 
-/**
- * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes behind an
- * answer, which files often do not name.
- */
-export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
-  const ends = new Set(tokenizer.endIds)
+/** A short conversation as the template writes it; empty when it refuses so short a one. */
+export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
   const messages = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: PROBE },
   ]
   const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
-  let rendered: string
   try {
-    rendered = template.render(messages, options)
+    return template.render(messages, options)
   } catch (error) {
-    // A template that refuses so short a conversation leaves what the tokenizer knows.
-    if (isHalfbyteError(error)) return ends
+    if (isHalfbyteError(error)) return ''
     throw error
   }
+}
+
+/**
+ * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes after an answer,
+ * which files often do not name.
+ */
+export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
+  const ends = new Set(tokenizer.endIds)
+  const rendered = probeTurns(tokenizer, template)
   const at = rendered.lastIndexOf(PROBE)
   const [next] =
     at < 0 ? [] : tokenizer.encode(rendered.slice(at + PROBE.length).trimStart(), { parseSpecial: true })
@@ -131,14 +154,24 @@ export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): Readon
 }
 
 /** What Jinja and Transformers give every template. */
-function newEnvironment(now: Date): Environment {
+function newEnvironment(now: Date, spend: Spend): Environment {
   const environment = new Environment()
   const constants = { true: true, false: false, none: null, True: true, False: false, None: null }
   for (const [name, value] of Object.entries(constants)) environment.set(name, value)
-  environment.set('range', range)
-  environment.set('strftime_now', (format: string) => strftime(now, format))
-  environment.set('raise_exception', (message: string) => {
-    throw templateError(`refuses these messages: ${message}`)
+  environment.set('range', (first: number, last?: number, step?: number) => {
+    const numbers = range(first, last, step)
+    spend(numbers.length * PART_UNITS)
+    return numbers
+  })
+  environment.set('strftime_now', (format: unknown) => {
+    if (typeof format !== 'string') return null
+    spend(format.length * DATE_UNITS)
+    return strftime(now, format)
+  })
+  environment.set('raise_exception', (message: unknown) => {
+    throw templateError(
+      `refuses these messages: ${typeof message === 'string' ? message.slice(0, 1000) : ''}`,
+    )
   })
   return environment
 }
@@ -148,6 +181,13 @@ function range(first: number, last?: number, step = 1): number[] {
   const count = Math.max(0, Math.ceil((end - start) / step))
   if (!(count <= MAX_RANGE)) throw templateError(`counts to ${count}; at most ${MAX_RANGE} are possible`)
   return Array.from({ length: count }, (_, index) => start + index * step)
+}
+
+/** Characters of everything in a value. */
+export function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + lengthOf(part), 0)
 }
 
 function templateError(what: string, cause?: unknown): HalfbyteError {

@@ -1,4 +1,6 @@
 // createTokenizer. In: a tokenizer's specification from any format. Out: the Tokenizer.
+import { isHalfbyteError, reasonOf } from '../base/errors.ts'
+import { checkedSpec } from './check-spec.ts'
 import { ggufTokenizer } from './gguf-tokenizer.ts'
 import { jsonTokenizer } from './json-tokenizer.ts'
 import { malformed, type TokenizerSpec } from './spec.ts'
@@ -14,12 +16,12 @@ export interface TokenizerOptions {
  * is not known. A vocabulary of 150,000 tokens takes some hundred milliseconds.
  */
 export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerOptions = {}): Tokenizer {
-  switch (spec.kind) {
-    case 'gguf':
-      return ggufTokenizer(spec, endIds)
-    case 'json':
-      return jsonTokenizer(spec, endIds)
-    default:
-      throw malformed(`is of no known kind: ${String((spec satisfies never as TokenizerSpec).kind)}`)
+  const checked = checkedSpec(spec)
+  try {
+    return checked.kind === 'gguf' ? ggufTokenizer(checked, endIds) : jsonTokenizer(checked, endIds)
+  } catch (cause) {
+    if (isHalfbyteError(cause)) throw cause
+    // Nothing but the file comes in here: what no check expected, such as lists in lists without end, is in it.
+    throw malformed(`cannot be read (${reasonOf(cause)})`)
   }
 }

@@ -5,6 +5,7 @@ import { createBpe } from './bpe.ts'
 import { endTokens } from './end-tokens.ts'
 import { MARK } from './marks.ts'
 import { cut, type PreTokenizer, preTokenizer } from './pre-tokenizers.ts'
+import { unquote } from './quote.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
 import { createSpm } from './spm.ts'
 import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
@@ -23,6 +24,10 @@ const KINDS: readonly (number | undefined)[] = [
 
 /** llama.cpp's ids for a SentencePiece vocabulary that does not name them. */
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
+
+/** Models whose control tokens take the white space after them, but for a few; no field says so, and llama.cpp goes by the name. */
+const STRIPPING = /phi-?3/i
+const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
@@ -62,7 +67,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
   const addBos = spec.addBos ?? (isSpm || (pre?.addBos ?? false))
   return tokenizerOf({
     vocabulary,
-    added: new AddedTokens(addedTokens(tokens, kinds)),
+    added: new AddedTokens(addedTokens(tokens, kinds, spec.name ?? '')),
     encodeText: pre
       ? byBpe(vocabulary, spec, pre)
       : bySpm(vocabulary, spec.scores ?? [], unknownId, addsSpacePrefix),
@@ -78,8 +83,8 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
 
 function byBpe(vocabulary: Vocabulary, spec: GgufTokenizerSpec, pre: PreTokenizer): EncodeText {
   const bpe = createBpe(vocabulary, spec.merges ?? [], { byteLevel: true, ignoreMerges: pre.ignoreMerges })
-  return (text, _section, out) => {
-    for (const word of cut(text, pre.patterns)) bpe.encode(word, out)
+  return (text, { parseSpecial }, out) => {
+    for (const word of cut(parseSpecial ? unquote(text) : text, pre.patterns)) bpe.encode(word, out)
   }
 }
 
@@ -90,8 +95,8 @@ function bySpm(
   addsSpacePrefix: boolean,
 ): EncodeText {
   const encode = createSpm(vocabulary, scores, unknownId)
-  return (text, { followsToken }, out) => {
-    const marked = text.replaceAll(' ', MARK)
+  return (text, { followsToken, parseSpecial }, out) => {
+    const marked = (parseSpecial ? unquote(text) : text).replaceAll(' ', MARK)
     encode(addsSpacePrefix && followsToken ? MARK + marked : marked, out)
   }
 }
@@ -107,8 +112,6 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
   if (model === 'gpt2' && merges === undefined) {
     throw malformed(`has no merges for its ${count} tokens, which BPE needs`)
   }
-  const wrong = tokens.findIndex((token) => typeof token !== 'string')
-  if (wrong >= 0) throw malformed(`has a token ${wrong} that is not text but ${shown(tokens[wrong])}`)
   const bad = scores?.findIndex((score) => Number.isNaN(score)) ?? -1
   if (bad >= 0) throw malformed(`has a score ${bad} that is not a number`)
 }
@@ -125,11 +128,14 @@ function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSp
   })
 }
 
-function addedTokens(tokens: readonly string[], kinds: Uint8Array): AddedToken[] {
+function addedTokens(tokens: readonly string[], kinds: Uint8Array, name: string): AddedToken[] {
+  const strips = STRIPPING.test(name)
   const added: AddedToken[] = []
   kinds.forEach((kind, id) => {
     const special = kind === KIND.special
-    if (special || kind === KIND.literal) added.push({ id, text: tokens[id] as string, special })
+    const text = tokens[id] as string
+    const stripsRight = strips && !KEEPING_SPACE.includes(text) && ('ascii' as const)
+    if (special || kind === KIND.literal) added.push({ id, text, special, stripsRight })
   })
   return added
 }

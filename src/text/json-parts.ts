@@ -95,15 +95,17 @@ export function readDecoding(decoder: unknown): Decoding {
       if (json['content'] !== ' ' || json['stop'] !== 0) break
       return { ...PLAIN, stripsFirstSpace: json['start'] !== 0 }
     case 'Sequence':
-      return listAt(json, 'decoders').map(readDecoding).reduce(joinDecodings, PLAIN)
+      return stepsAt(json, 'decoders').map(readDecoding).reduce(joinDecodings, PLAIN)
   }
   throw unsupported(`decodes by ${shown(decoder)}, which is not known`, 'use the GGUF file of the model')
 }
 
 function joinDecodings(a: Decoding, b: Decoding): Decoding {
+  const replacements = [...a.replacements, ...b.replacements]
+  checkGrowth(replacements.reduce((growth, [from, to]) => growth * growthOf(to, from.length), 1))
   return {
     byteLevel: a.byteLevel || b.byteLevel,
-    replacements: [...a.replacements, ...b.replacements],
+    replacements,
     byteFallback: a.byteFallback || b.byteFallback,
     stripsFirstSpace: a.stripsFirstSpace || b.stripsFirstSpace,
   }
@@ -124,7 +126,7 @@ export function readAffixes(processor: unknown): Affixes {
     case 'ByteLevel':
       return { prefix: [], suffix: [] }
     case 'Sequence': {
-      const parts = listAt(json, 'processors').map(readAffixes)
+      const parts = stepsAt(json, 'processors').map(readAffixes)
       return {
         prefix: parts.flatMap(({ prefix }) => prefix),
         suffix: parts.flatMap(({ suffix }) => suffix),
@@ -148,7 +150,7 @@ function readTemplate(json: JsonObject): Affixes {
   const prefix: number[] = []
   const suffix: number[] = []
   let side = prefix
-  for (const part of listAt(json, 'single')) {
+  for (const part of stepsAt(json, 'single')) {
     if (isObject(part) && isObject(part['Sequence'])) {
       side = suffix
       continue
@@ -159,6 +161,7 @@ function readTemplate(json: JsonObject): Affixes {
     if (!Array.isArray(ids) || !ids.every(isId)) {
       throw malformed(`adds ${shown(name)} to every text but does not say which token that is`)
     }
+    if (ids.length > MAX_STEPS) throw malformed(`adds ${ids.length} ids for ${shown(name)} to every text`)
     side.push(...ids)
   }
   return { prefix, suffix }
@@ -168,6 +171,33 @@ function idOfPair(pair: unknown): number {
   const id: unknown = Array.isArray(pair) ? pair[1] : undefined
   if (isId(id)) return id
   throw malformed(`adds ${shown(pair)} to every text, which names no token`)
+}
+
+/** The most that replacing may lengthen a text. */
+const MAX_GROWTH = 64
+
+/** How many times longer a text may become when `content` stands for what has `length` characters at least. */
+export function growthOf(content: string, length: number): number {
+  return Math.max(1, content.length / length)
+}
+
+/** Throws `unsupported` where steps that each lengthen a text would take the memory together. */
+export function checkGrowth(growth: number): void {
+  if (growth <= MAX_GROWTH) return
+  throw unsupported(
+    `makes a text ${growth} times longer; at most ${MAX_GROWTH} times is possible`,
+    'use the GGUF file of the model',
+  )
+}
+
+/** More than any published tokenizer takes. */
+export const MAX_STEPS = 64
+
+/** A list of steps, which are few. */
+export function stepsAt(json: JsonObject, key: string): readonly unknown[] {
+  const steps = listAt(json, key)
+  if (steps.length <= MAX_STEPS) return steps
+  throw malformed(`has ${steps.length} steps for ${key}; at most ${MAX_STEPS} are possible`)
 }
 
 export function listAt(json: JsonObject, key: string): readonly unknown[] {

@@ -3,6 +3,7 @@ import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../base/errors.ts'
 import { AddedTokens } from './added-tokens.ts'
 import { createBpe } from './bpe.ts'
+import { checkSteps } from './check-steps.ts'
 import { endTokens } from './end-tokens.ts'
 import {
   type Affixes,
@@ -17,8 +18,9 @@ import {
 } from './json-parts.ts'
 import { markedWords } from './marks.ts'
 import { GPT2, unicodeSpace } from './pre-tokenizers.ts'
+import { unquote } from './quote.ts'
 import { isObject, type JsonObject, type JsonTokenizerSpec, malformed, shown, unsupported } from './spec.ts'
-import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
+import { type Section, type Tokenizer, type TokenizerParts, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
@@ -47,7 +49,7 @@ export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly numb
   return tokenizerOf({
     vocabulary,
     added: new AddedTokens(asSpecial.filter(({ normalized }) => !normalized)),
-    encodeText: textEncoder(json, model, vocabulary, asSpecial, decoding.byteLevel),
+    ...textEncoder(json, model, vocabulary, asSpecial, decoding.byteLevel),
     ...affixes(readAffixes(json['post_processor']), config, bosId, eosId, tokens.length),
     bosId,
     eosId,
@@ -77,7 +79,8 @@ function readKinds(
       if (token !== undefined && namedByte(token) !== undefined) kinds[id] = KIND.byte
     })
   }
-  for (const { id, special } of added) kinds[id] = special ? KIND.special : KIND.literal
+  // Other added tokens are spelled as the decoder says.
+  for (const { id, special } of added) if (special) kinds[id] = KIND.special
   return kinds
 }
 
@@ -87,7 +90,7 @@ function textEncoder(
   vocabulary: Vocabulary,
   added: readonly JsonAddedToken[],
   byteLevelTokens: boolean,
-): EncodeText {
+): Pick<TokenizerParts, 'encodeText' | 'normalized'> {
   const { preTokenizer, byteLevel, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
   const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
   const unknown = model['unk_token']
@@ -98,12 +101,13 @@ function textEncoder(
     unknownId: typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined,
     fuseUnknown: model['fuse_unk'] === true,
   })
-  const normalized = new AddedTokens(
+  const alike = new AddedTokens(
     added.filter((token) => token.normalized).map((token) => ({ ...token, text: normalize(token.text) })),
   )
   const cutsAtMarks = !byteLevel && !bpe.crossesWords
-  return (text, { isFirst, parseSpecial }, out) => {
-    for (const piece of normalized.split(normalize(text), parseSpecial)) {
+  const encodeText: EncodeText = (text, { isFirst, parseSpecial }, out) => {
+    for (const found of alike.split(normalize(text), parseSpecial)) {
+      const piece = parseSpecial && typeof found === 'string' ? unquote(found) : found
       if (typeof piece === 'number') {
         out.push(piece)
         continue
@@ -115,6 +119,7 @@ function textEncoder(
       }
     }
   }
+  return { encodeText, normalized: { added: alike, normalize } }
 }
 
 interface ByteLevelSplit {
@@ -175,12 +180,13 @@ function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): Lib
       ),
   )
   const { normalizer: normalize, pre_tokenizer: words } = library
+  checkSteps(normalize, words)
   return {
-    normalize: normalize === null ? (text) => text : (text) => normalize(text),
+    normalize: normalize === null ? (text) => text : (text) => ask(() => normalize(text)),
     words:
       words === null
         ? (text) => (text === '' ? [] : [text])
-        : (text, isFirst) => words(text, { section_index: isFirst ? 0 : 1 }),
+        : (text, isFirst) => ask(() => words(text, { section_index: isFirst ? 0 : 1 })),
   }
 }
 

@@ -1,6 +1,7 @@
 // Tests of damaged specifications. In: valid ones with one thing wrong. Out: a typed error that names it.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
+import { checkedSpec } from './check-spec.ts'
 import { createTokenizer } from './create.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, type TokenizerSpec } from './spec.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from './test/tiny.ts'
@@ -70,7 +71,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   [
     'a token that is no text',
     'format',
-    /token 1 .* 7/,
+    /7 at 1 for tokens where an array of texts/,
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
   ],
   [
@@ -81,6 +82,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   ],
 ]
 
+const DOUBLING = { type: 'Replace', pattern: { String: 'a' }, content: 'aa' }
 const model = jsonSpec().tokenizer['model'] as Record<string, unknown>
 const vocab = model['vocab'] as Record<string, number>
 const withModel = (changes: Record<string, unknown>) => jsonSpec({ model: { ...model, ...changes } })
@@ -127,6 +129,30 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
     jsonSpec({ pre_tokenizer: { type: 'Split', pattern: { Regex: '(' }, behavior: 'Isolated' } }),
   ],
   ['an unknown normaliser', 'unsupported', /cuts text/, jsonSpec({ normalizer: { type: 'Magic' } })],
+  [
+    'a decoder that doubles text after text',
+    'unsupported',
+    /times longer; at most 64/,
+    jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(34).fill(DOUBLING) } }),
+  ],
+  [
+    'steps without end',
+    'format',
+    /100000 steps for decoders/,
+    jsonSpec({ decoder: { type: 'Sequence', decoders: new Array(100_000).fill({ type: 'Fuse' }) } }),
+  ],
+  [
+    'a post-processor that adds token after token',
+    'format',
+    /adds 100000 ids/,
+    jsonSpec({
+      post_processor: {
+        type: 'TemplateProcessing',
+        single: [{ SpecialToken: { id: 'x' } }],
+        special_tokens: { x: { ids: new Array(100_000).fill(0) } },
+      },
+    }),
+  ],
   ['an unknown post-processor', 'unsupported', /"Magic"/, jsonSpec({ post_processor: { type: 'Magic' } })],
   [
     'a template of unknown tokens',
@@ -163,6 +189,65 @@ describe.each([
     const found = failure(() => createTokenizer(spec))
     expect(found.message).toMatch(message)
     expect(found.code).toBe(code)
+  })
+})
+
+describe('a field of another type', () => {
+  const wrong = {
+    texts: [{}, 5, [1], ['a', null]],
+    numbers: [{}, 5, ['1'], [{}]],
+    text: [5, {}],
+    number: ['1', {}, []],
+  }
+  const fields = {
+    ...{ tokens: wrong.texts, merges: wrong.texts, scores: wrong.numbers, types: wrong.numbers },
+    ...{ model: wrong.text, name: wrong.text, pre: wrong.text, chatTemplate: wrong.text },
+    ...{ bosId: wrong.number, eosId: wrong.number, addBos: wrong.number, addSpacePrefix: wrong.number },
+  }
+  test.each(Object.entries(fields).flatMap(([key, values]) => values.map((value) => [key, value] as const)))(
+    '%s: %j',
+    (key, value) => {
+      const spec = JSON.parse(JSON.stringify({ ...bytes, [key]: value }))
+      for (const make of [() => createTokenizer(spec), () => checkedSpec(spec)]) {
+        expect(failure(make)).toMatchObject({
+          code: 'format',
+          message: expect.stringContaining(`for ${key} where`),
+        })
+      }
+    },
+  )
+
+  test('null is nothing, and what is no specification is refused', () => {
+    expect(checkedSpec({ ...bytes, types: null })).toMatchObject({ types: undefined })
+    for (const none of [
+      undefined,
+      null,
+      5,
+      'gguf',
+      [],
+      {},
+      { kind: 'json' },
+      { kind: 'json', tokenizer: 5 },
+    ]) {
+      expect(failure(() => checkedSpec(none)).code).toBe('format')
+    }
+  })
+})
+
+test('a field that nests without end is refused, not written out', () => {
+  let deep: unknown = []
+  for (let at = 0; at < 100_000; at++) deep = [deep]
+  expect(failure(() => createTokenizer({ ...bytes, types: deep as number[] })).message).toMatch(
+    /object at 0 for types/,
+  )
+})
+
+test('what no check expected is the file’s fault', () => {
+  let decoder: unknown = { type: 'Fuse' }
+  for (let at = 0; at < 100_000; at++) decoder = { type: 'Sequence', decoders: [decoder] }
+  expect(failure(() => createTokenizer(jsonSpec({ decoder })))).toMatchObject({
+    code: 'format',
+    message: expect.stringContaining('cannot be read'),
   })
 })
 

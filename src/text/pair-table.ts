@@ -4,6 +4,9 @@
 export class PairTable {
   readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
   readonly #mask: number
+  // Other ones in each table, so that no merges can be made whose pairs all fall into one slot.
+  readonly #left = randomOdd()
+  readonly #right = randomOdd()
 
   constructor(pairs: number) {
     const slots = 2 ** Math.ceil(Math.log2(pairs * 2 + 2))
@@ -29,7 +32,8 @@ export class PairTable {
 
   /** Where the pair is, or the free slot where it would be. */
   #slot(left: number, right: number): number {
-    let slot = hash(left, right) & this.#mask
+    const mixed = Math.imul(left, this.#left) ^ Math.imul(right, this.#right)
+    let slot = (Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 7) & this.#mask
     for (;;) {
       const found = this.#slots[slot * 3]
       if (found === 0 || (found === left + 1 && this.#slots[slot * 3 + 1] === right)) return slot
@@ -38,7 +42,6 @@ export class PairTable {
   }
 }
 
-function hash(left: number, right: number): number {
-  const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)
-  return Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 7
+function randomOdd(): number {
+  return (Math.random() * 2 ** 32) | 1
 }

@@ -18,6 +18,8 @@ export interface JsonTokenizerSpec {
 export interface GgufTokenizerSpec {
   readonly kind: 'gguf'
   readonly model: string
+  /** `general.name`, by which llama.cpp knows some families. */
+  readonly name?: string | undefined
   readonly pre?: string | undefined
   /** By id. */
   readonly tokens: readonly string[]

@@ -86,3 +86,21 @@ test('without byte tokens the unknown token stands for each byte', () => {
   const tokenizer = createTokenizer({ ...spec, tokens: kept, types, addSpacePrefix: false })
   expect(tokenizer.encode('aé')).toEqual([tokenizer.idOf('a'), 0, 0])
 })
+
+test('control tokens of Phi-3 take the white space after them, as llama.cpp has it by the name of the model', () => {
+  const control = ['<|user|>', '<|end|>', '<|assistant|>', '<|endoftext|>']
+  const spec = spmSpec([M, `${M}H`, 'H', 'i', `${M}Hi`])
+  const tokens = [...spec.tokens, ...control]
+  const idsOf = (name?: string, text = '<|user|>\nHi<|end|>\n<|assistant|>\n') =>
+    createTokenizer({
+      ...spec,
+      ...{ name, tokens, types: [...spec.types!, 3, 3, 3, 3], scores: tokens.map((_, id) => -id) },
+    })
+      .encode(text, { parseSpecial: true })
+      .map((id) => tokens[id])
+  for (const name of ['Phi3', 'Phi-3-mini-4k-instruct', 'microsoft_Phi-3.5'])
+    expect(idsOf(name)).toEqual(['<|user|>', `${M}Hi`, '<|end|>', '<|assistant|>'])
+  for (const name of [undefined, 'Phi 2', 'Llama 3']) expect(idsOf(name)).toEqual(idsOf(''))
+  expect(idsOf('')).toHaveLength(11)
+  expect(idsOf('Phi3', '<s> i<|endoftext|> i')).toEqual(idsOf('', '<s> i<|endoftext|> i'))
+})

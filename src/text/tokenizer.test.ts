@@ -108,6 +108,28 @@ test('both shapes of one byte-level vocabulary give the same ids', () => {
   expect(gguf.encode('hello worldé').map((id) => gguf.tokenText(id))).toEqual(['hello', ' world', 'é'])
 })
 
+test('added tokens of a tokenizer.json are spelled by its decoder, as those of Gemma for runs of spaces', () => {
+  const { tokenizer } = jsonSpec()
+  const runs = [`${M}${M}`, `${M}${M}${M}`, '<b>']
+  const spec = jsonSpec({
+    normalizer: { type: 'Replace', pattern: { String: ' ' }, content: M },
+    pre_tokenizer: null,
+    decoder: {
+      type: 'Sequence',
+      decoders: [{ type: 'Replace', pattern: { String: M }, content: ' ' }, { type: 'Fuse' }],
+    },
+    model: { type: 'BPE', vocab: { a: 0, [M]: 1, [`${M}${M}`]: 2 }, merges: [`${M} ${M}`] },
+    added_tokens: [
+      ...runs.map((content, index) => ({ content, id: index + 2, special: false, normalized: false })),
+      ...(tokenizer['added_tokens'] as object[]).map((token, index) => ({ ...token, id: index + 5 })),
+    ],
+  })
+  const made = createTokenizer(spec)
+  expect(made.decode([0, 2, 3, 4, 0])).toBe('a     <b>a')
+  expect(made.decode(made.encode('a  a <b>'))).toBe('a  a <b>')
+  expect(made.tokenText(5)).toBe('<|bos|>')
+})
+
 test('a token can be half a character', () => {
   const tokenizer = createTokenizer(byteLevelSpec())
   const ids = tokenizer.encode('ñ')

@@ -1,6 +1,7 @@
 // Tokenizer. In: text or ids. Out: the other. What it does with text between special tokens is given to it.
-import { type AddedTokens, unquote } from './added-tokens.ts'
+import type { AddedToken, AddedTokens } from './added-tokens.ts'
 import { type DetokenizeOptions, Detokenizer } from './detokenizer.ts'
+import { quoter } from './quote.ts'
 import { KIND, type Vocabulary } from './vocabulary.ts'
 
 export interface EncodeOptions {
@@ -16,6 +17,8 @@ export interface EncodeOptions {
 export interface Tokenizer {
   /** One more than the largest id. A model's logits may be longer: the ids beyond write nothing. */
   readonly vocabSize: number
+  /** UTF-16 units of the longest token as the vocabulary spells it, which no token's text exceeds. */
+  readonly longestToken: number
   readonly bosId: number | undefined
   readonly eosId: number | undefined
   /** Every id after which the model has nothing more to say: EOS, the end of a turn and their like. */
@@ -29,6 +32,8 @@ export interface Tokenizer {
   encode(text: string, options?: EncodeOptions): number[]
   /** The same text, whose special tokens `encode` takes for mere characters even with `parseSpecial`. */
   quote(text: string): string
+  /** `quote` that breaks further tokens: those that text may contain and whose spelling is a marker. */
+  quoter(isMarker: (spelling: string) => boolean): (text: string) => string
   /** The text of ids that begin a text; special tokens write nothing unless `options.special`. */
   decode(ids: Iterable<number>, options?: DetokenizeOptions): string
   /** The id of a token by its spelling, e.g. `<|im_end|>`; undefined when there is none. */
@@ -54,7 +59,9 @@ export interface Section {
 export interface TokenizerParts {
   readonly vocabulary: Vocabulary
   readonly added: AddedTokens
-  /** Adds the ids of text without added tokens to `out`. */
+  /** Further ones, which `encodeText` finds in what `normalize` gives. */
+  readonly normalized?: { readonly added: AddedTokens; readonly normalize: (text: string) => string }
+  /** Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts. */
   readonly encodeText: (text: string, section: Section, out: number[]) => void
   /** What `addSpecial` puts in front and behind. */
   readonly prefix: readonly number[]
@@ -67,11 +74,18 @@ export interface TokenizerParts {
 }
 
 export function tokenizerOf(parts: TokenizerParts): Tokenizer {
-  const { vocabulary, added, encodeText, prefix, suffix, ...facts } = parts
+  const { vocabulary, added, normalized, encodeText, prefix, suffix, ...facts } = parts
   const { bosId, endIds } = facts
+  const quoterOf = (isMarker: (spelling: string) => boolean) => {
+    const controls = (tokens: readonly AddedToken[]) =>
+      tokens.filter(({ id, special }) => special || isMarker(vocabulary.tokens[id] ?? ''))
+    const { added: alike, normalize } = normalized ?? {}
+    return quoter([{ tokens: controls(added.tokens) }, { tokens: controls(alike?.tokens ?? []), normalize }])
+  }
   const tokenizer: Tokenizer = {
     ...facts,
     vocabSize: vocabulary.size,
+    longestToken: vocabulary.longest,
     addsBos: bosId !== undefined && prefix.includes(bosId),
     encode(text, { addSpecial = false, parseSpecial = false, continues = false } = {}) {
       const ids: number[] = []
@@ -79,10 +93,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
       let followsToken = !continues
       for (const piece of added.split(text, parseSpecial)) {
         if (typeof piece === 'number') ids.push(piece)
-        else {
-          const plain = unquote(piece)
-          encodeText(plain, { isFirst, followsToken, parseSpecial: parseSpecial && plain === piece }, ids)
-        }
+        else encodeText(piece, { isFirst, followsToken, parseSpecial }, ids)
         followsToken = typeof piece === 'number'
         isFirst &&= followsToken
       }
@@ -91,7 +102,8 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
       const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
       return [...(has ? [] : prefix), ...ids, ...suffix]
     },
-    quote: (text) => added.quote(text),
+    quote: quoterOf(() => false),
+    quoter: quoterOf,
     decode(ids, options) {
       const detokenizer = new Detokenizer(tokenizer, { atStart: true, ...options })
       let text = ''

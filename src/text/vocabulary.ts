@@ -42,6 +42,8 @@ export function byteName(byte: number): string {
 export class Vocabulary {
   /** By id; undefined where no token has the id. */
   readonly tokens: readonly (string | undefined)[]
+  /** UTF-16 units of the longest token. */
+  readonly longest: number
   /** Open addressing, a quarter of a Map's memory: ids by their tokens, and 1 more; 0 is free. */
   readonly #slots: Int32Array
   readonly #kinds: Uint8Array
@@ -54,8 +56,10 @@ export class Vocabulary {
     }
     this.tokens = tokens
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(tokens.length * 1.5)))
+    let longest = 0
     tokens.forEach((token, id) => {
       if (token === undefined) return
+      longest = Math.max(longest, token.length)
       if (token.length > MAX_TOKEN_LENGTH) {
         throw malformed(
           `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
@@ -66,6 +70,7 @@ export class Vocabulary {
       if (other) throw malformed(`spells the ids ${other - 1} and ${id} alike: ${shown(token)}`)
       this.#slots[slot] = id + 1
     })
+    this.longest = longest
     this.#kinds = kinds
     this.#spelling = spelling
   }

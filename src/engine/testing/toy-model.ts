@@ -115,6 +115,7 @@ const bytes = new TextEncoder()
 
 const toyText: ModelText = {
   endIds: new Set([END]),
+  longestToken: '<end>'.length,
   encode: (text) =>
     text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [END] : [...bytes.encode(part)])),
   detokenizer() {
