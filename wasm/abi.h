@@ -94,8 +94,8 @@ enum encoding {
 /* How keys or values are stored; fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
-/* What a gate goes through; gelu is the approximation by tanh. */
-enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2 };
+/* What a gate goes through; gelu is the approximation by tanh, gelu_exact the one by erf, which conv1d does not have. */
+enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 

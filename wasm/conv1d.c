@@ -1,6 +1,7 @@
 /* conv1d: y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]), each channel on its own, over one sequence's rows.       exact
  *
  *   x        f32 rows; what lies before the first row of this step comes from the sequence's slab
+ *   channels a multiple of 8; what pads rows of y to whole groups becomes 0
  *   w        f32 [channels/8][taps][8]           bias  f32 row, 0: none
  *   state    f32 [taps - 1][channels]            inputs m - taps + 1 .. m - 1 of the next row, oldest first
  *   y        f32 rows and, where wanted, a8 rows
@@ -44,7 +45,8 @@ void conv1d__ref(const struct op_conv1d *op, const struct step *step, uint32_t s
             for (uint32_t j = 0; j + 1 < kept; j++) state[j * op->channels + c] = state[(j + 1) * op->channels + c];
             state[(kept - 1) * op->channels + c] = x[c];
         }
-        for (uint32_t g = 0; op->q && g < op->channels / GROUP; g++) {
+        for (uint32_t c = op->channels; c < round_up(op->channels, GROUP); c++) y[c] = 0;
+        for (uint32_t g = 0; op->q && g * GROUP < op->channels; g++) {
             quantize_into__ref(AT(int8_t *, op->q + m * op->q_stride), op->channels, g, y + g * GROUP);
         }
     }
@@ -59,8 +61,8 @@ INLINE void convolve(const struct op_conv1d *op, const struct sequence *sequence
         const struct window in = window_of(op, sequence, state, r, taps);
         float *y = AT(float *, op->y + m * op->y_stride);
         for (uint32_t c = from; c < to; c += GROUP) {
-            v128_t v[GROUP / 4];
-            ROLLED for (uint32_t i = 0; i < GROUP; i += PANEL) {
+            v128_t v[GROUP / 4] = {0};
+            ROLLED for (uint32_t i = 0; i < min_u32(GROUP, to - c); i += PANEL) {
                 const float *w = AT(const float *, op->w) + (c + i) * taps;
                 UNROLLED for (uint32_t half = 0; half < PANEL; half += 4) {
                     v128_t sum = op->bias ? load(AT(const float *, op->bias) + c + i + half) : splat(0);

@@ -1,6 +1,8 @@
 // Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
+import type { Activation } from '../src/graph/ir.ts'
 import { ACTIVATION, ROWS } from '../src/graph/op-codes.ts'
+import { activated } from '../src/graph/testing/choices.ts'
 import { element, layState, layStep } from './test/attention.ts'
 import { FORMATS } from './test/kv.ts'
 import { compare, type Machine, plainMachine, randomFrom } from './test/machine.ts'
@@ -126,7 +128,7 @@ describe('renorm', () => {
   })
 })
 
-function gate(machine: Machine, activation: 'silu' | 'gelu', hasUp: boolean) {
+function gate(machine: Machine, activation: Activation, hasUp: boolean) {
   const x = machine.rows(4, 72, (row, lane) => (element(0, row, 0, lane) * 4) ** 3)
   const up = machine.rows(4, 72, (row, lane) => element(1, row, 0, lane))
   const y = machine.rows(4, 72)
@@ -144,8 +146,33 @@ describe('activations', () => {
     ['silu', false],
     ['gelu', true],
     ['gelu', false],
+    ['gelu_exact', true],
+    ['gelu_exact', false],
   ] as const)('%s, gated %s, is its definition to the bit', (activation, hasUp) => {
     expect(compare((machine) => gate(machine, activation, hasUp)).difference).toBeUndefined()
+  })
+
+  test('gelu_exact is within 7e-7 of the true value from -5 up, and within 1e-12 below', () => {
+    const machine = plainMachine('relaxed')
+    const x = machine.rows(64, 64, (row, lane) => (row * 64 + lane) / 160 - 13.1)
+    const y = machine.rows(64, 64)
+    tokens(machine, 64)
+    machine.op('swiglu', {
+      ...{ gate: x.at, gate_stride: x.stride, n: 64, y: y.at, y_stride: y.stride },
+      activation: ACTIVATION.gelu_exact,
+    })
+    machine.run()
+    let [relative, absolute] = [0, 0]
+    for (let row = 0; row < 64; row++) {
+      const input = machine.floats(x, row)
+      for (const [lane, value] of machine.floats(y, row).entries()) {
+        const right = activated(input[lane]!, 'gelu_exact')
+        if (input[lane]! < -5) absolute = Math.max(absolute, Math.abs(value - right))
+        else if (right !== 0) relative = Math.max(relative, Math.abs(value / right - 1))
+      }
+    }
+    expect(relative).toBeLessThan(7e-7)
+    expect(absolute).toBeLessThan(1e-12)
   })
 
   test('gelu is the approximation by tanh', () => {

@@ -26,6 +26,11 @@ const CONVS: Op[] = [
   { words: 96 * 3, lay: (m, count, first) => conv1d(m, { channels: 96, taps: 4 }, count, first) },
   { words: 160 * 2, lay: (m, count, first) => conv1d(m, { channels: 160, taps: 3 }, count, first) },
   { words: 32, lay: (m, count, first) => conv1d(m, { channels: 32, taps: 2, bias: false }, count, first) },
+  { words: 112 * 3, lay: (m, count, first) => conv1d(m, { channels: 112, taps: 4 }, count, first) },
+  {
+    words: 72 * 2,
+    lay: (m, count, first) => conv1d(m, { channels: 72, taps: 3, bias: false }, count, first),
+  },
 ]
 const SCANS: Op[] = [
   { words: 96 * 16, lay: (m, count, first) => scan(m, { channels: 96, states: 16 }, count, first) },

@@ -93,7 +93,18 @@ export function refuseVariants(fields: Fields, headDim: number, hasExperts: bool
   const experts = fields.number('expert_count', 0)
   if (experts > 0 && !hasExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
   const valueDim = fields.number('attention.value_length', headDim)
+  if (!fields.fact('attention.causal', true)) throw refuse('attention to later positions', 'none')
   if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
+}
+
+/** Each key may be absent, or hold one of its numbers. */
+function refuseOthers(fields: Fields, neutral: Readonly<Record<string, readonly number[]>>): void {
+  for (const [name, numbers] of Object.entries(neutral)) {
+    const key = `rope.scaling.${name}`
+    const value = fields.number(key, numbers[0])
+    if (numbers.some((each) => Math.abs(value - each) < 1e-4)) continue
+    throw unbuiltVariant(fields.file, `${key} ${value}`, `${key} ${numbers.join(' or ')}`)
+  }
 }
 
 const TYPES: readonly string[] = ['linear', 'yarn', 'longrope', 'none']
@@ -111,6 +122,14 @@ function ropeScaling(
       'linear, llama3, yarn or longrope scaling, or none',
     )
   }
+  const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
+  refuseOthers(fields, {
+    // What converters write is all of the magnitude, and what llama.cpp means a factor of it.
+    yarn_attn_factor: [1, yarn],
+    yarn_ext_factor: [-1, 1],
+    yarn_log_multiplier: [0],
+    ...(type !== 'yarn' && short === undefined && { attn_factor: [1] }),
+  })
   if (short !== undefined && long !== undefined) {
     return {
       type: 'longrope',
@@ -121,14 +140,13 @@ function ropeScaling(
     }
   }
   if (type === 'yarn') {
-    const factor = fields.number('rope.scaling.factor')
     return {
       type,
-      factor,
+      factor: fields.number('rope.scaling.factor'),
       originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
       fast: fields.number('rope.scaling.yarn_beta_fast', 32),
       slow: fields.number('rope.scaling.yarn_beta_slow', 1),
-      magnitude: fields.number('rope.scaling.attn_factor', 1) * (1 + 0.1 * Math.log(factor)),
+      magnitude: fields.number('rope.scaling.attn_factor', 1) * yarn,
     }
   }
   const factor =

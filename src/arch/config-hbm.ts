@@ -1,4 +1,6 @@
 // Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
+import type { Activation } from '../graph/ir.ts'
+import { ACTIVATION } from '../graph/op-codes.ts'
 import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling } from './config.ts'
 import type { Fields } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
@@ -10,6 +12,7 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const family = FAMILIES.find((known) => known === named)
   if (family === undefined) throw unknownArchitecture(fields.file, named)
   const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
+  const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
   const [ssm, experts] = [fields.record('ssm'), fields.record('experts')]
   const [sliding, localRope] = [fields.record('window'), fields.record('localRope')]
   return {
@@ -20,7 +23,9 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
     ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap'),
     tiedEmbeddings: fields.fact('tiedEmbeddings'),
-    parallelResidual: fields.has('parallelResidual') ? fields.fact('parallelResidual') : undefined,
+    parallelResidual: fact('parallelResidual'),
+    dividedByLayer: fact('dividedByLayer'),
+    activation: activation(fields),
     attentionLayers: layers('attentionLayers'),
     unrotatedLayers: layers('unrotatedLayers'),
     rope: ropeConfig(fields.record('rope') ?? fields),
@@ -34,6 +39,13 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
       timeStepLimit: stepLimit(ssm, 'timeStepLimit'),
     },
   }
+}
+
+function activation(fields: Fields): Activation | undefined {
+  if (!fields.has('activation')) return undefined
+  const named = fields.text('activation')
+  if (Object.hasOwn(ACTIVATION, named)) return named as Activation
+  throw unbuiltVariant(fields.file, `the activation "${named}"`, Object.keys(ACTIVATION).join(' or '))
 }
 
 function ropeConfig(fields: Fields): RopeConfig {

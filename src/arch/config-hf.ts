@@ -1,79 +1,106 @@
 // Hugging Face configuration. In: config.json. Out: the hyperparameters it states, not yet validated.
-import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+
+import type { MetaValue } from '../formats/tensors.ts'
+import type { Activation } from '../graph/ir.ts'
+import type { ModelConfig, WindowConfig } from './config.ts'
 import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
 import { familyFile, findFamily } from './families.ts'
-import type { FamilyFile } from './family.ts'
+import type { Defaults, FamilyFile } from './family.ts'
 import type { Fields } from './fields.ts'
+import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 import { layersOf, windowOf } from './sliding.ts'
 
-/** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
-export function hfConfig(name: string, stated: Fields): ModelConfig {
+/**
+ * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family and keys of the wrong type,
+ * `unsupported` for variants that are not built.
+ */
+export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue[] = []): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const [listed = stated.text('model_type')] = stated.textList('architectures')
-  const family = findFamily(({ hf }) => hf.classes.includes(listed))
+  const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, listed))
   if (family === undefined) throw unknownArchitecture(stated.file, listed)
   const file = familyFile(family)
-  const fields = stated.renamed(file.hf.keys ?? {})
+  const defaults = file.hf.classes[listed] as Defaults
+  const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
+  const activation = activationOf(fields, file)
   refuseVariants(fields, file)
   const hiddenSize = fields.number('hidden_size')
   const layers = fields.number('num_hidden_layers')
   const sizes = {
     ...{ family, name, hiddenSize, layers, vocabSize: fields.number('vocab_size') },
-    tiedEmbeddings: fields.fact('tie_word_embeddings', file.hf.tied ?? false),
+    tiedEmbeddings: fields.fact('tie_word_embeddings', false),
+    ...(activation !== file.traits?.activation && { activation }),
   }
   if (file.traits === undefined) return { ...sizes, ...hfRecurrent(fields, family) }
   const contextLength = fields.number('max_position_embeddings')
   const heads = fields.number('num_attention_heads')
   const headDim = fields.number('head_dim', hiddenSize / heads)
-  const rope = ropeFields(fields)
   const common: ModelConfig = {
     ...sizes,
     heads,
     kvHeads: fields.number('num_key_value_heads', heads),
     headDim,
-    intermediateSize: fields.number(
-      'intermediate_size',
-      file.traits.mlp === 'plain' ? 4 * hiddenSize : undefined,
-    ),
+    intermediateSize:
+      (file.traits.mlp === 'plain' && fields.number('intermediate_size', 0) === 0 && 4 * hiddenSize) ||
+      fields.number('intermediate_size'),
     normEpsilon: fields.number('rms_norm_eps', 1e-6),
-    rope: {
-      theta: (rope ?? fields).number('rope_theta', 10_000),
-      dims:
-        headDim * (rope ?? fields).number('partial_rotary_factor', fields.number('partial_rotary_factor', 1)),
-      pairing: 'halves',
-      scaling: ropeScaling(rope ?? fields.record('rope_scaling'), fields, contextLength),
-    },
+    rope: hfRope(fields, fullRope(fields), { headDim, contextLength }),
     contextLength,
-    window: window(fields, file, { layers, contextLength }),
+    window: window(fields, defaults, { layers, contextLength }),
   }
   return { ...common, ...file.hf.config?.(fields, common) }
 }
 
-/** Since version 5 of transformers one object holds all of RoPE, or one for each kind of layer. */
-function ropeFields(fields: Fields): Fields | undefined {
-  const rope = fields.record('rope_parameters')
-  return rope?.record('full_attention') ?? rope
+/** Under all the names that transformers has for them. */
+const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+  silu: 'silu',
+  swish: 'silu',
+  gelu: 'gelu_exact',
+  ...{ gelu_new: 'gelu', gelu_fast: 'gelu', gelu_pytorch_tanh: 'gelu' },
 }
 
-function refuseVariants(fields: Fields, { hf, traits }: FamilyFile): void {
-  const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
-  const supported = hf.activations ?? ['silu']
-  const activation = fields.text('hidden_act', supported[0])
-  if (!supported.includes(activation)) throw refuse(`the activation "${activation}"`, supported.join(' or '))
-  for (const bias of traits?.qkvBias === true ? ['mlp_bias'] : ['attention_bias', 'mlp_bias']) {
-    if (fields.fact(bias, false)) throw refuse(`the biases of ${bias}`, 'none')
+/** Absent: the family's own. Recurrent layers have no other. */
+function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
+  if (!fields.has('hidden_act')) return traits?.activation
+  const name = fields.text('hidden_act')
+  const activation = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined
+  if (activation === 'silu') return traits && activation
+  if (activation !== undefined && traits !== undefined) return activation
+  throw unbuiltVariant(fields.file, `the activation "${name}"`, Object.keys(ACTIVATIONS).join(' or '))
+}
+
+/** Keys that change the arithmetic into what is not built, with what they must hold where they are stated. */
+function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
+  const wanted = {
+    ...{ mlp_bias: false, conv_bias: false, use_bidirectional_attention: false, is_causal: true },
+    // Classes with biases on queries, keys and values alone do not have the key.
+    ...(traits?.qkvBias !== true && { attention_bias: false }),
+    ...(traits?.bias === true && { attention_bias: true }),
+  }
+  for (const [key, value] of Object.entries(wanted)) {
+    if (fields.fact(key, value) !== value) {
+      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
+    }
+  }
+  if (fields.has('per_layer_config')) {
+    throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
   }
 }
 
 function window(
   fields: Fields,
-  { hf }: FamilyFile,
+  defaults: Defaults,
   model: Pick<ModelConfig, 'layers' | 'contextLength'>,
 ): WindowConfig | undefined {
+  if (!('sliding_window' in defaults) || !fields.fact('use_sliding_window', true)) return undefined
   const positions = fields.number('sliding_window', 0)
   const kinds = fields.list('layer_types')
+  const strange = kinds.find((kind) => kind !== 'sliding_attention' && kind !== 'full_attention')
+  if (strange !== undefined) {
+    throw unbuiltVariant(fields.file, 'another kind of layer in layer_types', 'full and sliding attention')
+  }
   if (kinds.length > 0) {
     return windowOf(
       model,
@@ -81,70 +108,10 @@ function window(
       kinds.map((kind) => kind === 'sliding_attention'),
     )
   }
-  if (hf.windowIsOptional !== true) {
-    return windowOf(model, positions, fields.number('sliding_window_pattern', hf.windowPeriod ?? 0))
+  if (!('max_window_layers' in defaults)) {
+    return windowOf(model, positions, fields.number('sliding_window_pattern', 0))
   }
-  if (!fields.fact('use_sliding_window', false)) return undefined
-  const first = fields.number('max_window_layers', 0)
+  const first = fields.number('max_window_layers')
   const pattern = layersOf(model).map((layer) => layer >= first)
   return windowOf(model, positions, pattern)
-}
-
-function ropeScaling(
-  rope: Fields | undefined,
-  fields: Fields,
-  contextLength: number,
-): RopeScaling | undefined {
-  const type = rope?.text('rope_type', rope.text('type', 'default')) ?? 'default'
-  if (rope === undefined || type === 'default') return undefined
-  const original = (fallback: number) =>
-    rope.number(
-      'original_max_position_embeddings',
-      fields.number('original_max_position_embeddings', fallback),
-    )
-  switch (type) {
-    case 'linear':
-      return { type, factor: rope.number('factor') }
-    case 'yarn': {
-      const factor = rope.number('factor')
-      if (rope.has('mscale') || rope.has('mscale_all_dim') || !rope.fact('truncate', true)) {
-        throw unbuiltVariant(fields.file, 'another kind of RoPE scaling "yarn"', 'the plain one')
-      }
-      return {
-        type,
-        factor,
-        originalContextLength: original(contextLength),
-        fast: rope.number('beta_fast', 32),
-        slow: rope.number('beta_slow', 1),
-        magnitude: rope.number('attention_factor', factor <= 1 ? 1 : 1 + 0.1 * Math.log(factor)),
-      }
-    }
-    case 'longrope':
-    case 'su': {
-      const originalContextLength = original(contextLength)
-      const growth = contextLength / originalContextLength
-      const magnitude = growth <= 1 ? 1 : Math.sqrt(1 + Math.log(growth) / Math.log(originalContextLength))
-      return {
-        type: 'longrope',
-        shortFactors: rope.numberList('short_factor'),
-        longFactors: rope.numberList('long_factor'),
-        originalContextLength,
-        magnitude: rope.number('attention_factor', magnitude),
-      }
-    }
-    case 'llama3':
-      return {
-        type,
-        factor: rope.number('factor'),
-        lowFrequencyFactor: rope.number('low_freq_factor'),
-        highFrequencyFactor: rope.number('high_freq_factor'),
-        originalContextLength: original(contextLength),
-      }
-    default:
-      throw unbuiltVariant(
-        fields.file,
-        `RoPE scaling "${type}"`,
-        'linear, llama3, yarn or longrope scaling, or none',
-      )
-  }
 }

@@ -1,4 +1,5 @@
 // ModelConfig. In: nothing. Out: the hyperparameters that every family shares, frozen, in our own names.
+import type { Activation } from '../graph/ir.ts'
 
 /** How the two numbers of a rotated pair lie in a head: (i, i + dims/2) or (2i, 2i + 1). */
 export type RopePairing = 'halves' | 'interleaved'
@@ -122,6 +123,8 @@ export interface ModelConfig {
   /** Layers that do not rotate. */
   readonly unrotatedLayers?: readonly number[] | undefined
   readonly experts?: ExpertsConfig | undefined
+  /** Of feed-forward blocks; default: the family's own. */
+  readonly activation?: Activation | undefined
   /** Attention and feed-forward block read the same rows, and both are added to them. */
   readonly parallelResidual?: boolean | undefined
   /** Factors, default 1: of embeddings, of what a block adds, of logits. */
@@ -130,6 +133,8 @@ export interface ModelConfig {
   readonly logitScale?: number | undefined
   /** Factor of attention's scores; default 1 / sqrt(headDim). */
   readonly attentionScale?: number | undefined
+  /** Scores of layer i, from 0, are divided by i + 1 as well. */
+  readonly dividedByLayer?: boolean | undefined
   /** Soft caps of scores and of logits: cap * tanh(x / cap); default: none. */
   readonly attentionCap?: number | undefined
   readonly logitCap?: number | undefined

@@ -115,6 +115,7 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
     attentionScale,
     attentionCap,
   } = config
+  const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
   const at = `layers.${layer}`
   const [q, kv] = [heads * headDim, kvHeads * headDim]
   const parts = (kind: 'weight' | 'bias') => ({
@@ -144,7 +145,7 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
       over,
       epsilon: normEpsilon,
     },
-    scale: attentionScale ?? config.multipliers?.attention,
+    scale: config.dividedByLayer === true ? scale / (layer + 1) : scale,
     cap: attentionCap,
   })
   return linear(`${at}.attn_product`, attended, `${at}.attn_output`, hiddenSize)
@@ -153,11 +154,11 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
 /** The feed-forward block of the layer named `at`. */
 function feedForward(parts: Parts, at: string, input: Value): Value {
   const { b, config, traits, linear } = parts
-  const { hiddenSize, intermediateSize } = config
+  const { hiddenSize, intermediateSize, activation = traits.activation } = config
   if (traits.mlp === 'experts') return experts(parts, at, input)
   if (traits.mlp === 'plain') {
     const up = linear(`${at}.mlp_up`, input, `${at}.mlp_up`, intermediateSize)
-    const active = b.swiglu(`${at}.mlp_act`, [up], traits.activation)
+    const active = b.swiglu(`${at}.mlp_act`, [up], activation)
     return linear(`${at}.mlp_product`, active, `${at}.mlp_down`, hiddenSize)
   }
   const weight = matrix(hiddenSize, {
@@ -165,13 +166,13 @@ function feedForward(parts: Parts, at: string, input: Value): Value {
     [`${at}.mlp_up.weight`]: intermediateSize,
   })
   const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight)
-  const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), traits.activation)
+  const gated = b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight), activation)
   return linear(`${at}.mlp_product`, gated, `${at}.mlp_down`, hiddenSize)
 }
 
 /** Gated feed-forward blocks, of which each row goes through some. */
 function experts({ b, config, traits }: Parts, at: string, input: Value): Value {
-  const { hiddenSize, intermediateSize, experts: choice } = config
+  const { hiddenSize, intermediateSize, experts: choice, activation = traits.activation } = config
   if (choice === undefined) throw new RangeError(`${at} has no experts`)
   const { count, used, normalize } = choice
   const router = b.linear(`${at}.router`, input, matrix(hiddenSize, { [`${at}.router.weight`]: count }))
@@ -183,7 +184,7 @@ function experts({ b, config, traits }: Parts, at: string, input: Value): Value 
   return b.routed(`${at}.mlp`, input, router, { experts: count, used, normalize }, (rows, linear) => {
     const gate = linear(`${at}.mlp_gate`, rows, each('mlp_gate', intermediateSize, hiddenSize))
     const up = linear(`${at}.mlp_up`, rows, each('mlp_up', intermediateSize, hiddenSize))
-    const gated = b.swiglu(`${at}.mlp_act`, [gate, up], traits.activation)
+    const gated = b.swiglu(`${at}.mlp_act`, [gate, up], activation)
     return linear(`${at}.mlp_down`, gated, each('mlp_down', hiddenSize, intermediateSize))
   })
 }

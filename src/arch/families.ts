@@ -22,18 +22,24 @@ import { qwen3moe } from './qwen3moe.ts'
 import { smollm3 } from './smollm3.ts'
 
 /** A family of recurrent layers alone: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
-const recurrent = (mix: Mixer, architecture: string, hfClass: string): FamilyFile => ({
+const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
   build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
-  hf: { classes: [hfClass], tied: architecture === 'mamba' },
+  hf: { classes },
 })
 
 const FILES: Readonly<Record<Family, FamilyFile>> = {
   ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
   granitehybrid,
   gpt_neox: gptNeox,
-  mamba: recurrent(mambaLayer, 'mamba', 'MambaForCausalLM'),
-  mamba2: recurrent(mamba2Layer, 'mamba2', 'Mamba2ForCausalLM'),
+  mamba: recurrent(mambaLayer, 'mamba', {
+    MambaForCausalLM: {
+      ...{ vocab_size: 50_280, hidden_size: 768, num_hidden_layers: 32, tie_word_embeddings: true },
+    },
+  }),
+  mamba2: recurrent(mamba2Layer, 'mamba2', {
+    Mamba2ForCausalLM: { vocab_size: 32_768, hidden_size: 4096, num_hidden_layers: 64 },
+  }),
 }
 
 export const familyFile = (family: Family): FamilyFile => FILES[family]

@@ -24,6 +24,26 @@ export interface Place {
 /** Where a file keeps weights, by canonical name with N for the layer and E for the expert; what is not here has the common name. */
 export type Names = Readonly<Record<string, string | ((config: ModelConfig, expert: number) => Place)>>
 
+/**
+ * Defaults of a class, by the common names of its keys. Where `sliding_window` is not among them, the class has no windows; those of
+ * a class with `use_sliding_window` count only where it is true, and those of one with `max_window_layers` from that layer on.
+ */
+export type Defaults = Readonly<Record<string, number | boolean>>
+
+/** The defaults of sizes, and others. */
+export const defaults = (
+  vocab_size: number,
+  hidden_size: number,
+  intermediate_size: number,
+  num_hidden_layers: number,
+  num_attention_heads: number,
+  max_position_embeddings: number,
+  others?: Defaults,
+): Defaults => ({
+  ...{ vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads },
+  ...{ max_position_embeddings, ...others },
+})
+
 /** Reads what the common keys do not say. */
 type Reader = (fields: Fields, common: ModelConfig) => Partial<ModelConfig>
 
@@ -42,17 +62,10 @@ export interface FamilyFile {
     readonly names?: Names
   }
   readonly hf: {
-    /** `architectures` of config.json */
-    readonly classes: readonly string[]
-    /** Default: silu. */
-    readonly activations?: readonly string[]
+    /** By `architectures` of config.json: what a class of transformers takes for keys that are absent. */
+    readonly classes: Readonly<Record<string, Defaults>>
     /** Keys of config.json that have other names. */
     readonly keys?: Readonly<Record<string, string>>
-    /** What `tie_word_embeddings` is when it is not said; default false. */
-    readonly tied?: boolean
-    readonly windowPeriod?: number
-    /** The window counts only with `use_sliding_window`, and from layer `max_window_layers` on. */
-    readonly windowIsOptional?: boolean
     readonly config?: Reader
     readonly names?: Names
   }

@@ -17,9 +17,19 @@ export class Fields {
     return new Fields(file, (key) => (Object.hasOwn(record, key) ? record[key] : undefined))
   }
 
-  /** The same values under other keys: `keys[wanted]` is the file's. */
-  renamed(keys: Readonly<Record<string, string>>): Fields {
-    return new Fields(this.file, (key) => this.#find(keys[key] ?? key) ?? this.#find(key))
+  /**
+   * The same values under other keys: `keys[wanted]` is the file's. What is absent has `defaults`, but for the file's keys in `unset`,
+   * which say that there is nothing.
+   */
+  renamed(
+    keys: Readonly<Record<string, string>>,
+    defaults: Readonly<Record<string, MetaValue>> = {},
+    unset: readonly MetaValue[] = [],
+  ): Fields {
+    return new Fields(this.file, (key) => {
+      const own = keys[key] ?? key
+      return this.#find(own) ?? this.#find(key) ?? (unset.includes(own) ? undefined : defaults[key])
+    })
   }
 
   has(key: string): boolean {

@@ -41,7 +41,7 @@ async function codeOf(work: () => unknown): Promise<unknown> {
 const files = {
   hbm: (family: Family, changes: Record<string, MetaValue>) => hbmFile({ ...SMALL, family }, changes),
   safetensors: (family: Family, changes: Record<string, MetaValue>) =>
-    hfFile(SMALL, { architectures: [...familyFile(family).hf.classes].slice(0, 1), ...changes }),
+    hfFile(SMALL, { architectures: Object.keys(familyFile(family).hf.classes).slice(0, 1), ...changes }),
   gguf: (family: Family, changes: Record<string, MetaValue>) =>
     ggufFile(
       { ...SMALL, family },

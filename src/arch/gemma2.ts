@@ -1,13 +1,17 @@
 // Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, a window in every other layer.
 import type { ModelConfig } from './config.ts'
 import { type DecoderTraits, PLAIN } from './decoder.ts'
-import { family, type Names } from './family.ts'
+import { defaults, family, type Names } from './family.ts'
 
 export const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
 
 /** Scores are divided by this root; in the models of 27 billion weights it is not that of a head's size. */
 export const gemmaScale = ({ layers, hiddenSize, heads, headDim }: ModelConfig, largest: number): number =>
   1 / Math.sqrt(layers === largest ? hiddenSize / heads : headDim)
+
+export const GEMMA_DEFAULTS = {
+  ...{ num_key_value_heads: 4, head_dim: 256, sliding_window: 4096, tie_word_embeddings: true },
+} as const
 
 const lessOne = (tensor: string) => () => ({ tensor, change: { scale: 1, offset: 1 } })
 
@@ -35,11 +39,13 @@ export const gemma2 = family(GEMMA, {
     }),
   },
   hf: {
-    classes: ['Gemma2ForCausalLM'],
-    activations: ['gelu_pytorch_tanh', 'gelu'],
+    classes: {
+      Gemma2ForCausalLM: defaults(256_000, 2304, 9216, 26, 8, 8192, {
+        ...{ ...GEMMA_DEFAULTS, sliding_window_pattern: 2 },
+        ...{ attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+      }),
+    },
     keys: { hidden_act: 'hidden_activation' },
-    tied: true,
-    windowPeriod: 2,
     names: GEMMA_NORMS,
     config: (fields, common) => ({
       embeddingScale: Math.sqrt(common.hiddenSize),

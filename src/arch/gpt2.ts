@@ -1,7 +1,7 @@
 // GPT-2. In: nothing. Out: GPT-2: layer norms, learned positions, biases everywhere, a feed-forward block without gate.
 import type { ModelConfig } from './config.ts'
 import { type DecoderTraits, PLAIN } from './decoder.ts'
-import { family, type Names, type Place } from './family.ts'
+import { defaults, family, type Names, type Place } from './family.ts'
 
 export const GPT: DecoderTraits = {
   ...PLAIN,
@@ -50,8 +50,12 @@ export const gpt2 = family(
   {
     gguf: { architecture: 'gpt2', pairing: 'halves', names: mergedQkv('blk.N.attn_qkv') },
     hf: {
-      classes: ['GPT2LMHeadModel'],
-      activations: ['gelu_new', 'gelu_pytorch_tanh'],
+      classes: {
+        GPT2LMHeadModel: {
+          // Where nothing is said, it is four times the hidden size.
+          ...defaults(50_257, 768, 0, 12, 12, 1024, { rms_norm_eps: 1e-5, tie_word_embeddings: true }),
+        },
+      },
       keys: {
         hidden_size: 'n_embd',
         num_hidden_layers: 'n_layer',
@@ -61,7 +65,10 @@ export const gpt2 = family(
         rms_norm_eps: 'layer_norm_epsilon',
         hidden_act: 'activation_function',
       },
-      tied: true,
+      config: (fields) => ({
+        attentionScale: fields.fact('scale_attn_weights', true) ? undefined : 1,
+        dividedByLayer: fields.fact('scale_attn_by_inverse_layer_idx', false) || undefined,
+      }),
       names: {
         ...mergedQkv(`${AT}.attn.c_attn`, 'transposed'),
         'embed.weight': 'transformer.wte.weight',

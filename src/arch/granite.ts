@@ -1,6 +1,6 @@
 // Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, what blocks add, and logits.
 import { PLAIN } from './decoder.ts'
-import { family } from './family.ts'
+import { defaults, family } from './family.ts'
 
 export const granite = family(PLAIN, {
   gguf: {
@@ -14,7 +14,7 @@ export const granite = family(PLAIN, {
     }),
   },
   hf: {
-    classes: ['GraniteForCausalLM'],
+    classes: { GraniteForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048) },
     config: (fields) => ({
       embeddingScale: fields.number('embedding_multiplier', 1),
       residualScale: fields.number('residual_multiplier', 1),

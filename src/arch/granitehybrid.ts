@@ -2,7 +2,7 @@
 import type { Graph } from '../graph/ir.ts'
 import type { ModelConfig, RopeConfig } from './config.ts'
 import { attention, decoder, isRecurrent, PLAIN } from './decoder.ts'
-import type { FamilyFile, Place } from './family.ts'
+import { defaults, type FamilyFile, type Place } from './family.ts'
 import { mamba2Layer } from './mamba2.ts'
 import { mergedGateUp } from './phi3.ts'
 import { ggufSsm, hfSsm } from './recurrent-config.ts'
@@ -67,20 +67,28 @@ export const granitehybrid: FamilyFile = {
     names: { 'norm.weight': scaledNorm('output_norm.weight') },
   },
   hf: {
-    classes: ['GraniteMoeHybridForCausalLM'],
-    keys: { intermediate_size: 'shared_intermediate_size' },
-    config(fields, { rope, headDim }) {
+    classes: {
+      GraniteMoeHybridForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048, {
+        ...{ num_local_experts: 8, shared_intermediate_size: 1024 },
+      }),
+    },
+    config(fields, { rope, activation }) {
+      // The convolutions go through the same one.
+      if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')
       const experts = fields.number('num_local_experts', 0)
       if (experts > 0) throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')
       const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
       return {
-        attentionLayers: [...types.keys()].filter((layer) => types[layer] === 'attention'),
+        intermediateSize: fields.number('shared_intermediate_size'),
+        attentionLayers: [...types.keys()].filter(
+          (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
+        ),
         ssm: hfSsm(fields.renamed(SSM_KEYS), 'granitehybrid', { stateSize: 256, groups: 1 }),
         rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
         multipliers: {
           embedding: fields.number('embedding_multiplier', 1),
           residual: fields.number('residual_multiplier', 1),
-          attention: fields.number('attention_multiplier', 1 / Math.sqrt(headDim)),
+          attention: fields.number('attention_multiplier', 1),
           logits: 1 / fields.number('logits_scaling', 1),
         },
       }

@@ -3,7 +3,7 @@ import { matrix } from '../graph/builder.ts'
 import type { Value } from '../graph/ir.ts'
 import type { ModelConfig } from './config.ts'
 import { attention, type DecoderTraits, decoder, type Mixer, PLAIN } from './decoder.ts'
-import type { FamilyFile } from './family.ts'
+import { defaults, type FamilyFile } from './family.ts'
 import { layersOf, layersWithHeads } from './sliding.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
@@ -70,14 +70,23 @@ export const lfm2: FamilyFile = {
     },
   },
   hf: {
-    classes: ['Lfm2ForCausalLM'],
-    tied: true,
-    keys: { rms_norm_eps: 'norm_eps', tie_word_embeddings: 'tie_embedding' },
+    classes: {
+      Lfm2ForCausalLM: defaults(65_536, 2560, 12_288, 32, 32, 128_000, {
+        ...{ num_key_value_heads: 8, rms_norm_eps: 1e-5, rope_theta: 1e6, tie_word_embeddings: true },
+      }),
+    },
+    keys: {
+      rms_norm_eps: 'norm_eps',
+      tie_word_embeddings: 'tie_embedding',
+      intermediate_size: 'block_ff_dim',
+    },
     config(fields, { layers, intermediateSize }) {
       const kinds = fields.list('layer_types')
       const listed = fields.numberList('full_attn_idxs')
       const isAttention = (layer: number) =>
-        kinds.length > 0 ? kinds[layer] === 'full_attention' : listed.includes(layer)
+        kinds.length > 0
+          ? kinds[layer] === 'full_attention'
+          : !fields.has('full_attn_idxs') || listed.includes(layer)
       return {
         attentionLayers: layersOf({ layers }).filter(isAttention),
         convTaps: fields.number('conv_L_cache', 3),

@@ -13,6 +13,7 @@ import { buildGraph } from './families.ts'
 import { Fields } from './fields.ts'
 import { roleOf } from './names.ts'
 import { hfRecurrent } from './recurrent-config.ts'
+import { failureOf } from './testing/files.ts'
 import { validConfig } from './validate.ts'
 
 const SSM: SsmConfig = {
@@ -73,19 +74,30 @@ describe('plans', () => {
 
 describe('configurations', () => {
   test.each([
-    [{ innerSize: 1530 }, /ssm.innerSize is 1530 .* multiple of 32/],
-    [{ convKernel: 5 }, /ssm.convKernel is 5 .* from 2 to 4/],
-    [{ timeStepRank: 0 }, /ssm.timeStepRank is 0/],
-    [{ heads: 24, groups: 5, stateSize: 128 }, /shared out evenly to 24 heads in 5 groups/],
-    [{ heads: 2, groups: 1, stateSize: 128 }, /width of a recurrent head is 768/],
+    [{ innerSize: 1530 }, 'unsupported', /ssm.innerSize 1530, .* multiple of 32/],
+    [{ innerSize: -32 }, 'architecture', /ssm.innerSize is -32/],
+    [{ convKernel: 5 }, 'unsupported', /ssm.convKernel 5, .* from 2 to 4/],
+    [{ convKernel: 2.5 }, 'architecture', /ssm.convKernel is 2.5/],
+    [{ timeStepRank: 0 }, 'architecture', /ssm.timeStepRank is 0/],
+    [{ heads: 24, groups: 5, stateSize: 128 }, 'architecture', /shared out evenly to 24 heads in 5 groups/],
+    [{ heads: 2, groups: 1, stateSize: 128 }, 'unsupported', /width of a recurrent head 768/],
     [
       { timeStepLimit: [0.5, 0.1] as const },
+      'architecture',
       /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/,
     ],
-    [{ heads: 24, groups: 1, stateSize: 6 }, /ssm.stateSize is 6 .* multiple of 4/],
-  ])('%j has no kernel', (changes, message) => {
-    const family = 'heads' in changes ? 'mamba2' : 'mamba'
-    expect(() => validConfig('file', config(family, { ...SSM, ...changes }))).toThrow(message)
+    [{ heads: 24, groups: 1, stateSize: 6 }, 'unsupported', /ssm.stateSize 6, .* multiple of 4/],
+  ] as const)('%j is %s', async (changes, code, message) => {
+    const failure = await failureOf(() =>
+      validConfig('file', config('heads' in changes ? 'mamba2' : 'mamba', { ...SSM, ...changes })),
+    )
+    expect(failure).toEqual({ code, message: expect.stringMatching(message) })
+  })
+
+  test('a state of 24 has a kernel', () => {
+    const odd = config('mamba2', { ...MAMBA2, stateSize: 24 })
+    expect(validConfig('file', odd).ssm?.stateSize).toBe(24)
+    expect(layerOf(planOf(odd), 0)).toContain('ssd')
   })
 
   test('limits of step sizes are read from every format, and those that limit nothing are none', async () => {

@@ -1,6 +1,6 @@
 // OLMoE. In: nothing. Out: OLMoE: experts whose weights are not normalised, norms over whole rows of queries and keys.
 import { PLAIN } from './decoder.ts'
-import { family } from './family.ts'
+import { defaults, family } from './family.ts'
 import { unbuiltVariant } from './refuse.ts'
 
 export const olmoe = family(
@@ -19,7 +19,12 @@ export const olmoe = family(
       }),
     },
     hf: {
-      classes: ['OlmoeForCausalLM'],
+      classes: {
+        OlmoeForCausalLM: defaults(50_304, 2048, 2048, 16, 16, 4096, {
+          ...{ rms_norm_eps: 1e-5, num_experts: 64, num_experts_per_tok: 8 },
+        }),
+      },
+      keys: { num_experts: 'num_local_experts' },
       config(fields) {
         if (fields.number('clip_qkv', 0) !== 0) {
           throw unbuiltVariant(fields.file, 'queries, keys and values that are clipped', 'none')

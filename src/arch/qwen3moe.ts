@@ -1,6 +1,6 @@
 // Qwen3 MoE. In: nothing. Out: Qwen3 with experts.
 import { PLAIN } from './decoder.ts'
-import { family } from './family.ts'
+import { defaults, family } from './family.ts'
 import { unbuiltVariant } from './refuse.ts'
 
 export const qwen3moe = family(
@@ -19,8 +19,13 @@ export const qwen3moe = family(
       }),
     },
     hf: {
-      classes: ['Qwen3MoeForCausalLM'],
-      windowIsOptional: true,
+      classes: {
+        Qwen3MoeForCausalLM: defaults(151_936, 2048, 6144, 24, 32, 32_768, {
+          ...{ num_key_value_heads: 4, use_sliding_window: false, sliding_window: 4096 },
+          ...{ num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
+        }),
+      },
+      keys: { num_experts: 'num_local_experts' },
       config(fields) {
         const dense = fields.list('mlp_only_layers').length
         if (dense > 0 || fields.number('decoder_sparse_step', 1) !== 1) {

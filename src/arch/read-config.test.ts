@@ -67,6 +67,11 @@ describe('GGUF', () => {
   })
   test.each([
     ['llama.rope.scaling.type', 'dynamic', /RoPE scaling "dynamic"/],
+    ['llama.rope.scaling.yarn_attn_factor', 1.5, /rope.scaling.yarn_attn_factor 1.5/],
+    ['llama.rope.scaling.yarn_ext_factor', 0.5, /rope.scaling.yarn_ext_factor 0.5/],
+    ['llama.rope.scaling.yarn_log_multiplier', 0.1, /rope.scaling.yarn_log_multiplier 0.1/],
+    ['llama.rope.scaling.attn_factor', 1.5, /rope.scaling.attn_factor 1.5/],
+    ['llama.attention.causal', false, /attention to later positions/],
     ['llama.expert_count', 8, /8 experts/],
     ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
   ])('refuses %s %s as unsupported', async (key, value, sentence) => {
@@ -75,9 +80,55 @@ describe('GGUF', () => {
   })
 })
 
+describe('yarn of GGUF', () => {
+  const read = (changes: Record<string, MetaValue>) =>
+    readConfig(
+      ggufFile(interleaved, {
+        ...{ 'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 8 },
+        ...changes,
+      }),
+    )
+  const plain = 1 + 0.1 * Math.log(8)
+
+  test('has the magnitude of llama.cpp, whichever way a file states it', async () => {
+    const magnitude = async (changes: Record<string, MetaValue>) => {
+      const { scaling } = (await read(changes)).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    expect(await magnitude({})).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': 1 })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': Math.fround(plain) })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.attn_factor': 0.5 })).toBe(plain / 2)
+  })
+  test('is refused with another', async () => {
+    const failure = await failureOf(() => read({ 'llama.rope.scaling.yarn_attn_factor': 1.5 }))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/yarn_attn_factor 1.5, .* 1 or 1.207/),
+    })
+  })
+})
+
 describe('Hugging Face', () => {
   const read = (changes: Record<string, MetaValue | undefined>) => readConfig(hfFile(SMALL, changes))
 
+  test('a Llama knows no windows', async () => {
+    expect((await read({ sliding_window: 128 })).window).toBeUndefined()
+  })
+  test('null is not the default of a class', async () => {
+    const file = hfFile(SMALL, { architectures: ['MistralForCausalLM'], max_position_embeddings: 8192 })
+    const metadata = new Map([...file.metadata, ['unset', ['sliding_window']] as const])
+    expect((await readConfig(file)).window).toEqual({ positions: 4096, layers: [0, 1] })
+    expect((await readConfig({ ...file, metadata })).window).toBeUndefined()
+  })
+  test('a SmolLM3 has its window where it does not rotate', async () => {
+    const smollm3 = { architectures: ['SmolLM3ForCausalLM'], sliding_window: 64, no_rope_layers: [1, 0] }
+    expect((await read(smollm3)).window).toBeUndefined()
+    expect((await read({ ...smollm3, use_sliding_window: true })).window).toEqual({
+      positions: 64,
+      layers: [1],
+    })
+  })
   test('a Mistral whose window covers its context, or that has none, is a llama', async () => {
     const mistral = { architectures: ['MistralForCausalLM'] }
     expect((await read(mistral)).family).toBe('llama')
@@ -121,14 +172,56 @@ describe('Hugging Face', () => {
       rope_parameters: { rope_type: 'llama3', rope_theta: 500_000, ...llama3 },
     })
     expect(version5.rope).toMatchObject({ theta: 500_000, scaling })
+    const beside = await read({ rope_theta: 30_000, rope_parameters: { rope_type: 'llama3', ...llama3 } })
+    expect(beside.rope).toMatchObject({ theta: 30_000, scaling })
+  })
+  test("takes yarn's magnitude from the two of mscale", async () => {
+    const magnitude = async (rope: Record<string, MetaValue>) => {
+      const { scaling } = (await read({ rope_scaling: { rope_type: 'yarn', factor: 4, ...rope } })).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    const plain = 1 + 0.1 * Math.log(4)
+    expect(await magnitude({})).toBeCloseTo(plain, 12)
+    expect(await magnitude({ mscale: 0.5 })).toBeCloseTo(plain, 12)
+    const both = (1 + 0.05 * Math.log(4)) / (1 + 0.08 * Math.log(4))
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8 })).toBeCloseTo(both, 12)
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8, attention_factor: 3 })).toBe(3)
+  })
+  test('reads activations under all their names, and keeps one that is not the own one of the family', async () => {
+    const of = async (hidden_act: string) => (await read({ hidden_act })).activation
+    expect(await of('silu')).toBeUndefined()
+    expect(await of('swish')).toBeUndefined()
+    expect(await of('gelu')).toBe('gelu_exact')
+    expect(await of('gelu_new')).toBe('gelu')
+    expect(await of('gelu_pytorch_tanh')).toBe('gelu')
   })
   test('turns a part of each head when told so', async () => {
     expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
+    expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
   })
   test.each([
     [{ rope_scaling: { rope_type: 'dynamic', factor: 4 } }, /RoPE scaling "dynamic"/],
-    [{ rope_scaling: { rope_type: 'yarn', factor: 4, mscale: 1 } }, /another kind of RoPE scaling "yarn"/],
-    [{ hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /"yarn" that is not truncated/],
+    [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
+    [{ hidden_act: 'constructor' }, /activation "constructor"/],
+    [{ is_causal: false }, /is_causal false/],
+    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
+    [{ head_dim: 512 }, /headDim 512, .* to 256/],
+    [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
+    [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
+    [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
+    [{ architectures: ['GPTNeoXForCausalLM'], attention_bias: false }, /attention_bias false/],
+    [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
+    [
+      { architectures: ['Gemma2ForCausalLM'], layer_types: ['chunked_attention', 'full_attention'] },
+      /another kind of layer/,
+    ],
+    [{ architectures: ['MambaForCausalLM'], hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ architectures: ['GraniteMoeHybridForCausalLM'] }, /8 experts/],
+    [
+      { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
+      /another activation/,
+    ],
     [{ attention_bias: true }, /attention_bias/],
     [{ mlp_bias: true }, /mlp_bias/],
   ])('refuses %j as unsupported', async (changes, sentence) => {
@@ -159,6 +252,15 @@ describe('packs', () => {
   ])('keep $type scaling', async (scaling) => {
     const config = { ...SMALL, rope: { ...SMALL.rope, scaling } }
     expect(await readConfig(hbmFile(config))).toEqual(config)
+  })
+  test('keep what a family file may say otherwise', async () => {
+    const config: ModelConfig = { ...SMALL, activation: 'gelu_exact', dividedByLayer: true }
+    expect(await readConfig(hbmFile(config))).toEqual(config)
+    const failure = await failureOf(() => readConfig(hbmFile(SMALL, { activation: 'constructor' })))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/activation "constructor"/),
+    })
   })
   test('are believed no more than other files', async () => {
     expect((await failureOf(() => readConfig(hbmFile(SMALL, { heads: 5 })))).code).toBe('architecture')
@@ -191,7 +293,11 @@ describe('numbers', () => {
   }
 
   test('that are missing or of another type are named', async () => {
-    expect(await architecture(hfFile(SMALL, { hidden_size: undefined }))).toMatch(/hidden_size is missing/)
+    const shape = { rope_scaling: { rope_type: 'linear' } }
+    expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
+    expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(
+      /the embedding table is \[70,48\] but the configuration says 70 tokens of 4096/,
+    )
     expect(await architecture(hfFile(SMALL, { hidden_size: 'big' }))).toMatch(/hidden_size is "big"/)
     expect(await architecture(ggufFile(interleaved, { 'llama.block_count': [2, 2] }))).toMatch(
       /block_count is/,
@@ -204,13 +310,11 @@ describe('numbers', () => {
     ['num_hidden_layers', -1, /layers is -1/],
     ['num_attention_heads', 7, /headDim is 6.857/],
     ['num_key_value_heads', 4, /6 heads .* 4 key and value heads/],
-    ['head_dim', 6, /headDim is 6 .* a multiple of 4 from 4 to 256/],
-    ['head_dim', 512, /headDim is 512 .* to 256/],
     ['intermediate_size', 1.5, /intermediateSize is 1.5/],
     ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
     ['rms_norm_eps', -1, /normEpsilon is -1/],
     ['rope_theta', 0, /rope.theta is 0/],
-    ['partial_rotary_factor', 0.3, /rope.dims is 2.4 .* a multiple of 2 from 2 to 8/],
+    ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
     ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
     ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
   ])('that cannot be are refused: %s %j', async (key, value, sentence) => {

@@ -1,7 +1,9 @@
-// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an `architecture` error with the numbers.
+// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an error with the numbers: `architecture` for
+// what cannot be, `unsupported` for what no kernel has.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
 import { familyFile } from './families.ts'
+import { unbuiltVariant } from './refuse.ts'
 
 /** Above these no model of these families has ever been: a header that says more is lying. */
 const MOST = {
@@ -36,7 +38,8 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   checkParts(config)
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
-    checkWhole(key, config[key], MOST[key], key === 'headDim' ? 4 : 1)
+    if (key === 'headDim') checkBuilt(key, config[key], MOST[key], 4)
+    else checkWhole(key, config[key], MOST[key])
   }
   if (ssm !== undefined) checkSsm(ssm)
   if (heads > 0) checkShared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
@@ -48,7 +51,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   }
   if (convTaps !== undefined) {
     checkTaps('convTaps', convTaps)
-    checkWhole('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 32)
+    checkBuilt('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
   }
   for (const cap of [attentionCap, logitCap]) check('a soft cap', cap, cap >= 0, 'from 0')
   for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
@@ -76,7 +79,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   }
 
   function checkRope({ theta, dims, scaling }: RopeConfig): void {
-    checkWhole('rope.dims', dims, headDim, 2)
+    checkBuilt('rope.dims', dims, headDim, 2)
     checkPositive('rope.theta', theta)
     // What is neither a name nor a list is a number.
     for (const [name, value] of Object.entries(scaling ?? {})) {
@@ -102,8 +105,8 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
     groups,
     timeStepLimit,
   }: SsmConfig) {
-    checkWhole('ssm.innerSize', innerSize, 1 << 20, 32)
-    checkWhole('ssm.stateSize', stateSize, 1 << 12, heads > 0 ? 4 : 1)
+    checkBuilt('ssm.innerSize', innerSize, 1 << 20, 32)
+    checkBuilt('ssm.stateSize', stateSize, 1 << 12, heads > 0 ? 4 : 1)
     checkTaps('ssm.convKernel', convKernel)
     const [least, most] = timeStepLimit ?? [0, 1]
     check('the most of ssm.timeStepLimit', most, most > 0 && least <= most, `above 0 and the least, ${least}`)
@@ -113,22 +116,28 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
     }
     checkWhole('ssm.heads', heads, 1 << 12)
     checkWhole('ssm.groups', groups, heads)
-    checkWhole('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 32)
+    checkBuilt('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 8)
     const rest = (heads % groups) + (innerSize % heads)
     checkShared(innerSize, 'channels', `${heads} heads in ${groups} groups`, rest)
-    checkWhole('the width of a recurrent head', innerSize / heads, 256, 4)
-    checkWhole('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
+    checkBuilt('the width of a recurrent head', innerSize / heads, 256, 4)
+    checkBuilt('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
   }
 
   /** Inputs that the kernels' convolutions can see. */
   function checkTaps(key: string, count: number): void {
-    checkWhole(key, count, 4, 1, 2)
+    checkBuilt(key, count, 4, 1, 2)
   }
 
-  function checkWhole(key: string, value: number, most: number, multiple = 1, least = multiple): void {
-    const isGood = Number.isSafeInteger(value) && value >= least && value <= most && value % multiple === 0
-    const kind = multiple === 1 ? 'whole number' : `multiple of ${multiple}`
-    check(key, value, isGood, `a ${kind} from ${least} to ${most}`)
+  function checkWhole(key: string, value: number, most: number): void {
+    const isGood = Number.isSafeInteger(value) && value > 0 && value <= most
+    check(key, value, isGood, `a whole number from 1 to ${most}`)
+  }
+
+  /** Of these numbers the kernels do not have all that could be. */
+  function checkBuilt(key: string, value: number, most: number, multiple: number, least = multiple): void {
+    checkWhole(key, value, Number.MAX_SAFE_INTEGER)
+    if (value >= least && value <= most && value % multiple === 0) return
+    throw unbuiltVariant(file, `${key} ${value}`, `a multiple of ${multiple} from ${least} to ${most}`)
   }
 
   function checkPositive(key: string, value: number): void {

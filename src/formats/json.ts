@@ -39,7 +39,10 @@ export function parseObject(file: string, text: string): JsonObject {
   throw malformed(file, 'its JSON is not an object')
 }
 
-/** JSON's null has no MetaValue: keys and elements that hold it are left out, as if absent. */
+/**
+ * JSON's null has no MetaValue: keys and elements that hold it are left out, as if absent. transformers 5 writes infinities as
+ * `{"__float__": "Infinity"}`.
+ */
 export function withoutNulls(object: JsonObject): MetaObject {
   const entries = Object.entries(object).flatMap(([key, value]) => {
     const kept = keep(value)
@@ -51,5 +54,7 @@ export function withoutNulls(object: JsonObject): MetaObject {
 function keep(value: unknown): MetaValue | undefined {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
   if (Array.isArray(value)) return value.map(keep).filter((item) => item !== undefined)
-  return isObject(value) ? withoutNulls(value) : undefined
+  if (!isObject(value)) return undefined
+  const tag = value['__float__']
+  return tag === 'Infinity' || tag === '-Infinity' ? Number(tag) : withoutNulls(value)
 }

@@ -161,7 +161,10 @@ async function openSafetensors(
     name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
     tensors: unpackQuantized(file.name, stored, quantization_config),
     quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
-    metadata: new Map([['config', rest]]),
+    metadata: new Map<string, MetaValue>([
+      ['config', rest],
+      ['unset', Object.keys(config).filter((key) => config[key] === null)],
+    ]),
     tokenizer: tokenizer && {
       kind: 'json',
       tokenizer,

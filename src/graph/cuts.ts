@@ -77,7 +77,8 @@ export class Cuts {
   }
 
   heads({ heads, kvHeads, headDim }: AttentionShape): HeadRange {
-    return withKvHeads(this.own(heads, headUnit(headDim, this.#alignment())), heads / kvHeads)
+    const own = this.own(heads, headUnit(headDim, this.#alignment()))
+    return withKvHeads(own, heads / kvHeads, headUnit(headDim, PANEL_ROWS))
   }
 
   /** Where several groups have norms of their own, each stays whole. */
@@ -110,8 +111,9 @@ export class Cuts {
   }
 }
 
-const withKvHeads = (heads: Range, ratio: number): HeadRange => {
-  const first = Math.floor(heads.first / ratio)
+/** Those that the heads read, from a multiple of `unit` on, so that their rows begin at a panel. */
+const withKvHeads = (heads: Range, ratio: number, unit = 1): HeadRange => {
+  const first = Math.floor(heads.first / ratio / unit) * unit
   return { heads, kvHeads: { first, count: Math.ceil((heads.first + heads.count) / ratio) - first } }
 }
 

@@ -298,7 +298,8 @@ export interface AttentionShape {
   /** Query heads of the first KV head that are not here. Default 0. */
   readonly absent?: number | undefined
 }
-export type Activation = 'silu' | 'gelu' | 'none'
+/** `gelu` is the approximation by tanh. */
+export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'none'
 
 /** RMS norms of q and k before they are rotated. */
 export interface HeadNorms {

@@ -5,6 +5,7 @@ import {
   type Encoding,
   groupEncoding,
   isSparse,
+  PANEL_ROWS,
   ROW_PADDING,
   roundUp,
 } from '../weights/encoding.ts'
@@ -279,13 +280,17 @@ export function lower(
       case 'conv1d': {
         const { input, output, quantized, weight, bias } = node
         const rows = { ...rowsAt({ x: input, y: output, q: quantized }), ...slabFields(node) }
-        const size = { channels: wholeGroups(input), taps: weight.k, activation: ACTIVATION[node.activation] }
+        const size = {
+          channels: whole(input, PANEL_ROWS),
+          taps: weight.k,
+          activation: ACTIVATION[node.activation],
+        }
         return ['conv1d', { ...rows, ...slotsOf({ w: weight, bias }), ...size }]
       }
       case 'scan': {
         const { x, dt, z, b, c, decay, skip, output, quantized } = node
         const rows = { ...rowsAt({ u: x, dt, z, b, c, y: output, q: quantized }), ...slabFields(node) }
-        const size = { channels: wholeGroups(x), states: decay.k }
+        const size = { channels: whole(x, ROW_PADDING), states: decay.k }
         return ['scan', { ...rows, ...slotsOf({ decay, skip }), ...size }]
       }
       case 'ssd': {
@@ -328,13 +333,10 @@ export function lower(
   }
 }
 
-/** Channels of a recurrent op, which works on whole groups. */
-function wholeGroups({ label, shape: [, width] }: Value): number {
-  if (width % ROW_PADDING === 0) return width
-  throw new HalfbyteError(
-    'internal',
-    `${label} has ${width} channels where a multiple of ${ROW_PADDING} is due`,
-  )
+/** Channels of a recurrent op, which works on so many at once. */
+function whole({ label, shape: [, width] }: Value, multiple: number): number {
+  if (width % multiple === 0) return width
+  throw new HalfbyteError('internal', `${label} has ${width} channels where a multiple of ${multiple} is due`)
 }
 
 function rowsCode(rows: Dim): number {

@@ -41,7 +41,7 @@ export type OpName = keyof typeof OP_CODE
 export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
 
 /** What a gate goes through: `enum activation` of wasm/abi.h. */
-export const ACTIVATION = { silu: 0, gelu: 1, none: 2 } as const
+export const ACTIVATION = { silu: 0, gelu: 1, none: 2, gelu_exact: 3 } as const
 
 /** How the two numbers of a rotated pair lie in a head. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const

@@ -118,6 +118,25 @@ describe('shardGraph', () => {
     expect(cuts).toEqual([0, 0, 0, 0, 32, 96, 32, 96])
   })
 
+  test('cuts rows at whole panels, also where a head has half a panel more', () => {
+    for (const [ratio, shares] of [
+      [3, [1, 1]],
+      [2, [1, 1]],
+      [3, [1, 1, 1]],
+    ] as const) {
+      const config = { kvHeads: 2, ratio, headDim: 12, inner: 96, vocab: 128, tied: true }
+      const graph = model(config)
+      const shards = all(graph, shares)
+      for (const { parts } of shards.flatMap(weightsOf)) {
+        for (const run of parts.flatMap(({ rows }) => rows?.runs ?? [])) expect(run.first % 8).toBe(0)
+      }
+      const step = { ids: [1, 100, 7], position: 0, wanted: [2] }
+      const whole = interpret(graph, machine(config), step)
+      const together = meetAll(shards, (meet) => ({ ...machine(config), meet }), step)
+      expect(largest(whole, together)).toBeLessThan(1e-9)
+    }
+  })
+
   test('makes plans of the same records on every shard', () => {
     const graph = model({ kvHeads: 2, ratio: 7, headDim: 32, inner: 256, vocab: 256, tied: true })
     const plans = all(graph, [2, 1, 1], () => 'w4_g32').map((shard) =>

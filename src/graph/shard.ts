@@ -177,8 +177,7 @@ class Sharder {
 
   #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {
     const isOdd = columns.some(({ first, count }) => (first | count) % PANEL_ROWS !== 0)
-    if (isOdd || widthOf(columns) % ROW_PADDING !== 0)
-      throw uncut(node, `has channels that cannot be cut in groups of ${ROW_PADDING}`)
+    if (isOdd) throw uncut(node, `has channels that cannot be cut in groups of ${PANEL_ROWS}`)
     this.#pushCut(node, columns)
   }
 

@@ -63,8 +63,8 @@ test('op codes, row kinds, encodings and pairings are those of the header', () =
   expect({ ROWS_TOKENS: ROWS.tokens, ROWS_LOGITS: ROWS.logits, ROWS_ROUTED: ROWS.routed }).toEqual(
     enumOf('rows'),
   )
-  const { silu, gelu, none } = ACTIVATION
-  expect({ ACT_SILU: silu, ACT_GELU: gelu, ACT_NONE: none }).toEqual(enumOf('activation'))
+  const activations = Object.entries(ACTIVATION).map(([name, code]) => [`ACT_${name.toUpperCase()}`, code])
+  expect(Object.fromEntries(activations)).toEqual(enumOf('activation'))
   const encodings = Object.entries(ENCODING_CODE).map(([name, code]) => [`ENC_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))

@@ -5,7 +5,26 @@ import type { Activation, NodeOf } from '../ir.ts'
 export function activated(x: number, activation: Activation): number {
   if (activation === 'none') return x
   if (activation === 'silu') return x / (1 + Math.exp(-x))
+  if (activation === 'gelu_exact') return x * shareBelow(x)
   return (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+}
+
+/** Share of a normal distribution below x. */
+export function shareBelow(x: number): number {
+  if (x > 0) return 1 - shareBelow(-x)
+  const density = Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI)
+  if (x < -3) {
+    // Laplace's continued fraction, from its end.
+    let rest = -x
+    for (let i = 200; i > 0; i--) rest = i / rest - x
+    return density / rest
+  }
+  let [term, sum] = [x, x]
+  for (let i = 3; Math.abs(term) > 1e-20; i += 2) {
+    term *= (x * x) / i
+    sum += term
+  }
+  return 0.5 + density * sum
 }
 
 export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)

@@ -1,0 +1,264 @@
+"""Cases. In: nothing. Out: 19 families' small configurations in transformers' words: odd sizes, every RoPE scaling, windows, caps, experts."""
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+
+
+def sizes(hidden, heads, kv, head, wide, vocab, layers=2, **more):
+    return {
+        "hidden_size": hidden, "num_attention_heads": heads, "num_key_value_heads": kv, "head_dim": head,
+        "intermediate_size": wide, "vocab_size": vocab, "num_hidden_layers": layers,
+        "max_position_embeddings": 128, **more,
+    }
+
+
+def without_head_dim(hidden, heads, kv, wide, vocab, layers=2, **more):
+    made = sizes(hidden, heads, kv, 0, wide, vocab, layers, **more)
+    del made["head_dim"]
+    return made
+
+
+def rope(theta, **more):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **more}}
+
+
+def factors(count, first, step):
+    return [first + step * i for i in range(count)]
+
+
+def longrope(pairs, **more):
+    return {
+        "rope_parameters": {
+            "rope_type": "longrope", "rope_theta": 10000.0,
+            "short_factor": factors(pairs, 1.0, 0.125), "long_factor": factors(pairs, 1.5, 0.25), **more,
+        }
+    }
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+
+# (class, name, keys)
+CASES = [
+    ("Llama", "one KV head of 40", sizes(75, 3, 1, 40, 101, 271, **rope(10000.0))),
+    ("Llama", "heads of 256, tied", sizes(66, 2, 2, 256, 77, 277, tie_word_embeddings=True, **rope(500000.0))),
+    ("Llama", "llama3 scaling, heads of 44", sizes(90, 6, 2, 44, 130, 283, **rope(
+        500000.0, **LLAMA3, original_max_position_embeddings=16))),
+    ("Llama", "linear scaling", sizes(60, 4, 4, 48, 99, 269, layers=3, **rope(10000.0, rope_type="linear", factor=2.5))),
+    ("Llama", "yarn scaling", sizes(64, 4, 2, 64, 96, 271, **rope(10000.0, **YARN))),
+    ("Llama", "yarn with mscale", sizes(64, 4, 2, 64, 96, 271, **rope(
+        10000.0, **YARN, mscale=0.707, mscale_all_dim=0.5))),
+    ("Llama", "gelu, exact", sizes(60, 3, 1, 52, 90, 281, hidden_act="gelu", rms_norm_eps=0.01, **rope(10000.0))),
+    ("Llama", "plain", without_head_dim(132, 3, 3, 65, 307, layers=1)),
+    ("Mistral", "no window", sizes(60, 4, 2, 80, 93, 271, sliding_window=None, **rope(1000000.0))),
+    ("Mistral", "window in every layer", sizes(84, 7, 1, 56, 70, 293, layers=3, sliding_window=9, **rope(10000.0))),
+    ("Mistral", "yarn and window", sizes(64, 2, 1, 128, 90, 271, sliding_window=17, **rope(
+        10000.0, **YARN, attention_factor=1.25, beta_fast=16.0, beta_slow=2.0))),
+    ("SmolLM3", "every fourth layer unturned", sizes(60, 4, 2, 44, 81, 275, layers=5, **rope(2000000.0))),
+    ("SmolLM3", "listed layers, window", without_head_dim(
+        88, 2, 1, 90, 281, layers=3, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=11)),
+    ("SmolLM3", "every second layer, untied", sizes(
+        66, 3, 3, 60, 75, 269, layers=4, no_rope_layer_interval=2, tie_word_embeddings=False, **rope(
+            2000000.0, rope_type="linear", factor=3.0))),
+    ("Granite", "all factors", sizes(
+        60, 5, 1, 72, 91, 271, embedding_multiplier=6.5, residual_multiplier=0.37, attention_multiplier=0.11,
+        logits_scaling=3.25, **rope(10000.0))),
+    ("Granite", "no factors", without_head_dim(80, 2, 2, 77, 269)),
+    ("Granite", "llama3, tied", sizes(
+        63, 3, 1, 100, 85, 273, tie_word_embeddings=True, residual_multiplier=0.5, attention_multiplier=0.05,
+        **rope(50000.0, **LLAMA3, original_max_position_embeddings=8))),
+    ("Granite", "gelu by tanh", sizes(
+        63, 3, 1, 60, 85, 273, hidden_act="gelu_pytorch_tanh", attention_multiplier=0.1, logits_scaling=8.0)),
+    ("Qwen2", "one KV head", without_head_dim(168, 3, 1, 71, 271, **rope(1000000.0))),
+    ("Qwen2", "tied", without_head_dim(96, 2, 2, 99, 301, tie_word_embeddings=True, layers=3)),
+    ("Qwen2", "window from the second layer", without_head_dim(
+        120, 2, 1, 64, 277, layers=4, use_sliding_window=True, sliding_window=10, max_window_layers=2)),
+    ("Qwen2", "yarn", without_head_dim(128, 2, 1, 70, 269, **rope(1000000.0, **YARN))),
+    ("Qwen3", "heads of 128", sizes(63, 3, 1, 128, 77, 271, **rope(1000000.0))),
+    ("Qwen3", "heads of 36, tied", sizes(60, 5, 5, 36, 88, 279, tie_word_embeddings=True, layers=3)),
+    ("Qwen3", "listed windows", sizes(
+        62, 2, 1, 68, 85, 269, layers=3, use_sliding_window=True, sliding_window=12,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    ("Qwen3", "yarn without truncated factor", sizes(64, 2, 2, 96, 77, 273, **rope(
+        1000000.0, **{**YARN, "factor": 2.0, "original_max_position_embeddings": 64}))),
+    ("Qwen3Moe", "weights by their sum", sizes(
+        60, 4, 1, 48, 33, 271, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=37, norm_topk_prob=True)),
+    ("Qwen3Moe", "weights as they are", sizes(
+        66, 2, 2, 76, 30, 277, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=45, norm_topk_prob=False)),
+    ("Qwen3Moe", "one expert, tied", sizes(
+        60, 3, 1, 60, 30, 269, num_experts=4, num_experts_per_tok=1, moe_intermediate_size=64,
+        tie_word_embeddings=True, layers=3)),
+    ("Qwen3Moe", "window in all layers", sizes(
+        60, 3, 1, 60, 30, 269, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, use_sliding_window=True,
+        sliding_window=8)),
+    ("Olmo2", "one KV head", without_head_dim(132, 3, 1, 75, 271)),
+    ("Olmo2", "as many KV heads", without_head_dim(120, 2, 2, 101, 283, layers=3, **rope(500000.0))),
+    ("Olmo2", "linear scaling", without_head_dim(104, 2, 1, 64, 269, **rope(
+        500000.0, rope_type="linear", factor=4.0))),
+    ("Olmo3", "windows, yarn", without_head_dim(
+        88, 2, 2, 77, 271, layers=5, sliding_window=10, rope_parameters={
+            "full_attention": {"rope_theta": 500000.0, **YARN, "attention_factor": 1.2079441541679836},
+            "sliding_attention": {"rope_theta": 500000.0, "rope_type": "default"}})),
+    ("Olmo3", "windows turned otherwise", without_head_dim(
+        120, 3, 1, 70, 277, layers=4, sliding_window=7,
+        layer_types=["full_attention", "sliding_attention", "full_attention", "sliding_attention"], rope_parameters={
+            "full_attention": {"rope_theta": 500000.0, "rope_type": "default"},
+            "sliding_attention": {"rope_theta": 10000.0, "rope_type": "linear", "factor": 2.0}})),
+    ("Olmo3", "defaults", without_head_dim(88, 2, 1, 65, 269, layers=4, sliding_window=33)),
+    ("Olmoe", "eight experts", without_head_dim(
+        120, 3, 3, 35, 271, num_experts=8, num_experts_per_tok=3, norm_topk_prob=False)),
+    ("Olmoe", "weights by their sum", without_head_dim(
+        132, 3, 1, 42, 281, num_experts=6, num_experts_per_tok=2, norm_topk_prob=True, rms_norm_eps=0.001)),
+    ("Olmoe", "all experts", without_head_dim(
+        88, 2, 2, 33, 269, layers=3, num_experts=3, num_experts_per_tok=3, **rope(50000.0))),
+    ("Gemma2", "caps and windows", sizes(
+        60, 4, 2, 40, 81, 271, layers=4, sliding_window=9, query_pre_attn_scalar=37, attn_logit_softcapping=2.0,
+        final_logit_softcapping=3.0)),
+    ("Gemma2", "no caps", sizes(
+        66, 2, 1, 256, 70, 283, layers=2, attn_logit_softcapping=None, final_logit_softcapping=None)),
+    ("Gemma2", "gelu, exact", sizes(
+        62, 2, 2, 84, 77, 269, layers=3, hidden_activation="gelu", sliding_window=16, query_pre_attn_scalar=84)),
+    ("Gemma2", "linear scaling, listed layers", sizes(
+        60, 3, 1, 64, 66, 277, layers=3, sliding_window=12, query_pre_attn_scalar=64,
+        layer_types=["full_attention", "sliding_attention", "full_attention"], **rope(
+            20000.0, rope_type="linear", factor=2.0))),
+    ("Gemma3Text", "windows, every sixth layer whole", sizes(
+        60, 4, 1, 40, 70, 271, layers=7, sliding_window=9, query_pre_attn_scalar=40)),
+    ("Gemma3Text", "linear scaling", sizes(
+        66, 2, 2, 128, 65, 277, layers=4, sliding_window=12,
+        layer_types=["sliding_attention", "full_attention"] * 2, rope_parameters={
+            "full_attention": {"rope_type": "linear", "rope_theta": 1000000.0, "factor": 8.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})),
+    ("Gemma3Text", "one layer whole, a cap", sizes(
+        62, 2, 1, 256, 66, 269, layers=2, sliding_window=20, final_logit_softcapping=4.0,
+        layer_types=["full_attention", "sliding_attention"])),
+    ("Gemma3Text", "both scaled", sizes(
+        60, 3, 3, 76, 66, 273, layers=2, sliding_window=14, query_pre_attn_scalar=76, attn_logit_softcapping=3.0,
+        layer_types=["full_attention", "sliding_attention"], rope_parameters={
+            "full_attention": {"rope_type": "default", "rope_theta": 300000.0},
+            "sliding_attention": {"rope_type": "linear", "rope_theta": 20000.0, "factor": 2.0}})),
+    ("Phi3", "plain", without_head_dim(120, 3, 1, 65, 271)),
+    ("Phi3", "window, heads of 96", without_head_dim(192, 2, 1, 70, 277, sliding_window=13)),
+    ("Phi3", "a part turned", without_head_dim(144, 2, 2, 77, 269, **rope(10000.0, partial_rotary_factor=0.5))),
+    ("Phi3", "longrope, short", without_head_dim(
+        96, 2, 1, 70, 271, original_max_position_embeddings=64, **longrope(24)), 64),
+    ("Phi3", "longrope, long", without_head_dim(
+        96, 2, 1, 70, 271, original_max_position_embeddings=32, **longrope(24)), 128),
+    ("Phi3", "longrope of a part", without_head_dim(
+        112, 2, 1, 66, 275, original_max_position_embeddings=32, **longrope(
+            21, partial_rotary_factor=0.75, factor=2.0)), 128),
+    ("Lfm2", "attention in some layers", without_head_dim(
+        96, 2, 1, 96, 271, layers=4, block_multiple_of=32,
+        layer_types=["conv", "full_attention", "conv", "full_attention"])),
+    ("Lfm2", "sizes as they are, untied", without_head_dim(
+        128, 2, 2, 77, 277, layers=3, block_auto_adjust_ff_dim=False, conv_L_cache=4, tie_word_embeddings=False,
+        layer_types=["conv", "conv", "full_attention"], **rope(50000.0))),
+    ("Lfm2", "attention alone", without_head_dim(
+        96, 2, 1, 150, 269, layers=2, block_multiple_of=8, block_ffn_dim_multiplier=1.25)),
+    ("Mamba", "plain", {
+        "hidden_size": 48, "state_size": 16, "num_hidden_layers": 2, "vocab_size": 271}),
+    ("Mamba", "other sizes, untied", {
+        "hidden_size": 64, "state_size": 5, "num_hidden_layers": 3, "vocab_size": 277, "expand": 3, "conv_kernel": 3,
+        "time_step_rank": 7, "use_conv_bias": False, "tie_word_embeddings": False, "layer_norm_epsilon": 0.001}),
+    ("Mamba", "wide", {
+        "hidden_size": 80, "state_size": 24, "num_hidden_layers": 2, "vocab_size": 269, "conv_kernel": 2}),
+    ("Mamba2", "one group", {
+        "hidden_size": 48, "state_size": 32, "num_hidden_layers": 2, "vocab_size": 271, "num_heads": 4, "head_dim": 24,
+        "n_groups": 1}),
+    ("Mamba2", "limited steps, tied", {
+        "hidden_size": 64, "state_size": 16, "num_hidden_layers": 3, "vocab_size": 277, "num_heads": 8, "head_dim": 16,
+        "n_groups": 1, "time_step_limit": [0.05, 0.3], "tie_word_embeddings": True, "chunk_size": 16}),
+    ("Mamba2", "a state of 24", {
+        "hidden_size": 64, "state_size": 24, "num_hidden_layers": 2, "vocab_size": 269, "num_heads": 4, "head_dim": 32,
+        "n_groups": 1, "use_conv_bias": False, "conv_kernel": 3}),
+    ("GraniteMoeHybrid", "one layer of attention", without_head_dim(
+        88, 2, 1, 70, 271, layers=3, num_local_experts=0, shared_intermediate_size=61, mamba_n_heads=4,
+        mamba_d_state=32, mamba_expand=4, embedding_multiplier=5.0, residual_multiplier=0.4, attention_multiplier=0.1,
+        logits_scaling=2.5, layer_types=["linear_attention", "full_attention", "linear_attention"])),
+    ("GraniteMoeHybrid", "turned, tied", without_head_dim(
+        96, 2, 2, 70, 277, layers=4, num_local_experts=0, shared_intermediate_size=77, mamba_n_heads=6,
+        mamba_d_state=16, position_embedding_type="rope", tie_word_embeddings=True, time_step_limit=[0.01, 0.5],
+        layer_types=["full_attention", "linear_attention", "linear_attention", "full_attention"])),
+    ("GraniteMoeHybrid", "recurrent layers alone, plain factors", without_head_dim(
+        96, 2, 1, 70, 269, num_local_experts=0, shared_intermediate_size=64, mamba_n_heads=4, mamba_d_state=48,
+        mamba_conv_bias=False)),
+    ("GPT2", "plain", {"n_embd": 132, "n_head": 3, "n_layer": 2, "n_positions": 96, "vocab_size": 271}),
+    ("GPT2", "scores by the layer", {
+        "n_embd": 120, "n_head": 2, "n_layer": 4, "n_positions": 64, "vocab_size": 277, "n_inner": 101,
+        "scale_attn_by_inverse_layer_idx": True}),
+    ("GPT2", "scores as they are, exact gelu", {
+        "n_embd": 88, "n_head": 2, "n_layer": 2, "n_positions": 64, "vocab_size": 269, "scale_attn_weights": False,
+        "activation_function": "gelu", "tie_word_embeddings": False}),
+    ("GPTNeoX", "exact gelu, parallel", {
+        "hidden_size": 120, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 101,
+        "vocab_size": 271, "max_position_embeddings": 128}),
+    ("GPTNeoX", "gelu by tanh, in turn", {
+        "hidden_size": 96, "num_attention_heads": 2, "num_hidden_layers": 3, "intermediate_size": 130,
+        "vocab_size": 277, "max_position_embeddings": 64, "hidden_act": "gelu_fast", "use_parallel_residual": False,
+        **rope(10000.0, partial_rotary_factor=0.5)}),
+    ("GPTNeoX", "whole heads turned, tied", {
+        "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 65,
+        "vocab_size": 269, "max_position_embeddings": 64, "tie_word_embeddings": True, "layer_norm_eps": 0.01,
+        **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
+]
+
+# What earlier versions of transformers wrote, by class: keys that have moved or that were left out.
+EARLIER = [
+    ("Llama", "llama 3.1", {
+        "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 131072,
+        "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "rope_scaling": {
+            **LLAMA3, "original_max_position_embeddings": 8192}, "sliding_window": 4096}),
+    ("Llama", "the first name of types", {"rope_scaling": {"type": "linear", "factor": 4.0}, "rope_theta": 1000000}),
+    ("Llama", "a part turned", {"partial_rotary_factor": 0.5, "rope_theta": 20000.0, "head_dim": 96}),
+    ("Llama", "yarn without an original length", {
+        "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}),
+    ("Mistral", "no window", {"sliding_window": None, "rope_theta": 1000000.0, "max_position_embeddings": 32768}),
+    ("Mistral", "a window that is not said", {"hidden_size": 1024}),
+    ("Llama", "heads that are not said", {"num_key_value_heads": None, "num_attention_heads": 16}),
+    ("SmolLM3", "every fourth layer", {"no_rope_layer_interval": 4, "use_sliding_window": False, "sliding_window": None}),
+    ("SmolLM3", "windows where nothing turns", {"use_sliding_window": True, "sliding_window": 512}),
+    ("Granite", "factors", {"attention_multiplier": 0.0078125, "embedding_multiplier": 12.0, "logits_scaling": 16.0}),
+    ("Qwen2", "a window that is not used", {"sliding_window": 131072, "max_window_layers": 21, "rope_theta": 1000000.0}),
+    ("Qwen2", "a window", {"use_sliding_window": True, "sliding_window": 8192, "max_window_layers": 20}),
+    ("Qwen2", "yarn", {"rope_theta": 1000000.0, "max_position_embeddings": 131072, "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}),
+    ("Qwen3", "no width of heads", {"hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1000000, "rope_scaling": None}),
+    ("Qwen3Moe", "a window from all layers on", {
+        "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20, "num_experts": 16, "head_dim": 128}),
+    ("Olmo2", "of 7B", {"rope_theta": 500000, "rms_norm_eps": 1e-6, "vocab_size": 100352}),
+    ("Olmo3", "yarn", {"max_position_embeddings": 65536, "rope_theta": 500000, "rope_scaling": {
+        "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
+        "original_max_position_embeddings": 8192, "rope_type": "yarn"}}),
+    ("Olmoe", "no clipping", {"clip_qkv": None, "rope_theta": 10000.0, "num_experts_per_tok": 4}),
+    ("Gemma2", "of 27B", {"query_pre_attn_scalar": 144, "num_hidden_layers": 46, "head_dim": 128}),
+    ("Gemma2", "no caps", {"attn_logit_softcapping": None, "final_logit_softcapping": None}),
+    ("Gemma3Text", "of 1B", {
+        "sliding_window": 512, "sliding_window_pattern": 6, "rope_theta": 1000000, "rope_local_base_freq": 10000,
+        "rope_scaling": None, "num_key_value_heads": 1, "attn_logit_softcapping": None}),
+    ("Gemma3Text", "of 4B", {"rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}),
+    ("Gemma3Text", "another pattern", {"sliding_window_pattern": 3, "rope_local_base_freq": 30000}),
+    ("Phi3", "128k", {
+        "max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "sliding_window": 262144,
+        "rope_scaling": {"type": "longrope", "short_factor": factors(48, 1.0, 0.125),
+                         "long_factor": factors(48, 1.5, 0.25)}}),
+    ("Phi3", "the first name of longrope", {
+        "max_position_embeddings": 131072, "rope_scaling": {
+            "type": "su", "original_max_position_embeddings": 4096, "short_factor": factors(48, 1.0, 0.125), "long_factor": factors(48, 1.5, 0.25)}}),
+    ("Phi3", "a part turned", {"partial_rotary_factor": 0.75, "num_key_value_heads": 8, "sliding_window": 2047}),
+    ("Lfm2", "of 1.2B", {
+        "block_auto_adjust_ff_dim": True, "block_ff_dim": 12288, "block_ffn_dim_multiplier": 1.0,
+        "block_multiple_of": 256, "full_attn_idxs": [2, 5, 8], "num_hidden_layers": 16, "rope_theta": 1000000.0,
+        "tie_embedding": True, "intermediate_size": 6000}),
+    ("Lfm2", "untied", {"tie_embedding": False, "full_attn_idxs": None}),
+    ("Mamba", "of 130M", {"d_inner": 1536, "intermediate_size": 1536, "time_step_rank": "auto", "state_size": 16}),
+    ("Mamba2", "limits", {"time_step_limit": [0.0, float("inf")], "rms_norm": True, "n_groups": 1, "tie_word_embeddings": True}),
+    ("GraniteMoeHybrid", "of 350M", {
+        "num_local_experts": 0, "layer_types": (["mamba"] * 5 + ["attention"]) * 5 + ["mamba", "mamba"],
+        "position_embedding_type": "nope", "shared_intermediate_size": 2048, "mamba_n_heads": 64}),
+    ("GraniteMoeHybrid", "turned", {
+        "num_local_experts": 0, "layers_block_type": ["attention"] * 32, "position_embedding_type": "rope",
+        "rope_theta": 50000}),
+    ("GPT2", "as published", {"n_ctx": 1024, "n_embd": 1024, "n_head": 16, "n_layer": 24, "n_inner": None}),
+    ("GPT2", "common names", {"hidden_size": 512, "num_hidden_layers": 3, "num_attention_heads": 8, "n_inner": 1000}),
+    ("GPTNeoX", "Pythia", {"rotary_pct": 0.25, "rotary_emb_base": 20000, "hidden_act": "gelu"}),
+    ("GPTNeoX", "whole heads", {"rotary_pct": 1.0, "hidden_act": "gelu_fast", "use_parallel_residual": False}),
+    ("GPTNeoX", "linear", {"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 2.0}}),
+]

@@ -1,0 +1,86 @@
+// Hugging Face RoPE. In: config.json. Out: how the model rotates, in all of its layers or in those with a window.
+import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
+import { Fields } from './fields.ts'
+import { unbuiltVariant } from './refuse.ts'
+
+/** Since version 5 of transformers one object holds all of RoPE, or one for each kind of layer. */
+export function fullRope(fields: Fields): Fields | undefined {
+  const rope = fields.record('rope_scaling') ?? fields.record('rope_parameters')
+  return rope?.record('full_attention') ?? rope
+}
+
+/** RoPE as the object `stated` has it; where that is silent, as the keys beside it. `theta`: where neither says it. */
+export function hfRope(
+  fields: Fields,
+  stated: Fields | undefined,
+  { headDim, contextLength }: Pick<ModelConfig, 'headDim' | 'contextLength'>,
+  theta = fields.number('rope_theta', 10_000),
+): RopeConfig {
+  const rope = stated ?? Fields.of(fields.file, {})
+  const share = rope.number('partial_rotary_factor', fields.number('partial_rotary_factor', 1))
+  return {
+    theta: rope.number('rope_theta', theta),
+    dims: Math.trunc(headDim * share),
+    pairing: 'halves',
+    scaling: ropeScaling(rope, fields, contextLength),
+  }
+}
+
+/** How layers with a window rotate: never scaled, unless the file says so. */
+export const localRope = (fields: Fields, common: ModelConfig, theta: number): RopeConfig =>
+  hfRope(fields, fields.record('rope_parameters')?.record('sliding_attention'), common, theta)
+
+function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeScaling | undefined {
+  const stated = rope.text('rope_type', rope.text('type', 'default'))
+  // Early files of Phi-3 call it so.
+  const type = stated === 'su' || (stated === 'yarn' && rope.has('long_factor')) ? 'longrope' : stated
+  if (type === 'default') return undefined
+  const key = 'original_max_position_embeddings'
+  const originalContextLength = fields.number(key, rope.number(key, contextLength))
+  switch (type) {
+    case 'linear':
+      return { type, factor: rope.number('factor') }
+    case 'yarn': {
+      const factor = rope.number('factor', contextLength / originalContextLength)
+      if (!rope.fact('truncate', true)) {
+        throw unbuiltVariant(fields.file, 'RoPE scaling "yarn" that is not truncated', 'the plain one')
+      }
+      const magnitude = (scale: number) => (factor <= 1 ? 1 : 1 + 0.1 * scale * Math.log(factor))
+      const [scale, others] = [rope.number('mscale', 0), rope.number('mscale_all_dim', 0)]
+      const made = scale !== 0 && others !== 0 ? magnitude(scale) / magnitude(others) : magnitude(1)
+      return {
+        type,
+        factor,
+        originalContextLength,
+        fast: rope.number('beta_fast', 32),
+        slow: rope.number('beta_slow', 1),
+        magnitude: rope.number('attention_factor', made),
+      }
+    }
+    case 'longrope': {
+      const growth = rope.number('factor', contextLength / originalContextLength)
+      const magnitude = growth <= 1 ? 1 : Math.sqrt(1 + Math.log(growth) / Math.log(originalContextLength))
+      return {
+        type,
+        shortFactors: rope.numberList('short_factor'),
+        longFactors: rope.numberList('long_factor'),
+        originalContextLength,
+        magnitude: rope.number('attention_factor', magnitude),
+      }
+    }
+    case 'llama3':
+      return {
+        type,
+        factor: rope.number('factor'),
+        lowFrequencyFactor: rope.number('low_freq_factor'),
+        highFrequencyFactor: rope.number('high_freq_factor'),
+        originalContextLength,
+      }
+    default:
+      throw unbuiltVariant(
+        fields.file,
+        `RoPE scaling "${type}"`,
+        'linear, llama3, yarn or longrope scaling, or none',
+      )
+  }
+}
