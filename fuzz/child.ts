@@ -79,7 +79,8 @@ async function readAll(next: (read: number) => readonly [number, Input] | undefi
 
 process.on('message', async (order: Order) => {
   if (order.type === 'draw') {
-    const { seed, from, end, until } = order
+    const { seed, from, end, ms } = order
+    const until = Date.now() + ms
     await readAll((count) => {
       const index = from + count
       if (index >= end || Date.now() >= until) return undefined

@@ -49,9 +49,8 @@ export function fuzz(
   target: TargetName,
   { seed, inputs, ms, limits }: { seed: number; inputs: number; ms: number; limits?: Limits },
 ): Promise<Tally> {
-  const until = Date.now() + ms
-  return drive(target, limits, inputs, (from) =>
-    Date.now() < until ? { type: 'draw', seed, from, end: inputs, until } : undefined,
+  return drive(target, limits, inputs, (from, spentMs) =>
+    spentMs < ms ? { type: 'draw', seed, from, end: inputs, ms: ms - spentMs } : undefined,
   ).then(named((index) => `${seed}:${index}`))
 }
 
@@ -130,21 +129,23 @@ async function drive(
   target: TargetName,
   limits: Limits = {},
   inputs: number,
-  order: (from: number) => Order | undefined,
+  order: (from: number, spentMs: number) => Order | undefined,
 ): Promise<Driven> {
   const outcomes: Record<string, number> = {}
   const raw: Raw[] = []
-  const begin = performance.now()
   let read = 0
+  // Without what it takes to start processes and to make good files.
+  let spentMs = 0
   for (let deaths = 0; read < inputs && deaths < MOST_DEATHS; ) {
-    const next = order(read)
+    const next = order(read, spentMs)
     if (next === undefined) break
-    const { count, death } = await follow(target, limits, next, read, outcomes, raw)
+    const { count, ms, death } = await follow(target, limits, next, read, outcomes, raw)
     read += count
+    spentMs += ms
     if (death === undefined) break
     deaths += 1
   }
-  return { target, inputs: read, ms: performance.now() - begin, outcomes, raw }
+  return { target, inputs: read, ms: spentMs, outcomes, raw }
 }
 
 /** One process, from its start to its end or to an input that ended it. */
@@ -155,19 +156,23 @@ async function follow(
   from: number,
   outcomes: Record<string, number>,
   raw: Raw[],
-): Promise<{ count: number; death?: Fault['kind'] }> {
+): Promise<{ count: number; ms: number; death?: Fault['kind'] }> {
   const { child, at, isLate, end } = await start(target, limits)
+  const begin = performance.now()
   const base = order.type === 'read' ? from : 0
   try {
     return await new Promise((resolve) => {
       let said = 0
       let isOver = false
-      const stop = (kind: Fault['kind'], message: string) => {
+      const leave = (count: number, death?: Fault['kind']) => {
         clearInterval(timer)
+        resolve({ count, ms: performance.now() - begin, death })
+      }
+      const stop = (kind: Fault['kind'], message: string) => {
         const index = Math.max(at(), 0) + base
         raw.push({ index, fault: { kind, message, signature: kind } })
         outcomes[kind] = (outcomes[kind] ?? 0) + 1
-        resolve({ count: index + 1 - from, death: kind })
+        leave(index + 1 - from, kind)
       }
       const timer = setInterval(() => {
         if (isLate()) stop('hang', `it took more than ${(limits.inputMs ?? 5000) / 1000} s`)
@@ -186,13 +191,8 @@ async function follow(
           said = answer.read
           for (const [outcome, count] of Object.entries(answer.outcomes))
             outcomes[outcome] = (outcomes[outcome] ?? 0) + count
-          if (!isOver) return
-          clearInterval(timer)
-          resolve({ count: said, death: 'memory' })
-        } else if (answer.type === 'done') {
-          clearInterval(timer)
-          resolve({ count: said })
-        }
+          if (isOver) leave(said, 'memory')
+        } else if (answer.type === 'done') leave(said)
       })
       child.send(order)
     })

@@ -13,13 +13,13 @@ export interface ChildOptions {
 }
 
 export type Order =
-  /** Draws and reads inputs from `from` until `until` (ms since 1970) or `end`, whichever comes first. */
+  /** Draws and reads inputs from `from` for that long or to `end`, whichever comes first. */
   | {
       readonly type: 'draw'
       readonly seed: number
       readonly from: number
       readonly end: number
-      readonly until: number
+      readonly ms: number
     }
   /** Reads these. */
   | { readonly type: 'read'; readonly inputs: readonly StoredInput[] }

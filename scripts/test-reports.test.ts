@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Report, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
+import { type Report, readFuzz, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let folder: string
@@ -90,5 +90,17 @@ test('of a soak its checks are counted, and what did not hold is named', () => {
   expect(readSoak(log)).toEqual({
     ...{ passed: 12, failed: 1, skipped: 0 },
     failures: [{ name: 'the soak', message: 'workers are still there' }],
+  })
+})
+
+test('each target of the fuzzers is a test, which fails with what was found', () => {
+  const fault = { kind: 'hang', message: 'it took more than 5 s', signature: 'hang' }
+  const reports = [
+    { target: 'gguf', findings: [] },
+    { target: 'hbm', findings: [{ at: '1:7', fault }] },
+  ]
+  expect(readFuzz(JSON.stringify(reports))).toEqual({
+    ...{ passed: 1, failed: 1, skipped: 0 },
+    failures: [{ name: 'hbm at 1:7', message: 'hang: it took more than 5 s' }],
   })
 })

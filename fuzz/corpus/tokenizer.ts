@@ -53,6 +53,12 @@ export const CORPUS: readonly CorpusEntry[] = [
     },
     'banana',
   ),
+  entry('bytes written as characters 40 times', {
+    pre_tokenizer: {
+      type: 'Sequence',
+      pretokenizers: new Array(40).fill({ type: 'ByteLevel', use_regex: false }),
+    },
+  }),
   entry(
     'an added token of 16,000 characters',
     { added_tokens: [{ id: 300, content: 'a'.repeat(16_000), special: true, ...flags }] },

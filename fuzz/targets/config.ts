@@ -51,7 +51,7 @@ async function run(input: Input): Promise<string> {
   const file: ModelFile = {
     format,
     name: 'model',
-    tensors: tensorsOf(JSON.parse(textOf(input, 'shapes'))),
+    tensors: tensorsOf(textOf(input, 'shapes')),
     metadata: new Map<string, MetaValue>(
       format === 'gguf'
         ? Object.entries(metadata).map(([key, value]) => [key, flat(value)])
@@ -88,9 +88,18 @@ const shapesOf = (tensors: TensorIndex): Tree =>
 
 const EMPTY = bufferSource('model', new Uint8Array(1 << 16))
 
-function tensorsOf(shapes: unknown): TensorIndex {
+/** Nothing where there are numbers that JSON has not. */
+function shapesIn(text: string): object {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function tensorsOf(text: string): TensorIndex {
   const tensors = new Map<string, TensorInfo>()
-  for (const [name, shape] of Object.entries(shapes ?? {})) {
+  for (const [name, shape] of Object.entries(shapesIn(text))) {
     // The readers of files let no other shapes through.
     const isShape =
       Array.isArray(shape) &&

@@ -69,6 +69,11 @@ describe('steps', () => {
     ['that double a text', /times longer/, { normalizer: normalizers(doubling) }],
     ['that double words', /times longer/, { pre_tokenizer: sequence(doubling) }],
     [
+      'that write bytes as characters again and again',
+      /times longer/,
+      { pre_tokenizer: sequence(new Array(40).fill({ type: 'ByteLevel', use_regex: false })) },
+    ],
+    [
       'that write between all letters',
       /times longer/,
       { normalizer: replace({ Regex: 'x*' }, 'y'.repeat(200)) },

@@ -46,6 +46,8 @@ function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 
   }
   if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)
   if (pattern === null) throw malformed('cuts text by a pattern that is none')
+  // A character has up to 3 bytes, and each of them becomes a character.
+  if (config['type'] === 'ByteLevel') return 3
   const least = pattern ? checkPattern(pattern) : 1
   const written = `${content ?? str_rep ?? ''}`
   return least > 0 ? growthOf(written, least) : 1 + written.length

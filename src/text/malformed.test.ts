@@ -238,7 +238,7 @@ test('a field that nests without end is refused, not written out', () => {
   let deep: unknown = []
   for (let at = 0; at < 100_000; at++) deep = [deep]
   expect(failure(() => createTokenizer({ ...bytes, types: deep as number[] })).message).toMatch(
-    /object at 0 for types/,
+    /list at 0 for types/,
   )
 })
 
