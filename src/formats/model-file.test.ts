@@ -56,7 +56,10 @@ describe('openModel', () => {
   test('a folder of safetensors brings its JSON files, nulls left out', async () => {
     const model = await openModel([
       text('README.md', '# hi'),
-      text('config.json', '{"model_type":"llama","rope_scaling":null,"ids":[1,null]}'),
+      text(
+        'config.json',
+        '{"model_type":"llama","rope_scaling":null,"ids":[1,null],"limit":[0,{"__float__":"Infinity"}]}',
+      ),
       text('tokenizer.json', '{"model":{"unk":null}}'),
       text('tokenizer_config.json', '{"chat_template":"old","bos_token":"<s>"}'),
       text('generation_config.json', '{"temperature":0.7}'),
@@ -68,7 +71,10 @@ describe('openModel', () => {
       name: 'model',
       generationConfig: { temperature: 0.7 },
     })
-    expect(model.metadata.get('config')).toEqual({ model_type: 'llama', ids: [1] })
+    expect(model.metadata.get('config')).toEqual({
+      ...{ model_type: 'llama', ids: [1], limit: [0, Number.POSITIVE_INFINITY] },
+    })
+    expect(model.metadata.get('unset')).toEqual(['rope_scaling'])
     expect(model.tokenizer).toEqual({
       kind: 'json',
       tokenizer: { model: { unk: null } },

@@ -25,7 +25,10 @@ export interface ModelFile {
   readonly name: string
   /** By the file's own names; canonical ones in a .hbm pack. */
   readonly tensors: TensorIndex
-  /** GGUF keys; for safetensors config.json under `config`, without its nulls and `quantization_config`; for .hbm `config` is a ModelConfig and `about` the card. */
+  /**
+   * GGUF keys; for safetensors config.json under `config`, without `quantization_config` and its nulls, whose keys are `unset`; for .hbm
+   * `config` is a ModelConfig and `about` the card.
+   */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
   /** Sampling defaults under the names of generation_config.json. */
