@@ -24,11 +24,6 @@ enum limit_code {
  * apart. bytes is a multiple of 4096. */
 struct limit { uint32_t code, address, bytes, rounds, results; };
 
-INLINE uint32_t sum_lanes(v128_t v) {
-    return (uint32_t)(wasm_i32x4_extract_lane(v, 0) + wasm_i32x4_extract_lane(v, 1) + wasm_i32x4_extract_lane(v, 2) +
-                      wasm_i32x4_extract_lane(v, 3));
-}
-
 /* The sum of the u32 at [p, p + bytes). */
 static uint32_t read_one(const uint8_t *p, uint32_t bytes) {
     v128_t sums[4];
