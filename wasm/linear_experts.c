@@ -6,8 +6,8 @@
 #include "linear.h"
 #include "route.h"
 
-extern const struct kernel DOTS(linear_w8a8_g32), DOTS(linear_w4a8_g32), DOTS(linear_w4ma8_g32),
-    DOTS_16(linear_w4a8_channel);
+extern const struct kernel linear_f32, linear_f16, linear_bf16, DOTS(linear_w8a8_g32), DOTS(linear_w4a8_g32),
+    DOTS(linear_w4ma8_g32), DOTS_16(linear_w4a8_channel);
 
 /* By enum encoding. */
 static const struct kernel *const kernels[] = {
