@@ -31,7 +31,7 @@ export default defineConfig({
           name: 'sanitizers',
           // run.test.ts is of threads that share a memory: those of WebAssembly.
           include: ['wasm/**/*.test.ts', 'src/generate/sampler/rows.test.ts'],
-          exclude: ['wasm/run.test.ts'],
+          exclude: ['wasm/core/run.test.ts'],
           env: { HALFBYTE_KERNELS: 'native' },
           testTimeout: 120_000,
         },

@@ -1,7 +1,7 @@
 // Greedy text on arm64. In: the golden model in every precision. Out: the same text as everywhere else, from both builds and on threads.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
-import { BUILDS } from '../conformance/support/builds.ts'
+import { BUILDS } from '../conformance/testing/builds.ts'
 import {
   converse,
   EMBEDDED_PATH,
@@ -11,8 +11,8 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
-import { openEngine, repositoryFile } from '../conformance/support/node-engine.ts'
+} from '../conformance/testing/golden.ts'
+import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 
 for (const { build, threads } of BUILDS) {
   // Emulated threads start slowly; how work is shared does not depend on the precision.

@@ -8,8 +8,8 @@ import { test } from 'node:test'
 import { ACTIVATION, ROWS } from '../src/abi/constants.ts'
 import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../src/abi/encodings.ts'
 import type { OpName } from '../src/abi/ops.ts'
-import { layState, layStep } from '../wasm/test/attention.ts'
-import { FORMATS, fillBlock } from '../wasm/test/kv.ts'
+import { layState, layStep } from '../wasm/testing/attention.ts'
+import { FORMATS, fillBlock } from '../wasm/testing/kv.ts'
 import {
   BUILDS,
   compareAll,
@@ -18,8 +18,8 @@ import {
   plainMachine,
   type Rows,
   randomFrom,
-} from '../wasm/test/machine.ts'
-import { fillMatrix } from '../wasm/test/weights.ts'
+} from '../wasm/testing/machine.ts'
+import { fillMatrix } from '../wasm/testing/weights.ts'
 
 const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_f32', 'f32'],

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import type { PackedEncoding, SparseEncoding } from '../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../src/abi/encodings.ts'
 import { dropWeights, keeper, sparseSlot } from '../src/weights/sparse/testing/matrices.ts'
-import { compareAll, type Machine, randomFrom } from '../wasm/test/machine.ts'
-import { fillMatrix } from '../wasm/test/weights.ts'
+import { compareAll, type Machine, randomFrom } from '../wasm/testing/machine.ts'
+import { fillMatrix } from '../wasm/testing/weights.ts'
 
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const [N, K] = [96, 160]

@@ -8,8 +8,8 @@ import {
   POOLS,
   type Rounding,
   roundingOf,
-} from './support/matrix.ts'
-import { MATRIX_FAMILIES } from './support/matrix-families.ts'
+} from './testing/families/matrix.ts'
+import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
 const asked = process.argv.slice(2)
 const families = MATRIX_FAMILIES.filter(({ name }) => asked.length === 0 || asked.includes(name))

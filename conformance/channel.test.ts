@@ -5,20 +5,20 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { forwardRows } from '../src/cli/model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
 import { perplexity } from '../src/evaluate/perplexity.ts'
 import { openModel } from '../src/formats/model-file.ts'
-import { BUILDS } from './support/builds.ts'
-import { GOLDEN, goldenFile } from './support/golden.ts'
-import { BOUNDS } from './support/matrix.ts'
-import { packOf } from './support/matrix-families.ts'
+import { BUILDS } from './testing/builds.ts'
+import { BOUNDS } from './testing/families/matrix.ts'
+import { packOf } from './testing/families/matrix-families.ts'
+import { GOLDEN, goldenFile } from './testing/golden.ts'
 import {
   type BuildOptions,
   largestDifference,
   logitsOf,
   relativeError,
   withBuilt,
-} from './support/node-engine.ts'
+} from './testing/node-engine.ts'
 
 const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
 const weights = 'w4_channel'

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { GenerateOptions, GenerationResult } from '../src/api/types.ts'
-import { gbnf, jsonSchema } from '../src/generate/constrain/testing/language.ts'
-import { validator } from '../src/generate/constrain/testing/validate.ts'
-import { EMBEDDED_PATH } from './support/golden.ts'
-import { openEngine, repositoryFile } from './support/node-engine.ts'
-import { SCHEMAS } from './support/schemas.ts'
+import { gbnf, jsonSchema } from '../src/constrain/testing/language.ts'
+import { validator } from '../src/constrain/testing/validate.ts'
+import { EMBEDDED_PATH } from './testing/golden.ts'
+import { openEngine, repositoryFile } from './testing/node-engine.ts'
+import { SCHEMAS } from './testing/schemas.ts'
 
 let engine: Engine
 beforeAll(async () => {

@@ -7,10 +7,10 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from './support/golden.ts'
-import { ggufFile } from './support/model-files.ts'
-import { openEngine, repositoryFile } from './support/node-engine.ts'
-import { randomLlama } from './support/random-llama.ts'
+} from './testing/golden.ts'
+import { ggufFile } from './testing/model-files.ts'
+import { openEngine, repositoryFile } from './testing/node-engine.ts'
+import { randomLlama } from './testing/random-llama.ts'
 
 const [F32, W4] = ['f32', 'w4'].map((name) => GOLDEN_CASES.find((one) => one.name === name)!)
 

@@ -1,9 +1,9 @@
 // The embedded Mamba. In: its pack, a conversation. Out: state that is kept, cut, saved and forked without a prompt read again, and never grows.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
-import { BUILDS } from './support/builds.ts'
-import { EMBEDDED_MODELS, EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from './support/golden.ts'
-import { openEngine, repositoryFile, withBuilt } from './support/node-engine.ts'
+import { BUILDS } from './testing/builds.ts'
+import { EMBEDDED_MODELS, EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from './testing/golden.ts'
+import { openEngine, repositoryFile, withBuilt } from './testing/node-engine.ts'
 
 const [LLAMA, MAMBA] = EMBEDDED_MODELS
 const REPLIES = embeddedReplies(MAMBA.name)

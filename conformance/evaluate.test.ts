@@ -1,11 +1,11 @@
 // Scores and embeddings on the real engine. In: random models. Out: what their logits and their output matrix say by hand.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine } from '../src/api/engine.ts'
-import { localConnection } from '../src/engine/connection.ts'
+import { localConnection } from '../src/engine/wire/connection.ts'
 import { negativeLogLikelihood } from '../src/evaluate/perplexity.ts'
-import { ggufFile } from './support/model-files.ts'
-import { logitsOf, nodeService, openEngine, withBuilt } from './support/node-engine.ts'
-import { randomLlama } from './support/random-llama.ts'
+import { ggufFile } from './testing/model-files.ts'
+import { logitsOf, nodeService, openEngine, withBuilt } from './testing/node-engine.ts'
+import { randomLlama } from './testing/random-llama.ts'
 
 const MODEL = randomLlama({ seed: 7, tied: true })
 const files = async () => [await ggufFile(MODEL)]

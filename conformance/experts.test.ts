@@ -1,13 +1,13 @@
 // Experts stored in several ways. In: a model whose experts have different dtypes. Out: the logits of the same values in one dtype.
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../src/base/half.ts'
-import { FAMILY_CASES } from './support/family-cases.ts'
-import { drawFamily } from './support/family-files.ts'
-import { TOKENS } from './support/family-golden.ts'
-import { packOf } from './support/matrix-families.ts'
-import { hubFolder } from './support/model-files.ts'
-import { type Files, largestDifference, logitsOf, withBuilt } from './support/node-engine.ts'
-import type { StoredTensor } from './support/safetensors-writer.ts'
+import { FAMILY_CASES } from './testing/families/family-cases.ts'
+import { drawFamily } from './testing/families/family-files.ts'
+import { TOKENS } from './testing/families/family-golden.ts'
+import { packOf } from './testing/families/matrix-families.ts'
+import { hubFolder } from './testing/model-files.ts'
+import { type Files, largestDifference, logitsOf, withBuilt } from './testing/node-engine.ts'
+import type { StoredTensor } from './testing/safetensors-writer.ts'
 
 const MOE = FAMILY_CASES.find(({ family }) => family === 'qwen3moe')!
 

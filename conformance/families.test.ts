@@ -1,23 +1,23 @@
 // Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: what native llama.cpp makes of it.
 //
-// golden/families.json has llama.cpp's answers; conformance/support/write-families.ts writes it anew.
+// golden/families.json has llama.cpp's answers; conformance/testing/families/write-families.ts writes it anew.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
-import { packContents } from '../src/engine/pack-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
-import { writePack } from '../src/formats/hbm-writer.ts'
+import { packContents } from '../src/engine/load/pack-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import golden from './golden/families.json' with { type: 'json' }
-import { BUILDS } from './support/builds.ts'
-import { FAMILY_CASES } from './support/family-cases.ts'
-import { drawFamily, familyGguf, familySafetensors } from './support/family-files.ts'
-import { type FamilyGolden, numbersOf, TOKENS, watchedIds } from './support/family-golden.ts'
-import type { FamilyCase } from './support/family-tensors.ts'
-import { concat } from './support/gguf-writer.ts'
-import { jsonFile, newFile } from './support/model-files.ts'
-import { largestDifference, logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
+import { BUILDS } from './testing/builds.ts'
+import { FAMILY_CASES } from './testing/families/family-cases.ts'
+import { drawFamily, familyGguf, familySafetensors } from './testing/families/family-files.ts'
+import { type FamilyGolden, numbersOf, TOKENS, watchedIds } from './testing/families/family-golden.ts'
+import type { FamilyCase } from './testing/families/family-tensors.ts'
+import { concat } from './testing/gguf-writer.ts'
+import { jsonFile, newFile } from './testing/model-files.ts'
+import { largestDifference, logitsOf, openEngine, withBuilt } from './testing/node-engine.ts'
 
 const answers: Readonly<Record<string, FamilyGolden>> = golden
 const CONTEXT = 128

@@ -2,10 +2,10 @@
 // the logits of the same weights in f32, as near as 8-bit activations let them be.
 import { expect, test } from 'vitest'
 import type { CodedDType } from '../src/formats/tensors.ts'
-import { CODED_DTYPES } from '../src/formats/test/random-blocks.ts'
-import { logitsOf, relativeError, withBuilt } from './support/node-engine.ts'
-import { randomLlama } from './support/random-llama.ts'
-import { typedGguf } from './support/typed-gguf.ts'
+import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
+import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
+import { randomLlama } from './testing/random-llama.ts'
+import { typedGguf } from './testing/typed-gguf.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SMALL = randomLlama({ seed: 9, layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 })

@@ -1,6 +1,6 @@
 // Greedy text in Node. In: the golden model in every precision. Out: the one text of all machines, builds and thread counts.
 import { describe, expect, test } from 'vitest'
-import { BUILDS } from './support/builds.ts'
+import { BUILDS } from './testing/builds.ts'
 import {
   converse,
   EMBEDDED_MODELS,
@@ -11,8 +11,8 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from './support/golden.ts'
-import { largestDifference, logitsOf, openEngine, repositoryFile, withBuilt } from './support/node-engine.ts'
+} from './testing/golden.ts'
+import { largestDifference, logitsOf, openEngine, repositoryFile, withBuilt } from './testing/node-engine.ts'
 
 describe.each(BUILDS)('$build with $threads threads', ({ build, threads }) => {
   test.each(GOLDEN_CASES)('$name gives the golden text', async (one) => {

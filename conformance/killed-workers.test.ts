@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions, Session } from '../src/api/types.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
-import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile, goldenReply } from './support/golden.ts'
-import { openEngine } from './support/node-engine.ts'
+import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile, goldenReply } from './testing/golden.ts'
+import { openEngine } from './testing/node-engine.ts'
 
 /**
  * A shard that ended says so at once. A thread is missed in the middle of a step, where nobody can hear that it ended: after the

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
-import { packContents } from '../src/engine/pack-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
-import { writePack } from '../src/formats/hbm-writer.ts'
+import { packContents } from '../src/engine/load/pack-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import {
   ALPHA,
@@ -17,8 +17,8 @@ import {
   mergedTensor,
   peftFiles,
   randomLora,
-} from './support/lora-files.ts'
-import { ggufFile, hubFolder, safetensorsFiles } from './support/model-files.ts'
+} from './testing/lora-files.ts'
+import { ggufFile, hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import {
   type BuildOptions,
   largestDifference,
@@ -27,11 +27,11 @@ import {
   relativeError,
   withBuilt,
   withModel,
-} from './support/node-engine.ts'
-import { gptqTensors, intMatrix, intValues } from './support/quantized-tensors.ts'
-import { type RandomModel, type RandomTensor, randomLlama } from './support/random-llama.ts'
-import { referenceLogits } from './support/reference-model.ts'
-import type { StoredTensor } from './support/safetensors-writer.ts'
+} from './testing/node-engine.ts'
+import { gptqTensors, intMatrix, intValues } from './testing/quantized-tensors.ts'
+import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
+import { referenceLogits } from './testing/reference-model.ts'
+import type { StoredTensor } from './testing/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const RANK = 4

@@ -1,8 +1,8 @@
 // Conformance of norms and gates. In: outputs of the official Mamba kernels. Out: ours, in both builds.
 import { describe, test } from 'vitest'
 import { ACTIVATION } from '../src/abi/constants.ts'
-import { plainMachine, type Rows } from '../wasm/test/machine.ts'
-import { BOTH_BUILDS, expectClose, isHere, reference, silu, type Tensor } from './support/mamba-ops.ts'
+import { plainMachine, type Rows } from '../wasm/testing/machine.ts'
+import { BOTH_BUILDS, expectClose, isHere, reference, silu, type Tensor } from './testing/mamba-ops.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 

@@ -1,8 +1,8 @@
 // Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels. Out: ours, by chunk and step.
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION } from '../src/abi/constants.ts'
-import { plainMachine, type Rows } from '../wasm/test/machine.ts'
-import { panels, setStep, slab } from '../wasm/test/recurrent.ts'
+import { plainMachine, type Rows } from '../wasm/testing/machine.ts'
+import { panels, setStep, slab } from '../wasm/testing/recurrent.ts'
 import {
   BOTH_BUILDS,
   type Case,
@@ -16,7 +16,7 @@ import {
   reference,
   scanChannel,
   Tensor,
-} from './support/mamba-ops.ts'
+} from './testing/mamba-ops.ts'
 
 const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
 

@@ -4,7 +4,7 @@
 // recurrence. A test shows it; elsewhere heads with a positive A are left out, and so are the case of several sequences in a row
 // (both signs of both), complex A and dropout, which no model that is loaded has.
 import { describe, expect, test } from 'vitest'
-import { evaluate, plainMachine } from '../wasm/test/machine.ts'
+import { evaluate, plainMachine } from '../wasm/testing/machine.ts'
 import {
   BOTH_BUILDS,
   CUTS,
@@ -18,7 +18,7 @@ import {
   silu,
   ssdHead,
   type Tensor,
-} from './support/mamba-ops.ts'
+} from './testing/mamba-ops.ts'
 
 const BATCHES = [0, 1] as const
 const HEADS = [0, 1] as const

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { largestDifference, logitsOf, withBuilt } from './support/node-engine.ts'
+import { largestDifference, logitsOf, withBuilt } from './testing/node-engine.ts'
 
 const FOLDER = join(import.meta.dirname, '../../shared/fixtures/mamba-random')
 const isHere = existsSync(FOLDER)

@@ -1,8 +1,8 @@
 // The matrix, a small part. In: every family. Out: the logits of one thread from any pool, build, format and KV format, within the
 // bound; `npm run conformance:all` compares all of it.
 import { describe, expect, test } from 'vitest'
-import { Comparison, FORMAT_BOUND, nameOf, someCells } from './support/matrix.ts'
-import { MATRIX_FAMILIES } from './support/matrix-families.ts'
+import { Comparison, FORMAT_BOUND, nameOf, someCells } from './testing/families/matrix.ts'
+import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
 /** Those that workers without shared memory cannot share out, by what stands in the way. */
 const UNCUT: Readonly<Record<string, RegExp>> = {

@@ -2,14 +2,14 @@
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
-import { buildModel } from '../src/engine/build-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
+import { buildModel } from '../src/engine/load/build-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import type { Build } from '../src/runtime/features.ts'
 import type { ComputePort, Host } from '../src/runtime/host.ts'
 import type { PoolKind } from '../src/runtime/pool.ts'
-import { GOLDEN_CASES, goldenFile } from './support/golden.ts'
-import { largestDifference, logitsOf } from './support/node-engine.ts'
+import { GOLDEN_CASES, goldenFile } from './testing/golden.ts'
+import { largestDifference, logitsOf } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 

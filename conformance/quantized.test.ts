@@ -1,8 +1,8 @@
 // Quantised safetensors, end to end. In: a random Llama as GPTQ, AWQ, compressed-tensors and FP8 store it. Out: the logits of
 // the same values in f32, as near as 8-bit activations let them be.
 import { expect, test } from 'vitest'
-import { hubFolder, safetensorsFiles } from './support/model-files.ts'
-import { logitsOf, relativeError, withBuilt } from './support/node-engine.ts'
+import { hubFolder, safetensorsFiles } from './testing/model-files.ts'
+import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import {
   awqTensors,
   compressedTensors,
@@ -12,9 +12,9 @@ import {
   intMatrix,
   intValues,
   random,
-} from './support/quantized-tensors.ts'
-import { type RandomModel, type RandomTensor, randomLlama } from './support/random-llama.ts'
-import type { StoredTensor } from './support/safetensors-writer.ts'
+} from './testing/quantized-tensors.ts'
+import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
+import type { StoredTensor } from './testing/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SMALL = randomLlama({ seed: 9, heads: 4, kvHeads: 2, headDim: 32, intermediate: 320 })

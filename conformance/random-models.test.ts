@@ -1,9 +1,9 @@
 // Conformance on random models. In: the same weights as GGUF and as safetensors. Out: the logits of a plain f64 definition.
 import { describe, expect, test } from 'vitest'
-import { type FloatType, ggufFile, rounded, safetensorsFiles } from './support/model-files.ts'
-import { largestDifference, logitsOf, relativeError, withBuilt } from './support/node-engine.ts'
-import { type Llama3Scaling, type RandomModel, randomLlama } from './support/random-llama.ts'
-import { referenceLogits } from './support/reference-model.ts'
+import { type FloatType, ggufFile, rounded, safetensorsFiles } from './testing/model-files.ts'
+import { largestDifference, logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
+import { type Llama3Scaling, type RandomModel, randomLlama } from './testing/random-llama.ts'
+import { referenceLogits } from './testing/reference-model.ts'
 
 /** Three blocks of state, the last begun; more rows than any kernel takes at once. */
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 37 + ((index * index) % 11)) % 260)

@@ -3,10 +3,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
-import type { BuiltModel } from '../src/engine/build-model.ts'
-import type { Sequence } from '../src/generate/sequence.ts'
-import { withBuilt } from './support/node-engine.ts'
-import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './support/random-recurrent.ts'
+import type { BuiltModel } from '../src/engine/load/build-model.ts'
+import type { Sequence } from '../src/generate/schedule/sequence.ts'
+import { withBuilt } from './testing/node-engine.ts'
+import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './testing/random-recurrent.ts'
 
 const FAMILIES: readonly RecurrentFamily[] = ['mamba', 'mamba2', 'granitehybrid']
 const LIMITS = { numRuns: 40, interruptAfterTimeLimit: 20_000 }

@@ -1,13 +1,13 @@
 // Conformance of recurrent families. In: random models in every form. Out: llama.cpp's probabilities, whatever form they come in.
 import { describe, expect, test } from 'vitest'
-import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './support/llama-cpp.ts'
-import { largestDifference, logitsOf, relativeError, withBuilt } from './support/node-engine.ts'
+import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
+import { largestDifference, logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import {
   type RecurrentFamily,
   randomRecurrent,
   recurrentGguf,
   recurrentSafetensors,
-} from './support/random-recurrent.ts'
+} from './testing/random-recurrent.ts'
 
 const TOKENS = Array.from({ length: 64 }, (_, index) => (index * 37 + ((index * index) % 11)) % 260)
 const addon = llamaCppAddon()

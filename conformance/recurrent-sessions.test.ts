@@ -1,11 +1,11 @@
 // Sessions on recurrent state. In: random Mamba, Mamba-2 and hybrid models. Out: state that is kept, cut anywhere, and never run again.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
-import type { BuiltModel } from '../src/engine/build-model.ts'
-import type { Message } from '../src/engine/protocol.ts'
-import { BUILDS } from './support/builds.ts'
-import { logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
-import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './support/random-recurrent.ts'
+import type { BuiltModel } from '../src/engine/load/build-model.ts'
+import type { Message } from '../src/engine/wire/protocol.ts'
+import { BUILDS } from './testing/builds.ts'
+import { logitsOf, openEngine, withBuilt } from './testing/node-engine.ts'
+import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './testing/random-recurrent.ts'
 
 const FAMILIES: readonly RecurrentFamily[] = ['mamba', 'mamba2', 'granitehybrid']
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 53 + ((index * index) % 17)) % 250)

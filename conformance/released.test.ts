@@ -5,12 +5,12 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
-import type { LoadedModel } from '../src/engine/loaded-model.ts'
-import { loadModel } from '../src/engine/model.ts'
-import type { LoadRequest } from '../src/engine/protocol.ts'
+import type { LoadedModel } from '../src/engine/load/loaded-model.ts'
+import { loadModel } from '../src/engine/load/model.ts'
+import type { LoadRequest } from '../src/engine/wire/protocol.ts'
 import { EXACT_KV } from '../src/graph/ir.ts'
 import type { PoolKind } from '../src/runtime/pool.ts'
-import { EMBEDDED_PATH, GOLDEN, goldenFile } from './support/golden.ts'
+import { EMBEDDED_PATH, GOLDEN, goldenFile } from './testing/golden.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')

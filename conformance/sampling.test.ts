@@ -1,10 +1,10 @@
 // Sampled text in Node. In: the embedded model, seeds, every kind of chain. Out: the same ids on every build and number of threads.
 import { expect, test } from 'vitest'
 import type { GenerateOptions } from '../src/index.ts'
-import { BUILDS } from './support/builds.ts'
-import { CHAIN_PROMPT, CHAINS, drawChains } from './support/chains.ts'
-import { EMBEDDED_PATH } from './support/golden.ts'
-import { openEngine, repositoryFile } from './support/node-engine.ts'
+import { BUILDS } from './testing/builds.ts'
+import { CHAIN_PROMPT, CHAINS, drawChains } from './testing/chains.ts'
+import { EMBEDDED_PATH } from './testing/golden.ts'
+import { openEngine, repositoryFile } from './testing/node-engine.ts'
 
 const embedded = [repositoryFile(EMBEDDED_PATH)]
 

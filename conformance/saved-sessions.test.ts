@@ -7,7 +7,7 @@ import { checksum } from '../src/base/checksum.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
 import type { KvFormat } from '../src/graph/ir.ts'
 import type { Session } from '../src/index.ts'
-import { BUILDS } from './support/builds.ts'
+import { BUILDS } from './testing/builds.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_PATH,
@@ -16,8 +16,8 @@ import {
   GOLDEN_CASES,
   type GoldenCase,
   goldenFile,
-} from './support/golden.ts'
-import { openEngine, repositoryFile } from './support/node-engine.ts'
+} from './testing/golden.ts'
+import { openEngine, repositoryFile } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES as [GoldenCase]
 const TRAILER_BYTES = 64 + 4 + 8

@@ -4,13 +4,13 @@ import type { Engine } from '../src/api/engine.ts'
 import type { GenerateOptions, Generation } from '../src/api/types.ts'
 import { blobSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
-import { type BuiltModel, buildModel } from '../src/engine/build-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
+import { type BuiltModel, buildModel } from '../src/engine/load/build-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import { Sampler } from '../src/generate/sampler/sampler.ts'
-import type { Drafter } from '../src/generate/speculation.ts'
-import { EMBEDDED_PATH } from './support/golden.ts'
-import { logitsOf, openEngine, repositoryFile } from './support/node-engine.ts'
+import type { Drafter } from '../src/generate/speculate/speculation.ts'
+import { EMBEDDED_PATH } from './testing/golden.ts'
+import { logitsOf, openEngine, repositoryFile } from './testing/node-engine.ts'
 
 const GREEDY: GenerateOptions = { temperature: 0, maxTokens: 40 }
 const PROMPTS = [

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { GenerationResult } from '../src/api/types.ts'
-import type { BuiltModel } from '../src/engine/build-model.ts'
-import type { Message } from '../src/engine/protocol.ts'
+import type { BuiltModel } from '../src/engine/load/build-model.ts'
+import type { Message } from '../src/engine/wire/protocol.ts'
 import {
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
@@ -12,8 +12,8 @@ import {
   type GoldenCase,
   goldenFile,
   goldenReply,
-} from './support/golden.ts'
-import { logitsOf, openEngine, withBuilt } from './support/node-engine.ts'
+} from './testing/golden.ts'
+import { logitsOf, openEngine, withBuilt } from './testing/node-engine.ts'
 
 const [F32, W4] = ['f32', 'w4'].map((name) => GOLDEN_CASES.find((one) => one.name === name)) as [
   GoldenCase,

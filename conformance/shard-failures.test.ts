@@ -3,13 +3,13 @@ import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
-import { buildModel } from '../src/engine/build-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
+import { buildModel } from '../src/engine/load/build-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import type { ComputePort } from '../src/runtime/host.ts'
 import { ShardGroup } from '../src/runtime/shards/group.ts'
-import { GOLDEN_CASES, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from './support/golden.ts'
-import { openEngine } from './support/node-engine.ts'
+import { GOLDEN_CASES, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile } from './testing/golden.ts'
+import { openEngine } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 const file = () => goldenFile(F32!)

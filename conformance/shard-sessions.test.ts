@@ -4,9 +4,9 @@ import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions } from '../src/api/types.ts'
 import { blobSource } from '../src/base/bytes.ts'
 import { isHalfbyteError } from '../src/base/errors.ts'
-import { packContents } from '../src/engine/pack-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
-import { writePack } from '../src/formats/hbm-writer.ts'
+import { packContents } from '../src/engine/load/pack-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
 import type { Session } from '../src/index.ts'
 import {
@@ -15,10 +15,10 @@ import {
   EMBEDDED_TURNS,
   GOLDEN_CASES,
   goldenFile,
-} from './support/golden.ts'
-import { ggufFile } from './support/model-files.ts'
-import { openEngine, repositoryFile, withBuilt } from './support/node-engine.ts'
-import { randomLlama } from './support/random-llama.ts'
+} from './testing/golden.ts'
+import { ggufFile } from './testing/model-files.ts'
+import { openEngine, repositoryFile, withBuilt } from './testing/node-engine.ts'
+import { randomLlama } from './testing/random-llama.ts'
 
 const [F32, , , W8] = GOLDEN_CASES
 const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [

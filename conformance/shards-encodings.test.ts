@@ -1,17 +1,17 @@
 // Encodings on shards. In: a Qwen2 with biases in every type that files have, dense and sparse. Out: one thread's logits from 2, 3 and 4.
 import { describe, expect, test } from 'vitest'
 import type { SparseFormat } from '../src/abi/encodings.ts'
-import type { WeightPolicy } from '../src/engine/protocol.ts'
+import type { WeightPolicy } from '../src/engine/wire/protocol.ts'
 import type { DType } from '../src/formats/tensors.ts'
-import { CODED_DTYPES } from '../src/formats/test/random-blocks.ts'
+import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
 import { UNITS } from '../src/weights/sparse/testing/matrices.ts'
-import { BOUNDS } from './support/matrix.ts'
-import { packOf } from './support/matrix-families.ts'
-import { safetensorsFiles } from './support/model-files.ts'
-import { type Files, logitsOf, relativeError, withBuilt } from './support/node-engine.ts'
-import { type RandomModel, randomLlama } from './support/random-llama.ts'
-import { randomWords } from './support/random-tensor.ts'
-import { typedGguf } from './support/typed-gguf.ts'
+import { BOUNDS } from './testing/families/matrix.ts'
+import { packOf } from './testing/families/matrix-families.ts'
+import { safetensorsFiles } from './testing/model-files.ts'
+import { type Files, logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
+import { type RandomModel, randomLlama } from './testing/random-llama.ts'
+import { randomWords } from './testing/random-tensor.ts'
+import { typedGguf } from './testing/typed-gguf.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SIZES = { layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 } as const

@@ -6,9 +6,9 @@ import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { Session } from '../src/index.ts'
 import families from './golden/families.json' with { type: 'json' }
-import { FAMILY_CASES } from './support/family-cases.ts'
-import { drawFamily, familySafetensors } from './support/family-files.ts'
-import { EMBEDDED_MODELS, EMBEDDED_OPTIONS } from './support/golden.ts'
+import { FAMILY_CASES } from './testing/families/family-cases.ts'
+import { drawFamily, familySafetensors } from './testing/families/family-files.ts'
+import { EMBEDDED_MODELS, EMBEDDED_OPTIONS } from './testing/golden.ts'
 import {
   type Files,
   largestDifference,
@@ -17,8 +17,8 @@ import {
   relativeError,
   repositoryFile,
   withBuilt,
-} from './support/node-engine.ts'
-import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './support/random-recurrent.ts'
+} from './testing/node-engine.ts'
+import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './testing/random-recurrent.ts'
 
 /** Those of attention: see shards.test.ts. */
 const FLOAT_BOUND = 1e-5

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { FAMILY_CASES } from './support/family-cases.ts'
-import { drawFamily, familySafetensors } from './support/family-files.ts'
+import { FAMILY_CASES } from './testing/families/family-cases.ts'
+import { drawFamily, familySafetensors } from './testing/families/family-files.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_PATH,
@@ -13,8 +13,8 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from './support/golden.ts'
-import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from './support/node-engine.ts'
+} from './testing/golden.ts'
+import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from './testing/node-engine.ts'
 
 /**
  * Shards sum in another order. With float weights only f32 roundings differ; with quantised ones an activation near the

@@ -1,8 +1,8 @@
 // A budget for state. In: a random model and few bytes. Out: errors before anything is lost, and the texts of an engine with plenty.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../src/base/errors.ts'
-import { GOLDEN_CASES, type GoldenCase, goldenFile } from './support/golden.ts'
-import { openEngine } from './support/node-engine.ts'
+import { GOLDEN_CASES, type GoldenCase, goldenFile } from './testing/golden.ts'
+import { openEngine } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES as [GoldenCase]
 const PLAIN = { temperature: 0, maxTokens: 24, speculation: 'off' } as const

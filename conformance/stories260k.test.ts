@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { forwardRows } from '../src/cli/model.ts'
 import { perplexity } from '../src/evaluate/perplexity.ts'
 import type { KvFormat } from '../src/graph/ir.ts'
-import { BUILDS } from './support/builds.ts'
-import { largestDifference, logitsOf, openEngine, relativeError, withBuilt } from './support/node-engine.ts'
+import { BUILDS } from './testing/builds.ts'
+import { largestDifference, logitsOf, openEngine, relativeError, withBuilt } from './testing/node-engine.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../shared/fixtures')
 const FOLDER = join(FIXTURES, 'stories260k')

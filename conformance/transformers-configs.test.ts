@@ -3,8 +3,8 @@
 //
 // transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'
-import { hfConfig } from '../src/arch/config-hf.ts'
-import { Fields } from '../src/arch/fields.ts'
+import { hfConfig } from '../src/arch/config/config-hf.ts'
+import { Fields } from '../src/arch/config/fields.ts'
 import { isObject, type JsonObject, withoutNulls } from '../src/formats/json.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
 import earlier from './transformers/earlier.json' with { type: 'json' }

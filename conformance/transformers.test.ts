@@ -3,9 +3,9 @@
 // transformers/golden has its answers; transformers/make.py writes them anew, and says which versions it takes.
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { hubFolder } from './support/model-files.ts'
-import { logitsOf, withBuilt } from './support/node-engine.ts'
-import type { StoredTensor } from './support/safetensors-writer.ts'
+import { hubFolder } from './testing/model-files.ts'
+import { logitsOf, withBuilt } from './testing/node-engine.ts'
+import type { StoredTensor } from './testing/safetensors-writer.ts'
 import { type Row, tensorsOf } from './transformers/weights.ts'
 
 interface Case {

@@ -9,7 +9,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
+} from '../conformance/testing/golden.ts'
 import { type PackedApp, packedApp } from './packed-app.ts'
 
 /** What a newcomer writes. */

@@ -1,7 +1,7 @@
 // The page's content security. In: the built chat page, a model elsewhere, scripts and pictures that do not belong there. Out: what the browser lets through.
 import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
-import { answers, ask, openChat, openModels, openSettings, ready } from './chat-page.ts'
+import { answers, ask, openChat, openModels, openSettings, ready } from './chat/chat-page.ts'
 import { serveModels } from './model-server.ts'
 
 const tiny = {

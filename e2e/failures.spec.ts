@@ -6,8 +6,8 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
-import { HOSTILE_MODELS } from '../conformance/support/hostile-files.ts'
+} from '../conformance/testing/golden.ts'
+import { HOSTILE_MODELS } from '../conformance/testing/hostile-files.ts'
 import type { ErrorCode, LoadOptions } from '../src/index.ts'
 import { openLibrary, test } from './library-site.ts'
 

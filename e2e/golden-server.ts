@@ -7,9 +7,9 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
+} from '../conformance/testing/golden.ts'
 import type { GenerateOptions } from '../src/index.ts'
-import { type Behaviour, type FileServer, serveFiles } from '../src/store/test/file-server.ts'
+import { type Behaviour, type FileServer, serveFiles } from '../src/store/testing/file-server.ts'
 import { test as base } from './library-site.ts'
 
 /** What golden.gguf and long.gguf reply. */

@@ -1,6 +1,6 @@
 // Greedy text in Chromium. In: the golden model, through the public API in a page. Out: the text of every other machine.
 import { expect, type Page } from '@playwright/test'
-import { BUILDS } from '../conformance/support/builds.ts'
+import { BUILDS } from '../conformance/testing/builds.ts'
 import {
   EMBEDDED_MODELS,
   EMBEDDED_OPTIONS,
@@ -11,8 +11,8 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
-import { repositoryFile } from '../conformance/support/node-engine.ts'
+} from '../conformance/testing/golden.ts'
+import { repositoryFile } from '../conformance/testing/node-engine.ts'
 import type { Build, LoadOptions } from '../src/index.ts'
 import { openLibrary, test } from './library-site.ts'
 

@@ -6,7 +6,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
+} from '../conformance/testing/golden.ts'
 import { endlessModel } from './endless-model.ts'
 import { openLibrary, test } from './library-site.ts'
 

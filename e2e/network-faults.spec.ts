@@ -1,6 +1,6 @@
 // Faults that no wait mends, in Chromium. In: those of the table that end within 2 s. Out: the same code, as many requests at most, and the time.
 import { expect } from '@playwright/test'
-import { FAULTS } from '../src/store/test/faults.ts'
+import { FAULTS } from '../src/store/testing/faults.ts'
 import { FRIENDLY, test } from './golden-server.ts'
 import { openLibrary } from './library-site.ts'
 

@@ -6,7 +6,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/support/golden.ts'
+} from '../conformance/testing/golden.ts'
 import { test as base, openLibrary } from './library-site.ts'
 
 const SHARDS = { pool: 'shards', threads: 2, cache: 'none' } as const

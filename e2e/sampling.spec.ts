@@ -1,8 +1,8 @@
 // Sampling in Chromium. In: the embedded model, through the public API in a page. Out: the draws of Node, and processors in the worker.
 import { expect, type Page } from '@playwright/test'
-import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/support/chains.ts'
-import { EMBEDDED_PATH } from '../conformance/support/golden.ts'
-import { openEngine, repositoryFile } from '../conformance/support/node-engine.ts'
+import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/testing/chains.ts'
+import { EMBEDDED_PATH } from '../conformance/testing/golden.ts'
+import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 import { openLibrary, test } from './library-site.ts'
 
 test('a seed draws what it draws in Node, whatever the chain', async ({ page, site }) => {

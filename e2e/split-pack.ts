@@ -1,10 +1,10 @@
 // A pack in parts. In: nothing. Out: a random model as three files of several chunks each, cut in the middle of its weights.
-import { ggufFile } from '../conformance/support/model-files.ts'
-import { randomLlama } from '../conformance/support/random-llama.ts'
+import { ggufFile } from '../conformance/testing/model-files.ts'
+import { randomLlama } from '../conformance/testing/random-llama.ts'
 import { blobSource } from '../src/base/bytes.ts'
-import { packContents } from '../src/engine/pack-model.ts'
-import { prepareModel } from '../src/engine/prepare.ts'
-import { writePack } from '../src/formats/hbm-writer.ts'
+import { packContents } from '../src/engine/load/pack-model.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
 
 const PART_BYTES = (9 << 20) / 2

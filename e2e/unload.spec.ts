@@ -2,7 +2,7 @@
 import { platform } from 'node:os'
 import { expect } from '@playwright/test'
 import { held } from '../bench/loading/processes.ts'
-import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../conformance/support/golden.ts'
+import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../conformance/testing/golden.ts'
 import { openLibrary, test } from './library-site.ts'
 
 /** Ten engines of this model that stay take more than 200 MB. */

@@ -1,14 +1,14 @@
 // Good models. In: nothing. Out: tiny models of several kinds, as files, to be damaged; and loading one to its first words.
-import { FAMILY_CASES } from '../conformance/support/family-cases.ts'
-import { drawFamily, familyGguf, familySafetensors } from '../conformance/support/family-files.ts'
-import { ggufFile, safetensorsFiles } from '../conformance/support/model-files.ts'
-import { nodeService, openEngine } from '../conformance/support/node-engine.ts'
-import { type RandomModel, randomLlama } from '../conformance/support/random-llama.ts'
+import { FAMILY_CASES } from '../conformance/testing/families/family-cases.ts'
+import { drawFamily, familyGguf, familySafetensors } from '../conformance/testing/families/family-files.ts'
+import { ggufFile, safetensorsFiles } from '../conformance/testing/model-files.ts'
+import { nodeService, openEngine } from '../conformance/testing/node-engine.ts'
+import { type RandomModel, randomLlama } from '../conformance/testing/random-llama.ts'
 import {
   randomRecurrent,
   recurrentGguf,
   recurrentSafetensors,
-} from '../conformance/support/random-recurrent.ts'
+} from '../conformance/testing/random-recurrent.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
 import type { Input } from './input.ts'
 

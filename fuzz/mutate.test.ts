@@ -1,6 +1,6 @@
 // Mutators. In: good files, texts and documents. Out: others, the same for the same seed, that still reach into what they change.
 import { expect, test } from 'vitest'
-import { ggufBytes } from '../conformance/support/gguf-writer.ts'
+import { ggufBytes } from '../conformance/testing/gguf-writer.ts'
 import { corpusOf } from './corpus.ts'
 import { layoutOf } from './gguf-layout.ts'
 import { restoreInput, storeInput } from './input.ts'

@@ -1,12 +1,12 @@
 // Quantised models. In: nothing. Out: the tiny model as GPTQ, AWQ, compressed-tensors and FP8 store it.
-import { hubFolder } from '../conformance/support/model-files.ts'
+import { hubFolder } from '../conformance/testing/model-files.ts'
 import {
   awqTensors,
   compressedTensors,
   gptqTensors,
   intMatrix,
-} from '../conformance/support/quantized-tensors.ts'
-import type { StoredTensor } from '../conformance/support/safetensors-writer.ts'
+} from '../conformance/testing/quantized-tensors.ts'
+import type { StoredTensor } from '../conformance/testing/safetensors-writer.ts'
 import { tinyLlama } from './models.ts'
 
 /** A folder for each way; `changes` are put into what config.json says of it. */

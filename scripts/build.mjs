@@ -58,7 +58,7 @@ const finishCommand = () => {
 const asked = process.argv.slice(2)
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
-step('wasm', process.execPath, ['wasm/build.mjs'])
+step('wasm', process.execPath, ['wasm/tools/build.mjs'])
 if (wants('library')) {
   cleanLibrary()
   step('library', bin('vite'), ['build', '--logLevel', 'warn'])

@@ -21,7 +21,7 @@ const seconds = ((performance.now() - start) / 1000).toFixed(1)
 console.log(
   `sanitizers: ${built.objects} objects compiled, ${built.programs} programs linked in ${seconds} s`,
 )
-const wasm = spawnSync(process.execPath, ['wasm/build.mjs'], { cwd: root, stdio: 'inherit' })
+const wasm = spawnSync(process.execPath, ['wasm/tools/build.mjs'], { cwd: root, stdio: 'inherit' })
 if (wasm.status !== 0) process.exit(1)
 
 const covered = join(root, 'build/native/covered.txt')
@@ -40,7 +40,7 @@ if (process.argv.length > 2) process.exit(0)
 
 // Here as in the tests: all forms run.
 process.env.HALFBYTE_KERNELS = 'native'
-const { missingKernels, kernelCount } = await import('../wasm/test/kernel-list.ts')
+const { missingKernels, kernelCount } = await import('../wasm/testing/kernel-list.ts')
 const missing = missingKernels(existsSync(covered) ? readFileSync(covered, 'utf8') : '')
 if (missing.length > 0) fail(`${missing.length} kernels were not run: ${missing.join(', ')}`)
 console.log(`sanitizers: all ${kernelCount} kernels ran, each in every form that it has`)

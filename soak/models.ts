@@ -1,11 +1,11 @@
 // Models of the soak. In: nothing. Out: tiny models of each kind of state, as files.
-import { ggufFile } from '../conformance/support/model-files.ts'
-import { randomLlama } from '../conformance/support/random-llama.ts'
+import { ggufFile } from '../conformance/testing/model-files.ts'
+import { randomLlama } from '../conformance/testing/random-llama.ts'
 import {
   type RecurrentFamily,
   randomRecurrent,
   recurrentGguf,
-} from '../conformance/support/random-recurrent.ts'
+} from '../conformance/testing/random-recurrent.ts'
 
 export interface SoakModel {
   readonly name: string

@@ -1,5 +1,5 @@
 // Randomness. In: a seed. Out: the same choices every time that it is given.
-import { randomWords } from '../conformance/support/random-tensor.ts'
+import { randomWords } from '../conformance/testing/random-tensor.ts'
 
 export class Random {
   readonly #word: () => number

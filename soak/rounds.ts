@@ -1,6 +1,6 @@
 // Rounds of the soak. In: an engine or a model to load, randomness. Out: what was done, the memory before and after, and what did not come back.
 
-import { openEngine } from '../conformance/support/node-engine.ts'
+import { openEngine } from '../conformance/testing/node-engine.ts'
 import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions } from '../src/api/types.ts'
 import { resourcesHeld, settled } from './census.ts'

@@ -26,8 +26,8 @@ export type {
   Support,
 } from './api/types.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
-export type { ProbeReport, Smaller } from './engine/probe-protocol.ts'
-export type { LogitProcessorContext, LogitProcessorFactory } from './engine/processors.ts'
+export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/processors.ts'
+export type { ProbeReport, Smaller } from './engine/wire/probe-protocol.ts'
 export type {
   DownloadProgress,
   FinishReason,
@@ -44,11 +44,11 @@ export type {
   ToolCall,
   Usage,
   WeightPolicy,
-} from './engine/protocol.ts'
+} from './engine/wire/protocol.ts'
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
-export type { Priority } from './generate/work.ts'
+export type { Priority } from './generate/schedule/work.ts'
 export type { KvFormat } from './graph/ir.ts'
 export type { Build } from './runtime/features.ts'
 export type { PoolKind } from './runtime/pool.ts'

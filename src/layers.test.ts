@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest'
 const LEVELS: readonly (readonly string[])[] = [
   ['base'],
   ['abi'],
-  ['formats', 'store', 'text', 'graph'],
+  ['constrain', 'formats', 'store', 'text', 'graph'],
   ['arch'],
   ['weights'],
   ['compress'],
@@ -52,7 +52,7 @@ const levelOf = (path: string) => LEVELS.findIndex((folders) => folders.includes
 
 function readSources(): Source[] {
   return readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|(^|[\\/])test[\\/]/.test(path))
+    .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|(^|[\\/])testing[\\/]/.test(path))
     .map((path) => ({ path: slashed(path), text: readFileSync(join(SRC, path), 'utf8') }))
 }
 

@@ -1,10 +1,11 @@
 // Engine worker. In: calls and ports from the page. Out: the engine service, with this worker as its host.
-import { serveConnection } from '../src/engine/connection.ts'
+
 import { browserHost } from '../src/engine/host.ts'
-import { loadModel } from '../src/engine/model.ts'
-import { peekRequestedFiles } from '../src/engine/open-files.ts'
-import { probeModel } from '../src/engine/probe.ts'
+import { loadModel } from '../src/engine/load/model.ts'
+import { peekRequestedFiles } from '../src/engine/load/open-files.ts'
+import { probeModel } from '../src/engine/probe/probe.ts'
 import { createService } from '../src/engine/service.ts'
+import { serveConnection } from '../src/engine/wire/connection.ts'
 
 serveConnection(
   createService(

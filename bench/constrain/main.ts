@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { ConstraintCompiler, type ConstraintSpec } from '../../src/generate/constrain/compile.ts'
-import type { TokenConstraint } from '../../src/generate/constrain/constraint.ts'
-import { type Chance, seeded } from '../../src/generate/constrain/testing/random-schema.ts'
+import { ConstraintCompiler, type ConstraintSpec } from '../../src/constrain/compile.ts'
+import type { TokenConstraint } from '../../src/constrain/constraint.ts'
+import { type Chance, seeded } from '../../src/constrain/testing/random-schema.ts'
 import { joinedVocabulary } from './vocabulary.ts'
 
 const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'gpt-neox', 'llama-spm']

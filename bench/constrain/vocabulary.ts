@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
+import type { TokenBytes } from '../../src/constrain/token-trie.ts'
 import { openModel } from '../../src/formats/model-file.ts'
-import type { TokenBytes } from '../../src/generate/constrain/token-trie.ts'
-import { createTokenizer } from '../../src/text/create.ts'
+import { createTokenizer } from '../../src/text/tokenize/create.ts'
 
 export interface JoinedVocabulary extends TokenBytes {
   idOf(text: string): number | undefined

@@ -1,6 +1,6 @@
 // In: made-up limits and times. Out: whether limits, shares, sums and tables are what they should be.
 import { expect, test } from 'vitest'
-import type { OpCost } from '../../src/graph/cost.ts'
+import type { OpCost } from '../../src/graph/plan/cost.ts'
 import { analyse, analyseStep, limitMs, readBandwidth } from './analyse.ts'
 import type { Limits } from './limits.ts'
 import type { TimedOp, TimedStep } from './steps.ts'

@@ -1,10 +1,10 @@
 // Measuring the scheduler. In: a loaded model. Out: times of sequences together and one by one, of drafts, of background work.
-import type { BuiltModel } from '../../src/engine/build-model.ts'
-import { LookupDrafter } from '../../src/generate/draft-lookup.ts'
-import type { GenerateRequest } from '../../src/generate/generate-work.ts'
+import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
-import type { Sequence } from '../../src/generate/sequence.ts'
-import type { Drafter } from '../../src/generate/speculation.ts'
+import type { GenerateRequest } from '../../src/generate/schedule/generate-work.ts'
+import type { Sequence } from '../../src/generate/schedule/sequence.ts'
+import { LookupDrafter } from '../../src/generate/speculate/draft-lookup.ts'
+import type { Drafter } from '../../src/generate/speculate/speculation.ts'
 import { type Spread, spread } from '../spread.ts'
 import { measureTexts } from './texts.ts'
 

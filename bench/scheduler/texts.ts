@@ -1,7 +1,7 @@
 // Texts that are drafted by lookup. In: a loaded model. Out: how much sooner they are there, for texts that repeat themselves and others.
-import type { BuiltModel } from '../../src/engine/build-model.ts'
-import { LookupDrafter } from '../../src/generate/draft-lookup.ts'
+import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
+import { LookupDrafter } from '../../src/generate/speculate/draft-lookup.ts'
 import { spread } from '../spread.ts'
 import type { Bench, Figure, Job } from './measure.ts'
 

@@ -1,27 +1,27 @@
 // The page. In: the chat's state. Out: header, conversation, composer and dialogs, for thumb, keyboard and screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { Chat } from './chat.ts'
-import type { ChatComposer } from './composer.ts'
-import './composer.ts'
-import { DropTarget } from './drop.ts'
-import { icon, logo } from './icons.ts'
-import type { ChatLog } from './log.ts'
-import './log.ts'
-import type { Modal } from './modal.ts'
-import { choiceName, type ModelChoice } from './models.ts'
-import { Repaint } from './repaint.ts'
-import { Reveal } from './reveal.ts'
-import type { Settings } from './settings.ts'
-import { announcement, renderFigures, renderNotice } from './status.ts'
-import { idle, nextFrame, nextTask } from './tasks.ts'
-import { parameters } from './units.ts'
+import { Chat } from './conversation/chat.ts'
+import type { ChatComposer } from './conversation/composer.ts'
+import './conversation/composer.ts'
+import { DropTarget } from './conversation/drop.ts'
+import type { ChatLog } from './conversation/log.ts'
+import { icon, logo } from './shell/icons.ts'
+import './conversation/log.ts'
+import { Repaint } from './conversation/repaint.ts'
+import { Reveal } from './conversation/reveal.ts'
+import { choiceName, type ModelChoice } from './models/models.ts'
+import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import type { Modal } from './shell/modal.ts'
+import type { Settings } from './shell/settings.ts'
+import { idle, nextFrame, nextTask } from './shell/tasks.ts'
+import { parameters } from './shell/units.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
 /** Dialogs come behind the page, each in a task of its own. */
 const DIALOGS = {
-  'conversation-drawer': () => import('./drawer.ts'),
-  'models-dialog': () => import('./models-dialog.ts'),
-  'settings-dialog': () => import('./settings-dialog.ts'),
+  'conversation-drawer': () => import('./shell/drawer.ts'),
+  'models-dialog': () => import('./models/models-dialog.ts'),
+  'settings-dialog': () => import('./shell/settings-dialog.ts'),
 }
 /** See `#parts`. */
 const PARTS = 4
@@ -117,11 +117,11 @@ export class ChatApp extends LitElement {
     }
     await nextFrame()
     void this.#chat.start()
-    for (const load of [() => import('./message.ts'), ...Object.values(DIALOGS)]) {
+    for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
       await idle()
       await load()
     }
-    const { warmUp } = await import('./warm-up.ts')
+    const { warmUp } = await import('./models/warm-up.ts')
     await warmUp()
   }
 

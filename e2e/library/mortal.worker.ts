@@ -1,8 +1,9 @@
 // An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it throws or closes.
-import { serveConnection } from '../../src/engine/connection.ts'
+
 import { browserHost } from '../../src/engine/host.ts'
-import { loadModel } from '../../src/engine/model.ts'
+import { loadModel } from '../../src/engine/load/model.ts'
 import { createService } from '../../src/engine/service.ts'
+import { serveConnection } from '../../src/engine/wire/connection.ts'
 
 serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
 

@@ -1,9 +1,9 @@
 // Step bytes. In: a GGUF file. Out: the bytes that one decode step of Halfbyte must read at a position.
 import { openAsBlob } from 'node:fs'
 import { blobSource } from '../../src/base/bytes.ts'
-import { prepareModel } from '../../src/engine/prepare.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
-import { planCosts } from '../../src/graph/cost.ts'
+import { planCosts } from '../../src/graph/plan/cost.ts'
 import { CONTEXT } from './engines.ts'
 
 /** Weights and state; activations stay in the caches. */

@@ -1,5 +1,5 @@
 // Past findings: configurations.
-import { FAMILY_CASES } from '../../conformance/support/family-cases.ts'
+import { FAMILY_CASES } from '../../conformance/testing/families/family-cases.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { tinyLlama } from '../models.ts'
 import { TRAP } from './values.ts'

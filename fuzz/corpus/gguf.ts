@@ -1,6 +1,6 @@
 // Past findings: GGUF files.
-import { ggufBytes } from '../../conformance/support/gguf-writer.ts'
-import { ggufContents, ggufFile } from '../../conformance/support/model-files.ts'
+import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+import { ggufContents, ggufFile } from '../../conformance/testing/model-files.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { bytesOfFile, tinyLlama } from '../models.ts'
 

@@ -1,8 +1,8 @@
 // Past findings: packs whose hashes are right and whose header lies.
 
-import { FAMILY_CASES } from '../../conformance/support/family-cases.ts'
-import { safetensorsFiles } from '../../conformance/support/model-files.ts'
-import { byteLevelSpec } from '../../src/text/test/tiny.ts'
+import { FAMILY_CASES } from '../../conformance/testing/families/family-cases.ts'
+import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
+import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { textOfTree } from '../json-tree.ts'
 import { tinyLlama } from '../models.ts'

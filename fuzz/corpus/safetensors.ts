@@ -1,5 +1,5 @@
 // Past findings: safetensors.
-import { safetensorsFiles } from '../../conformance/support/model-files.ts'
+import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { inputOf, tinyLlama } from '../models.ts'
 import { quantizedModels } from '../quantized.ts'

@@ -1,9 +1,10 @@
 // Target: configurations. In: config.json, a pack's configuration and GGUF keys of every family, changed, beside tensors that fit or do not.
 // Out: the configuration, and for some the plan.
-import { resolveWeights } from '../../src/arch/names.ts'
-import { readConfig } from '../../src/arch/read-config.ts'
+
+import { readConfig } from '../../src/arch/config/read-config.ts'
+import { resolveWeights } from '../../src/arch/tensors/names.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
-import { prepareModel } from '../../src/engine/prepare.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { readJson, withoutNulls } from '../../src/formats/json.ts'
 import { type ModelFile, type ModelFormat, openModel } from '../../src/formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../src/formats/tensors.ts'

@@ -1,8 +1,9 @@
 // Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled constraint, walked a few tokens.
-import { constraintSpec } from '../../src/engine/constraints.ts'
-import { ConstraintCompiler } from '../../src/generate/constrain/compile.ts'
-import { RandomSchema } from '../../src/generate/constrain/testing/random-schema.ts'
-import { allowed, smallVocabulary } from '../../src/generate/constrain/testing/vocabulary.ts'
+
+import { ConstraintCompiler } from '../../src/constrain/compile.ts'
+import { RandomSchema } from '../../src/constrain/testing/random-schema.ts'
+import { allowed, smallVocabulary } from '../../src/constrain/testing/vocabulary.ts'
+import { constraintSpec } from '../../src/engine/reply/constraints.ts'
 import { textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../json-tree.ts'
 import { mutateJson } from '../mutate-json.ts'

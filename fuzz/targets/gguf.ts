@@ -1,10 +1,10 @@
 // Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far their files are read: headers,
 // configuration and plan, some up to the first tokens.
-import { type GgufValue, ggufBytes } from '../../conformance/support/gguf-writer.ts'
-import { modelText, modelTokenizer } from '../../src/engine/model-text.ts'
-import { prepareModel } from '../../src/engine/prepare.ts'
+import { type GgufValue, ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
-import { spmSpec } from '../../src/text/test/tiny.ts'
+import { spmSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { bytesOfFile, ggufModels, SAID, sourcesOf, speak } from '../models.ts'

@@ -1,8 +1,8 @@
 // Target: .hbm packs. In: packs with right hashes and a header that says something else, and packs with bytes changed. Out: how far they are read.
-import { ggufFile, safetensorsFiles } from '../../conformance/support/model-files.ts'
-import { randomRecurrent, recurrentSafetensors } from '../../conformance/support/random-recurrent.ts'
-import { modelText, modelTokenizer } from '../../src/engine/model-text.ts'
-import { prepareModel } from '../../src/engine/prepare.ts'
+import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
+import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
+import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import { type Input, textOf } from '../input.ts'
 import { textOfTree } from '../json-tree.ts'

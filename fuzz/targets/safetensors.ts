@@ -1,7 +1,7 @@
 // Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and bytes changed. Out: how far they are read.
-import { type StoredTensor, safetensorsBytes } from '../../conformance/support/safetensors-writer.ts'
-import { openTokenizer } from '../../src/engine/model-text.ts'
-import { prepareModel } from '../../src/engine/prepare.ts'
+import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/safetensors-writer.ts'
+import { openTokenizer } from '../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import { type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'

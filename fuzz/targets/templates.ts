@@ -1,11 +1,11 @@
 // Target: chat templates. In: templates that models have and templates grown from Jinja's parts, with conversations that are changed too.
 // Out: the prompt, and which tokens end a turn.
-import { renderTurns } from '../../src/engine/chat-turns.ts'
-import type { Message, Tool } from '../../src/engine/protocol.ts'
-import { isMessage } from '../../src/engine/saved.ts'
-import { CHATML, type ChatMessage, ChatTemplate, PLAIN, turnEndIds } from '../../src/text/chat.ts'
-import { createTokenizer } from '../../src/text/create.ts'
-import { byteLevelSpec } from '../../src/text/test/tiny.ts'
+import { renderTurns } from '../../src/engine/reply/chat-turns.ts'
+import { isMessage } from '../../src/engine/reply/saved.ts'
+import type { Message, Tool } from '../../src/engine/wire/protocol.ts'
+import { CHATML, type ChatMessage, ChatTemplate, PLAIN, turnEndIds } from '../../src/text/chat/chat.ts'
+import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
+import { createTokenizer } from '../../src/text/tokenize/create.ts'
 import { type Input, textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../json-tree.ts'
 import { mutateJson } from '../mutate-json.ts'

@@ -1,11 +1,11 @@
 // Target: tokenizers. In: tokenizer.json with its configuration and GGUF's vocabularies, changed, and texts. Out: ids of the text, and text of the ids.
 import { bufferSource } from '../../src/base/bytes.ts'
-import { modelText, openTokenizer } from '../../src/engine/model-text.ts'
+import { modelText, openTokenizer } from '../../src/engine/load/model-text.ts'
 import { type JsonObject, readJson, withoutNulls } from '../../src/formats/json.ts'
 import type { ModelFile } from '../../src/formats/model-file.ts'
 import type { MetaValue } from '../../src/formats/tensors.ts'
 import { ggufTokenizer } from '../../src/formats/tokenizer-data.ts'
-import { byteLevelSpec, jsonSpec, spmSpec } from '../../src/text/test/tiny.ts'
+import { byteLevelSpec, jsonSpec, spmSpec } from '../../src/text/testing/tiny.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { mutateJson } from '../mutate-json.ts'

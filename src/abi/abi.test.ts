@@ -1,4 +1,4 @@
-// The mirror of wasm/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
+// The mirror of wasm/core/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS, SYNC, SYNC_WORDS } from './blocks.ts'
@@ -6,7 +6,7 @@ import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from './constants.ts'
 import { ENCODINGS } from './encodings.ts'
 import { FLOAT_FIELDS, OPS, type OpName, opEntry } from './ops.ts'
 
-const header = readFileSync(new URL('../../wasm/abi.h', import.meta.url), 'utf8').replaceAll(
+const header = readFileSync(new URL('../../wasm/core/abi.h', import.meta.url), 'utf8').replaceAll(
   /\/\*[\s\S]*?\*\//g,
   '',
 )

@@ -1,4 +1,4 @@
-// Blocks. In: nothing. Out: the word offsets of the step, of a sequence and of the sync block of wasm/abi.h.
+// Blocks. In: nothing. Out: the word offsets of the step, of a sequence and of the sync block of wasm/core/abi.h.
 import { ABI } from './constants.ts'
 
 /** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */

@@ -1,6 +1,6 @@
-// Constants. In: nothing. Out: the numbers that TypeScript shares with wasm/abi.h, by their C names, and its enums.
+// Constants. In: nothing. Out: the numbers that TypeScript shares with wasm/core/abi.h, by their C names, and its enums.
 
-/** Anonymous constants of wasm/abi.h. */
+/** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {
   /** What a module's `abi_version()` must answer. */
   ABI_VERSION: 12,

@@ -28,7 +28,7 @@ export interface EncodingEntry {
 const sparse = <B extends SparseBase, F extends SparseFormat>(code: number, base: B, format: F) =>
   ({ code, base, format, linear: 'linear_sparse', gated: 'linear_swiglu_sparse' }) as const
 
-/** wasm/abi.h draws the layout of each. */
+/** wasm/core/abi.h draws the layout of each. */
 export const ENCODINGS = {
   f32: { code: 0, elementBytes: 4, linear: 'linear_f32' },
   f16: { code: 1, elementBytes: 2, linear: 'linear_f16' },

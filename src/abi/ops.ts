@@ -1,4 +1,4 @@
-// Ops. In: nothing. Out: one entry for each op of wasm/abi.h: its code, its fields, what it reads and writes, its work.
+// Ops. In: nothing. Out: one entry for each op of wasm/core/abi.h: its code, its fields, what it reads and writes, its work.
 //
 // Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table. An op that
 // has no entry here has no name, so nothing that uses it compiles.

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { Session } from '../index.ts'
-import { errorOf, GREEDY, openToy, PLAIN } from './test/toy-engine.ts'
+import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
 
 const turns = async (count = 50) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setTimeout(resolve))

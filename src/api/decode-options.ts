@@ -1,5 +1,5 @@
 // Decode options. In: what a caller set. Out: what of it crosses to the worker.
-import type { DecodeOptions } from '../engine/protocol.ts'
+import type { DecodeOptions } from '../engine/wire/protocol.ts'
 import { absolute } from './source.ts'
 import type { GenerateOptions } from './types.ts'
 

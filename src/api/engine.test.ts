@@ -1,13 +1,13 @@
 // Engines. In: a toy model behind the real service, wire and client, in one thread. Out: loads, ends and errors as callers see them.
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { localConnection } from '../engine/connection.ts'
-import type { ModelLoader } from '../engine/loaded-model.ts'
+import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { createService } from '../engine/service.ts'
 import { DEAD_POOL, NAN_LOGITS, toyModel } from '../engine/testing/toy-model.ts'
+import { localConnection } from '../engine/wire/connection.ts'
 import type { GenerationResult, LoadProgress, Message, Session, TextChunk } from '../index.ts'
 import { Engine } from './engine.ts'
-import { connectToy, errorOf, GREEDY, openToy } from './test/toy-engine.ts'
+import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
 describe('errors', () => {
   test('keep class, code and detail across the wire', async () => {

@@ -1,10 +1,17 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
 import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
-import { EngineClient } from '../engine/client.ts'
-import { type Connection, startEngineWorker } from '../engine/connection.ts'
-import type { ProbeReport } from '../engine/probe-protocol.ts'
-import type { EngineInfo, LoadRequest, MemoryUse, Message, ModelInfo, Prompt } from '../engine/protocol.ts'
+import { EngineClient } from '../engine/wire/client.ts'
+import { type Connection, startEngineWorker } from '../engine/wire/connection.ts'
+import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
+import type {
+  EngineInfo,
+  LoadRequest,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  Prompt,
+} from '../engine/wire/protocol.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { EXACT_KV } from '../graph/ir.ts'

@@ -1,6 +1,6 @@
 // Generations. In: the chunks and the end that a feed brings. Out: what a caller iterates, awaits or cancels.
-import type { Outcome, TextChunk } from '../engine/protocol.ts'
-import type { Feed, Sink } from '../engine/stream.ts'
+import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
+import type { Feed, Sink } from '../engine/wire/stream.ts'
 import type { Generation, GenerationResult } from './types.ts'
 
 /**

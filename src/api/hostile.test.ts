@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { Engine, Session } from '../index.ts'
-import { connectToy, errorOf, GREEDY, openToy } from './test/toy-engine.ts'
+import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
 /** As a page without types sees it. */
 type Loose = {

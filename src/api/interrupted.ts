@@ -1,10 +1,10 @@
 // Interrupted loads. In: loads of this page. Out: those of earlier visits that were killed, and what they say about the device.
 import { isCount } from '../base/counts.ts'
-import type { LoadHooks } from '../engine/client.ts'
-import type { WeightPolicy } from '../engine/protocol.ts'
+import type { LoadHooks } from '../engine/wire/client.ts'
+import type { WeightPolicy } from '../engine/wire/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import { fileName } from '../store/address.ts'
-import { beginMark, deadMarks, eraseMark } from '../store/load-marks.ts'
+import { beginMark, deadMarks, eraseMark } from '../store/device/load-marks.ts'
 import { resolveSource } from './source.ts'
 import type { LoadOptions, ModelSource } from './types.ts'
 

@@ -1,12 +1,12 @@
 // Leaks. In: engines that are disposed of, waits that are aborted. Out: none of their objects are left once the collector has run.
 import { queryObjects } from 'node:v8'
 import { expect, test } from 'vitest'
-import { EngineClient } from '../engine/client.ts'
-import { localConnection } from '../engine/connection.ts'
 import { createService } from '../engine/service.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
+import { EngineClient } from '../engine/wire/client.ts'
+import { localConnection } from '../engine/wire/connection.ts'
 import { Engine } from './engine.ts'
-import { errorOf, PLAIN } from './test/toy-engine.ts'
+import { errorOf, PLAIN } from './testing/toy-engine.ts'
 
 /** Objects of a class that are reachable. What a collection finalises may let go of more in the next one. */
 async function count(kind: abstract new (...how: never[]) => object): Promise<number> {

@@ -1,9 +1,9 @@
 // Replies. In: a toy model behind the real service, wire and client. Out: what callers of a generation are promised.
 import { describe, expect, test } from 'vitest'
-import { STREAM_CREDITS } from '../engine/stream.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
+import { STREAM_CREDITS } from '../engine/wire/stream.ts'
 import type { TextChunk } from '../index.ts'
-import { errorOf, GREEDY, openToy } from './test/toy-engine.ts'
+import { errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
 async function collect(chunks: AsyncIterable<TextChunk>): Promise<TextChunk[]> {
   const all: TextChunk[] = []

@@ -1,7 +1,7 @@
 // Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities, processors, bans as callers see them.
 import { expect, test } from 'vitest'
 import { isHalfbyteError, type TextChunk } from '../index.ts'
-import { GREEDY, openToy } from './test/toy-engine.ts'
+import { GREEDY, openToy } from './testing/toy-engine.ts'
 
 /** The address of a module with this text. */
 const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`

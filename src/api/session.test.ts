@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { HalfbyteError } from '../base/errors.ts'
 import { NAN_LOGITS, toyModel } from '../engine/testing/toy-model.ts'
 import type { Message, Session } from '../index.ts'
-import { errorOf, GREEDY, openToy, PLAIN } from './test/toy-engine.ts'
+import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
 
 describe('a session', () => {
   test('keeps its conversation, and a second turn only reads what is new', async () => {

@@ -1,8 +1,8 @@
 // Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
 import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
-import type { EngineClient, LongAsk } from '../engine/client.ts'
-import type { Message, Overflow, SavedSession } from '../engine/protocol.ts'
+import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
+import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'

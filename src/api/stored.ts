@@ -1,12 +1,12 @@
 // What is stored. In: addresses of models, names of sessions. Out: how much of each is kept on this device, room for others, and leave to keep it.
 import { isFileOf } from '../store/address.ts'
+import { Opfs, type StoredFile } from '../store/device/opfs.ts'
+import { SessionStore, type StoredSession } from '../store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
-import { Opfs, type StoredFile } from '../store/opfs.ts'
-import { SessionStore, type StoredSession } from '../store/sessions.ts'
 import { resolveSource } from './source.ts'
 
-export type { StoredFile } from '../store/opfs.ts'
-export type { StoredSession } from '../store/sessions.ts'
+export type { StoredFile } from '../store/device/opfs.ts'
+export type { StoredSession } from '../store/device/sessions.ts'
 
 /** As given to `Engine.load`, with the `hub` that it was loaded from. */
 export type StoredAddress = string | URL | RepoAddress

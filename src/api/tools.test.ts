@@ -1,6 +1,6 @@
 // Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a reply short.
 import { describe, expect, test } from 'vitest'
-import { GREEDY, openToy } from './test/toy-engine.ts'
+import { GREEDY, openToy } from './testing/toy-engine.ts'
 
 const tools = [{ name: 'add', parameters: { type: 'object', properties: { a: { type: 'integer' } } } }]
 const call = (name: string) => `<tool_call>{"name": "${name}", "arguments": {"a": 1}}</tool_call>`

@@ -8,12 +8,12 @@ import type {
   TextChunk,
   Tool,
   WeightPolicy,
-} from '../engine/protocol.ts'
+} from '../engine/wire/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
+import type { StoredSession } from '../store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
-import type { StoredSession } from '../store/sessions.ts'
 
 /**
  * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the

@@ -1,7 +1,7 @@
 // Decoder. In: hyperparameters, what a family's blocks are made of. Out: the graph of one step.
 import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
 import type { Activation, Graph, Value, WeightRef } from '../graph/ir.ts'
-import type { ModelConfig } from './config.ts'
+import type { ModelConfig } from './config/config.ts'
 
 /** What tells families apart that are built of attention and feed-forward blocks. */
 export interface DecoderTraits {

@@ -1,9 +1,9 @@
 // Family. In: nothing. Out: what a family's file says: how its graph is built, and what the two kinds of file call things.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/ir.ts'
-import type { ModelConfig, RopePairing } from './config.ts'
+import type { ModelConfig, RopePairing } from './config/config.ts'
+import type { Fields } from './config/fields.ts'
 import { type DecoderTraits, decoder } from './decoder.ts'
-import type { Fields } from './fields.ts'
 
 /** Rows of a stored tensor, or the tensor in another form. */
 export interface Place {

@@ -1,5 +1,5 @@
 // RoPE. In: how a model rotates, positions. Out: inverse frequencies in f64; a step's table of cosines and sines.
-import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
+import type { ModelConfig, RopeConfig, RopeScaling } from './config/config.ts'
 
 /** One way of rotating. */
 export interface RopeTable {

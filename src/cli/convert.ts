@@ -1,9 +1,9 @@
 // halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and in kernel layout.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { packContents } from '../engine/pack-model.ts'
-import { packBytes } from '../formats/hbm.ts'
-import { writePack } from '../formats/hbm-writer.ts'
+import { packContents } from '../engine/load/pack-model.ts'
+import { packBytes } from '../formats/hbm/hbm.ts'
+import { writePack } from '../formats/hbm/hbm-writer.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'

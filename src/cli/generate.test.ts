@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { ended, GREEDY, halfbyte, MAIN, model, path, start } from './test/program.ts'
+import { ended, GREEDY, halfbyte, MAIN, model, path, start } from './testing/program.ts'
 
 /** A reply that nobody waits for to its end. */
 const startEndless = () =>

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type FileServer, serveFiles } from '../store/test/file-server.ts'
-import { type Ended, ended, folder, GREEDY, halfbyte, MAIN, model, path } from './test/program.ts'
+import { type FileServer, serveFiles } from '../store/testing/file-server.ts'
+import { type Ended, ended, folder, GREEDY, halfbyte, MAIN, model, path } from './testing/program.ts'
 
 let hub: FileServer
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 // Progress. In: what a load reports. Out: one line of stderr, overwritten by the next; nothing where that is no terminal.
-import type { LoadProgress } from '../engine/protocol.ts'
+import type { LoadProgress } from '../engine/wire/protocol.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
 

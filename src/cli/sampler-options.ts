@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { GenerateOptions } from '../api/types.ts'
-import type { SpeculationKind } from '../engine/protocol.ts'
+import type { SpeculationKind } from '../engine/wire/protocol.ts'
 import { real, whole } from './options.ts'
 
 /** Options of one number each: flag, what it is for, how it is read. */

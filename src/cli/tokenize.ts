@@ -1,6 +1,6 @@
 // halfbyte tokenize. In: a model and a text. Out: the text's ids, with what each stands for.
 import { Command } from 'commander'
-import { openTokenizer } from '../engine/model-text.ts'
+import { openTokenizer } from '../engine/load/model-text.ts'
 import { openModel } from '../formats/model-file.ts'
 import { openModelFiles } from './files.ts'
 import { interruptible } from './interrupt.ts'

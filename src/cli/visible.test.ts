@@ -1,11 +1,11 @@
 // Visible text. In: names, errors and replies with escape sequences. Out: nothing that a terminal would obey.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { ggufFile } from '../../conformance/support/model-files.ts'
-import { randomLlama } from '../../conformance/support/random-llama.ts'
+import { ggufFile } from '../../conformance/testing/model-files.ts'
+import { randomLlama } from '../../conformance/testing/random-llama.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { errorLine } from './failure.ts'
-import { ended, halfbyte, model, path, start } from './test/program.ts'
+import { ended, halfbyte, model, path, start } from './testing/program.ts'
 import { visible, visibleLine } from './visible.ts'
 
 test('control characters and turns of direction are written out, line breaks and tabs stay', () => {

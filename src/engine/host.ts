@@ -2,8 +2,8 @@
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
-import { deviceNotes } from '../store/notes.ts'
-import { startComputeWorker } from './compute-link.ts'
+import { deviceNotes } from '../store/device/notes.ts'
+import { startComputeWorker } from './wire/compute-link.ts'
 
 /** Files to take from elsewhere, for a strict content policy or a CDN. */
 export interface HostAssets {

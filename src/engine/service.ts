@@ -7,10 +7,13 @@ import { checkList } from '../base/lists.ts'
 import { memo } from '../base/memo.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
-import type { Sequence } from '../generate/sequence.ts'
-import { noStorage, SessionStore, type StoredSession } from '../store/sessions.ts'
-import type { LoadedModel, LoaderHooks, ModelLoader } from './loaded-model.ts'
-import type { ProbeReport } from './probe-protocol.ts'
+import type { Sequence } from '../generate/schedule/sequence.ts'
+import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
+import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
+import { promptText, reply } from './reply/reply.ts'
+import { savedConversation } from './reply/saved.ts'
+import { type Transcript, transcriptOf } from './reply/transcript.ts'
+import type { ProbeReport } from './wire/probe-protocol.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -24,11 +27,8 @@ import type {
   ProbeRequest,
   Prompt,
   SavedSession,
-} from './protocol.ts'
-import { promptText, reply } from './reply.ts'
-import { savedConversation } from './saved.ts'
-import { type Outlet, openOutlet } from './stream.ts'
-import { type Transcript, transcriptOf } from './transcript.ts'
+} from './wire/protocol.ts'
+import { type Outlet, openOutlet } from './wire/stream.ts'
 
 /** What a service's `probe` does. */
 export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>

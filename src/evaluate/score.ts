@@ -1,7 +1,7 @@
 // Scoring. In: a prompt and its possible continuations, as ids. Out: how likely the model finds each, without sampling.
 import { HalfbyteError } from '../base/errors.ts'
-import type { Scheduler } from '../generate/scheduler.ts'
-import type { Sequence } from '../generate/sequence.ts'
+import type { Scheduler } from '../generate/schedule/scheduler.ts'
+import type { Sequence } from '../generate/schedule/sequence.ts'
 import { negativeLogLikelihood } from './perplexity.ts'
 
 /** What scoring runs on. */

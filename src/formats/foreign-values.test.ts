@@ -1,11 +1,11 @@
 // Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due. Out: a model or a typed error.
 import { expect, test } from 'vitest'
-import { ggufBytes } from '../../conformance/support/gguf-writer.ts'
-import { safetensorsBytes } from '../../conformance/support/safetensors-writer.ts'
+import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+import { safetensorsBytes } from '../../conformance/testing/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import { readAdapter } from './adapter.ts'
 import { openModel } from './model-file.ts'
+import { readAdapter } from './safetensors/adapter.ts'
 
 const NO_TEXT = { toString: 1, valueOf: 2 }
 const FOREIGN: readonly unknown[] = [NO_TEXT, [NO_TEXT], null, [], 'x', 7, -1, true, '9'.repeat(400)]

@@ -31,7 +31,7 @@ export interface TensorInfo {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
-  /** Present when the bytes already lie as wasm/abi.h says (matrices in panels, vectors padded to 32). */
+  /** Present when the bytes already lie as wasm/core/abi.h says (matrices in panels, vectors padded to 32). */
   readonly packed?: PackedEncoding | undefined
   /** What each value becomes once it is read as f32; only tensors that are kept as f32 have it. */
   readonly change?: ValueChange | undefined

@@ -3,7 +3,7 @@ import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import type { StateCache } from '../state/state-cache.ts'
-import type { StepBuffer } from './step-buffer.ts'
+import type { StepBuffer } from './schedule/step-buffer.ts'
 
 /**
  * Runs token 0 as the first `rows` of a new sequence and forgets it: warms caches and code, and measures threads. Logits are

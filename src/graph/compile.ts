@@ -1,14 +1,15 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
-import { fuseGates } from './gate.ts'
+
 import type { Graph, KvFormat } from './ir.ts'
-import { lower } from './lower.ts'
-import { type Capacity, planMemory } from './memory.ts'
-import type { Plan } from './plan.ts'
-import { orderInputs, quantizeActivations } from './quantize.ts'
-import { fuseResiduals } from './residual.ts'
+import { fuseGates } from './passes/gate.ts'
+import { orderInputs, quantizeActivations } from './passes/quantize.ts'
+import { fuseResiduals } from './passes/residual.ts'
+import { type EncodingOf, type OrderOf, splitMixed } from './passes/split.ts'
+import { lower } from './plan/lower.ts'
+import { type Capacity, planMemory } from './plan/memory.ts'
+import type { Plan } from './plan/plan.ts'
+import type { StripBytesOf } from './plan/slots.ts'
 import { checkShapes } from './shapes.ts'
-import type { StripBytesOf } from './slots.ts'
-import { type EncodingOf, type OrderOf, splitMixed } from './split.ts'
 
 export interface CompileOptions extends Capacity {
   /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */

@@ -1,6 +1,6 @@
 // The IR. In: nothing. Out: nodes and values of one model step, with symbolic dimensions and weights by name.
 
-import type { Range } from './divide.ts'
+import type { Range } from './shard/divide.ts'
 
 /**
  * A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted, rows of

@@ -113,7 +113,7 @@ export function inferShape(spec: NodeSpec): Shape {
 
 const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
 
-/** Words of a route for each row of a step, and more than enough for what comes before them: see op_route in wasm/abi.h. */
+/** Words of a route for each row of a step, and more than enough for what comes before them: see op_route in wasm/core/abi.h. */
 const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
 
 /** Throws `internal` unless every value is made once, before it is read, with the shape its node gives it. */

@@ -4,7 +4,7 @@ import { ROWS } from '../abi/constants.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import { FLOAT_FIELDS } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { Plan } from '../graph/plan.ts'
+import type { Plan } from '../graph/plan/plan.ts'
 
 /**
  * Throws `internal` for a number that no word holds, rows that do not begin in the arena, a weight smaller than what its kernel

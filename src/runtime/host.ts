@@ -1,5 +1,5 @@
 // Host. In: nothing. Out: the interface through which the core reaches workers, clocks and module files.
-import type { Notes } from '../store/notes.ts'
+import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
 import type { ShardReply, ShardRequest } from './shards/messages.ts'

@@ -3,7 +3,7 @@
 import { ABI } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { Plan, PlanOp } from '../graph/plan.ts'
+import type { Plan, PlanOp } from '../graph/plan/plan.ts'
 import type { Arena, Ptr } from './arena.ts'
 import type { Pool } from './pool.ts'
 import { writeRecord } from './write-plan.ts'

@@ -3,7 +3,7 @@
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 
-/** Exports of wasm/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
+/** Exports of wasm/core/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
 export interface EngineExports extends LogitExports {
   /** Walks op records [first, last); 0: done, 1: poisoned. */
   run(
@@ -24,7 +24,7 @@ export interface EngineExports extends LogitExports {
   readonly __heap_base: WebAssembly.Global
 }
 
-/** Exports of wasm/topk.c and wasm/logits.c, which say what each does. `row` and the like are addresses of f32. */
+/** Exports of wasm/sampling/topk.c and wasm/sampling/logits.c, which say what each does. `row` and the like are addresses of f32. */
 export interface LogitExports {
   /** How many logits and ids `work` holds now, best first; 0xffffffff, perhaps as -1: a logit is NaN. */
   logits_top(

@@ -3,7 +3,7 @@
 import { ABI } from '../abi/constants.ts'
 import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { Plan, PlanOp, PlanPointer } from '../graph/plan.ts'
+import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
 import type { Arena, Ptr } from './arena.ts'
 import { checkPlan } from './check-plan.ts'
 

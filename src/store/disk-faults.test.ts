@@ -1,11 +1,11 @@
 // Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes. Out: a typed error, and the very bytes the next time.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
-import { CHUNK_BYTES } from './chunk.ts'
+import { Opfs } from './device/opfs.ts'
+import { distrust } from './device/trust.ts'
+import { CHUNK_BYTES } from './download/chunk.ts'
 import { openAddress } from './open.ts'
-import { Opfs } from './opfs.ts'
-import { type Disk, memoryStorage } from './test/memory-folders.ts'
-import { distrust } from './trust.ts'
+import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
 const URL = 'https://example.org/m.gguf'
 const OTHER = 'https://example.org/other.gguf'

@@ -1,15 +1,15 @@
 // Tests of the table of faults. In: each fault, on a real server. Out: what the table says, in the time that it says, and the model from a server that is well.
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { ggufBytes } from '../../conformance/support/gguf-writer.ts'
+import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/model-file.ts'
-import { CHUNK_BYTES } from './chunk.ts'
+import { distrust } from './device/trust.ts'
+import { CHUNK_BYTES } from './download/chunk.ts'
 import { openAddress } from './open.ts'
-import { FAULTS, type Fault, NEXT } from './test/faults.ts'
-import { serveFiles } from './test/file-server.ts'
-import { memoryStorage } from './test/memory-folders.ts'
-import { distrust } from './trust.ts'
+import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
+import { serveFiles } from './testing/file-server.ts'
+import { memoryStorage } from './testing/memory-folders.ts'
 
 /** Three chunks of a download. */
 const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)

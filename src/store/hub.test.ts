@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { HalfbyteError } from '../base/errors.ts'
 import { hubHeaders, hubUrl, parseHubAddress } from './hub.ts'
 import { openAddress } from './open.ts'
-import { type FileServer, serveFiles } from './test/file-server.ts'
+import { type FileServer, serveFiles } from './testing/file-server.ts'
 
 describe('addresses', () => {
   test.each([

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ByteSource } from '../base/bytes.ts'
 import { type FetchProgress, openAddress } from './open.ts'
-import { type FileServer, serveFiles } from './test/file-server.ts'
+import { type FileServer, serveFiles } from './testing/file-server.ts'
 
 const MIB = 1 << 20
 const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)

@@ -2,15 +2,15 @@
 import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
+import { Opfs } from './device/opfs.ts'
+import { openRanges } from './download/ranges.ts'
+import { bodyLength, missingFile, pieces, request } from './download/request.ts'
+import { type RetryOptions, retrying } from './download/retry.ts'
+import { type FetchProgress, Tally } from './download/tally.ts'
+import { transfer } from './download/transfer.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
-import { Opfs } from './opfs.ts'
-import { openRanges } from './ranges.ts'
-import { bodyLength, missingFile, pieces, request } from './request.ts'
-import { type RetryOptions, retrying } from './retry.ts'
-import { type FetchProgress, Tally } from './tally.ts'
-import { transfer } from './transfer.ts'
 
-export type { FetchProgress } from './tally.ts'
+export type { FetchProgress } from './download/tally.ts'
 
 export interface OpenOptions extends RetryOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined

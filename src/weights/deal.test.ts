@@ -1,12 +1,12 @@
 // Tests of dealing. In: a tensor, runs of its rows and columns. Out: on each shard what a tensor of those alone would be.
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../conformance/support/gguf-writer.ts'
-import { randomTensor } from '../../conformance/support/random-tensor.ts'
+import { concat } from '../../conformance/testing/gguf-writer.ts'
+import { randomTensor } from '../../conformance/testing/random-tensor.ts'
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { bufferSource } from '../base/bytes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import type { Range } from '../graph/divide.ts'
 import type { WeightRef } from '../graph/ir.ts'
+import type { Range } from '../graph/shard/divide.ts'
 import { type Deal, dealMatrix, dealVector } from './deal.ts'
 import { streamMatrix } from './stream.ts'
 

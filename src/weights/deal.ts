@@ -1,7 +1,7 @@
 // Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
-import type { Range } from '../graph/divide.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
+import type { Range } from '../graph/shard/divide.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart, slabs } from './stream.ts'
 
 /**

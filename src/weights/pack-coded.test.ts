@@ -1,10 +1,10 @@
 // Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that auto chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
-import { dequantize } from '../formats/dequantize.ts'
+import { dequantize } from '../formats/gguf/dequantize.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
-import { CODED_DTYPES, randomBlocks } from '../formats/test/random-blocks.ts'
+import { CODED_DTYPES, randomBlocks } from '../formats/testing/random-blocks.ts'
 import { chooseEncoding } from './choose.ts'
 import { packRows } from './pack.ts'
 import { unpackPanels } from './unpack.ts'

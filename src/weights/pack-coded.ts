@@ -1,6 +1,6 @@
 // Coded panels. In: stored rows whose elements are codes under scales, a multiple of 8. Out: the same in a kernel layout.
-import { codedGroup } from '../formats/coded-group.ts'
-import { GROUP_READERS } from '../formats/group-readers.ts'
+import { codedGroup } from '../formats/gguf/coded-group.ts'
+import { GROUP_READERS } from '../formats/gguf/group-readers.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
 import { layBytes, layNibbles } from './pack-quantized.ts'

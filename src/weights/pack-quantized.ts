@@ -1,7 +1,7 @@
 // Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32, w4_g32 or w4_channel panels of their values.
 
 import { roundUp } from '../abi/encodings.ts'
-import { dequantize } from '../formats/dequantize.ts'
+import { dequantize } from '../formats/gguf/dequantize.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
 import { quantize4, quantize8 } from './quantize.ts'
 

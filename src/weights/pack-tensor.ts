@@ -1,7 +1,7 @@
 // Tensors for a pack. In: a tensor of any file and the encoding it shall have. Out: what the .hbm writer takes.
 
 import { type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
-import type { PackTensor } from '../formats/hbm-writer.ts'
+import type { PackTensor } from '../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { packedChunks, streamVector } from './stream.ts'
 

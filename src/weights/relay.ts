@@ -1,6 +1,6 @@
 // Re-laying. In: stored Q4_0, Q4_1, Q8_0 rows, a multiple of 8. Out: the same codes and scales in panels, no loss.
 //
-// A block of a panel, in 32-bit words (wasm/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
+// A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
 //   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles) and row r + 4 (high)
 //   w8: 16 vectors of 4 words, word 8j + r = inputs 4j..4j+3 of row r = 0..7, each code + 128
 // Q4_0 keeps inputs j and j + 16 in one byte, so a word of it gives word j of the low and of the high half.

@@ -1,9 +1,9 @@
-// Scales. In: a file's f16 scale, or a number. Out: the f16 pattern of 2^8 times it, as wasm/abi.h stores scales.
+// Scales. In: a file's f16 scale, or a number. Out: the f16 pattern of 2^8 times it, as wasm/core/abi.h stores scales.
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf, halfTable } from '../base/half.ts'
 
-/** 2^SCALE_EXPONENT of wasm/abi.h. */
+/** 2^SCALE_EXPONENT of wasm/core/abi.h. */
 export const SCALE_FACTOR = 2 ** ABI.SCALE_EXPONENT
 /** The largest scale or minimum that still has an f16 pattern when multiplied. */
 export const SCALE_LIMIT = 65504 / SCALE_FACTOR

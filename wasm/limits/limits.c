@@ -3,8 +3,8 @@
  *
  * It has the exports of run.c and the same barriers, so that the engine's own pool runs it and waiting costs what it costs
  * there. Unlike the engine's ops these have no tiles: thread t reads bytes [t * bytes, (t + 1) * bytes) from `address`. */
-#include "simd.h"
-#include "sync.h"
+#include "simd/simd.h"
+#include "core/sync.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
 #define AT(type, address) ((type)(uintptr_t)(address))

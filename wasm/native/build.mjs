@@ -1,13 +1,13 @@
-// In: wasm/*.c, wasm/test/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}, the kernels compiled for this machine
+// In: the engine's C files, wasm/testing/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}, the kernels compiled for this machine
 // with simde, under AddressSanitizer and UndefinedBehaviorSanitizer. What is newer than its sources is kept.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../../scripts/pinned-node.mjs'
 import { which } from '../../scripts/toolchain.mjs'
-import { FORM_DEFINES, formsOf } from '../forms.mjs'
+import { engineSources, FORM_DEFINES, filesIn, formsOf, sourcesIn } from '../tools/sources.mjs'
 
 const run = promisify(execFile)
 
@@ -26,11 +26,6 @@ const LINK = ['-no-pie', '-Wl,-Ttext-segment=0x40000000', '-lm', '-pthread']
 /** `export_name` means nothing here. */
 const QUIET = ['-Wno-unknown-attributes']
 
-const sources = (dir) =>
-  readdirSync(join(root, dir))
-    .filter((name) => name.endsWith('.c'))
-    .sort()
-    .map((name) => join(root, dir, name))
 const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
 
 const tool = async (command, args) => {
@@ -45,11 +40,7 @@ const tool = async (command, args) => {
 export const buildNative = async () => {
   const clang = which('clang-19')
   if (clang === undefined) throw new Error('clang-19 is missing; run "npm run setup simde"')
-  const headers = ['wasm', 'wasm/native'].flatMap((dir) =>
-    readdirSync(join(root, dir))
-      .filter((name) => name.endsWith('.h') || name.endsWith('.mjs'))
-      .map((name) => join(root, dir, name)),
-  )
+  const headers = filesIn().filter((path) => path.endsWith('.h') || path.endsWith('.mjs'))
   const shared = Math.max(...headers.map(modified))
   const compiles = []
   const links = []
@@ -57,7 +48,7 @@ export const buildNative = async () => {
     const folder = join(root, 'build/native', isa)
     mkdirSync(folder, { recursive: true })
     const isRelaxed = isa === 'relaxed'
-    const jobs = [...sources('wasm'), ...sources('wasm/test'), ...sources('wasm/native')].flatMap((source) =>
+    const jobs = [...engineSources(), ...sourcesIn('testing'), ...sourcesIn('native')].flatMap((source) =>
       formsOf(source)
         .filter((form) => isRelaxed || form === 'quads')
         .map((form) => ({

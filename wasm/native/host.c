@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernel.h"
-#include "sync.h"
+#include "core/kernel.h"
+#include "core/sync.h"
 
 #define MEMORY ((uint8_t *)0x100000)
 #define STACK ((uint8_t *)0x50000000)

@@ -14,9 +14,9 @@ import {
   threadText,
   worstTable,
 } from '../../../bench/roofline/tables.ts'
-import { copyText } from '../clipboard.ts'
-import { choiceSource, DEFAULT } from '../models.ts'
-import { readSettings } from '../settings.ts'
+import { copyText } from '../conversation/clipboard.ts'
+import { choiceSource, DEFAULT } from '../models/models.ts'
+import { readSettings } from '../shell/settings.ts'
 import { describe, type Figure, figureOf, type Point } from './figure.ts'
 import { drawPlot } from './plot.ts'
 

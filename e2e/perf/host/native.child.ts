@@ -6,7 +6,7 @@ import {
   openAddonModel,
   type Sampler,
   startAddon,
-} from '../../../conformance/support/llama-cpp-addon.ts'
+} from '../../../conformance/testing/llama-cpp-addon.ts'
 import { CONTEXT, type Run } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 import { heldBytes } from './memory.ts'

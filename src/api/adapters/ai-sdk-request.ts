@@ -1,5 +1,5 @@
 // AI SDK requests. In: a call as the SDK makes it. Out: our messages and options, and warnings of what has no counterpart.
-import type { Message, Tool } from '../../engine/protocol.ts'
+import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import type {
   CallOptions,

@@ -8,7 +8,7 @@ import type {
 } from '@ai-sdk/provider'
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { openToy } from '../test/toy-engine.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import {
   type CallOptions,
   createHalfbyte,

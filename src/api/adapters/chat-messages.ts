@@ -1,6 +1,6 @@
 // Chat messages. In: roles, contents and tool answers as other libraries write them. Out: our own messages.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Message, ToolCall } from '../../engine/protocol.ts'
+import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
 /** What a part of a message says; undefined: it is none that can be read. */
 export type PartReader = (part: { readonly type: string }) => string | undefined

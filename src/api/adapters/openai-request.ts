@@ -1,6 +1,6 @@
 // OpenAI requests. In: the parameters of a chat completion. Out: our messages and options; what has no counterpart is named.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Message, Tool } from '../../engine/protocol.ts'
+import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { callOf, roleOf, textOf, withToolNames } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam } from './openai-types.ts'

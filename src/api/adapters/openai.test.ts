@@ -2,7 +2,7 @@
 import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { openToy } from '../test/toy-engine.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import { type ChatCompletion, type ChatCompletionChunk, type ChatCompletionParams, openai } from './openai.ts'
 import { chatRequest } from './openai-request.ts'
 

@@ -1,6 +1,6 @@
 // OpenAI's shape. In: an engine. Out: `chat.completions.create` over it, whole or as a stream of chunks.
 import { randomId } from '../../base/random-id.ts'
-import type { TokenLogprob, TokenLogprobs } from '../../engine/protocol.ts'
+import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { type ChatRequest, chatRequest } from './openai-request.ts'

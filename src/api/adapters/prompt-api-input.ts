@@ -1,5 +1,5 @@
 // Prompt API input. In: prompts and options as the browsers' own API takes them. Out: our messages and sampling, or NotSupportedError.
-import type { Message } from '../../engine/protocol.ts'
+import type { Message } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { formOptions } from './reply-form.ts'
 

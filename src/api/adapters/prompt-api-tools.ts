@@ -1,5 +1,5 @@
 // Prompt API tools. In: the calls of a reply, a page's tools. Out: the messages that answer them.
-import type { Message, ToolCall } from '../../engine/protocol.ts'
+import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 import type { PromptTool } from './prompt-api-input.ts'
 
 /** Most times that tools are run for one prompt. */

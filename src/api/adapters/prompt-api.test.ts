@@ -1,9 +1,9 @@
 // Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
 /// <reference types="dom-chromium-ai" />
 import { expect, expectTypeOf, test } from 'vitest'
-import type { LoadProgress } from '../../engine/protocol.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { openToy } from '../test/toy-engine.ts'
+import type { LoadProgress } from '../../engine/wire/protocol.ts'
+import { openToy } from '../testing/toy-engine.ts'
 import { type CreateOptions, type LocalLanguageModel, type PromptOptions, promptApi } from './prompt-api.ts'
 import { MOST_ROUNDS } from './prompt-api-tools.ts'
 

@@ -1,6 +1,6 @@
 // Prompt API. In: how to load an engine. Out: a class of the shape of the browsers' own `LanguageModel`.
 import { isHalfbyteError } from '../../base/errors.ts'
-import type { LoadProgress } from '../../engine/protocol.ts'
+import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { loadOnce } from './load-once.ts'

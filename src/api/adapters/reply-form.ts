@@ -1,6 +1,6 @@
 // The form of a reply. In: tools, which of them may or must be called, a JSON format. Out: our options for them.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Tool } from '../../engine/protocol.ts'
+import type { Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 
 /** `required`: some tool must be called. */

@@ -3,7 +3,7 @@ import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../formats/tensors.ts'
-import type { ModelConfig } from '../config.ts'
+import type { ModelConfig } from '../config/config.ts'
 
 /** Small, and different in every number. */
 export const SMALL: ModelConfig = {

@@ -3,16 +3,16 @@
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { ConstraintCompiler } from '../../generate/constrain/compile.ts'
+import { ConstraintCompiler } from '../../constrain/compile.ts'
 import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
-import { Scheduler } from '../../generate/scheduler.ts'
-import { Sequence } from '../../generate/sequence.ts'
-import { StepBuffer } from '../../generate/step-buffer.ts'
-import type { Plan } from '../../graph/plan.ts'
+import { Scheduler } from '../../generate/schedule/scheduler.ts'
+import { Sequence } from '../../generate/schedule/sequence.ts'
+import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../../runtime/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import type { LoadedModel, ModelText } from '../loaded-model.ts'
+import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
 /** Ends a turn; `<end>` in text. */
 const END = 256

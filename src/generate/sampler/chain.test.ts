@@ -1,10 +1,10 @@
 // The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution that brute force gives.
 import { expect, test } from 'vitest'
-import type { TokenConstraint } from '../constrain/constraint.ts'
+import type { TokenConstraint } from '../../constrain/constraint.ts'
 import type { SamplerOptions } from './options.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
-import { distribution, type Given, longestRepeat } from './test/brute-force.ts'
-import { engineRows } from './test/engine-rows.ts'
+import { distribution, type Given, longestRepeat } from './testing/brute-force.ts'
+import { engineRows } from './testing/engine-rows.ts'
 
 const DRAWS = 100_000
 const off: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }

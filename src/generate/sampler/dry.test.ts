@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Breakers } from './breakers.ts'
 import { dry } from './dry.ts'
-import { longestRepeat } from './test/brute-force.ts'
+import { longestRepeat } from './testing/brute-force.ts'
 
 const VOCAB = 26
 const settings = { dryMultiplier: 1, dryBase: 2, dryAllowedLength: 2, dryLastN: Number.POSITIVE_INFINITY }

@@ -1,9 +1,9 @@
 // Rows. In: rows of every size, sign and number of ties, in both builds. Out: the definition's bits, and errors that say what is wrong.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BUILDS } from '../../../wasm/test/machine.ts'
+import { BUILDS } from '../../../wasm/testing/machine.ts'
 import type { LogitRows } from './rows.ts'
-import { engineRows } from './test/engine-rows.ts'
+import { engineRows } from './testing/engine-rows.ts'
 import { PlainRows } from './testing/plain-rows.ts'
 
 /** Few distinct values, so that ties are everywhere, some bans and some edges. */

@@ -41,7 +41,7 @@ export interface LogitRows {
 
 /** Candidates that there is always room for; more than any usual top k. */
 const FEW = 256
-/** Of wasm/topk.c: logits of a chunk, groups in it, and what it may gather per candidate. */
+/** Of wasm/sampling/topk.c: logits of a chunk, groups in it, and what it may gather per candidate. */
 const CHUNK = 64
 const GROUPS = 4
 const GATHERED = 17

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { TokenConstraint } from '../constrain/constraint.ts'
+import type { TokenConstraint } from '../../constrain/constraint.ts'
 import { Candidates } from './candidates.ts'
 import { Mirostat } from './mirostat.ts'
 import { SAMPLER_DEFAULTS, type SamplerOptions } from './options.ts'

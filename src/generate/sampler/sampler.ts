@@ -1,6 +1,6 @@
 // The sampler. In: a row of logits and the tokens so far. Out: the next id.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { TokenConstraint } from '../constrain/constraint.ts'
+import type { TokenConstraint } from '../../constrain/constraint.ts'
 import { type Adjustment, biasLogits, penalize } from './adjust.ts'
 import { Breakers, type TokenBytes } from './breakers.ts'
 import { Candidates } from './candidates.ts'

@@ -3,7 +3,7 @@
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Graph, Node, NodeOf, ScanInputs, Value, WeightRef } from '../ir.ts'
-import type { EncodingOf } from '../split.ts'
+import type { EncodingOf } from '../passes/split.ts'
 import { activated, capped, placesOf, routeOf } from './choices.ts'
 import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
 

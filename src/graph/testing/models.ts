@@ -2,7 +2,7 @@
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import type { Graph, Value } from '../ir.ts'
-import type { EncodingOf } from '../split.ts'
+import type { EncodingOf } from '../passes/split.ts'
 import type { Machine } from './interpret.ts'
 
 /** Numbers in [0, 1), the same for the same name. */

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { optimize } from '../compile.ts'
 import type { Graph, WeightRef } from '../ir.ts'
-import { shardGraph } from '../shard.ts'
-import type { EncodingOf } from '../split.ts'
+import type { EncodingOf } from '../passes/split.ts'
+import { shardGraph } from '../shard/shard.ts'
 import { interpret, type Machine } from './interpret.ts'
 
 export const sharesOf = fc.array(fc.double({ min: 0.05, max: 1, noNaN: true }), {

@@ -1,6 +1,6 @@
 // Shard groups. In: a host that starts workers. Out: shards in memories of their own, linked to each other, ready for plans.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Plan } from '../../graph/plan.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
 import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'

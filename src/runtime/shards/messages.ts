@@ -6,7 +6,7 @@
 //                                     StateCommand  what else changes the state cache, from the first shard alone
 import type { RopeTable } from '../../arch/rope.ts'
 import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
-import type { Plan } from '../../graph/plan.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 
 export type ShardRequest =
   /** Once and first. `links[s]`: the way to shard s; none to itself. */

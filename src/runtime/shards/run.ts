@@ -2,7 +2,7 @@
 
 import { STEP, SYNC_WORDS } from '../../abi/blocks.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Plan, PlanExchange } from '../../graph/plan.ts'
+import type { Plan, PlanExchange } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'

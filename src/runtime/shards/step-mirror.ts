@@ -6,7 +6,7 @@
 import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import { fillRopeTable } from '../../arch/rope.ts'
-import type { Plan } from '../../graph/plan.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../arena.ts'
 import type { ShardLayout } from './messages.ts'
 

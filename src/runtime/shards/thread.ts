@@ -1,6 +1,6 @@
 // Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
-import type { Plan } from '../../graph/plan.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../arena.ts'
 import { KvShift } from '../kv-shift.ts'
 import { createMemory } from '../memory.ts'

@@ -1,6 +1,6 @@
 // Measured times. In: nothing. Out: nanoseconds of each kernel by the share of weights it keeps, and where they were taken.
 //
-// `node wasm/sparse-bench.mjs 40 --curves --kept 1,0.75,0.5,0.3,0.1` prints them: one token, one thread, weights from
+// `node wasm/tools/sparse-bench.mjs 40 --curves --kept 1,0.75,0.5,0.3,0.1` prints them: one token, one thread, weights from
 // memory, 4864 x 896. Ratios carry over to other machines better than the times do.
 import type { SparseBase, SparseFormat } from '../../abi/encodings.ts'
 

@@ -1,4 +1,4 @@
-// ls16. In: a dense strip. Out: the weights of each output that are not zero, with their inputs, as wasm/sparse_ls16.c draws it.
+// ls16. In: a dense strip. Out: the weights of each output that are not zero, with their inputs, as wasm/sparse/sparse-ls16.c draws it.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import { addCode, readQuad } from './codes.ts'

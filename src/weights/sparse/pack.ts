@@ -2,7 +2,7 @@
 
 import type { SparseBase, SparseEncoding, SparseFormat } from '../../abi/encodings.ts'
 import { GROUP_SIZE, sparseParts } from '../../abi/encodings.ts'
-import type { PackTensor } from '../../formats/hbm-writer.ts'
+import type { PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packedChunks } from '../stream.ts'
 import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'

@@ -1,4 +1,4 @@
-// sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse_sb84.c draws it.
+// sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse/sparse-sb84.c draws it.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'

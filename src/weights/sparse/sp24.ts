@@ -1,4 +1,4 @@
-// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse_sp24.c draws it.
+// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse/sparse-sp24.c draws it.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { addCode, readQuad } from './codes.ts'
 import type { StripReader, StripWriter } from './format.ts'

@@ -1,7 +1,7 @@
 // Sparse encoders. In: dense panels with masks of every kind. Out: the same panels back, sizes in bounds, hostile strips refused.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/support/gguf-writer.ts'
+import { concat } from '../../../conformance/testing/gguf-writer.ts'
 import type { SparseBase, SparseFormat } from '../../abi/encodings.ts'
 import { isSparse, matrixBytes, panelBytes, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
 import { bufferSource } from '../../base/bytes.ts'

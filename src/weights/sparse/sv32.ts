@@ -1,4 +1,4 @@
-// sv32. In: a dense strip. Out: the same without the inputs that are zero in all 32 rows, as wasm/sparse_sv32.c draws it.
+// sv32. In: a dense strip. Out: the same without the inputs that are zero in all 32 rows, as wasm/sparse/sparse-sv32.c draws it.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'

@@ -1,4 +1,4 @@
-// The slow reference. In: stored or packed bytes. Out: one weight at a time, by the formulas of ggml and of wasm/abi.h.
+// The slow reference. In: stored or packed bytes. Out: one weight at a time, by the formulas of ggml and of wasm/core/abi.h.
 
 import type { Encoding } from '../../abi/encodings.ts'
 import { halfToFloat } from '../../base/half.ts'
@@ -36,7 +36,7 @@ export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: numb
   }
 }
 
-/** Weight [n][k] of a packed [N32, K] matrix, as the comment of wasm/abi.h defines it. */
+/** Weight [n][k] of a packed [N32, K] matrix, as the comment of wasm/core/abi.h defines it. */
 export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const panel = Math.floor(n / 8)

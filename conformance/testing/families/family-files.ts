@@ -1,0 +1,146 @@
+// Family files. In: a family's case and a seed. Out: its random weights as GGUF, as llama.cpp's converter writes it, and as safetensors.
+
+import { type GgufTensor, type GgufValue, ggufBytes } from '../gguf-writer.ts'
+import { hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
+import type { RandomTensor } from '../random-llama.ts'
+import { randomNormal } from '../random-tensor.ts'
+import type { StoredTensor } from '../safetensors-writer.ts'
+import { type CaseTensor, type FamilyCase, familyParts } from './family-tensors.ts'
+
+type Weights = ReadonlyMap<string, RandomTensor>
+
+export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
+  const normal = randomNormal(seed)
+  const draw = ({ kind, shape }: CaseTensor): number => {
+    switch (kind) {
+      case 'norm':
+        return 1 + 0.2 * normal()
+      case 'norm less one':
+        return 0.2 * normal()
+      case 'bias':
+        return 0.3 * normal()
+      case 'table':
+        return 0.2 * normal()
+      case 'taps':
+        return normal()
+      default:
+        // Whichever side the inputs are on: matrices here are nearly square.
+        return (1.4 * normal()) / Math.sqrt(Math.min(...shape))
+    }
+  }
+  return new Map(
+    tensors.map((tensor) => {
+      const count = tensor.shape.reduce((product, size) => product * size, 1)
+      return [
+        tensor.name,
+        { shape: tensor.shape, values: Float32Array.from({ length: count }, () => draw(tensor)) },
+      ]
+    }),
+  )
+}
+
+export function familySafetensors({ config }: FamilyCase, weights: Weights): File[] {
+  const tensors: Record<string, StoredTensor> = {}
+  for (const [name, { shape, values }] of weights)
+    tensors[name] = { dtype: 'F32', shape, data: bytesOf(values) }
+  return hubFolder(config, tensors)
+}
+
+export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uint8Array> {
+  const tensors: GgufTensor[] = []
+  const add = (name: string, { shape, values }: RandomTensor) =>
+    tensors.push({ name, dtype: 'F32', shape, data: () => [bytesOf(values)] })
+  const stacked = new Map<string, RandomTensor[]>()
+  for (const [name, tensor] of weights) {
+    const expert = /^(.*)\.mlp\.experts\.\d+\.(gate|up|down)_proj\.weight$/.exec(name)
+    if (expert === null) add(ggufName(one, name), converted(one, name, tensor))
+    else {
+      const key = `${expert[1]?.replace('model.layers', 'blk')}.ffn_${expert[2]}_exps.weight`
+      stacked.set(key, [...(stacked.get(key) ?? []), tensor])
+    }
+  }
+  for (const [name, parts] of stacked) {
+    const shape = [parts.length, ...(parts[0]?.shape ?? [])]
+    add(name, { shape, values: Float32Array.from(parts.flatMap(({ values }) => [...values])) })
+  }
+  if (one.family === 'phi3') {
+    const { factors } = familyParts(one.sizes)
+    for (const [name, values] of Object.entries({ short: factors(1), long: factors(2) })) {
+      add(`rope_factors_${name}.weight`, { shape: [values.length], values: Float32Array.from(values) })
+    }
+  }
+  return ggufBytes({ metadata: metadata(one), tensors })
+}
+
+function converted({ family, gguf, sizes }: FamilyCase, name: string, tensor: RandomTensor): RandomTensor {
+  const { headDim, heads } = sizes
+  if (gguf.interleaved === true && /[qk]_proj/.test(name)) return interleaved(tensor, headDim)
+  if (/^gemma/.test(family) && tensor.shape.length === 1) {
+    return { ...tensor, values: tensor.values.map((value) => value + 1) }
+  }
+  if (/\.c_(attn|fc|proj)\.weight$/.test(name)) return transposed(tensor)
+  if (/conv\.conv\.weight$/.test(name)) return { ...tensor, shape: tensor.shape.filter((size) => size !== 1) }
+  return /query_key_value/.test(name) ? ungrouped(tensor, heads, headDim) : tensor
+}
+
+function transposed({ shape: [rows = 0, columns = 0], values }: RandomTensor): RandomTensor {
+  const turned = Float32Array.from(values, (_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!)
+  return { shape: [columns, rows], values: turned }
+}
+
+/** From Q, K and V of each head to all of Q, all of K, all of V. */
+function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: number): RandomTensor {
+  const size = (shape[1] ?? 1) * headDim
+  const moved = new Float32Array(values.length)
+  for (let part = 0; part < 3; part++) {
+    for (let head = 0; head < heads; head++) {
+      const from = (3 * head + part) * size
+      moved.set(values.subarray(from, from + size), (part * heads + head) * size)
+    }
+  }
+  return { shape, values: moved }
+}
+
+const COMMON_NAMES: readonly (readonly [string | RegExp, string])[] = [
+  ['model.embed_tokens', 'token_embd'],
+  ['model.norm', 'output_norm'],
+  ['lm_head', 'output'],
+  ['model.layers', 'blk'],
+  ['input_layernorm', 'attn_norm'],
+  ['post_attention_layernorm', 'ffn_norm'],
+  ['self_attn.o_proj', 'attn_output'],
+  [/self_attn\.([qkv])_proj/, 'attn_$1'],
+  [/self_attn\.([qk])_norm/, 'attn_$1_norm'],
+  [/mlp\.(gate|up|down)_proj/, 'ffn_$1'],
+  ['mlp.gate', 'ffn_gate_inp'],
+]
+
+const ggufName = ({ gguf }: FamilyCase, name: string): string =>
+  [...(gguf.names ?? []), ...COMMON_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
+
+function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {
+  const { hidden, heads, kvHeads, headDim, wide, context } = sizes
+  const keys: Record<string, GgufValue> = {
+    block_count: ['u32', Number(config['num_hidden_layers'] ?? config['n_layer'])],
+    context_length: ['u32', context],
+    embedding_length: ['u32', hidden],
+    feed_forward_length: ['u32', wide],
+    'attention.head_count': ['u32', heads],
+    'attention.head_count_kv': ['u32', kvHeads],
+    'attention.key_length': ['u32', headDim],
+    'attention.value_length': ['u32', headDim],
+    [`attention.layer_norm_${gguf.layerNorm === true ? '' : 'rms_'}epsilon`]: ['f32', 1e-5],
+    'rope.freq_base': ['f32', Number(config['rope_theta'] ?? config['rotary_emb_base'] ?? 10_000)],
+    'rope.dimension_count': ['u32', headDim],
+    ...gguf.keys,
+  }
+  const named = Object.entries(keys).map(([key, value]) => [`${gguf.architecture}.${key}`, value] as const)
+  return {
+    'general.architecture': ['string', gguf.architecture],
+    'general.name': ['string', 'random'],
+    ...Object.fromEntries(named),
+    ...tokenizerMetadata(),
+  }
+}
+
+const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.slice().buffer)

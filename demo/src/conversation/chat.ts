@@ -1,0 +1,293 @@
+// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another, `grow` when only the answer is longer, `progress` when only loading is further.
+import {
+  type Engine,
+  type Generation,
+  type GenerationResult,
+  isHalfbyteError,
+  makeRoom,
+  type Smaller,
+} from '../../../src/index.ts'
+import { ModelSlot, sentence } from '../models/model-slot.ts'
+import type { ModelChoice } from '../models/models.ts'
+import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
+import { nextTask } from '../shell/tasks.ts'
+import {
+  type Conversation,
+  ConversationStore,
+  type Ending,
+  newConversation,
+  type StoredMessage,
+  withMessages,
+} from './conversations.ts'
+import { unkeep } from './kept.ts'
+import { startChoice } from './remember.ts'
+import { Speaker } from './speaker.ts'
+
+/** What the engine told of the last answer. */
+export interface Figures {
+  readonly tokensPerSecond: number
+  readonly firstTokenMs: number
+  readonly contextUsed: number
+  /** Of the prompt, tokens that were read for it. */
+  readonly readTokens: number
+  readonly promptTokens: number
+}
+
+/** How often a growing answer is saved, in milliseconds: what a crash may cost. */
+const SAVE_EVERY = 1000
+/** Pieces of an answer that are taken in one task: when they have waited, there are many. */
+const AT_ONCE = 8
+
+/** One page's chat: a model, its settings, its conversations. */
+export class Chat extends EventTarget {
+  readonly model = new ModelSlot(
+    () => this.#changed(),
+    () => this.dispatchEvent(new Event('progress')),
+  )
+  settings: Settings = readSettings()
+  conversation: Conversation = newConversation()
+  isAnswering = false
+  figures: Figures | undefined
+  /** Linear memory of the engine. */
+  memoryBytes: number | undefined
+  /** A sentence about the last thing that went wrong with an answer. */
+  problem: string | undefined
+
+  /** Asked with the letters of a growing answer: what it returns is awaited before the engine says more. */
+  room: (letters: number) => Promise<void> | undefined = () => undefined
+
+  readonly #store = new ConversationStore()
+  #speaker: Speaker | undefined
+  #stopping = new AbortController()
+
+  /** Newest first. */
+  get conversations(): readonly Conversation[] {
+    return this.#store.all
+  }
+
+  /** True when the person changed what only a reload of the model applies. */
+  get needsReload(): boolean {
+    const { phase } = this.model
+    return phase.name === 'ready' && !sameEngineSettings(phase.settings, this.settings)
+  }
+
+  /** Brings back the newest conversation and the last model. */
+  async start(): Promise<void> {
+    const { choice, crashed } = await startChoice()
+    if (crashed) void this.model.hesitate(choice, this.settings)
+    else void this.load(choice)
+    await this.#store.open()
+    const newest = this.conversations[0]
+    if (newest !== undefined && this.conversation.messages.length === 0) this.conversation = newest
+    this.#changed()
+  }
+
+  /** Loads a model in place of the present one. `unasked`: also one that does not seem to fit. */
+  async load(choice: ModelChoice, unasked = false): Promise<void> {
+    this.stop()
+    this.problem = undefined
+    this.figures = undefined
+    this.memoryBytes = undefined
+    this.#speaker = undefined
+    await this.model.load(choice, this.settings, unasked)
+    const { engine } = this.model
+    if (engine === undefined) return
+    this.#speaker = new Speaker(engine)
+    await this.#weigh(engine)
+  }
+
+  async reload(): Promise<void> {
+    await this.load(this.model.choice, true)
+  }
+
+  /** Loads the model that did not fit as it would. */
+  async loadSmaller({ contextLength, kvCache, weights }: Smaller): Promise<void> {
+    this.configure({
+      ...this.settings,
+      ...(contextLength !== undefined && { contextLength }),
+      ...(kvCache !== undefined && { memory: 'int8' as const }),
+      ...(weights !== undefined && { weights }),
+    })
+    await this.reload()
+  }
+
+  /** Removes stored models, the least recently used first, until `bytes` are free, and loads again. */
+  async makeRoom(bytes: number): Promise<void> {
+    await unkeep()
+    await makeRoom(bytes)
+    await this.reload()
+  }
+
+  async send(text: string): Promise<void> {
+    await this.#answer([...this.conversation.messages, { role: 'user', content: text }])
+  }
+
+  /** Replaces message `index` by `text` and answers it; what came after is dropped. */
+  async resend(index: number, text: string): Promise<void> {
+    await this.#answer([...this.conversation.messages.slice(0, index), { role: 'user', content: text }])
+  }
+
+  /** Answers the last question once more. */
+  async regenerate(): Promise<void> {
+    const last = this.conversation.messages.findLastIndex(({ role }) => role === 'user')
+    if (last >= 0) await this.#answer(this.conversation.messages.slice(0, last + 1))
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  fresh(): void {
+    if (this.conversation.messages.length > 0) this.#show(newConversation())
+  }
+
+  open(id: string): void {
+    const conversation = this.conversations.find((candidate) => candidate.id === id)
+    if (conversation !== undefined && id !== this.conversation.id) this.#show(conversation)
+  }
+
+  async remove(id: string): Promise<void> {
+    if (id === this.conversation.id) this.fresh()
+    const gone = this.#store.remove(id)
+    this.#changed()
+    await gone
+    await this.#speaker?.drop(id)
+    await unkeep(id)
+  }
+
+  configure(settings: Settings): void {
+    this.settings = settings
+    writeSettings(settings)
+    this.#changed()
+  }
+
+  /** Saves what there is of an answer, or what the model has read. */
+  save(): void {
+    if (this.isAnswering) this.#saveDraft()
+    else this.#speaker?.keepNow()
+  }
+
+  /** The page is closed, as pages are. */
+  leave(): void {
+    this.save()
+  }
+
+  async #answer(messages: readonly StoredMessage[]): Promise<void> {
+    const { engine } = this.model
+    const speaker = this.#speaker
+    if (engine === undefined || speaker === undefined || this.isAnswering || messages.length === 0) return
+    const home = withMessages(this.conversation, messages)
+    const stopping = new AbortController()
+    this.#stopping = stopping
+    this.problem = undefined
+    this.isAnswering = true
+    this.#grow(home, '')
+    this.#changed()
+    let text = ''
+    let ending: Ending | undefined = 'interrupted'
+    try {
+      // What the person said is shown by the task that this ends.
+      await nextTask()
+      await this.#store.put(home)
+      const generation = await speaker.answer(home.id, messages, this.settings)
+      const result = await this.#listen(generation, stopping.signal, (grown) => {
+        text = grown
+        this.#grow(home, text)
+      })
+      ending = endingOf(result)
+      const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
+      const { promptTokens, cachedTokens } = result.usage
+      const readTokens = promptTokens - cachedTokens
+      const { contextUsed } = speaker
+      this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
+    } catch (error) {
+      // Another model was chosen meanwhile: then this one's end is no news.
+      if (this.model.engine === engine) this.#fail(error)
+    }
+    const answer: StoredMessage = {
+      role: 'assistant',
+      content: text,
+      ...(ending !== undefined && { ending }),
+    }
+    const finished = withMessages(home, text === '' ? messages : [...messages, answer])
+    if (this.conversation.id === home.id) this.conversation = finished
+    this.isAnswering = false
+    this.#changed()
+    await this.#store.put(finished)
+    if (this.#speaker === speaker) speaker.keepSoon()
+    if (this.model.engine === engine) await this.#weigh(engine)
+  }
+
+  /** Follows an answer to its end and saves it now and then. */
+  async #listen(
+    generation: Generation,
+    stop: AbortSignal,
+    grow: (text: string) => void,
+  ): Promise<GenerationResult> {
+    const cancel = () => generation.cancel()
+    if (stop.aborted) cancel()
+    stop.addEventListener('abort', cancel)
+    let text = ''
+    let saved = performance.now()
+    let taken = 0
+    for await (const chunk of generation) {
+      text += chunk.text
+      if (++taken % AT_ONCE === 0) await nextTask()
+      grow(text)
+      if (performance.now() - saved >= SAVE_EVERY) {
+        saved = performance.now()
+        if (!stop.aborted) this.#saveDraft()
+      }
+      await this.room(text.length)
+    }
+    return generation.result
+  }
+
+  /** Saves what is shown, which ends in an answer that is not finished. */
+  #saveDraft(): void {
+    const { messages } = this.conversation
+    const said = messages.filter(({ content }) => content !== '')
+    if (said.length > 0) void this.#store.put(withMessages(this.conversation, said))
+  }
+
+  #fail(error: unknown): void {
+    const isOver = isHalfbyteError(error) && (error.code === 'internal' || error.code === 'disposed')
+    if (isOver) this.model.fail(error)
+    else this.problem = sentence(error)
+  }
+
+  /** Shows an answer that is not finished, marked as the page would find it if it closed now. */
+  #grow(home: Conversation, text: string): void {
+    if (this.conversation.id !== home.id) return
+    const answer: StoredMessage = { role: 'assistant', content: text, ending: 'interrupted' }
+    this.conversation = { ...home, messages: [...home.messages, answer] }
+    this.dispatchEvent(new Event('grow'))
+  }
+
+  async #weigh(engine: Engine): Promise<void> {
+    try {
+      const { totalBytes } = await engine.memory()
+      if (this.model.engine !== engine) return
+      this.memoryBytes = totalBytes
+      this.#changed()
+    } catch (error) {
+      if (this.model.engine === engine) this.#fail(error)
+    }
+  }
+
+  #show(conversation: Conversation): void {
+    this.stop()
+    this.conversation = conversation
+    this.problem = undefined
+    this.figures = undefined
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.dispatchEvent(new Event('change'))
+  }
+}
+
+function endingOf({ finishReason }: GenerationResult): Ending | undefined {
+  return finishReason === 'stop' ? undefined : finishReason
+}

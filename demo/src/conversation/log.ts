@@ -1,0 +1,148 @@
+// The log. In: a conversation. Out: its messages, scrolled so that the growing end stays in view until the person scrolls up.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
+import { keyed } from 'lit/directives/keyed.js'
+import { repeat } from 'lit/directives/repeat.js'
+import { icon } from '../shell/icons.ts'
+import type { Conversation } from './conversations.ts'
+import type { ChatMessage } from './message.ts'
+import { Opening } from './opening.ts'
+import { Repaint } from './repaint.ts'
+
+/** Distance from the end, in pixels, within which going down means going to the end. */
+const NEAR = 64
+/** The same for standing still: browsers round. */
+const AT_END = 4
+
+export class ChatLog extends LitElement {
+  static override properties = {
+    conversation: { attribute: false },
+    welcome: { attribute: false },
+    busy: { type: Boolean },
+    streaming: { type: Boolean },
+    following: { state: true },
+  }
+  declare conversation: Conversation
+  /** Shown while the conversation is empty. */
+  declare welcome: TemplateResult
+  /** True while nothing can be asked of the model. */
+  declare busy: boolean
+  /** True while the last message grows. */
+  declare streaming: boolean
+  declare following: boolean
+  /** What is shown of a conversation that was opened: its end first, and more of it frame by frame. */
+  #opening = new Opening([])
+  readonly #earlier = new Repaint(
+    () => this.#showEarlier(),
+    (ms) => {
+      this.#opening.took(ms)
+      if (!this.#opening.isWhole) this.#earlier.request()
+    },
+  )
+  readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
+  /** Where the log stood when it was last looked at. */
+  #top = 0
+
+  constructor() {
+    super()
+    this.following = true
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  /** Goes to the end with the next frame, which lays out what is shown then, and stays there. */
+  toEnd(): void {
+    this.following = true
+    requestAnimationFrame(() => this.#stayAtEnd())
+  }
+
+  protected override render(): TemplateResult {
+    const { id, messages } = this.conversation
+    const places = [...messages.keys()].slice(this.#opening.first)
+    return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
+      <div class="log-inside">
+        ${
+          messages.length === 0
+            ? this.welcome
+            : keyed(
+                id,
+                repeat(places, String, (index) => this.#message(index)),
+              )
+        }
+      </div>
+    </main>
+    ${
+      this.following || messages.length === 0
+        ? nothing
+        : html`<button class="to-end" aria-label="To the newest message" @click=${this.toEnd}>${icon('down')}</button>`
+    }`
+  }
+
+  #message(index: number): TemplateResult {
+    const { messages } = this.conversation
+    const isLast = index === messages.length - 1
+    return html`<chat-message .message=${messages[index]} ?last=${isLast} ?busy=${this.busy || this.streaming}
+      ?streaming=${this.streaming && isLast} .tail=${this.#opening.tail(index)} data-index=${index}></chat-message>`
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    const before = changed.get('conversation')
+    const { id, messages } = this.conversation
+    if (changed.has('conversation') && before?.id !== id) {
+      this.#opening = new Opening(messages)
+      if (!this.#opening.isWhole)
+        void customElements.whenDefined('chat-message').then(() => this.#earlier.request())
+    }
+    this.#opening.follow(messages)
+  }
+
+  async #showEarlier(): Promise<void> {
+    const message = this.querySelector<ChatMessage>(`[data-index="${this.#opening.first}"]`)
+    this.#opening.advance((ms) => message?.read(ms) ?? true)
+    this.requestUpdate()
+    await this.updateComplete
+    await message?.updateComplete
+    this.follow()
+  }
+
+  protected override firstUpdated(): void {
+    for (const part of this.querySelectorAll('.log, .log-inside')) this.#sizes.observe(part)
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#sizes.disconnect()
+  }
+
+  /** Messages render themselves: the log is complete when the newest is. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete()
+    await this.querySelector<LitElement>('.log-inside > :last-of-type')?.updateComplete
+    return isComplete
+  }
+
+  /** Lays out what is shown, between frames, and stays at its end unless the person has just scrolled up: that is told with the frame. */
+  follow(): void {
+    const { scrollTop = 0 } = this.querySelector('.log') ?? {}
+    if (scrollTop >= this.#top) this.#stayAtEnd()
+  }
+
+  #stayAtEnd(): void {
+    const log = this.querySelector('.log')
+    if (log === null || !this.following) return
+    log.scrollTop = log.scrollHeight
+    this.#top = log.scrollTop
+  }
+
+  /** Only going up leaves the end: a keyboard that opens makes the log smaller without moving it. */
+  #onScroll(event: Event): void {
+    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget as HTMLElement
+    const left = scrollHeight - scrollTop - clientHeight
+    if (scrollTop < this.#top) this.following = left < AT_END
+    else if (left < NEAR) this.following = true
+    this.#top = scrollTop
+  }
+}
+
+customElements.define('chat-log', ChatLog)

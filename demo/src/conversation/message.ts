@@ -1,0 +1,157 @@
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate` and `resend`.
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { icon } from '../shell/icons.ts'
+import { copyText } from './clipboard.ts'
+import type { Ending, StoredMessage } from './conversations.ts'
+import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
+import { renderMarkdown } from './render-markdown.ts'
+
+const ENDINGS: Readonly<Record<Ending, string>> = {
+  cancelled: 'Stopped',
+  length: 'Reached the length limit',
+  interrupted: 'Interrupted',
+}
+/** How long a button says that it has copied, in milliseconds. */
+const COPIED_MS = 1500
+/** Letters that are read without a look at the clock. */
+const AT_ONCE = 500
+
+/** A message of the conversation; renders into the page's own tree, so that one style sheet serves all. */
+export class ChatMessage extends LitElement {
+  static override properties = {
+    message: { attribute: false },
+    streaming: { type: Boolean },
+    last: { type: Boolean },
+    busy: { type: Boolean },
+    tail: { attribute: false },
+    editing: { state: true },
+    copied: { state: true },
+  }
+  declare message: StoredMessage
+  /** True while its text is still growing. */
+  declare streaming: boolean
+  /** True for the newest message: an answer to it can be made again. */
+  declare last: boolean
+  /** True while nothing may be changed. */
+  declare busy: boolean
+  /** Letters at the end of an answer that are shown at least: a long one is opened from its end, once it was read. */
+  declare tail: number
+  declare editing: boolean
+  declare copied: boolean
+  readonly #markdown = new GrowingMarkdown()
+  /** Letters that were read. */
+  #read = 0
+
+  constructor() {
+    super()
+    this.tail = Number.POSITIVE_INFINITY
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  protected override render(): TemplateResult {
+    const { role, content } = this.message
+    const speaker = role === 'user' ? 'You' : 'Model'
+    const state = `message ${role}${this.streaming ? ' streaming' : ''}`
+    return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
+      ${this.editing ? this.#editor() : html`<div class="body">${role === 'user' ? content : this.#answer()}</div>`}
+      ${this.streaming || this.editing ? nothing : this.#actions()}
+    </article>`
+  }
+
+  #answer(): TemplateResult {
+    const { content } = this.message
+    if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
+    const isPart = this.tail < content.length
+    if (isPart && this.#read < content.length) return html``
+    const parts = inParts(this.#markdown.blocks(content))
+    return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)
+  }
+
+  /** Reads on for about so many milliseconds; true once all is read, and what is shown next need not wait for that. */
+  read(ms: number): boolean {
+    const { content } = this.message
+    const end = performance.now() + ms
+    while (this.#read < content.length && performance.now() < end) {
+      this.#read = Math.min(content.length, this.#read + AT_ONCE)
+      this.#markdown.blocks(content.slice(0, this.#read))
+    }
+    return this.#read >= content.length
+  }
+
+  #actions(): TemplateResult {
+    const { role, ending } = this.message
+    return html`<div class="actions">
+      <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
+      ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
+      ${
+        this.last
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
+          : nothing
+      }
+      ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
+    </div>`
+  }
+
+  #editor(): TemplateResult {
+    return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
+      <textarea name="text" rows="3" aria-label="Edit your message" .value=${this.message.content}></textarea>
+      <div class="row">
+        <button type="button" class="outline" @click=${this.#cancel}>Cancel</button>
+        <button class="primary">Send again</button>
+      </div>
+    </form>`
+  }
+
+  async #edit(): Promise<void> {
+    this.editing = true
+    await this.updateComplete
+    const area = this.querySelector('textarea')
+    area?.focus()
+    area?.setSelectionRange(area.value.length, area.value.length)
+  }
+
+  async #cancel(): Promise<void> {
+    this.editing = false
+    await this.updateComplete
+    this.querySelector<HTMLElement>('.actions button:nth-of-type(2)')?.focus()
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    if (event.key === 'Escape') void this.#cancel()
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) this.#resend(event)
+  }
+
+  #resend(event: Event): void {
+    event.preventDefault()
+    const content = this.querySelector('textarea')?.value.trim() ?? ''
+    if (content === '' || this.busy) return
+    this.editing = false
+    this.#emit('resend', content)
+  }
+
+  async #copy(): Promise<void> {
+    if (!(await copyText(this.message.content))) return
+    this.copied = true
+    setTimeout(() => {
+      this.copied = false
+    }, COPIED_MS)
+  }
+
+  #emit(name: string, detail?: string): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
+  }
+}
+
+/** The first of the last parts that have so many letters; one at least. */
+function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
+  const lengths = parts.map((blocks) => blocks.reduce((sum, { source }) => sum + source.length, 0))
+  let first = Math.max(0, parts.length - 1)
+  let left = letters - (lengths[first] ?? 0)
+  while (first > 0 && left > 0) left -= lengths[--first] ?? 0
+  return first
+}
+
+customElements.define('chat-message', ChatMessage)

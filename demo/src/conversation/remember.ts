@@ -1,0 +1,79 @@
+// Remembering. In: models that were loaded. Out: the addresses of the last ones, and which to load when the page opens.
+import { interruptedLoads } from '../../../src/index.ts'
+import { choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from '../models/models.ts'
+
+const RECENT = 'halfbyte-models'
+const LAST = 'halfbyte-last-model'
+const MOST_RECENT = 6
+
+/** What to load when the page opens. */
+export interface Start {
+  readonly choice: ModelChoice
+  /** The page was killed while it loaded that. */
+  readonly crashed: boolean
+}
+
+export async function startChoice(): Promise<Start> {
+  const killed = (await interruptedLoads()).findLast(({ source }) => source !== undefined && isKept(source))
+  if (killed?.source !== undefined && !EMBEDDED.some((model) => killed.source === choiceSource(model))) {
+    return { choice: { kind: 'address', address: killed.source }, crashed: true }
+  }
+  const last = read(LAST)
+  const embedded = last === undefined ? DEFAULT : EMBEDDED.find(({ name }) => name === last)
+  return { choice: embedded ?? { kind: 'address', address: last as string }, crashed: false }
+}
+
+/** Puts a model first among the recent ones, and at the next start. Files cannot be opened again by themselves. */
+export function rememberChoice(choice: ModelChoice): void {
+  const isAddress = choice.kind === 'address' && isKept(choice.address)
+  write(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
+  if (!isAddress) return
+  const others = recentAddresses().filter((other) => other !== choice.address)
+  writeRecent([choice.address, ...others].slice(0, MOST_RECENT))
+}
+
+/** Addresses loaded before, newest first. */
+export function recentAddresses(): readonly string[] {
+  try {
+    const stored: unknown = JSON.parse(read(RECENT) ?? '[]')
+    return Array.isArray(stored) ? stored.filter((item): item is string => typeof item === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+export function forgetAddress(address: string): void {
+  writeRecent(recentAddresses().filter((other) => other !== address))
+  if (read(LAST) === address) write(LAST, undefined)
+}
+
+/** An address with a query or a password may hold a secret. */
+function isKept(address: string): boolean {
+  try {
+    const { search, password } = new URL(address, location.href)
+    return search === '' && password === ''
+  } catch {
+    return false
+  }
+}
+
+function writeRecent(addresses: readonly string[]): void {
+  write(RECENT, addresses.length === 0 ? undefined : JSON.stringify(addresses))
+}
+
+function read(key: string): string | undefined {
+  try {
+    return localStorage.getItem(key) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+function write(key: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(key)
+    else localStorage.setItem(key, value)
+  } catch {
+    // A private window may refuse; what is remembered is a convenience.
+  }
+}

@@ -1,0 +1,156 @@
+// The model slot. In: which model to load and how. Out: its engine, how far loading is, and why it failed.
+import {
+  Engine,
+  type HalfbyteError,
+  isHalfbyteError,
+  type LoadProgress,
+  type ProbeReport,
+  type Smaller,
+  storedBytes,
+} from '../../../src/index.ts'
+import { rememberChoice } from '../conversation/remember.ts'
+import type { EngineSettings } from '../shell/settings.ts'
+import { nextTask } from '../shell/tasks.ts'
+import { bytes } from '../shell/units.ts'
+import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
+
+/** How far the slot is. */
+export type Phase =
+  /** `why`: a sentence for the person, when there is more to say than that there is no model. `smaller`: what would fit. */
+  | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
+  /** `checking`: whether it fits, before a download. */
+  | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
+  | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
+  /** `lacks`: bytes of storage that were missing, when that was it. */
+  | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
+
+/** Holds at most one engine; a phone has no room for two. */
+export class ModelSlot {
+  phase: Phase = { name: 'empty' }
+  choice: ModelChoice = DEFAULT
+  readonly #changed: () => void
+  readonly #progressed: () => void
+  #loading: AbortController | undefined
+
+  /** `changed`: the phase or the choice is another. `progressed`: only the progress within the phase is. */
+  constructor(changed: () => void, progressed: () => void) {
+    this.#changed = changed
+    this.#progressed = progressed
+  }
+
+  get engine(): Engine | undefined {
+    return this.phase.name === 'ready' ? this.phase.engine : undefined
+  }
+
+  /** Loads a model in place of the present one. Never rejects: what went wrong is the phase. */
+  async load(choice: ModelChoice, settings: EngineSettings, unasked: boolean): Promise<void> {
+    const before = this.engine
+    this.#loading?.abort()
+    const loading = new AbortController()
+    this.#loading = loading
+    this.choice = choice
+    const { threads, contextLength, weights, memory } = settings
+    this.#enter({ name: 'loading', progress: undefined })
+    try {
+      // What says that it loads is rendered by the task that this ends.
+      await nextTask()
+      await before?.dispose()
+      // What comes with the page is small, and its header not worth a request of its own.
+      const isSmall = unasked || choice.kind === 'embedded'
+      if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
+      if (loading.signal.aborted) return
+      this.#enter({ name: 'loading', progress: undefined })
+      const engine = await Engine.load(choiceSource(choice), {
+        signal: loading.signal,
+        ...loadOptions(settings),
+        // It came with the page, whose cache keeps it.
+        cache: choice.kind === 'embedded' ? 'none' : 'opfs',
+        onProgress: (progress) => {
+          if (loading.signal.aborted) return
+          this.phase = { name: 'loading', progress }
+          this.#progressed()
+        },
+      })
+      if (loading.signal.aborted) {
+        await engine.dispose()
+        return
+      }
+      rememberChoice(choice)
+      this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights, memory } })
+    } catch (error) {
+      if (this.#loading === loading && !loading.signal.aborted) {
+        const isFull = isHalfbyteError(error) && error.code === 'storage-full'
+        const lacks = isFull ? { lacks: Number(error.detail['size']) } : {}
+        this.#enter({ name: 'failed', message: sentence(error), ...lacks })
+      }
+    }
+  }
+
+  cancel(): void {
+    this.#loading?.abort()
+    this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
+  }
+
+  /** Waits for a word of the person: loading `choice` may be what closed the page the last time. */
+  async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
+    this.choice = choice
+    const why = `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`
+    const phase: Phase = { name: 'empty', why }
+    this.#enter(phase)
+    const smaller = await this.#probe(choice, settings).then(
+      ({ suggestion }) => suggestion,
+      () => undefined,
+    )
+    if (this.phase === phase && smaller !== undefined) this.#enter({ ...phase, smaller })
+  }
+
+  /** False when the model would not fit: the phase then says so. What is on this device, and what cannot be asked, is loaded. */
+  async #fits(choice: ModelChoice, settings: EngineSettings, signal: AbortSignal): Promise<boolean> {
+    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return true
+    if (signal.aborted) return true
+    this.#enter({ name: 'loading', progress: undefined, checking: true })
+    try {
+      const { fits, neededBytes, grantedBytes, suggestion } = await this.#probe(choice, settings, signal)
+      if (fits || signal.aborted) return true
+      this.#enter({
+        name: 'empty',
+        why: `${choiceName(choice)} needs ${bytes(neededBytes)} of memory, but this device grants ${bytes(grantedBytes)}.`,
+        smaller: suggestion,
+      })
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  #probe(choice: ModelChoice, settings: EngineSettings, signal?: AbortSignal): Promise<ProbeReport> {
+    return Engine.probe(choiceSource(choice), { ...loadOptions(settings), signal })
+  }
+
+  /** Takes note of an engine that can answer no more. */
+  fail(error: HalfbyteError): void {
+    void this.engine?.dispose()
+    this.#enter({ name: 'failed', message: sentence(error) })
+  }
+
+  #enter(phase: Phase): void {
+    this.phase = phase
+    this.#changed()
+  }
+}
+
+function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
+  return {
+    contextLength,
+    weights,
+    kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },
+    ...(threads !== undefined && { threads }),
+  }
+}
+
+/** What a person should read of an error, as a sentence. A name of a file at its beginning stays as it is. */
+export function sentence(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  const start = /^[a-z]+['’\s,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
+  return /[.!?]$/.test(start) ? start : `${start}.`
+}

@@ -1,0 +1,105 @@
+// The model picker. In: the model in use. Out: an event `model` with the chosen one.
+import { html, type TemplateResult } from 'lit'
+import { keepStored, storedBytes, unstore } from '../../../src/index.ts'
+import { forgetAddress, recentAddresses } from '../conversation/remember.ts'
+import { icon } from '../shell/icons.ts'
+import { Modal } from '../shell/modal.ts'
+import { nextTask } from '../shell/tasks.ts'
+import { bytes } from '../shell/units.ts'
+import { addressPlace, choiceName, EMBEDDED, type ModelChoice } from './models.ts'
+
+export class ModelsDialog extends Modal {
+  static override properties = {
+    ...Modal.properties,
+    current: { attribute: false },
+    recent: { state: true },
+  }
+  declare current: ModelChoice
+  /** Addresses loaded before, and how much of each is kept on this device. */
+  declare recent: readonly { readonly address: string; readonly bytes: number }[]
+  protected override heading = 'Choose a model'
+
+  override async open(): Promise<void> {
+    this.recent = recentAddresses().map((address) => ({ address, bytes: 0 }))
+    await super.open()
+    this.recent = await Promise.all(
+      this.recent.map(async ({ address }) => ({ address, bytes: await storedBytes(address) })),
+    )
+  }
+
+  protected override pieces(): readonly TemplateResult[] {
+    return [
+      html`<ul class="list models">
+        ${EMBEDDED.map(
+          (model) => html`<li>
+            <button class="choice" aria-current=${this.current === model} @click=${() => this.#choose(model)}>
+              <b>${model.name}</b>
+              <small>${model.about}</small>
+            </button>
+          </li>`,
+        )}
+        ${this.recent.map(({ address, bytes: size }) => this.#row(address, size))}
+      </ul>`,
+      html`<form @submit=${this.#onAddress}>
+        <label class="over" for="address">From an address</label>
+        <div class="beside">
+          <input id="address" required inputmode="url" autocomplete="off" spellcheck="false"
+            placeholder="https://…/model.gguf" aria-describedby="address-hint" />
+          <button class="primary">Load</button>
+        </div>
+        <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the
+          Hugging Face hub. It is downloaded
+          once and kept on this device; a download that was cut off goes on where it stopped.</p>
+      </form>`,
+      html`<label class="over" for="files">From this device</label>
+      <label class="pick">
+        ${icon('file')}<span>Choose files</span>
+        <input id="files" class="visually-hidden" type="file" multiple aria-describedby="files-hint" @change=${this.#onFiles} />
+      </label>
+      <p class="hint" id="files-hint">One .gguf or .hbm, all parts of a split one, or the files of a safetensors folder. You can
+        drop them anywhere on the page, too. They stay on this device.</p>`,
+    ]
+  }
+
+  #row(address: string, size: number): TemplateResult {
+    const isCurrent = this.current.kind === 'address' && this.current.address === address
+    const choice: ModelChoice = { kind: 'address', address }
+    const name = choiceName(choice)
+    return html`<li>
+      <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
+        <b>${name}</b>
+        <small>${size > 0 ? `${bytes(size)} on this device` : 'Not on this device'} · ${addressPlace(address)}</small>
+      </button>
+      <button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>
+    </li>`
+  }
+
+  async #forget(address: string): Promise<void> {
+    forgetAddress(address)
+    this.recent = this.recent.filter((other) => other.address !== address)
+    this.querySelector<HTMLElement>('.choice')?.focus()
+    await unstore(address)
+  }
+
+  #onAddress(event: SubmitEvent): void {
+    event.preventDefault()
+    const address = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
+    void this.#choose({ kind: 'address', address })
+  }
+
+  #onFiles(event: Event): void {
+    const files = [...((event.target as HTMLInputElement).files ?? [])]
+    if (files.length > 0) void this.#choose({ kind: 'files', files })
+  }
+
+  async #choose(choice: ModelChoice): Promise<void> {
+    // The person's own choice is the moment for what a browser may want to ask.
+    if (choice.kind === 'address') void keepStored()
+    this.close()
+    // Closing makes the browser lay the page out for the focus: loading is for the next task.
+    await nextTask()
+    this.dispatchEvent(new CustomEvent('model', { detail: choice }))
+  }
+}
+
+customElements.define('models-dialog', ModelsDialog)

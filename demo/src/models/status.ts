@@ -1,0 +1,157 @@
+// Status. In: the chat's state. Out: the notice above the composer, the figures below it, and what a screen reader says.
+import { html, nothing, type TemplateResult } from 'lit'
+import type { LoadProgress, Smaller } from '../../../src/index.ts'
+import type { Chat } from '../conversation/chat.ts'
+import { bytes, duration, speed } from '../shell/units.ts'
+import type { Phase } from './model-slot.ts'
+import { choiceName, DEFAULT } from './models.ts'
+
+type Loading = Extract<Phase, { readonly name: 'loading' }>
+
+/** Loading progress with cancel, or what went wrong with a way on. */
+export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
+  const { phase, choice } = chat.model
+  switch (phase.name) {
+    case 'loading':
+      return loading(chat, phase)
+    case 'failed':
+      return html`<div class="notice error">
+        <p role="alert">${phase.message}</p>
+        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${embeddedButton(chat)}</div>
+      </div>`
+    case 'empty':
+      return html`<div class="notice">
+        <p role="status">${phase.why ?? 'No model is loaded.'}</p>
+        <div class="row">
+          ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}
+        </div>
+      </div>`
+    case 'ready':
+      if (chat.problem !== undefined) {
+        return html`<div class="notice error"><p role="alert">${chat.problem}</p></div>`
+      }
+      return chat.needsReload && !chat.isAnswering
+        ? html`<div class="notice slim">
+            <p>New engine settings wait for a reload.</p>
+            <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
+          </div>`
+        : nothing
+    default:
+      throw new TypeError(`unknown phase ${JSON.stringify(phase satisfies never)}`)
+  }
+}
+
+function loadButton(chat: Chat, label: string): TemplateResult {
+  return html`<button class="outline" @click=${() => void chat.reload()}>${label}</button>`
+}
+
+function roomButton(chat: Chat, lacks: number | undefined): TemplateResult | typeof nothing {
+  if (lacks === undefined) return nothing
+  return html`<button class="outline" @click=${() => void chat.makeRoom(lacks)}>
+    Remove models used longest ago
+  </button>`
+}
+
+function smallerButton(chat: Chat, smaller: Smaller | undefined): TemplateResult | typeof nothing {
+  if (smaller === undefined) return nothing
+  return html`<button class="primary" @click=${() => void chat.loadSmaller(smaller)}>Load with ${waysOf(smaller)}</button>`
+}
+
+/** e.g. `a context of 1024 tokens and 4-bit weights` */
+function waysOf({ contextLength, kvCache, weights }: Smaller): string {
+  const ways = [
+    ...(contextLength === undefined ? [] : [`a context of ${contextLength} tokens`]),
+    ...(kvCache === undefined ? [] : ['8-bit conversation memory']),
+    ...(weights === undefined ? [] : ['4-bit weights']),
+  ]
+  return [ways.slice(0, -1).join(', '), ...ways.slice(-1)].filter(Boolean).join(' and ')
+}
+
+function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
+  if (chat.model.choice === DEFAULT) return nothing
+  return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
+}
+
+function loading(chat: Chat, phase: Loading): TemplateResult {
+  const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
+  return html`<div class="notice">
+    <div class="slim">
+      <p><b>${label}</b> <span class="figures">${more}</span></p>
+      <button class="outline" @click=${() => chat.model.cancel()}>Cancel</button>
+    </div>
+    ${
+      max > 0
+        ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
+        : html`<progress aria-label=${label}></progress>`
+    }
+  </div>`
+}
+
+interface Bar {
+  readonly label: string
+  /** Figures beside the label. */
+  readonly more: string
+  readonly value: number
+  /** 0: nobody knows how long it takes. */
+  readonly max: number
+}
+
+const CHECKING: Bar = { label: 'Checking whether it fits', more: '', value: 0, max: 0 }
+
+function describe(progress: LoadProgress | undefined): Bar {
+  switch (progress?.phase) {
+    case undefined:
+      return { label: 'Loading the model', more: '', value: 0, max: 0 }
+    case 'download': {
+      const { loaded, total, cached, bytesPerSecond, secondsLeft } = progress
+      if (cached) return { label: 'Reading from this device', more: bytes(loaded), value: loaded, max: total }
+      const size = total > 0 ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)
+      const rate = bytesPerSecond === undefined ? '' : `, ${bytes(bytesPerSecond)}/s`
+      const left = secondsLeft === undefined ? '' : `, ${duration(secondsLeft * 1000)} left`
+      return { label: 'Downloading', more: size + rate + left, value: loaded, max: total }
+    }
+    case 'convert':
+      return { label: 'Preparing the weights', more: '', value: progress.done, max: progress.total }
+    case 'compile':
+      return { label: 'Starting the engine', more: '', value: 0, max: 0 }
+    case 'warmup':
+      return { label: 'Warming up', more: '', value: 0, max: 0 }
+    default:
+      throw new TypeError(`unknown progress ${JSON.stringify(progress satisfies never)}`)
+  }
+}
+
+/** Speed of the last answer, context, memory, threads. */
+export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateResult {
+  const { engine } = model
+  if (engine === undefined) return html`<div class="stats"></div>`
+  const { threads, build } = engine
+  return html`<div class="stats">
+    ${
+      figures === undefined
+        ? nothing
+        : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms, ${figures.readTokens} of ${figures.promptTokens} tokens read">${speed(figures.tokensPerSecond)} tokens/s</span>
+          <span data-stat="context" title="Tokens that the model keeps in mind">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
+    }
+    ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
+    <span>${threads} ${threads === 1 ? 'thread' : 'threads'}, ${build}</span>
+  </div>`
+}
+
+/** What a screen reader should say now: the state, and an answer once it is complete, not token by token. */
+export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
+  if (isAnswering) return 'The model is answering'
+  switch (model.phase.name) {
+    case 'loading':
+      return 'Loading the model'
+    case 'ready': {
+      const last = conversation.messages.at(-1)
+      return last?.role === 'assistant' && figures !== undefined
+        ? `The model says: ${last.content}`
+        : 'The model is ready'
+    }
+    default:
+      // The notice speaks for itself.
+      return ''
+  }
+}

@@ -1,0 +1,202 @@
+// Settings. In: what the person chose, kept in localStorage. Out: a checked record; anything unreadable becomes its default.
+import type { WeightPolicy } from '../../../src/index.ts'
+
+/** What the settings dialog holds. Counts are tokens. */
+export interface Settings {
+  readonly system: string
+  readonly temperature: number
+  readonly topK: number
+  readonly topP: number
+  readonly minP: number
+  readonly repeatPenalty: number
+  readonly maxTokens: number
+  /** Undefined: a new seed for every answer. */
+  readonly seed: number | undefined
+  /** Undefined: measured. */
+  readonly threads: number | undefined
+  readonly contextLength: number
+  readonly weights: WeightPolicy
+  /** How the conversation is stored: exactly, keys and values as int8, keys as int8 and values as fp8. */
+  readonly memory: 'f32' | 'int8' | 'fp8'
+  readonly theme: 'auto' | 'light' | 'dark'
+}
+
+/** Those that the engine is told when it loads a model. */
+export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory'>
+
+/** One number a person may set: its bounds and step. */
+export interface NumberField {
+  readonly key: keyof {
+    [Key in keyof Settings as Settings[Key] extends number | undefined ? Key : never]: true
+  }
+  readonly label: string
+  readonly hint: string
+  readonly min: number
+  readonly max: number
+  readonly step: number
+  /** What an empty field stands for; without it the field may not be empty. */
+  readonly empty?: string
+}
+
+/** One of a few values. */
+export interface ChoiceField {
+  readonly key: 'weights' | 'memory' | 'theme'
+  readonly label: string
+  readonly hint: string
+  /** Names of the values. */
+  readonly choices: Readonly<Record<string, string>>
+}
+
+/** What suits the embedded model; see its card. */
+export const DEFAULT_SETTINGS: Settings = Object.freeze({
+  system: '',
+  temperature: 0.6,
+  topK: 40,
+  topP: 0.9,
+  minP: 0.05,
+  repeatPenalty: 1.1,
+  maxTokens: 512,
+  seed: undefined,
+  threads: undefined,
+  contextLength: 4096,
+  weights: 'auto',
+  memory: 'f32',
+  theme: 'auto',
+})
+
+export const SAMPLER_FIELDS: readonly NumberField[] = [
+  {
+    key: 'temperature',
+    label: 'Temperature',
+    hint: 'Higher is more surprising; 0 always picks the likeliest token',
+    min: 0,
+    max: 2,
+    step: 0.05,
+  },
+  { key: 'topK', label: 'Top k', hint: 'Tokens to choose among; 0 is all', min: 0, max: 200, step: 1 },
+  {
+    key: 'topP',
+    label: 'Top p',
+    hint: 'Keeps the likeliest tokens up to this probability',
+    min: 0,
+    max: 1,
+    step: 0.01,
+  },
+  {
+    key: 'minP',
+    label: 'Min p',
+    hint: 'Drops tokens this much less likely than the best',
+    min: 0,
+    max: 1,
+    step: 0.01,
+  },
+  {
+    key: 'repeatPenalty',
+    label: 'Repeat penalty',
+    hint: 'Against saying the same again; 1 is off',
+    min: 0.5,
+    max: 2,
+    step: 0.05,
+  },
+  { key: 'maxTokens', label: 'Longest answer', hint: 'In tokens', min: 1, max: 8192, step: 1 },
+  {
+    key: 'seed',
+    label: 'Seed',
+    hint: 'The same seed gives the same answer',
+    min: 0,
+    max: 4294967295,
+    step: 1,
+    empty: 'random',
+  },
+]
+
+export const ENGINE_FIELDS: readonly NumberField[] = [
+  {
+    key: 'threads',
+    label: 'Threads',
+    hint: 'Empty: what is fastest on this device',
+    min: 1,
+    max: 32,
+    step: 1,
+    empty: 'measured',
+  },
+  {
+    key: 'contextLength',
+    label: 'Context length',
+    hint: 'Tokens that the model keeps in mind, if it was trained for as many',
+    min: 64,
+    max: 131072,
+    step: 64,
+  },
+]
+
+export const WEIGHTS_FIELD: ChoiceField = {
+  key: 'weights',
+  label: 'Weights',
+  hint: 'Fewer bits need less memory and are faster',
+  choices: { auto: 'As stored', w4: '4 bits', w8: '8 bits', f32: '32 bits' },
+}
+
+export const MEMORY_FIELD: ChoiceField = {
+  key: 'memory',
+  label: 'Conversation memory',
+  hint: 'Smaller ones hold more text in the same memory and are faster when it is long',
+  choices: { f32: 'Exact', int8: '8 bits', fp8: '8 bits, values as fp8' },
+}
+
+export const THEME_FIELD: ChoiceField = {
+  key: 'theme',
+  label: 'Theme',
+  hint: 'Light or dark',
+  choices: { auto: 'Automatic', light: 'Light', dark: 'Dark' },
+}
+
+const KEY = 'halfbyte-settings'
+
+export function readSettings(): Settings {
+  try {
+    return parseSettings(localStorage.getItem(KEY) ?? '{}')
+  } catch {
+    // A page without storage starts from the defaults.
+    return DEFAULT_SETTINGS
+  }
+}
+
+export function writeSettings(settings: Settings): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(settings))
+  } catch {
+    // A private window may refuse; the settings then last until the page closes.
+  }
+}
+
+/** Reads stored settings; each unusable one falls back to its default. */
+export function parseSettings(text: string): Settings {
+  let stored: Record<string, unknown> = {}
+  try {
+    stored = Object(JSON.parse(text))
+  } catch {
+    // An unreadable record is replaced at the next change.
+  }
+  const settings: Record<string, unknown> = { ...DEFAULT_SETTINGS }
+  for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
+    settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
+  }
+  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, THEME_FIELD]) {
+    const value = stored[key]
+    if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
+  }
+  if (typeof stored.system === 'string') settings.system = stored.system
+  return settings as unknown as Settings
+}
+
+/** The number if it lies within the field's bounds, else undefined. */
+export function checkNumber(field: NumberField, value: unknown): number | undefined {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+  if (value < field.min || value > field.max) return undefined
+  return field.step >= 1 ? Math.round(value) : value
+}
+
+export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {
+  return (['threads', 'contextLength', 'weights', 'memory'] as const).every((key) => a[key] === b[key])
+}

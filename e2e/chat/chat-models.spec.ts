@@ -1,0 +1,293 @@
+// In: the built chat page, a server of models, files. Out: whether models are downloaded, cancelled, picked, dropped and refused.
+import { readFileSync } from 'node:fs'
+import { expect, type Page, test } from '@playwright/test'
+import { endlessModel } from '../endless-model.ts'
+import { type ModelServer, serveModels } from '../model-server.ts'
+import { answers, ask, composer, openChat, openModels, ready, sendButton, set, watch } from './chat-page.ts'
+
+const endless = endlessModel()
+const tiny = {
+  name: 'tiny.hbm',
+  buffer: readFileSync(new URL('../../demo/models/halfbyte-tiny.hbm', import.meta.url)),
+}
+const broken = Buffer.from('GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\0\0\0\0\0\0\0', 'latin1')
+const picked = (files: readonly { readonly name: string; readonly buffer: Buffer }[]) =>
+  files.map((file) => ({ ...file, mimeType: 'application/octet-stream' }))
+
+let server: ModelServer
+
+test.beforeAll(async () => {
+  server = await serveModels([...endless, tiny, { name: 'broken.gguf', buffer: broken }])
+})
+test.beforeEach(() => {
+  server.bytesPerSecond = undefined
+  server.requests.length = 0
+})
+test.afterAll(() => server.close())
+
+const modelName = (page: Page) => page.locator('.bar .model')
+
+async function loadAddress(page: Page, address: string): Promise<void> {
+  await openModels(page)
+  await page.getByLabel('From an address').fill(address)
+  await page.getByRole('button', { name: 'Load', exact: true }).click()
+}
+
+async function pick(page: Page, files: Parameters<typeof picked>[0]): Promise<void> {
+  await openModels(page)
+  await page.getByLabel('Choose files').setInputFiles(picked(files))
+}
+
+/** Letters of the newest conversation's last answer as it lies in the browser's database. */
+function savedAnswer(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const done = <T>(request: IDBRequest<T>) =>
+      new Promise<T>((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result)
+        request.onerror = () => reject(request.error)
+      })
+    const database = await done(indexedDB.open('halfbyte-chat'))
+    const store = database.transaction('conversations').objectStore('conversations')
+    const all: { messages: { role: string; content: string }[] }[] = await done(store.getAll())
+    database.close()
+    const last = all.at(-1)?.messages.at(-1)
+    return last?.role === 'assistant' ? last.content.length : 0
+  })
+}
+
+function storedFiles(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    let count = 0
+    for await (const _name of folder.keys()) count++
+    return count
+  })
+}
+
+test('a model at an address shows its progress, can be cancelled, and is loaded once and for all', async ({
+  page,
+}) => {
+  await openChat(page)
+  server.bytesPerSecond = 400_000
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  const notice = page.locator('.notice')
+  await expect(notice).toContainText(/Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/)
+  await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
+  await expect(sendButton(page)).toBeDisabled()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await expect(notice).toContainText('tiny.hbm was not loaded.')
+
+  server.bytesPerSecond = undefined
+  await page.getByRole('button', { name: 'Load tiny.hbm' }).click()
+  await ready(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+  // The first time its header is looked at before.
+  expect(server.requests).toEqual(['/tiny.hbm', '/tiny.hbm', '/tiny.hbm'])
+
+  await page.reload()
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+  expect(server.requests, 'the second visit reads from the device').toHaveLength(3)
+
+  await openModels(page)
+  await expect(page.getByText('1.6 MB on this device')).toBeVisible()
+  await page.getByRole('button', { name: 'Forget tiny.hbm' }).click()
+  await expect.poll(() => storedFiles(page), { message: 'nothing is left on the device' }).toBe(0)
+  await page.getByRole('button', { name: /^Halfbyte Tiny/ }).click()
+  await ready(page)
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect
+    .poll(() => server.requests, { message: 'what was forgotten is downloaded again' })
+    .toHaveLength(5)
+  await ready(page)
+})
+
+test('a folder of safetensors at an address is fetched file by file', async ({ page }) => {
+  await openChat(page)
+  await loadAddress(page, server.address)
+  await ready(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+  expect(server.requests).toContain('/model.safetensors')
+})
+
+test('files of one model are picked together, and its answer streams and is stopped half-way', async ({
+  page,
+}) => {
+  await openChat(page)
+  await pick(page, endless)
+  await ready(page)
+  await expect(modelName(page)).toContainText('model.safetensors')
+  await set(page, { 'Longest answer': '4000' })
+  const lengths = await watch(page)
+  await composer(page).fill('Say something.')
+  await composer(page).press('Enter')
+  await expect.poll(async () => (await lengths()).length, { timeout: 20_000 }).toBeGreaterThan(20)
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await ready(page)
+  await expect(page.locator('.ending')).toHaveText('Stopped')
+  const grown = await lengths()
+  expect(grown).toEqual([...grown].sort((a, b) => a - b))
+})
+
+test('the page paints all through a long answer, and what there is of it is kept when the page closes', async ({
+  page,
+}, info) => {
+  await openChat(page)
+  // Far longer than the test watches, so that the page is closed in the middle of it on any machine.
+  await set(page, { 'Longest answer': '8000', 'Context length': '16384' })
+  await pick(page, endless)
+  await ready(page)
+  await expect(modelName(page)).toContainText('model.safetensors')
+  await page.evaluate(() => {
+    const long: number[] = []
+    Object.assign(globalThis, { long })
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) long.push(duration)
+    }).observe({ type: 'longtask' })
+  })
+  const lengths = await watch(page)
+  await composer(page).fill('Say something.')
+  await composer(page).press('Enter')
+  await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(1000)
+  const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
+  // How long a task takes is the machine's business too: it is reported, and what must hold is that frames went by.
+  info.annotations.push({ type: 'long tasks, ms', description: long.join(', ') || 'none' })
+  expect(new Set(await lengths()).size, 'lengths that were painted').toBeGreaterThan(20)
+
+  const before = await savedAnswer(page)
+  await page.reload()
+  await expect(page.locator('.message.user .body')).toHaveText('Say something.')
+  await expect(page.locator('.ending')).toHaveText('Interrupted')
+  const kept = await savedAnswer(page)
+  expect(kept, 'letters that are kept').toBeGreaterThanOrEqual(before)
+  // The marks of its Markdown are not shown.
+  expect((await answers(page).locator('.body').innerText()).length).toBeGreaterThan(kept / 2)
+  await ready(page)
+  await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Tiny')
+})
+
+test('a file that is dropped anywhere is loaded', async ({ page }) => {
+  await openChat(page)
+  await page.evaluate(async (bytes) => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File([Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0))], 'mine.hbm'))
+    const drop = (type: string) =>
+      document.body.dispatchEvent(
+        new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }),
+      )
+    drop('dragover')
+    if (document.querySelector('.dropping') === null) throw new Error('the page does not show where to drop')
+    drop('drop')
+  }, tiny.buffer.toString('base64'))
+  await expect(modelName(page)).toContainText('mine.hbm')
+  await ready(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+})
+
+test('a broken file is refused with a sentence, and the embedded model is one tap away', async ({ page }) => {
+  await openChat(page)
+  await pick(page, [{ name: 'broken.gguf', buffer: broken }])
+  await expect(page.getByRole('alert')).toContainText('broken.gguf')
+  await page.getByRole('button', { name: 'Use the embedded model' }).click()
+  await ready(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+})
+
+test('an address that cannot be had is refused with a sentence, and is not loaded at the next visit', async ({
+  page,
+}) => {
+  await openChat(page)
+  await loadAddress(page, `${server.address}nowhere.gguf`)
+  await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server (404)')
+  await loadAddress(page, `${server.address}broken.gguf`)
+  await expect(page.getByRole('alert')).toContainText('broken.gguf')
+  await page.reload()
+  await ready(page)
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+})
+
+test('a repository of the hub is loaded by its name, and one that cannot be had says what it was taken for', async ({
+  page,
+}) => {
+  const headers = { 'Access-Control-Allow-Origin': '*' }
+  await page.route('https://huggingface.co/**', (route) =>
+    route.request().url() === 'https://huggingface.co/models/tiny/resolve/main/tiny.hbm'
+      ? route.fulfill({ headers, body: tiny.buffer })
+      : route.fulfill({ headers, status: 401, body: 'Invalid username or password.' }),
+  )
+  await openChat(page)
+  await loadAddress(page, 'models/nothing')
+  await expect(page.getByRole('alert')).toContainText(
+    'models/nothing was taken for a repository of https://huggingface.co/; write ./models/nothing for',
+  )
+  await loadAddress(page, 'models/tiny:tiny.hbm')
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+  await openModels(page)
+  await expect(page.getByText('1.6 MB on this device · Hugging Face')).toBeVisible()
+})
+
+test('where storage is full, the models used longest ago make room with one tap', async ({ page }) => {
+  await openChat(page)
+  const session = await page.context().newCDPSession(page)
+  const quota = (quotaSize: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
+  await quota(200_000)
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(page.getByRole('alert')).toContainText('of storage but')
+  await quota(1e9)
+  await page.getByRole('button', { name: 'Remove models used longest ago' }).click()
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+})
+
+test('another model goes on with the conversation', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  await pick(page, endless)
+  await ready(page)
+  await ask(page, 'Go on.')
+  await expect(page.locator('.message')).toHaveCount(4)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+})
+
+test('the log follows a growing answer, also when a keyboard opens, until the person scrolls up', async ({
+  page,
+}) => {
+  await openChat(page)
+  await pick(page, endless)
+  await ready(page)
+  await set(page, { 'Longest answer': '4000' })
+  const lengths = await watch(page)
+  await composer(page).fill('Say something.')
+  await composer(page).press('Enter')
+  const left = () =>
+    page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)
+  await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(1500)
+  expect(await left()).toBeLessThan(100)
+  await page.setViewportSize({ width: 360, height: 400 })
+  await expect.poll(left).toBeLessThan(100)
+  const toEnd = page.getByRole('button', { name: 'To the newest message' })
+  await expect(toEnd).toHaveCount(0)
+
+  await page.locator('.log').evaluate((log) => log.scrollBy(0, -40))
+  await expect(toEnd).toBeVisible()
+  const top = () => page.locator('.log').evaluate((log) => log.scrollTop)
+  const before = await top()
+  const length = (await lengths()).at(-1) ?? 0
+  await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(length + 300)
+  expect(await top(), 'what is read does not move').toBe(before)
+  await toEnd.click()
+  await expect.poll(left).toBeLessThan(100)
+  await page.keyboard.press('Escape')
+  await ready(page)
+})

@@ -1,0 +1,102 @@
+// In: the built chat page where it is not isolated, not secure, or without a network. Out: whether it still answers.
+import { networkInterfaces } from 'node:os'
+import { expect, type Page, test } from '@playwright/test'
+import { answers, ask, openChat, ready, set } from './chat-page.ts'
+
+/** The second server of the configuration sends no COOP and COEP. */
+const notIsolated = (baseURL: string | undefined) => {
+  const address = new URL(baseURL ?? '')
+  address.port = String(Number(address.port) + 1)
+  return address.href
+}
+
+async function answersHere(page: Page): Promise<void> {
+  await set(page, { 'Longest answer': '20' })
+  await ask(page, 'Hello!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+}
+
+test('a page that is not isolated answers on as many workers as pay', async ({ page, baseURL }) => {
+  const { problems } = await openChat(page, notIsolated(baseURL))
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
+  await expect(page.locator('.stats')).toContainText(/\d threads?,/)
+  await answersHere(page)
+  expect(problems).toEqual([])
+})
+
+test('a page that is not isolated spreads the model over the workers it is asked for', async ({
+  page,
+  baseURL,
+}) => {
+  await openChat(page, notIsolated(baseURL))
+  await set(page, { Threads: '4' })
+  await page.getByRole('button', { name: 'Reload the model' }).click()
+  await ready(page)
+  await expect(page.locator('.stats')).toContainText('4 threads,')
+  await answersHere(page)
+})
+
+test.describe('with its service worker', () => {
+  test.use({ serviceWorkers: 'allow' })
+
+  test('after the first visit it opens and answers without a network', async ({ page, context }) => {
+    await openChat(page)
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.ready
+    })
+    await context.setOffline(true)
+    await page.reload()
+    await ready(page)
+    expect(await page.evaluate(() => crossOriginIsolated), 'what is kept has its headers').toBe(true)
+    await answersHere(page)
+    await set(page, { Threads: '2' })
+    await page.getByRole('button', { name: 'Reload the model' }).click()
+    await ready(page)
+    await expect(page.locator('.stats')).toContainText('2 threads')
+    await page.goto('/roofline.html?quick')
+    await expect(page.locator('roofline-page h1')).toBeVisible()
+  })
+})
+
+test('what the page is installed from is there', async ({ page }) => {
+  await openChat(page)
+  const address = await page.locator('link[rel=manifest]').evaluate((link: HTMLLinkElement) => link.href)
+  const manifest: { icons: { src: string; sizes: string }[] } = await (await page.request.get(address)).json()
+  for (const { src, sizes } of manifest.icons) {
+    const icon = await page.request.get(new URL(src, address).href)
+    expect(icon.ok(), `${src} ${sizes}`).toBe(true)
+  }
+  expect(manifest.icons.map(({ sizes }) => sizes)).toEqual(expect.arrayContaining(['192x192', '512x512']))
+})
+
+/** An address of this machine that browsers do not trust, as a phone sees the page of a computer beside it. */
+function plainAddress(): string | undefined {
+  const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return found.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+}
+
+test('over plain HTTP, where there is no secure context, it answers and copies', async ({
+  page,
+  baseURL,
+}) => {
+  const host = plainAddress()
+  test.skip(host === undefined, 'this machine has no address besides its own loop')
+  const { preview } = await import('vite')
+  const server = await preview({
+    configFile: new URL('../../demo/vite.config.ts', import.meta.url).pathname,
+    preview: { host: '0.0.0.0', port: 0 },
+    logLevel: 'warn',
+  })
+  const bound = server.httpServer.address()
+  const port = typeof bound === 'object' && bound !== null ? bound.port : new URL(baseURL ?? '').port
+  try {
+    const { problems } = await openChat(page, `http://${host}:${port}/`)
+    expect(await page.evaluate(() => isSecureContext)).toBe(false)
+    await answersHere(page)
+    await page.getByRole('button', { name: 'Copy', exact: true }).last().click()
+    await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible()
+    expect(problems).toEqual([])
+  } finally {
+    await server.close()
+  }
+})

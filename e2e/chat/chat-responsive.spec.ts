@@ -1,0 +1,183 @@
+// In: the built chat page on a main thread four times as slow. Out: whether it goes on painting while it opens, loads a model and answers.
+import { expect, type Page, test } from '@playwright/test'
+import { endlessModel } from '../endless-model.ts'
+import { serveModels } from '../model-server.ts'
+import { openChat, slowDown, watch } from './chat-page.ts'
+
+interface Ended {
+  readonly blocks: number
+  readonly changes: number
+}
+
+/** Counts what happens to the blocks of the next answer once they have ended: nothing should. */
+async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
+  await page.evaluate(() => {
+    const seen = { blocks: 0, changes: 0 }
+    const observer = new MutationObserver((records) => {
+      seen.changes += records.length
+    })
+    const all = { subtree: true, childList: true, characterData: true, attributes: true }
+    new MutationObserver((_, waiting) => {
+      const blocks = [...document.querySelectorAll('.message.streaming .part > *')]
+      if (blocks.length < 4) return
+      waiting.disconnect()
+      const ended = blocks.slice(0, -2)
+      seen.blocks = ended.length
+      for (const block of ended) observer.observe(block, all)
+    }).observe(document.body, { subtree: true, childList: true })
+    Object.assign(globalThis, { seen })
+  })
+  return () => page.evaluate(() => (globalThis as unknown as { seen: Ended }).seen)
+}
+
+/** Runs an expression in the page, which may be a promise, without Playwright's own scripts: their work would be measured, too. */
+type Run = <T>(expression: string) => Promise<T>
+
+async function quietly(page: Page): Promise<Run> {
+  const session = await page.context().newCDPSession(page)
+  return async (expression) => {
+    const how = { awaitPromise: true, returnByValue: true } as const
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, ...how })
+    if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text)
+    return result.value
+  }
+}
+
+const until = (condition: string): string => `new Promise((done) => {
+  const look = setInterval(() => { if (!(${condition})) return; clearInterval(look); done() }, 50)
+})`
+const READY = "document.querySelector('button[aria-label=Send]')?.disabled === false"
+
+/** Clicks the first that matches. */
+const press = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}).click()`
+
+test('a slow page goes on painting while it opens, loads a model, answers, stops and shows other things', async ({
+  page,
+}, info) => {
+  const server = await serveModels(endlessModel())
+  try {
+    await slowDown(page, 4)
+    await page.addInitScript(() => {
+      localStorage.setItem('halfbyte-settings', '{"maxTokens":4000}')
+      const long: number[] = []
+      Object.assign(globalThis, { long })
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) long.push(Math.round(duration))
+      }).observe({ type: 'longtask', buffered: true })
+    })
+    const run = await quietly(page)
+    const longTasks = () => run<string>("long.splice(0).join(', ')")
+    await page.goto('/', { waitUntil: 'commit' })
+    await run(until(READY))
+    const opening = await longTasks()
+
+    const lengths = await watch(page)
+    const touched = await watchEnded(page)
+    await longTasks()
+    await run(press('button.model'))
+    await run(until("document.querySelector('dialog[open] #address')"))
+    await run(`document.querySelector('#address').value = '${server.address}'; ${press('.beside .primary')}`)
+    await run(until(`!document.querySelector('button.model').textContent.includes('Tiny') && ${READY}`))
+    const loading = await longTasks()
+    await run(
+      `document.querySelector('.composer textarea').value = 'Say something.'; ${press('.composer .round')}`,
+    )
+    await run(until('(lengths.at(-1) ?? 0) > 2000'))
+    const answering = await longTasks()
+    await run(press('button[aria-label=Stop]'))
+    await run(until(READY))
+    const stopping = await longTasks()
+    await run(press('button[aria-label=Settings]'))
+    await run(until("document.querySelector('dialog[open]:not(.filling) #setting-theme')"))
+    const settings = await longTasks()
+    await run(press('dialog[open] .heading button'))
+    await run(press('button[aria-label="Start a new chat"]'))
+    await run(press('button[aria-label=Conversations]'))
+    await run(until("document.querySelector('dialog[open]:not(.filling) .choice')"))
+    await run(press('dialog[open] .choice'))
+    await run(
+      until("!document.querySelector('dialog[open]') && document.querySelector('.message.assistant')"),
+    )
+    const switching = await longTasks()
+    const phases = { opening, loading, answering, stopping, settings, switching }
+    // How long a task takes is the machine's business too: it is reported, and what must hold is that frames went by.
+    for (const [when, tasks] of Object.entries(phases)) {
+      info.annotations.push({ type: `long tasks while ${when}, ms`, description: tasks || 'none' })
+      console.log(`long tasks while ${when}, ms: ${tasks || 'none'}`)
+    }
+    const painted = await lengths()
+    expect(new Set(painted).size, 'lengths that were painted').toBeGreaterThan(3)
+    expect(painted[0], 'letters of the first frame').toBeLessThan(80)
+    const { blocks, changes } = await touched()
+    expect(blocks, 'blocks that had ended').toBeGreaterThan(1)
+    expect(changes, 'changes to them since').toBe(0)
+  } finally {
+    await server.close()
+  }
+})
+
+/** Puts a conversation with one long answer where the page finds it when it opens. */
+async function storeLongChat(page: Page, answer: string): Promise<void> {
+  await page.evaluate((content) => {
+    const messages = [
+      { role: 'user', content: 'Say a lot.' },
+      { role: 'assistant', content },
+    ]
+    return new Promise<void>((done) => {
+      const opening = indexedDB.open('halfbyte-chat')
+      opening.onsuccess = () => {
+        const writing = opening.result.transaction('conversations', 'readwrite')
+        writing.objectStore('conversations').put({ id: 'long', title: 'Long', updated: Date.now(), messages })
+        writing.oncomplete = () => {
+          opening.result.close()
+          done()
+        }
+      }
+    })
+  }, answer)
+}
+
+test('a long answer is opened from its end, few elements a frame', async ({ page }) => {
+  const paragraphs = Array.from(
+    { length: 60 },
+    (_, index) => `## Part ${index}\n\nThe *river* and the **moon**, \`${index}\`.`,
+  )
+  const lists = paragraphs.map((text, index) => `${text}\n\n- one of ${index}\n- two of ${index}`)
+  await openChat(page)
+  await storeLongChat(page, lists.join('\n\n'))
+  await page.addInitScript(() => {
+    /** Elements of the answer that each frame added, and the first heading that was there. */
+    const seen = { most: 0, first: '', now: 0 }
+    Object.assign(globalThis, { seen })
+    new MutationObserver((records) => {
+      for (const { addedNodes } of records)
+        for (const node of addedNodes) {
+          if (!(node instanceof Element) || node.closest('.message.assistant .body') === null) continue
+          if (seen.now === 0) requestAnimationFrame(() => (seen.now = 0))
+          seen.now += 1 + node.querySelectorAll('*').length
+          seen.most = Math.max(seen.most, seen.now)
+          seen.first ||= document.querySelector('.part h2')?.textContent ?? ''
+        }
+    }).observe(document, { subtree: true, childList: true })
+  })
+  await page.reload()
+  await expect(page.locator('.part').first()).toContainText('Part 0')
+  const { most, first } = await page.evaluate(
+    () => (globalThis as unknown as { seen: { most: number; first: string } }).seen,
+  )
+  expect(await page.locator('.part *').count(), 'elements of the answer').toBeGreaterThan(400)
+  expect(most, 'elements that a frame added').toBeLessThan(200)
+  expect(Number(first.replace('Part ', '')), 'the heading that came first').toBeGreaterThan(40)
+  await expect(page.getByText('two of 59')).toBeInViewport()
+  await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
+  await expect(page.getByText('two of 0', { exact: true })).toBeInViewport()
+})
+
+test('what runs before anything is shown is small', async ({ request }) => {
+  const page = await (await request.get('/')).text()
+  const scripts = [...page.matchAll(/(?:src|href)="([^"]+\.js)"/g)].map(([, path]) => path ?? '')
+  expect(scripts.length).toBeGreaterThan(0)
+  const bodies = await Promise.all(scripts.map(async (path) => (await request.get(path)).body()))
+  const bytes = bodies.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  expect(bytes, 'bytes that the page itself asks for').toBeLessThan(20_000)
+})

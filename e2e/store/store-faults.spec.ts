@@ -1,0 +1,258 @@
+// Faults of the network, the disk and the page. In: a server that misbehaves in every way. Out: the model or a typed error, and the model the next time.
+import { expect, type Page } from '@playwright/test'
+import type { Behaviour } from '../../src/store/testing/file-server.ts'
+import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
+import { openLibrary } from '../library-site.ts'
+
+/** Starts a load and leaves it. */
+const begin = (page: Page, url: string) =>
+  page.evaluate((url) => {
+    const loading = halfbyte.Engine.load(url, { threads: 1, assets: { worker: workers.hasty } })
+    const outcome = loading.then(
+      () => 'loaded',
+      (error) => (halfbyte.isHalfbyteError(error) ? error.code : `untyped: ${error}`),
+    )
+    Object.assign(globalThis, { outcome })
+  }, url)
+
+const outcome = (page: Page) =>
+  page.evaluate(() => (globalThis as unknown as { outcome: Promise<string> }).outcome)
+
+const partial = (page: Page) =>
+  page.evaluate(async () => (await halfbyte.storedFiles()).map(({ size }) => size).join())
+
+interface Fault {
+  readonly title: string
+  readonly behaviour: Behaviour
+  /** The error's code; absent when trying again is enough. */
+  readonly code?: string
+  /** Default: the one in several chunks. */
+  readonly file?: string
+}
+
+const FAULTS: readonly Fault[] = [
+  { title: 'cuts three connections', behaviour: { cutAfter: MIB, cuts: 3 } },
+  { title: 'cuts every connection before anything came', behaviour: { cutAfter: 0 }, code: 'network' },
+  { title: 'stands still for ever', behaviour: { stalls: true }, code: 'network' },
+  { title: 'answers 200 to a range', behaviour: { ranges: false } },
+  { title: 'answers 416 to everything', behaviour: { status: 416 }, code: 'network' },
+  { title: 'answers 416 at first', behaviour: { status: 416, refusals: 1 } },
+  {
+    title: 'answers 429 twice and says when to come back',
+    behaviour: { status: 429, refusals: 2, retryAfter: 2 },
+  },
+  { title: 'answers 503 twice', behaviour: { status: 503, refusals: 2 } },
+  { title: 'answers 503 for ever', behaviour: { status: 503 }, code: 'network' },
+  { title: 'changes the ETag between two ranges', behaviour: { etags: ['"1"', '"2"'] } },
+  {
+    title: 'changes the ETag with every range',
+    behaviour: { etags: Array.from({ length: 99 }, (_, index) => `"${index}"`) },
+    code: 'integrity',
+  },
+  { title: 'says that the file is longer than it is', behaviour: { liesBy: 5 * MIB }, code: 'network' },
+  {
+    title: 'says so, and knows no ranges',
+    behaviour: { liesBy: MIB, ranges: false },
+    code: 'network',
+  },
+  {
+    title: 'says that the file is shorter than it is',
+    behaviour: { liesBy: -1000 },
+    file: 'golden.gguf',
+    code: 'format',
+  },
+  {
+    title: 'says so, and knows no ranges or versions',
+    behaviour: { liesBy: -1000, ranges: false, etag: '' },
+    file: 'golden.gguf',
+    code: 'format',
+  },
+  { title: 'turns over a byte of a header once', behaviour: { flips: 100, flipTimes: 1 }, file: 'tiny.hbm' },
+  { title: 'turns over a byte of a weight once', behaviour: { flips: MIB, flipTimes: 1 }, file: 'tiny.hbm' },
+  { title: 'turns over a byte of a header', behaviour: { flips: 100 }, file: 'tiny.hbm', code: 'integrity' },
+  { title: 'turns over a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
+  { title: 'turns over a byte that has no hash', behaviour: { flips: 0 }, code: 'format' },
+]
+
+for (const { title, behaviour, code, file = 'long.gguf' } of FAULTS) {
+  test(`a server that ${title}`, async ({ page, site, server }) => {
+    const url = server.address + file
+    await openLibrary(page, site.isolated)
+    server.behaviour = { ...FRIENDLY, ...behaviour }
+    const first = await load(page, url)
+    if (code === undefined) expect(first.code).toBeUndefined()
+    else expect(first).toEqual({ code })
+    server.behaviour = { ...FRIENDLY }
+    const { text, ...failure } = await load(page, url)
+    expect(failure, 'the next attempt').toEqual({})
+    if (file !== 'tiny.hbm') expect([first.text ?? TEXT, text]).toEqual([TEXT, TEXT])
+    expect(await stored(page, url)).toBe(server.files.get(file)?.byteLength)
+  })
+}
+
+/** Changes bytes [start, end) of the stored file, as another script of the origin would. */
+const spoil = (page: Page, start: number, end: number) =>
+  page.evaluate(
+    async ({ start, end }) => {
+      const root = await navigator.storage.getDirectory()
+      const folder = await root.getDirectoryHandle('halfbyte-models')
+      for await (const [name, handle] of folder.entries()) {
+        if (!name.endsWith('.bin')) continue
+        const file = handle as FileSystemFileHandle
+        const stream = await file.createWritable({ keepExistingData: true })
+        await stream.write({ type: 'write', position: start, data: new Uint8Array(end - start).fill(0xaa) })
+        await stream.close()
+      }
+    },
+    { start, end },
+  )
+
+/** The time of the stored file's last change, as the browser says it and as it was noted. */
+const changes = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    const found: Record<string, number> = {}
+    for await (const [name, handle] of folder.entries()) {
+      const file = await (handle as FileSystemFileHandle).getFile()
+      if (name.endsWith('.bin')) found['said'] = file.lastModified
+      else found['noted'] = JSON.parse(await file.text()).changed
+    }
+    return found
+  })
+
+for (const file of ['long.gguf', 'tiny.hbm']) {
+  test(`stored bytes of ${file} that became others come again, and no more`, async ({
+    page,
+    site,
+    server,
+  }) => {
+    const url = server.address + file
+    await openLibrary(page, site.isolated)
+    const { text } = await load(page, url)
+    expect(text).toBeTruthy()
+    // By now a pack's own hashes have been compared.
+    const noted = await changes(page)
+    expect((await load(page, url)).text).toBe(text)
+    // What is only read is not changed, so that it is not compared as a whole.
+    expect(await changes(page)).toEqual(noted)
+    expect(noted['said']).toBe(noted['noted'])
+    server.requests.length = 0
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests).toEqual([])
+    await spoil(page, 50_000, 100_000)
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests.map((request) => request.split(' ')[2]?.split('-')[0])).toEqual(['bytes=0'])
+    expect((await load(page, url)).text).toBe(text)
+    expect(server.requests).toHaveLength(1)
+  })
+}
+
+test('a download whose journal claims chunks that are not there brings them', async ({
+  page,
+  site,
+  server,
+}) => {
+  const url = `${server.address}long.gguf`
+  await openLibrary(page, site.isolated)
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(page)).toBe(String(3 * MIB))
+  await page.reload()
+  await openLibrary(page, site.isolated)
+  await spoil(page, 8 * MIB, 11 * MIB - 1)
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(new Set(server.requests).size).toBe(3)
+})
+
+test('five tabs that load the same model at once all get it, and one of them brings it', async ({
+  page,
+  site,
+  server,
+  context,
+}) => {
+  const url = `${server.address}long.gguf`
+  const tabs = [page, ...(await Promise.all(Array.from({ length: 4 }, () => context.newPage())))]
+  await Promise.all(tabs.map((tab) => openLibrary(tab, site.isolated)))
+  const loaded = await Promise.all(tabs.map((tab) => load(tab, url)))
+  expect(loaded).toEqual(tabs.map(() => ({ text: TEXT })))
+  expect(server.requests).toHaveLength(3)
+  // And all of them find the damage at once.
+  await spoil(page, 5 * MIB, 6 * MIB)
+  expect(await Promise.all(tabs.map((tab) => load(tab, url)))).toEqual(loaded)
+})
+
+test('a disk that fills up while others write is said so, and what was there stays', async ({
+  page,
+  site,
+  server,
+}) => {
+  await openLibrary(page, site.isolated)
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  const session = await page.context().newCDPSession(page)
+  const quota = (quotaSize: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
+  await quota(4 * MIB)
+  // The length is kept back, so that the disk is found full in the middle.
+  server.behaviour = { ...FRIENDLY, ranges: false, length: false }
+  expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  await quota(1e9)
+  expect((await load(page, `${server.address}long.gguf`)).text).toBe(TEXT)
+})
+
+test('a body without an end is given up where there is no more room, and takes none', async ({
+  page,
+  site,
+  server,
+}) => {
+  await openLibrary(page, site.isolated)
+  expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)
+  const kept = await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0)
+  const session = await page.context().newCDPSession(page)
+  const { origin } = new URL(page.url())
+  await session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: kept + 40 * MIB })
+  server.behaviour = { ...FRIENDLY, isEndless: true }
+  expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
+  expect(await stored(page, `${server.address}golden.gguf`)).toBe(server.files.get('golden.gguf')?.byteLength)
+  expect(await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0)).toBeLessThan(
+    kept + MIB,
+  )
+})
+
+test('a worker that is killed in the middle of a download', async ({ page, site, server }) => {
+  const url = `${server.address}long.gguf`
+  await openLibrary(page, site.isolated)
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(page)).toBe(String(3 * MIB))
+  await page.evaluate(() => new BroadcastChannel('hasty').postMessage('close'))
+  expect(await outcome(page)).toBe('internal')
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  expect((await load(page, url)).text).toBe(TEXT)
+  expect(server.requests, 'what was there is not fetched again').toHaveLength(2)
+})
+
+test('a tab that is closed in the middle of a download, while another waits for it', async ({
+  page,
+  site,
+  server,
+  context,
+}) => {
+  const url = `${server.address}long.gguf`
+  const other = await context.newPage()
+  await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
+  server.behaviour.stallsBefore = 8 * MIB
+  await begin(page, url)
+  await expect.poll(() => partial(other)).toBe(String(3 * MIB))
+  await begin(other, url)
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  await page.close()
+  expect(await outcome(other)).toBe('loaded')
+  expect(server.requests).toHaveLength(2)
+  expect((await load(other, url)).text).toBe(TEXT)
+})

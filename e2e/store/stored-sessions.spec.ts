@@ -1,0 +1,203 @@
+// Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that go on after a reload, and never from half a file.
+import { expect, type Page } from '@playwright/test'
+import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
+import type { GenerationResult } from '../../src/index.ts'
+import { test as base, openLibrary } from '../library-site.ts'
+
+const QUESTION = 'the river goes to the sea and the sea goes to the hello world '
+const OPTIONS = { temperature: 0, maxTokens: 24, speculation: 'off' } as const
+
+const test = base.extend<{ model: string }>({
+  async model({ site }, use) {
+    await use(await site.add(await goldenFile(GOLDEN)))
+  },
+})
+
+/** Says something and stores it; the result is the code of what went wrong, or the reply. */
+const sayAndStore = (
+  page: Page,
+  model: string,
+  name: string,
+  question = QUESTION,
+  worker?: string,
+  threads = 1,
+) =>
+  page.evaluate(
+    async ({ model, name, question, options, worker, threads }) => {
+      await using engine = await halfbyte.Engine.load(model, {
+        threads,
+        cache: 'none',
+        assets: { worker },
+      })
+      await using session = engine.createSession()
+      const { usage } = await session.send(question, options).result
+      try {
+        const stored = await session.store(name)
+        // What the conversation would say without a reload.
+        const next = await session.send('and then', options).result
+        return { stored, usage, next }
+      } catch (error) {
+        return { code: halfbyte.isHalfbyteError(error) ? error.code : String(error), message: String(error) }
+      }
+    },
+    { model, name, question, options: OPTIONS, worker, threads },
+  )
+
+const goOn = (page: Page, model: string, name: string, threads = 1): Promise<GenerationResult | string> =>
+  page.evaluate(
+    async ({ model, name, options, threads }) => {
+      await using engine = await halfbyte.Engine.load(model, { threads, cache: 'none' })
+      try {
+        const session = await engine.restoreSession(name)
+        return await session.send('and then', options).result
+      } catch (error) {
+        return halfbyte.isHalfbyteError(error) ? error.code : String(error)
+      }
+    },
+    { model, name, options: OPTIONS, threads },
+  )
+
+const listed = (page: Page) => page.evaluate(() => halfbyte.storedSessions())
+
+/** Names and sizes of the stored files, as the browser has them. */
+const files = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-sessions')
+    const found: [string, number][] = []
+    for await (const [name, handle] of folder.entries())
+      found.push([name, (await (handle as FileSystemFileHandle).getFile()).size])
+    return found.sort()
+  })
+
+/** Changes the stored files whose names end so. */
+const spoil = (page: Page, ending: string, how: 'cut' | 'flip' | 'copy') =>
+  page.evaluate(
+    async ({ ending, how }) => {
+      const root = await navigator.storage.getDirectory()
+      const folder = await root.getDirectoryHandle('halfbyte-sessions')
+      for await (const [name, handle] of folder.entries()) {
+        if (!name.endsWith(ending)) continue
+        const bytes = await (await (handle as FileSystemFileHandle).getFile()).bytes()
+        const [key] = name.split('-')
+        const target = how === 'copy' ? await folder.getFileHandle(`${key}-7.bin`, { create: true }) : handle
+        const stream = await (target as FileSystemFileHandle).createWritable()
+        bytes[300]! ^= how === 'flip' ? 1 : 0
+        await stream.write(how === 'flip' ? bytes : bytes.subarray(0, bytes.length - 9))
+        await stream.close()
+        return
+      }
+    },
+    { ending, how },
+  )
+
+for (const [kind, threads] of [
+  ['isolated', 1],
+  ['plain', 1],
+  ['plain', 2],
+] as const) {
+  test(`a conversation goes on after a reload of the ${kind} page on ${threads} workers, and reads only what is new`, async ({
+    page,
+    site,
+    model,
+  }) => {
+    await openLibrary(page, site[kind])
+    const { stored, usage, next } = await sayAndStore(page, model, 'trip', QUESTION, undefined, threads)
+    expect(stored).toMatchObject({ name: 'trip', size: expect.any(Number) })
+    expect(await listed(page)).toEqual([stored])
+    expect((await files(page)).map(([, size]) => size)).toContain(stored?.size)
+    await page.reload()
+    await openLibrary(page, site[kind])
+    const after = (await goOn(page, model, 'trip', threads)) as GenerationResult
+    expect(after.text).toBe(next?.text)
+    expect(after.usage).toEqual(next?.usage)
+    expect(after.usage.cachedTokens).toBe(usage!.promptTokens + usage!.completionTokens - 1)
+    await page.evaluate(() => halfbyte.unstoreSession('trip'))
+    expect(await listed(page)).toEqual([])
+    expect(await files(page)).toEqual([])
+    expect(await goOn(page, model, 'trip')).toBe('unsupported')
+  })
+}
+
+test('half a file is never read: the one before it is, or none', async ({ page, site, model }) => {
+  await openLibrary(page, site.isolated)
+  const { next } = await sayAndStore(page, model, 'trip')
+  // A tab that was closed while it wrote the next one.
+  await spoil(page, '.bin', 'copy')
+  expect(await files(page)).toHaveLength(3)
+  expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
+  // The next one that is stored, whatever its name, clears that away.
+  await sayAndStore(page, model, 'other', 'why')
+  expect(await files(page)).toHaveLength(4)
+  expect((await listed(page)).map(({ name }) => name)).toEqual(['trip', 'other'])
+  await page.evaluate(() => halfbyte.unstoreSession('other'))
+  await spoil(page, '.bin', 'flip')
+  expect(await goOn(page, model, 'trip')).toBe('integrity')
+  await spoil(page, '.bin', 'cut')
+  expect(await listed(page)).toEqual([])
+  expect(await goOn(page, model, 'trip')).toBe('unsupported')
+  expect(await goOn(page, model, 'never')).toBe('unsupported')
+})
+
+test('two tabs that store under one name leave one whole session, and a third reads one of both', async ({
+  page,
+  site,
+  model,
+  context,
+}) => {
+  const tabs = [page, await context.newPage(), await context.newPage()] as const
+  await Promise.all(tabs.map((tab) => openLibrary(tab, site.isolated)))
+  const before = await sayAndStore(page, model, 'shared')
+  const work = (tab: Page, question: string) =>
+    tab.evaluate(
+      async ({ model, question, options }) => {
+        await using engine = await halfbyte.Engine.load(model, { threads: 1, cache: 'none' })
+        await using session = engine.createSession()
+        await session.send(question, options).result
+        for (let turn = 0; turn < 8; turn++) await session.store('shared')
+        return (await session.send('and then', options).result).text
+      },
+      { model, question, options: OPTIONS },
+    )
+  const readers = tabs[2].evaluate(
+    async ({ model, options }) => {
+      await using engine = await halfbyte.Engine.load(model, { threads: 1, cache: 'none' })
+      const texts: string[] = []
+      for (let turn = 0; turn < 8; turn++) {
+        await using session = await engine.restoreSession('shared')
+        texts.push(await session.send('and then', options).text())
+      }
+      return texts
+    },
+    { model, options: OPTIONS },
+  )
+  const written = await Promise.all([work(tabs[0], QUESTION), work(tabs[1], 'why')])
+  for (const text of await readers) expect([before.next?.text, ...written]).toContain(text)
+  expect(await listed(page)).toHaveLength(1)
+  expect(await files(page)).toHaveLength(2)
+  expect(written).toContain(((await goOn(page, model, 'shared')) as GenerationResult).text)
+})
+
+test('a full disk refuses the new session and keeps the old one', async ({ page, site, model }) => {
+  await openLibrary(page, site.isolated)
+  const { next } = await sayAndStore(page, model, 'trip')
+  const before = await files(page)
+  const session = await page.context().newCDPSession(page)
+  const origin = new URL(page.url()).origin
+  await session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 60_000 })
+  const refused = await sayAndStore(page, model, 'trip', QUESTION.repeat(3))
+  expect(refused.code).toBe('storage-full')
+  expect(refused.message).toMatch(/the session needs \d{5} bytes of storage but .*remove a stored session/)
+  expect(await files(page)).toEqual(before)
+  await session.send('Storage.overrideQuotaForOrigin', { origin })
+  expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
+})
+
+test('where storage is refused, storing is refused and says what to do', async ({ page, site, model }) => {
+  await openLibrary(page, site.isolated)
+  const worker = await page.evaluate(() => workers.private)
+  const refused = await sayAndStore(page, model, 'trip', QUESTION, worker)
+  expect(refused.code).toBe('unsupported')
+  expect(refused.message).toContain('session.save()')
+  expect(await listed(page)).toEqual([])
+})

@@ -1,0 +1,157 @@
+// GGUF configuration. In: a header's keys and tensors. Out: the hyperparameters it states, not yet validated.
+import type { MetaValue } from '../../formats/tensors.ts'
+import { familyFile, findFamily } from '../families.ts'
+import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
+import { Fields } from './fields.ts'
+import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
+import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { windowOf } from './sliding.ts'
+
+/** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */
+export interface RopeFactors {
+  readonly plain?: readonly number[] | undefined
+  readonly short?: readonly number[] | undefined
+  readonly long?: readonly number[] | undefined
+}
+
+export interface GgufFacts {
+  readonly name: string
+  readonly metadata: ReadonlyMap<string, MetaValue>
+  /** Rows of the embedding table. */
+  readonly embeddingRows: number
+  /** Whether there is a logits matrix beside it. */
+  readonly hasOutput: boolean
+  readonly ropeFactors: RopeFactors
+}
+
+/** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
+export function ggufConfig(facts: GgufFacts): ModelConfig {
+  const { name, metadata } = facts
+  const all = new Fields(name, (key) => metadata.get(key))
+  const architecture = all.text('general.architecture')
+  const family = findFamily(({ gguf }) => gguf.architecture === architecture)
+  if (family === undefined) throw unknownArchitecture(name, architecture)
+  const { traits, gguf } = familyFile(family)
+  const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
+  const stated = fields.number('context_length')
+  const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
+  const tokens = all.list('tokenizer.ggml.tokens').length
+  const vocabSize = tokens > 0 ? tokens : fields.number('vocab_size', facts.embeddingRows)
+  const hiddenSize = fields.number('embedding_length')
+  const layers = fields.number('block_count')
+  const epsilon = traits?.norm === 'layer' ? 'layer_norm_epsilon' : 'layer_norm_rms_epsilon'
+  const sizes = {
+    ...{ family, name, hiddenSize, layers, vocabSize, contextLength },
+    tiedEmbeddings: !facts.hasOutput,
+    normEpsilon: fields.number(`attention.${epsilon}`),
+  }
+  if (traits === undefined) return { ...sizes, ...NO_ATTENTION, ssm: ggufSsm(fields, family) }
+  const heads = fields.number('attention.head_count')
+  const headDim = fields.number('attention.key_length', hiddenSize / heads)
+  refuseVariants(fields, headDim, traits.mlp === 'experts')
+  const common: ModelConfig = {
+    ...sizes,
+    heads,
+    kvHeads: keyValueHeads(fields, heads),
+    headDim,
+    intermediateSize: fields.number('feed_forward_length', traits.mlp === 'experts' ? 1 : undefined),
+    rope: {
+      theta: fields.number('rope.freq_base', 10_000),
+      dims: fields.number('rope.dimension_count', headDim),
+      pairing: gguf.pairing,
+      scaling: ropeScaling(fields, facts.ropeFactors, contextLength),
+    },
+    window: window(fields, { layers, contextLength }, gguf.windowPeriod),
+  }
+  return { ...common, ...gguf.config?.(fields, common) }
+}
+
+/** One number, or one for each layer, 0 where there is no attention. */
+function keyValueHeads(fields: Fields, heads: number): number {
+  const key = 'attention.head_count_kv'
+  if (!fields.isList(key)) return fields.number(key, heads)
+  const counts = new Set(fields.numberList(key).filter((count) => count !== 0))
+  const [count = heads, another] = counts
+  if (another === undefined) return count
+  throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} KV heads`, 'as many in every layer')
+}
+
+/** The pattern is how often a layer without a window comes, or a fact per layer. */
+function window(
+  fields: Fields,
+  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  period = 0,
+): WindowConfig | undefined {
+  const positions = fields.number('attention.sliding_window', 0)
+  const key = 'attention.sliding_window_pattern'
+  const pattern = fields.isList(key) ? fields.list(key).map(Boolean) : fields.number(key, period)
+  return windowOf(model, positions, pattern)
+}
+
+export function refuseVariants(fields: Fields, headDim: number, hasExperts: boolean): void {
+  const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
+  const experts = fields.number('expert_count', 0)
+  if (experts > 0 && !hasExperts) throw refuse(`${experts} experts`, 'one dense MLP per layer')
+  const valueDim = fields.number('attention.value_length', headDim)
+  if (!fields.fact('attention.causal', true)) throw refuse('attention to later positions', 'none')
+  if (valueDim !== headDim) throw refuse(`keys of ${headDim} and values of ${valueDim}`, 'equal lengths')
+}
+
+/** Each key may be absent, or hold one of its numbers. */
+function refuseOthers(fields: Fields, neutral: Readonly<Record<string, readonly number[]>>): void {
+  for (const [name, numbers] of Object.entries(neutral)) {
+    const key = `rope.scaling.${name}`
+    const value = fields.number(key, numbers[0])
+    if (numbers.some((each) => Math.abs(value - each) < 1e-4)) continue
+    throw unbuiltVariant(fields.file, `${key} ${value}`, `${key} ${numbers.join(' or ')}`)
+  }
+}
+
+const TYPES: readonly string[] = ['linear', 'yarn', 'longrope', 'none']
+
+function ropeScaling(
+  fields: Fields,
+  { plain, short, long }: RopeFactors,
+  contextLength: number,
+): RopeScaling | undefined {
+  const type = fields.text('rope.scaling.type', fields.has('rope.scale_linear') ? 'linear' : 'none')
+  if (!TYPES.includes(type)) {
+    throw unbuiltVariant(
+      fields.file,
+      `RoPE scaling "${type}"`,
+      'linear, llama3, yarn or longrope scaling, or none',
+    )
+  }
+  const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
+  refuseOthers(fields, {
+    // What converters write is all of the magnitude, and what llama.cpp means a factor of it.
+    yarn_attn_factor: [1, yarn],
+    yarn_ext_factor: [-1, 1],
+    yarn_log_multiplier: [0],
+    ...(type !== 'yarn' && short === undefined && { attn_factor: [1] }),
+  })
+  if (short !== undefined && long !== undefined) {
+    return {
+      type: 'longrope',
+      shortFactors: short,
+      longFactors: long,
+      originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
+      magnitude: fields.number('rope.scaling.attn_factor', 1),
+    }
+  }
+  if (type === 'yarn') {
+    return {
+      type,
+      factor: fields.number('rope.scaling.factor'),
+      originalContextLength: fields.number('rope.scaling.original_context_length', contextLength),
+      fast: fields.number('rope.scaling.yarn_beta_fast', 32),
+      slow: fields.number('rope.scaling.yarn_beta_slow', 1),
+      magnitude: fields.number('rope.scaling.attn_factor', 1) * yarn,
+    }
+  }
+  const factor =
+    type === 'linear' ? fields.number('rope.scaling.factor', fields.number('rope.scale_linear', 1)) : 1
+  // Both divide the frequencies, so together they are one list of divisors.
+  if (plain !== undefined) return { type: 'factors', factors: plain.map((each) => each * factor) }
+  return factor === 1 ? undefined : { type: 'linear', factor }
+}

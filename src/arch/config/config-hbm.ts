@@ -1,0 +1,86 @@
+// Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
+
+import { ACTIVATION } from '../../abi/constants.ts'
+import type { Activation } from '../../graph/ir.ts'
+import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling } from './config.ts'
+import type { Fields } from './fields.ts'
+import { stepLimit } from './recurrent-config.ts'
+import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+
+/** Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of RoPE. */
+export function hbmConfig(name: string, fields: Fields): ModelConfig {
+  const named = fields.text('family')
+  const family = FAMILIES.find((known) => known === named)
+  if (family === undefined) throw unknownArchitecture(fields.file, named)
+  const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
+  const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
+  const [ssm, experts] = [fields.record('ssm'), fields.record('experts')]
+  const [sliding, localRope] = [fields.record('window'), fields.record('localRope')]
+  return {
+    family,
+    name: fields.text('name', name),
+    ...fields.numbers('hiddenSize', 'layers', 'heads', 'kvHeads', 'headDim', 'intermediateSize'),
+    ...fields.numbers('vocabSize', 'normEpsilon', 'contextLength'),
+    ...fields.someNumbers('convTaps', 'embeddingScale', 'residualScale', 'logitScale'),
+    ...fields.someNumbers('attentionScale', 'attentionCap', 'logitCap'),
+    tiedEmbeddings: fields.fact('tiedEmbeddings'),
+    parallelResidual: fact('parallelResidual'),
+    dividedByLayer: fact('dividedByLayer'),
+    activation: activation(fields),
+    attentionLayers: layers('attentionLayers'),
+    unrotatedLayers: layers('unrotatedLayers'),
+    rope: ropeConfig(fields.record('rope') ?? fields),
+    localRope: localRope && ropeConfig(localRope),
+    window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
+    experts: experts && { ...experts.numbers('count', 'used'), normalize: experts.fact('normalize') },
+    multipliers: fields.record('multipliers')?.numbers('embedding', 'residual', 'attention', 'logits'),
+    ssm: ssm && {
+      ...ssm.numbers('innerSize', 'stateSize', 'convKernel', 'timeStepRank', 'heads', 'groups'),
+      convBias: ssm.fact('convBias'),
+      timeStepLimit: stepLimit(ssm, 'timeStepLimit'),
+    },
+  }
+}
+
+function activation(fields: Fields): Activation | undefined {
+  if (!fields.has('activation')) return undefined
+  const named = fields.text('activation')
+  if (Object.hasOwn(ACTIVATION, named)) return named as Activation
+  throw unbuiltVariant(fields.file, `the activation "${named}"`, Object.keys(ACTIVATION).join(' or '))
+}
+
+function ropeConfig(fields: Fields): RopeConfig {
+  const pairing = fields.text('pairing')
+  if (pairing !== 'halves' && pairing !== 'interleaved') {
+    throw unbuiltVariant(fields.file, `RoPE pairs by "${pairing}"`, 'halves or interleaved ones')
+  }
+  return { ...fields.numbers('theta', 'dims'), pairing, scaling: ropeScaling(fields.record('scaling')) }
+}
+
+function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
+  if (fields === undefined) return undefined
+  const type = fields.text('type')
+  const factors = (key: string) => fields.numberList(key)
+  switch (type) {
+    case 'linear':
+      return { type, ...fields.numbers('factor') }
+    case 'llama3':
+      return {
+        type,
+        ...fields.numbers('factor', 'lowFrequencyFactor', 'highFrequencyFactor', 'originalContextLength'),
+      }
+    case 'factors':
+      return { type, factors: factors('factors') }
+    case 'yarn':
+      return { type, ...fields.numbers('factor', 'originalContextLength', 'fast', 'slow', 'magnitude') }
+    case 'longrope':
+      return {
+        type,
+        shortFactors: factors('shortFactors'),
+        longFactors: factors('longFactors'),
+        ...fields.numbers('originalContextLength', 'magnitude'),
+      }
+    default:
+      throw unbuiltVariant(fields.file, `RoPE scaling "${type}"`, 'linear, llama3, yarn, factors or longrope')
+  }
+}

@@ -1,0 +1,117 @@
+// Hugging Face configuration. In: config.json. Out: the hyperparameters it states, not yet validated.
+
+import type { MetaValue } from '../../formats/tensors.ts'
+import type { Activation } from '../../graph/ir.ts'
+import { familyFile, findFamily } from '../families.ts'
+import type { Defaults, FamilyFile } from '../family.ts'
+import type { ModelConfig, WindowConfig } from './config.ts'
+import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
+import type { Fields } from './fields.ts'
+import { fullRope, hfRope } from './hf-rope.ts'
+import { hfRecurrent } from './recurrent-config.ts'
+import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { layersOf, windowOf } from './sliding.ts'
+
+/**
+ * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family and keys of the wrong type,
+ * `unsupported` for variants that are not built.
+ */
+export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue[] = []): ModelConfig {
+  if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
+  const [listed = stated.text('model_type')] = stated.textList('architectures')
+  const family = findFamily(({ hf }) => Object.hasOwn(hf.classes, listed))
+  if (family === undefined) throw unknownArchitecture(stated.file, listed)
+  const file = familyFile(family)
+  const defaults = file.hf.classes[listed] as Defaults
+  const fields = stated.renamed(file.hf.keys ?? {}, defaults, unset)
+  const activation = activationOf(fields, file)
+  refuseVariants(fields, file)
+  const hiddenSize = fields.number('hidden_size')
+  const layers = fields.number('num_hidden_layers')
+  const sizes = {
+    ...{ family, name, hiddenSize, layers, vocabSize: fields.number('vocab_size') },
+    tiedEmbeddings: fields.fact('tie_word_embeddings', false),
+    ...(activation !== file.traits?.activation && { activation }),
+  }
+  if (file.traits === undefined) return { ...sizes, ...hfRecurrent(fields, family) }
+  const contextLength = fields.number('max_position_embeddings')
+  const heads = fields.number('num_attention_heads')
+  const headDim = fields.number('head_dim', hiddenSize / heads)
+  const common: ModelConfig = {
+    ...sizes,
+    heads,
+    kvHeads: fields.number('num_key_value_heads', heads),
+    headDim,
+    intermediateSize:
+      (file.traits.mlp === 'plain' && fields.number('intermediate_size', 0) === 0 && 4 * hiddenSize) ||
+      fields.number('intermediate_size'),
+    normEpsilon: fields.number('rms_norm_eps', 1e-6),
+    rope: hfRope(fields, fullRope(fields), { headDim, contextLength }),
+    contextLength,
+    window: window(fields, defaults, { layers, contextLength }),
+  }
+  return { ...common, ...file.hf.config?.(fields, common) }
+}
+
+/** Under all the names that transformers has for them. */
+const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+  silu: 'silu',
+  swish: 'silu',
+  gelu: 'gelu_exact',
+  ...{ gelu_new: 'gelu', gelu_fast: 'gelu', gelu_pytorch_tanh: 'gelu' },
+}
+
+/** Absent: the family's own. Recurrent layers have no other. */
+function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
+  if (!fields.has('hidden_act')) return traits?.activation
+  const name = fields.text('hidden_act')
+  const activation = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined
+  if (activation === 'silu') return traits && activation
+  if (activation !== undefined && traits !== undefined) return activation
+  throw unbuiltVariant(fields.file, `the activation "${name}"`, Object.keys(ACTIVATIONS).join(' or '))
+}
+
+/** Keys that change the arithmetic into what is not built, with what they must hold where they are stated. */
+function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
+  const wanted = {
+    ...{ mlp_bias: false, conv_bias: false, use_bidirectional_attention: false, is_causal: true },
+    // Classes with biases on queries, keys and values alone do not have the key.
+    ...(traits?.qkvBias !== true && { attention_bias: false }),
+    ...(traits?.bias === true && { attention_bias: true }),
+  }
+  for (const [key, value] of Object.entries(wanted)) {
+    if (fields.fact(key, value) !== value) {
+      throw unbuiltVariant(fields.file, `${key} ${!value}`, `${key} ${value}`)
+    }
+  }
+  if (fields.has('per_layer_config')) {
+    throw unbuiltVariant(fields.file, 'layers of several kinds in per_layer_config', 'none')
+  }
+}
+
+function window(
+  fields: Fields,
+  defaults: Defaults,
+  model: Pick<ModelConfig, 'layers' | 'contextLength'>,
+): WindowConfig | undefined {
+  if (!('sliding_window' in defaults) || !fields.fact('use_sliding_window', true)) return undefined
+  const positions = fields.number('sliding_window', 0)
+  const kinds = fields.list('layer_types')
+  const strange = kinds.find((kind) => kind !== 'sliding_attention' && kind !== 'full_attention')
+  if (strange !== undefined) {
+    throw unbuiltVariant(fields.file, 'another kind of layer in layer_types', 'full and sliding attention')
+  }
+  if (kinds.length > 0) {
+    return windowOf(
+      model,
+      positions,
+      kinds.map((kind) => kind === 'sliding_attention'),
+    )
+  }
+  if (!('max_window_layers' in defaults)) {
+    return windowOf(model, positions, fields.number('sliding_window_pattern', 0))
+  }
+  const first = fields.number('max_window_layers')
+  const pattern = layersOf(model).map((layer) => layer >= first)
+  return windowOf(model, positions, pattern)
+}

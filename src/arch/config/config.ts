@@ -1,0 +1,141 @@
+// ModelConfig. In: nothing. Out: the hyperparameters that every family shares, frozen, in our own names.
+import type { Activation } from '../../graph/ir.ts'
+
+/** How the two numbers of a rotated pair lie in a head: (i, i + dims/2) or (2i, 2i + 1). */
+export type RopePairing = 'halves' | 'interleaved'
+
+/** Changes to RoPE's frequencies for contexts longer than the trained one. */
+export type RopeScaling =
+  | { readonly type: 'linear'; readonly factor: number }
+  | {
+      /** Llama 3.1: low frequencies divided by `factor`, high ones kept, a smooth ramp between. */
+      readonly type: 'llama3'
+      readonly factor: number
+      readonly lowFrequencyFactor: number
+      readonly highFrequencyFactor: number
+      readonly originalContextLength: number
+    }
+  /** One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] */
+  | { readonly type: 'factors'; readonly factors: readonly number[] }
+  | {
+      /** Pairs that turn less than `slow` times in the original length are divided by `factor`, those that turn more than `fast` kept. */
+      readonly type: 'yarn'
+      readonly factor: number
+      readonly originalContextLength: number
+      readonly fast: number
+      readonly slow: number
+      readonly magnitude: number
+    }
+  | {
+      /** LongRoPE of Phi-3: other divisors for contexts past the original length; cosines and sines times `magnitude`. */
+      readonly type: 'longrope'
+      readonly shortFactors: readonly number[]
+      readonly longFactors: readonly number[]
+      readonly originalContextLength: number
+      readonly magnitude: number
+    }
+
+export interface RopeConfig {
+  readonly theta: number
+  /** Leading dimensions of each head that are rotated; even. */
+  readonly dims: number
+  readonly pairing: RopePairing
+  readonly scaling?: RopeScaling
+}
+
+/** Model families that are built, each by the file of its name. */
+export const FAMILIES = [
+  ...(['llama', 'qwen2', 'qwen3', 'qwen3moe', 'gemma2', 'gemma3', 'phi3', 'smollm3', 'granite'] as const),
+  ...(['olmo2', 'olmoe', 'gpt2', 'gpt_neox', 'lfm2', 'mamba', 'mamba2', 'granitehybrid'] as const),
+] as const
+export type Family = (typeof FAMILIES)[number]
+
+/** The recurrent layers of Mamba, Mamba-2 and hybrids. Counts. */
+export interface SsmConfig {
+  /** Channels inside a layer. */
+  readonly innerSize: number
+  /** Numbers of state per channel. */
+  readonly stateSize: number
+  /** Inputs that a channel's convolution sees. */
+  readonly convKernel: number
+  readonly convBias: boolean
+  /** Of Mamba: inputs of the projection that makes step sizes; 0 in Mamba-2, which has one step size per head. */
+  readonly timeStepRank: number
+  /** Of Mamba-2; 0 in Mamba. */
+  readonly heads: number
+  /** Of Mamba-2: heads share B and C in this many groups, each with its part of the norm; 0 in Mamba. */
+  readonly groups: number
+  /** Of Mamba-2: least and most of a step size; absent where nothing is limited. */
+  readonly timeStepLimit?: readonly [number, number] | undefined
+}
+
+/** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */
+export interface Multipliers {
+  readonly embedding: number
+  readonly residual: number
+  readonly attention: number
+  readonly logits: number
+}
+
+/** Layers that attend to the last positions only. */
+export interface WindowConfig {
+  readonly positions: number
+  readonly layers: readonly number[]
+}
+
+/** Feed-forward blocks of which each token goes through some; `intermediateSize` is that of one. */
+export interface ExpertsConfig {
+  readonly count: number
+  /** Of these each token goes through so many. */
+  readonly used: number
+  /** Divide the weights of the chosen by their sum. */
+  readonly normalize: boolean
+}
+
+/** What a family file needs to build its graph. Counts, not bytes. */
+export interface ModelConfig {
+  readonly family: Family
+  readonly name: string
+  readonly hiddenSize: number
+  readonly layers: number
+  /** Heads, their width and the MLP's: 0 in families without attention, without an MLP. */
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  readonly intermediateSize: number
+  readonly vocabSize: number
+  readonly normEpsilon: number
+  readonly rope: RopeConfig
+  /** Tokens the model was trained for. */
+  readonly contextLength: number
+  /** Families with recurrent layers have it, others do not. */
+  readonly ssm?: SsmConfig | undefined
+  /** Inputs that a channel of a short convolution sees; hybrids of those and attention have it. */
+  readonly convTaps?: number | undefined
+  /** Of a hybrid: the layers with attention; absent when all are of one kind. */
+  readonly attentionLayers?: readonly number[] | undefined
+  readonly multipliers?: Multipliers | undefined
+  /** True when the logits matrix is the embedding table. */
+  readonly tiedEmbeddings: boolean
+  readonly window?: WindowConfig | undefined
+  /** How layers with a window rotate; default: as the others. */
+  readonly localRope?: RopeConfig | undefined
+  /** Layers that do not rotate. */
+  readonly unrotatedLayers?: readonly number[] | undefined
+  readonly experts?: ExpertsConfig | undefined
+  /** Of feed-forward blocks; default: the family's own. */
+  readonly activation?: Activation | undefined
+  /** Attention and feed-forward block read the same rows, and both are added to them. */
+  readonly parallelResidual?: boolean | undefined
+  /** Factors, default 1: of embeddings, of what a block adds, of logits. */
+  readonly embeddingScale?: number | undefined
+  readonly residualScale?: number | undefined
+  readonly logitScale?: number | undefined
+  /** Factor of attention's scores; default 1 / sqrt(headDim). */
+  readonly attentionScale?: number | undefined
+  /** Scores of layer i, from 0, are divided by i + 1 as well. */
+  readonly dividedByLayer?: boolean | undefined
+  /** Soft caps of scores and of logits: cap * tanh(x / cap); default: none. */
+  readonly attentionCap?: number | undefined
+  readonly logitCap?: number | undefined
+}

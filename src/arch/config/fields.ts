@@ -1,0 +1,115 @@
+// Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture` error that names the key.
+import { HalfbyteError } from '../../base/errors.ts'
+import { shown } from '../../formats/malformed.ts'
+import type { MetaValue } from '../../formats/tensors.ts'
+
+/** Typed access to the values of one file's header. Without a fallback, a key that is absent throws. */
+export class Fields {
+  readonly file: string
+  readonly #find: (key: string) => MetaValue | undefined
+
+  constructor(file: string, find: (key: string) => MetaValue | undefined) {
+    this.file = file
+    this.#find = find
+  }
+
+  static of(file: string, record: Readonly<Record<string, MetaValue>>): Fields {
+    return new Fields(file, (key) => (Object.hasOwn(record, key) ? record[key] : undefined))
+  }
+
+  /**
+   * The same values under other keys: `keys[wanted]` is the file's. What is absent has `defaults`, but for the file's keys in `unset`,
+   * which say that there is nothing.
+   */
+  renamed(
+    keys: Readonly<Record<string, string>>,
+    defaults: Readonly<Record<string, MetaValue>> = {},
+    unset: readonly MetaValue[] = [],
+  ): Fields {
+    return new Fields(this.file, (key) => {
+      const own = keys[key] ?? key
+      return this.#find(own) ?? this.#find(key) ?? (unset.includes(own) ? undefined : defaults[key])
+    })
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== undefined
+  }
+
+  number(key: string, fallback?: number): number {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'number') return value
+    throw this.#wrong(key, 'a number', value)
+  }
+
+  /** Numbers whose keys are our own names. */
+  numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
+    return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
+  }
+
+  /** The same of those that are there. */
+  someNumbers<K extends string>(...keys: readonly K[]): Partial<Record<K, number>> {
+    return this.numbers(...keys.filter((key) => this.has(key)))
+  }
+
+  /** A number, or a text such as "auto". */
+  either(key: string): number | string {
+    const value = this.#find(key)
+    if (typeof value === 'number' || typeof value === 'string') return value
+    throw this.#wrong(key, 'a number or a text', value)
+  }
+
+  text(key: string, fallback?: string): string {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'string') return value
+    throw this.#wrong(key, 'a text', value)
+  }
+
+  fact(key: string, fallback?: boolean): boolean {
+    const value = this.#find(key) ?? fallback
+    if (typeof value === 'boolean') return value
+    throw this.#wrong(key, 'true or false', value)
+  }
+
+  isList(key: string): boolean {
+    return Array.isArray(this.#find(key))
+  }
+
+  /** Empty when the key is absent. */
+  list(key: string): readonly MetaValue[] {
+    const value = this.#find(key) ?? []
+    if (Array.isArray(value)) return value
+    throw this.#wrong(key, 'a list', value)
+  }
+
+  /** Empty when the key is absent. */
+  numberList(key: string): readonly number[] {
+    const list = this.list(key)
+    if (list.every((item) => typeof item === 'number')) return list
+    throw this.#wrong(key, 'a list of numbers', list)
+  }
+
+  /** Empty when the key is absent. */
+  textList(key: string): readonly string[] {
+    const list = this.list(key)
+    if (list.every((item) => typeof item === 'string')) return list
+    throw this.#wrong(key, 'a list of texts', list)
+  }
+
+  /** The fields of the object under `key`; undefined when it is absent. */
+  record(key: string): Fields | undefined {
+    const value = this.#find(key)
+    if (value === undefined) return undefined
+    if (typeof value !== 'object' || Array.isArray(value)) throw this.#wrong(key, 'an object', value)
+    return Fields.of(this.file, value as Readonly<Record<string, MetaValue>>)
+  }
+
+  #wrong(key: string, wanted: string, value: MetaValue | undefined): HalfbyteError {
+    const found = value === undefined ? 'is missing' : `is ${shown(value)}`
+    return new HalfbyteError(
+      'architecture',
+      `${this.file}: ${key} ${found} but must be ${wanted}; fetch or convert the model again`,
+      { key },
+    )
+  }
+}

@@ -1,0 +1,57 @@
+// Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, a window in every other layer.
+import type { ModelConfig } from '../config/config.ts'
+import { type DecoderTraits, PLAIN } from '../decoder.ts'
+import { defaults, family, type Names } from '../family.ts'
+
+export const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
+
+/** Scores are divided by this root; in the models of 27 billion weights it is not that of a head's size. */
+export const gemmaScale = ({ layers, hiddenSize, heads, headDim }: ModelConfig, largest: number): number =>
+  1 / Math.sqrt(layers === largest ? hiddenSize / heads : headDim)
+
+export const GEMMA_DEFAULTS = {
+  ...{ num_key_value_heads: 4, head_dim: 256, sliding_window: 4096, tie_word_embeddings: true },
+} as const
+
+const lessOne = (tensor: string) => () => ({ tensor, change: { scale: 1, offset: 1 } })
+
+/** Norms as Hugging Face stores them: their distance from 1. */
+export const GEMMA_NORMS: Names = {
+  'norm.weight': lessOne('model.norm.weight'),
+  'layers.N.attn_norm.weight': lessOne('model.layers.N.input_layernorm.weight'),
+  'layers.N.attn_post_norm.weight': lessOne('model.layers.N.post_attention_layernorm.weight'),
+  'layers.N.mlp_norm.weight': lessOne('model.layers.N.pre_feedforward_layernorm.weight'),
+  'layers.N.mlp_post_norm.weight': lessOne('model.layers.N.post_feedforward_layernorm.weight'),
+  'layers.N.attn_q_norm.weight': lessOne('model.layers.N.self_attn.q_norm.weight'),
+  'layers.N.attn_k_norm.weight': lessOne('model.layers.N.self_attn.k_norm.weight'),
+}
+
+export const gemma2 = family(GEMMA, {
+  gguf: {
+    architecture: 'gemma2',
+    pairing: 'halves',
+    windowPeriod: 2,
+    config: (fields, common) => ({
+      embeddingScale: Math.sqrt(common.hiddenSize),
+      attentionScale: gemmaScale(common, 46),
+      attentionCap: fields.number('attn_logit_softcapping', 50),
+      logitCap: fields.number('final_logit_softcapping', 30),
+    }),
+  },
+  hf: {
+    classes: {
+      Gemma2ForCausalLM: defaults(256_000, 2304, 9216, 26, 8, 8192, {
+        ...{ ...GEMMA_DEFAULTS, sliding_window_pattern: 2 },
+        ...{ attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+      }),
+    },
+    keys: { hidden_act: 'hidden_activation' },
+    names: GEMMA_NORMS,
+    config: (fields, common) => ({
+      embeddingScale: Math.sqrt(common.hiddenSize),
+      attentionScale: 1 / Math.sqrt(fields.number('query_pre_attn_scalar', 256)),
+      attentionCap: fields.number('attn_logit_softcapping', 0),
+      logitCap: fields.number('final_logit_softcapping', 0),
+    }),
+  },
+})

@@ -1,0 +1,49 @@
+// GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE, and both blocks reading the same rows.
+import { defaults, family, type Names } from '../family.ts'
+import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
+
+/** Hugging Face keeps Q, K and V of each head together. */
+const byHead = (name: string): Names =>
+  partsOfQkv(name, ({ heads, headDim }, index) =>
+    Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const),
+  )
+
+const AT = 'gpt_neox.layers.N'
+
+export const gptNeox = family(
+  { ...GPT, activation: 'gelu_exact' },
+  {
+    gguf: {
+      architecture: 'gptneox',
+      pairing: 'halves',
+      names: mergedQkv('blk.N.attn_qkv'),
+      config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
+    },
+    hf: {
+      classes: {
+        GPTNeoXForCausalLM: defaults(50_432, 6144, 24_576, 44, 64, 2048, {
+          ...{ rms_norm_eps: 1e-5, partial_rotary_factor: 0.25 },
+        }),
+      },
+      keys: {
+        rms_norm_eps: 'layer_norm_eps',
+        partial_rotary_factor: 'rotary_pct',
+        rope_theta: 'rotary_emb_base',
+      },
+      config: (fields) => ({ parallelResidual: fields.fact('use_parallel_residual', true) }),
+      names: {
+        ...byHead(`${AT}.attention.query_key_value`),
+        'embed.weight': 'gpt_neox.embed_in.weight',
+        'output.weight': 'embed_out.weight',
+        ...withBias({
+          norm: 'gpt_neox.final_layer_norm',
+          'layers.N.attn_norm': `${AT}.input_layernorm`,
+          'layers.N.attn_output': `${AT}.attention.dense`,
+          'layers.N.mlp_norm': `${AT}.post_attention_layernorm`,
+          'layers.N.mlp_up': `${AT}.mlp.dense_h_to_4h`,
+          'layers.N.mlp_down': `${AT}.mlp.dense_4h_to_h`,
+        }),
+      },
+    },
+  },
+)

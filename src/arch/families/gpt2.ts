@@ -1,0 +1,92 @@
+// GPT-2. In: nothing. Out: GPT-2: layer norms, learned positions, biases everywhere, a feed-forward block without gate.
+import type { ModelConfig } from '../config/config.ts'
+import { type DecoderTraits, PLAIN } from '../decoder.ts'
+import { defaults, family, type Names, type Place } from '../family.ts'
+
+export const GPT: DecoderTraits = {
+  ...PLAIN,
+  norm: 'layer',
+  qkvBias: true,
+  bias: true,
+  mlp: 'plain',
+  activation: 'gelu',
+}
+
+/** Q, K and V as runs of rows of one tensor, matrix and bias; `runsOf`: those of one of the three. */
+export const partsOfQkv = (
+  name: string,
+  runsOf: (config: ModelConfig, index: number) => NonNullable<Place['runs']>,
+  form?: Place['form'],
+): Names => {
+  const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
+    const rows = 3 * config.heads * config.headDim
+    const place = { tensor: `${name}.${kind}`, runs: runsOf(config, index) }
+    return kind === 'weight'
+      ? { ...place, shape: [rows, config.hiddenSize], form }
+      : { ...place, shape: [rows] }
+  }
+  const parts = (kind: 'weight' | 'bias') =>
+    ['q', 'k', 'v'].map((letter, index) => [`layers.N.attn_${letter}.${kind}`, part(index, kind)] as const)
+  return Object.fromEntries([...parts('weight'), ...parts('bias')])
+}
+
+/** One after the other. */
+export const mergedQkv = (name: string, form?: Place['form']): Names =>
+  partsOfQkv(name, ({ heads, headDim }, index) => [[index * heads * headDim, heads * headDim]], form)
+
+/** Matrices or norms with their biases, by module; `form`: of the matrices. */
+export const withBias = (modules: Readonly<Record<string, string>>, form?: Place['form']): Names =>
+  Object.fromEntries(
+    Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [
+      [`${name}.weight`, () => ({ tensor: `${file}.weight`, form })],
+      [`${name}.bias`, `${file}.bias`],
+    ]),
+  )
+
+const AT = 'transformer.h.N'
+
+export const gpt2 = family(
+  { ...GPT, positions: 'learned' },
+  {
+    gguf: { architecture: 'gpt2', pairing: 'halves', names: mergedQkv('blk.N.attn_qkv') },
+    hf: {
+      classes: {
+        GPT2LMHeadModel: {
+          // Where nothing is said, it is four times the hidden size.
+          ...defaults(50_257, 768, 0, 12, 12, 1024, { rms_norm_eps: 1e-5, tie_word_embeddings: true }),
+        },
+      },
+      keys: {
+        hidden_size: 'n_embd',
+        num_hidden_layers: 'n_layer',
+        num_attention_heads: 'n_head',
+        max_position_embeddings: 'n_positions',
+        intermediate_size: 'n_inner',
+        rms_norm_eps: 'layer_norm_epsilon',
+        hidden_act: 'activation_function',
+      },
+      config: (fields) => ({
+        attentionScale: fields.fact('scale_attn_weights', true) ? undefined : 1,
+        dividedByLayer: fields.fact('scale_attn_by_inverse_layer_idx', false) || undefined,
+      }),
+      names: {
+        ...mergedQkv(`${AT}.attn.c_attn`, 'transposed'),
+        'embed.weight': 'transformer.wte.weight',
+        'positions.weight': 'transformer.wpe.weight',
+        ...withBias({
+          norm: 'transformer.ln_f',
+          'layers.N.attn_norm': `${AT}.ln_1`,
+          'layers.N.mlp_norm': `${AT}.ln_2`,
+        }),
+        ...withBias(
+          {
+            'layers.N.attn_output': `${AT}.attn.c_proj`,
+            'layers.N.mlp_up': `${AT}.mlp.c_fc`,
+            'layers.N.mlp_down': `${AT}.mlp.c_proj`,
+          },
+          'transposed',
+        ),
+      },
+    },
+  },
+)

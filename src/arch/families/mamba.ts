@@ -1,0 +1,60 @@
+// Mamba. In: a layer's normalised input. Out: what its selective state space adds.
+import { matrix, vector } from '../../graph/builder.ts'
+import type { Value, WeightRef } from '../../graph/ir.ts'
+import type { ModelConfig, SsmConfig } from '../config/config.ts'
+import type { Mixer } from '../decoder.ts'
+
+/** A layer of Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
+export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
+  const ssm = ssmOf(config)
+  const { innerSize, stateSize, timeStepRank } = ssm
+  const at = `layers.${layer}`
+  const inWeight = matrix(config.hiddenSize, {
+    [`${at}.ssm_in_x.weight`]: innerSize,
+    [`${at}.ssm_in_z.weight`]: innerSize,
+  })
+  const [inner, z] = b.parts(b.linear(`${at}.ssm_in`, input, inWeight), inWeight) as [Value, Value]
+  const x = b.conv1d(`${at}.ssm_conv`, inner, ...convWeights(at, innerSize, ssm))
+  const selectWeight = matrix(innerSize, {
+    [`${at}.ssm_select_dt.weight`]: timeStepRank,
+    [`${at}.ssm_select_bc.weight`]: 2 * stateSize,
+  })
+  const selected = b.linear(`${at}.ssm_select`, x, selectWeight)
+  const [rank, between] = b.parts(selected, selectWeight) as [Value, Value]
+  const [enter, leave] = b.columns(between, { b: stateSize, c: stateSize }) as [Value, Value]
+  const dt = b.linear(
+    `${at}.ssm_dt`,
+    rank,
+    matrix(timeStepRank, { [`${at}.ssm_dt.weight`]: innerSize }),
+    vector({ [`${at}.ssm_dt.bias`]: innerSize }),
+  )
+  const scanned = b.scan(
+    `${at}.ssm_scan`,
+    { x, dt, z, b: enter, c: leave },
+    {
+      decay: matrix(stateSize, { [`${at}.ssm_decay`]: innerSize }),
+      skip: vector({ [`${at}.ssm_skip`]: innerSize }),
+    },
+  )
+  return b.linear(
+    `${at}.ssm_product`,
+    scanned,
+    matrix(innerSize, { [`${at}.ssm_output.weight`]: config.hiddenSize }),
+  )
+}
+
+/** A convolution's weights and its bias, where the model has them. */
+export function convWeights(
+  at: string,
+  channels: number,
+  { convKernel, convBias }: SsmConfig,
+): [WeightRef, WeightRef | undefined] {
+  const weight = matrix(convKernel, { [`${at}.ssm_conv.weight`]: channels })
+  return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
+}
+
+/** Of families with recurrent layers, whose configuration is checked to have it. */
+export function ssmOf({ ssm, name }: ModelConfig): SsmConfig {
+  if (ssm === undefined) throw new RangeError(`${name} has no recurrent layers`)
+  return ssm
+}

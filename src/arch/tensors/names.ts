@@ -1,0 +1,110 @@
+// Names. In: an opened model and its hyperparameters. Out: its tensors by canonical name, each with the shape the graph expects.
+import { HalfbyteError } from '../../base/errors.ts'
+import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
+import { shown } from '../../formats/malformed.ts'
+import type { ModelFile } from '../../formats/model-file.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+import type { Family, ModelConfig } from '../config/config.ts'
+import { unbuiltVariant } from '../config/refuse.ts'
+import { familyFile } from '../families.ts'
+import { pieceOf } from './pieces.ts'
+import { expectedTensors } from './tensor-names.ts'
+import { EMBEDDING } from './tensor-row.ts'
+
+/** Divisors of RoPE's frequencies in GGUF files of Llama 3. */
+export const ROPE_FACTORS = 'rope_freqs.weight'
+/** Those of LongRoPE. */
+export const LONG_FACTORS = 'rope_factors_long.weight'
+export const SHORT_FACTORS = 'rope_factors_short.weight'
+
+/** Tensors that files carry and no graph reads: values that are computed, and the second copy of a tied table. */
+const UNUSED = [
+  ...[ROPE_FACTORS, LONG_FACTORS, SHORT_FACTORS, 'lm_head.weight', 'output.weight'],
+  ...[/rotary_emb\.inv_freq$/, /\.(attn|attention)\.(masked_)?bias$/],
+] as const
+
+/** A model's tensors by canonical name, in the order of the layers. */
+export type Weights = ReadonlyMap<string, TensorInfo>
+
+/**
+ * Finds every tensor the graph of `config` reads. Throws `architecture` for one that is missing or has another shape,
+ * `unsupported` for a file with tensors the graph would ignore.
+ */
+export function resolveWeights(
+  model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
+  config: ModelConfig,
+): Weights {
+  const weights = new Map<string, TensorInfo>()
+  const used = new Set<string>()
+  for (const { name, shape, place } of expectedTensors(model.format, config)) {
+    const tensor = requireTensor(model, place.tensor)
+    const stored = place.isFlat === true ? flat(tensor) : tensor
+    const due = place.shape ?? shape
+    // Quantisers store what transformers has transposed as they store every matrix.
+    const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
+    checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
+    // Rows of a matrix whose inputs are sorted are made from the other form of it.
+    const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+    weights.set(name, pieceOf(whole, { ...place, form }, shape))
+    used.add(tensor.name)
+  }
+  const isUnused = (name: string) =>
+    UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))
+  const strangers = [...model.tensors.keys()].filter((name) => !used.has(name) && !isUnused(name))
+  if (strangers.length === 0) return weights
+  throw unbuiltVariant(
+    model.name,
+    `${strangers.length} tensors, ${shown(strangers[0] as string)} the first, that ${config.family} does not use`,
+    `the ${used.size} tensors of the plain architecture`,
+  )
+}
+
+const flat = (tensor: TensorInfo): TensorInfo => ({ ...tensor, shape: [elementCount(tensor.shape) ?? 0] })
+
+/** The embedding table, whose rows are the vocabulary. Throws `architecture` when there is none. */
+export function embeddingTable(
+  model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
+  family: Family,
+): TensorInfo {
+  if (model.format !== 'safetensors') {
+    return requireTensor(model, model.format === 'gguf' ? 'token_embd.weight' : 'embed.weight')
+  }
+  const name = familyFile(family).hf.names?.['embed.weight']
+  return requireTensor(model, typeof name === 'string' ? name : EMBEDDING)
+}
+
+/**
+ * What a weight is to `chooseEncoding`: the tables of tokens, positions and logits are more than a matrix, and so are the small ones from
+ * which step sizes come, whose errors add up in exponents; what only recurrent kernels read is f32, and so are routers.
+ */
+export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
+  if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
+  return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
+}
+
+function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fileName: string): TensorInfo {
+  // GPT-2's own files leave the name of the model out.
+  const names = fileName.split('|').flatMap((name) => [name, name.replace(/^transformer\./, '')])
+  const found = names.find((name) => model.tensors.has(name))
+  const tensor = found === undefined ? undefined : model.tensors.get(found)
+  if (tensor !== undefined) return tensor
+  throw new HalfbyteError(
+    'architecture',
+    `${model.name}: the ${model.format} file has ${model.tensors.size} tensors but not ${fileName.replaceAll('|', ' or ')}, which the model ` +
+      'needs; it is incomplete or of another architecture',
+    { tensor: fileName, format: model.format },
+  )
+}
+
+function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
+  // Some writers keep a vector as a matrix of one row, and torch the one input channel of a convolution.
+  const found =
+    shape.length === tensor.shape.length ? tensor.shape : tensor.shape.filter((size) => size !== 1)
+  if (found.length === shape.length && found.every((size, index) => size === shape[index])) return
+  throw new HalfbyteError(
+    'architecture',
+    `${file}: ${shown(tensor.name)} has the shape [${tensor.shape}] but the configuration makes it [${shape}]; ` +
+      'the tensors and the configuration are of different models',
+    { tensor: tensor.name, shape: tensor.shape.map(String), expected: shape.map(String) },
+  )
+}

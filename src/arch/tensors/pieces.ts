@@ -1,0 +1,50 @@
+// Pieces. In: a stored tensor, which of its rows a weight is, in what form. Out: the weight as a tensor of its own.
+import { filledSource, joinedSource } from '../../base/bytes.ts'
+import { rowBytes } from '../../formats/dtypes.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+import type { Place } from '../family.ts'
+
+/**
+ * The weight of shape `shape` that `place` says lies in `tensor`. Reads nothing yet; rows that lie together are read where
+ * they lie. A transposed tensor is read whole for each slab.
+ */
+export function pieceOf(
+  tensor: TensorInfo,
+  { runs, form, change }: Place,
+  shape: readonly number[],
+): TensorInfo {
+  if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
+  if (runs === undefined) {
+    // A vector keeps the shape that its file gives it.
+    return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
+  }
+  const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
+  const [run, another] = runs
+  const byteLength = (shape[0] ?? 0) * bytes
+  if (run !== undefined && another === undefined) {
+    return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
+  }
+  const ranges = runs.map(([first, count]) => ({
+    source: tensor.source,
+    offset: tensor.offset + first * bytes,
+    bytes: count * bytes,
+  }))
+  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
+}
+
+/** Rows [first, first + n) of the transpose of a float matrix. */
+function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
+  const [n = 0, k = 0] = shape
+  const width = tensor.shape[1] ?? 0
+  const size = rowBytes(tensor.dtype, 1)
+  const byteLength = n * k * size
+  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
+    const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
+    for (let at = 0; at < target.length; at += size) {
+      const element = (offset + at) / size
+      const from = ((element % k) * width + first + Math.floor(element / k)) * size
+      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
+    }
+  })
+  return { ...tensor, shape, offset: 0, byteLength, source }
+}

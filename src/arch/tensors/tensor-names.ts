@@ -1,0 +1,153 @@
+// Tensor names. In: hyperparameters, a kind of file. Out: every tensor of the model: our name, the file's, the shape.
+import type { ModelFormat } from '../../formats/model-file.ts'
+import type { ModelConfig } from '../config/config.ts'
+import { isRecurrent, PLAIN } from '../decoder.ts'
+import { familyFile } from '../families.ts'
+import type { Place } from '../family.ts'
+import { recurrentTensors } from './recurrent-names.ts'
+import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } from './tensor-row.ts'
+
+/** One tensor of one model. */
+export interface ExpectedTensor {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly place: Place
+}
+
+const table: Shape = ({ vocabSize, hiddenSize }) => [vocabSize, hiddenSize]
+const square: Shape = ({ hiddenSize }) => [hiddenSize, hiddenSize]
+const query: Shape = ({ heads, headDim, hiddenSize }) => [heads * headDim, hiddenSize]
+const keyValue: Shape = ({ kvHeads, headDim, hiddenSize }) => [kvHeads * headDim, hiddenSize]
+const widen: Shape = ({ intermediateSize, hiddenSize }) => [intermediateSize, hiddenSize]
+const turned =
+  (shape: Shape): Shape =>
+  (config, traits) =>
+    shape(config, traits).toReversed()
+const headNorm =
+  (shape: Shape): Shape =>
+  (config, traits) =>
+    traits.headNorms === 'head' ? [config.headDim] : shape(config, traits).slice(0, 1)
+
+const attends: IsIn = ({ heads, attentionLayers }, _, layer) =>
+  heads > 0 && (attentionLayers?.includes(layer) ?? true)
+const convolves: IsIn = (config, traits, layer) =>
+  config.convTaps !== undefined && !attends(config, traits, layer)
+const hasHeadNorms: IsIn = (config, traits, layer) =>
+  traits.headNorms !== undefined && attends(config, traits, layer)
+const hasQkvBias: IsIn = (_, { qkvBias }) => qkvBias
+const hasBias: IsIn = (_, { bias }) => bias
+const hasMlp = ({ intermediateSize }: ModelConfig) => intermediateSize > 0
+const normsBefore: IsIn = (config, { norms }, layer) => norms !== 'after' && !isRecurrent(config, layer)
+const normsMlp: IsIn = (config, { norms }) => norms !== 'after' && hasMlp(config)
+const normsAfter: IsIn = (_, { norms }) => norms !== 'before'
+const hasBiasBefore: IsIn = (_, { bias, norms }) => bias && norms !== 'after'
+const isGated: IsIn = (config, { mlp }) => mlp === 'gated' && hasMlp(config)
+const isDense: IsIn = (config, { mlp }) => mlp !== 'experts' && hasMlp(config)
+const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
+const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
+const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
+
+/** Rows of each layer, by the names of their modules. */
+const ofLayer =
+  (kind: 'weight' | 'bias') =>
+  (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow =>
+    row(
+      `layers.N.${name}.${kind}`,
+      `blk.N.${gguf}.${kind}`,
+      `model.layers.N.${safetensors}.${kind}`,
+      shape,
+      isIn,
+    )
+const weight = ofLayer('weight')
+const bias = ofLayer('bias')
+
+/** Every tensor of every family. */
+const TENSORS: readonly TensorRow[] = [
+  row('embed.weight', 'token_embd.weight', EMBEDDING, table),
+  row(
+    'positions.weight',
+    'position_embd.weight',
+    'model.embed_positions.weight',
+    ({ contextLength, hiddenSize }) => [contextLength, hiddenSize],
+    hasPositions,
+  ),
+  row('norm.weight', 'output_norm.weight', 'model.norm.weight|backbone.norm_f.weight', hidden),
+  row('norm.bias', 'output_norm.bias', 'model.norm.bias', hidden, hasBias),
+  row('output.weight', 'output.weight', 'lm_head.weight', table, isUntied),
+  weight('attn_norm', 'attn_norm', 'input_layernorm', hidden, normsBefore),
+  bias('attn_norm', 'attn_norm', 'input_layernorm', hidden, hasBiasBefore),
+  weight('attn_q', 'attn_q', 'self_attn.q_proj', query, attends),
+  weight('attn_k', 'attn_k', 'self_attn.k_proj', keyValue, attends),
+  weight('attn_v', 'attn_v', 'self_attn.v_proj', keyValue, attends),
+  bias('attn_q', 'attn_q', 'self_attn.q_proj', first(query), hasQkvBias),
+  bias('attn_k', 'attn_k', 'self_attn.k_proj', first(keyValue), hasQkvBias),
+  bias('attn_v', 'attn_v', 'self_attn.v_proj', first(keyValue), hasQkvBias),
+  weight('attn_q_norm', 'attn_q_norm', 'self_attn.q_norm', headNorm(query), hasHeadNorms),
+  weight('attn_k_norm', 'attn_k_norm', 'self_attn.k_norm', headNorm(keyValue), hasHeadNorms),
+  weight('attn_output', 'attn_output', 'self_attn.o_proj', turned(query), attends),
+  bias('attn_output', 'attn_output', 'self_attn.o_proj', hidden, hasBias),
+  weight('attn_post_norm', 'post_attention_norm', 'post_attention_layernorm', hidden, normsAfter),
+  weight('conv_b', '', '', square, convolves),
+  weight('conv_c', '', '', square, convolves),
+  weight('conv_x', '', '', square, convolves),
+  weight('conv', '', '', ({ hiddenSize, convTaps = 0 }) => [hiddenSize, convTaps], convolves),
+  weight('conv_output', '', '', square, convolves),
+  ...recurrentTensors,
+  weight('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, normsMlp),
+  bias('mlp_norm', 'ffn_norm', 'post_attention_layernorm', hidden, hasBiasBefore),
+  weight('mlp_gate', 'ffn_gate', 'mlp.gate_proj', widen, isGated),
+  weight('mlp_up', 'ffn_up', 'mlp.up_proj', widen, isDense),
+  bias('mlp_up', 'ffn_up', 'mlp.up_proj', first(widen), hasBias),
+  weight('mlp_down', 'ffn_down', 'mlp.down_proj', turned(widen), isDense),
+  bias('mlp_down', 'ffn_down', 'mlp.down_proj', hidden, hasBias),
+  weight(
+    'router',
+    'ffn_gate_inp',
+    'mlp.gate',
+    ({ experts, hiddenSize }) => [experts?.count ?? 0, hiddenSize],
+    hasExperts,
+  ),
+  weight('experts.E.mlp_gate', 'ffn_gate_exps', 'mlp.experts.E.gate_proj', widen, hasExperts),
+  weight('experts.E.mlp_up', 'ffn_up_exps', 'mlp.experts.E.up_proj', widen, hasExperts),
+  weight('experts.E.mlp_down', 'ffn_down_exps', 'mlp.experts.E.down_proj', turned(widen), hasExperts),
+  weight('mlp_post_norm', 'post_ffw_norm', 'post_feedforward_layernorm', hidden, normsAfter),
+]
+
+/** Every tensor the graph of `config` reads, in the order of the layers. */
+export function* expectedTensors(format: ModelFormat, config: ModelConfig): Generator<ExpectedTensor> {
+  const { traits = PLAIN } = familyFile(config.family)
+  for (let layer = -1; layer < config.layers; layer++) {
+    for (const one of TENSORS) {
+      if (one.name.includes('.N.') === layer < 0 || one.isIn?.(config, traits, layer) === false) continue
+      const count = one.name.includes('.E.') ? (config.experts?.count ?? 0) : 1
+      for (let expert = 0; expert < count; expert++) yield expected(one, layer, expert)
+    }
+  }
+
+  function expected(one: TensorRow, layer: number, expert: number): ExpectedTensor {
+    const fill = (name: string) => name.replaceAll('.N.', `.${layer}.`).replace('.E.', `.${expert}.`)
+    const shape = one.shape(config, traits)
+    const place = placeOf(one, format, config, expert, shape)
+    return { name: fill(one.name), shape, place: { ...place, tensor: fill(place.tensor) } }
+  }
+}
+
+function placeOf(
+  one: TensorRow,
+  format: ModelFormat,
+  config: ModelConfig,
+  expert: number,
+  shape: readonly number[],
+): Place {
+  if (format === 'hbm') return { tensor: one.name }
+  const { gguf, hf } = familyFile(config.family)
+  const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
+  if (typeof special === 'function') return special(config, expert)
+  if (special !== undefined) return { tensor: special }
+  if (format !== 'gguf' || !one.name.includes('.E.'))
+    return { tensor: one[format], ...one.place?.(config, format) }
+  // GGUF stacks the experts of a layer.
+  const [n = 0] = shape
+  const count = config.experts?.count ?? 0
+  return { tensor: one.gguf, shape: [count, ...shape], runs: [[expert * n, n]] }
+}

@@ -1,0 +1,49 @@
+// The program for tests. In: arguments. Out: the real halfbyte command at work, on tiny models in a folder that goes with the file.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll } from 'vitest'
+import { ggufFile, safetensorsFiles } from '../../../conformance/testing/model-files.ts'
+import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+
+export const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+export const folder = mkdtempSync(join(tmpdir(), 'halfbyte-cli-'))
+export const path = (name: string): string => join(folder, name)
+/** A random model of 16,384 positions that speaks; `folder` has the same as safetensors. */
+export const model = path('random.gguf')
+/** Bare, greedy and short. */
+export const GREEDY = ['--raw', '--prompt', 'ab', '--temperature', '0', '--max-tokens', '12'] as const
+
+beforeAll(async () => {
+  const speaker = randomLlama({ seed: 5, gain: 1.6, speaks: true, contextLength: 16_384 })
+  await writeFile(model, await (await ggufFile(speaker)).bytes())
+  await mkdir(path('folder'))
+  for (const file of safetensorsFiles(speaker))
+    await writeFile(join(path('folder'), file.name), await file.bytes())
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+export function start(...args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [MAIN, ...args], { stdio: ['pipe', 'pipe', 'pipe'] })
+}
+
+export async function ended(child: ChildProcess, input = ''): Promise<Ended> {
+  child.stdin?.end(input)
+  const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [out, err, code] = await Promise.all([text(child.stdout!), text(child.stderr!), exit])
+  return { code, out, err }
+}
+
+export const halfbyte = (...args: readonly string[]): Promise<Ended> => ended(start(...args))

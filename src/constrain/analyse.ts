@@ -1,0 +1,187 @@
+// Analysis. In: a grammar whose rules all have bodies. Out: what can be empty, what has a text at all; or why it is refused.
+import { memo } from '../base/memo.ts'
+import { type Grammar, NODE, type NodeId, UNBOUNDED } from './grammar.ts'
+import { refused, tooLarge } from './refuse.ts'
+
+/** A grammar that can be walked. */
+export interface Analysed {
+  readonly grammar: Grammar
+  readonly root: NodeId
+  /** By node: 1 when some text matches it. Branches without one are never entered. */
+  readonly productive: Uint8Array
+  /** By node: 1 when it is one character: alternatives and sequences of few bytes, nothing else. */
+  readonly isCharacter: Uint8Array
+}
+
+/**
+ * Makes the bodies of repetitions non-empty, so that no walk goes round without a byte. Throws `unsupported` for left
+ * recursion and for a grammar that no text matches.
+ */
+export function analyse(grammar: Grammar, root: NodeId): Analysed {
+  fillRepeats(grammar, flags(grammar, isNullable))
+  const nullable = flags(grammar, isNullable)
+  const productive = flags(grammar, isProductive)
+  if (productive[root] === 0) {
+    throw refused('matches no text that this model could write', 'change what contradicts itself in it')
+  }
+  refuseLeftRecursion(grammar, root, nullable, productive)
+  return { grammar, root, productive, isCharacter: characters(grammar) }
+}
+
+type Test = (grammar: Grammar, node: NodeId, flag: (child: NodeId) => boolean) => boolean
+
+/** A flag of leaves that rises through what is made of them: one option has it, all parts have it. */
+const rising =
+  (isLeaf: (grammar: Grammar, node: NodeId) => boolean): Test =>
+  (grammar, node, flag) => {
+    switch (grammar.kinds[node]) {
+      case NODE.empty:
+      case NODE.bytes:
+      case NODE.token:
+        return isLeaf(grammar, node)
+      case NODE.alt:
+        return grammar.children(node).some(flag)
+      case NODE.repeat:
+        return grammar.b[node] === 0 || flag(grammar.a[node]!)
+      default:
+        return grammar.children(node).every(flag)
+    }
+  }
+
+const isNullable = rising((grammar, node) => grammar.kinds[node] === NODE.empty)
+
+const isProductive = rising((grammar, node) => node !== grammar.never)
+
+/** The least flags by node for which `test` holds; each node is looked at again when a child's flag rises. */
+function flags(grammar: Grammar, test: Test): Uint8Array {
+  const result = new Uint8Array(grammar.size)
+  const parents: NodeId[][] = Array.from({ length: grammar.size }, () => [])
+  for (let node = 0; node < grammar.size; node++) {
+    for (const child of grammar.children(node)) parents[child]!.push(node)
+  }
+  const flag = (child: NodeId) => result[child] === 1
+  const open = Array.from({ length: grammar.size }, (_, index) => grammar.size - 1 - index)
+  while (open.length > 0) {
+    const node = open.pop()!
+    if (result[node] === 1 || !test(grammar, node, flag)) continue
+    result[node] = 1
+    for (const parent of parents[node]!) open.push(parent)
+  }
+  return result
+}
+
+const MAX_DEPTH = 1000
+
+/** Gives every repetition of something that can be empty a body that cannot; the language stays the same. */
+function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
+  const filled = new Map<NodeId, NodeId>()
+  const isEmpty = (node: NodeId) => nullable[node] === 1
+  // Nodes that `fill` adds come from bodies that are filled before, so those known at the start are all there is to do.
+  let depth = 0
+  const fill = (node: NodeId): NodeId => {
+    if (!isEmpty(node)) return node
+    return memo(filled, node, () => {
+      if (++depth > MAX_DEPTH) throw tooLarge('levels of what may be empty in a repetition', depth, MAX_DEPTH)
+      const result = filledNode(node)
+      depth -= 1
+      return result
+    })
+  }
+  const filledNode = (node: NodeId): NodeId => {
+    const { a, b, c } = grammar
+    switch (grammar.kinds[node]) {
+      case NODE.empty:
+        return grammar.never
+      case NODE.seq:
+        return grammar.alt(grammar.seq(fill(a[node]!), b[node]!), fill(b[node]!))
+      case NODE.alt:
+        return grammar.alt(...grammar.children(node).map(fill))
+      case NODE.repeat:
+        return grammar.repeat(fill(a[node]!), 1, c[node]!)
+      default: {
+        const { name, framed, body } = grammar.rules[a[node]!]!
+        const result = grammar.declare(`${name}, not empty`, framed)
+        filled.set(node, result)
+        grammar.define(result, fill(body!))
+        return result
+      }
+    }
+  }
+  const known = grammar.size
+  for (let node = 0; node < known; node++) {
+    if (grammar.kinds[node] !== NODE.repeat || !isEmpty(grammar.a[node]!)) continue
+    grammar.a[node] = fill(grammar.a[node]!)
+    grammar.b[node] = 0
+  }
+}
+
+/** Throws when a rule can begin with itself: a walk would never come to its first byte. */
+function refuseLeftRecursion(
+  grammar: Grammar,
+  root: NodeId,
+  nullable: Uint8Array,
+  productive: Uint8Array,
+): void {
+  const [UNSEEN, OPEN, DONE] = [0, 1, 2]
+  const state = new Uint8Array(grammar.size)
+  const path: { node: NodeId; next: readonly NodeId[]; at: number }[] = []
+  const firsts = (node: NodeId): readonly NodeId[] => {
+    const children = grammar.children(node)
+    const first = grammar.kinds[node] === NODE.seq && nullable[children[0]!] === 0 ? [children[0]!] : children
+    return first.filter((child) => productive[child] === 1)
+  }
+  const enter = (node: NodeId) => {
+    state[node] = OPEN
+    path.push({ node, next: firsts(node), at: 0 })
+  }
+  // A rule that is only reached later than first is a root of its own.
+  const roots = [root, ...grammar.kinds.keys()].filter(
+    (node) => node === root || (grammar.kinds[node] === NODE.rule && productive[node] === 1),
+  )
+  for (const start of roots) {
+    if (state[start] !== UNSEEN) continue
+    enter(start)
+    while (path.length > 0) {
+      const top = path.at(-1)!
+      const child = top.next[top.at++]
+      if (child === undefined) {
+        state[top.node] = DONE
+        path.pop()
+      } else if (state[child] === UNSEEN) enter(child)
+      else if (state[child] === OPEN) {
+        const names = path.filter(({ node }) => grammar.kinds[node] === NODE.rule)
+        const name = grammar.rules[grammar.a[names.at(-1)!.node]!]!.name
+        throw refused(
+          `has the rule ${name}, which can begin with itself`,
+          'write the recursion at the end, or as a repetition',
+          { rule: name },
+        )
+      }
+    }
+  }
+}
+
+/** Most nodes of what counts as one character, and most levels of them. */
+const MAX_CHARACTER_NODES = 2000
+const MAX_CHARACTER_DEPTH = 64
+
+/** Marks the nodes that are made of few bytes in sequences, alternatives and bounded repetitions. */
+function characters(grammar: Grammar): Uint8Array {
+  /** Nodes below, or infinite for what is no character; NaN until it is known. */
+  const sizes = new Float64Array(grammar.size).fill(Number.NaN)
+  const sizeOf = (node: NodeId, depth: number): number => {
+    const known = sizes[node]!
+    if (!Number.isNaN(known)) return known
+    // Until it is known otherwise: a rule that comes back to itself is no character.
+    sizes[node] = UNBOUNDED
+    const kind = grammar.kinds[node]
+    if (kind === NODE.empty || kind === NODE.token || depth > MAX_CHARACTER_DEPTH) return UNBOUNDED
+    const times = kind === NODE.repeat ? grammar.c[node]! : 1
+    const size = grammar.children(node).reduce((sum, child) => sum + sizeOf(child, depth + 1) * times, 1)
+    sizes[node] = size <= MAX_CHARACTER_NODES ? size : UNBOUNDED
+    return sizes[node]
+  }
+  // From the smallest on: nearly all that a node is made of comes before it.
+  for (let node = 0; node < grammar.size; node++) sizeOf(node, 0)
+  return Uint8Array.from(sizes, (size) => Number(size < UNBOUNDED))
+}

@@ -1,0 +1,316 @@
+// Automaton. In: an analysed grammar. Out: states and their transitions by byte, made when they are first needed.
+//
+// A stack is what is still to be matched, the next thing on top: a cell of an item and the stack below it. Items are grammar
+// nodes, repetitions with what is left of their counts, and `FRAME`, which marks where a framed rule was entered. A
+// state is a set of stacks: all the ways in which the text so far can be read. Stacks and states are interned, so two
+// texts after which the same may follow are in the same state.
+//
+//   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
+import { memo } from '../base/memo.ts'
+import type { Analysed } from './analyse.ts'
+import { type ByteSet, hasByte } from './byte-set.ts'
+import { type Grammar, NODE, type NodeId } from './grammar.ts'
+import { tooLarge } from './refuse.ts'
+
+export type StackId = number
+export type StateId = number
+
+/** Nothing is left to match: the text may end. */
+export const END: StackId = 0
+/** What follows is not known: the bottom of a stack that was cut at a frame. */
+export const HOLE: StackId = 1
+/** The state without stacks: nothing can be read this way. */
+export const DEAD: StateId = 0
+const UNKNOWN = -1
+const FRAME = 0
+
+/** Stacks of one state, the closed ones included. */
+const MAX_STACKS = 1 << 14
+const MAX_STATES = 1 << 15
+const MAX_CELLS = 1 << 22
+const MAX_WORK = 1 << 21
+
+/** What the stacks of a state begin with, once nothing but bytes, tokens and ends is on top. */
+export interface Closure {
+  /** Byte sets, and the stack that is left behind each. */
+  readonly sets: readonly ByteSet[]
+  readonly next: readonly StackId[]
+  /** Token nodes, and the stack that is left behind each. */
+  readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
+  readonly hasEnd: boolean
+  readonly hasHole: boolean
+}
+
+/** A repetition of one character. */
+export interface Run {
+  readonly character: NodeId
+  readonly min: number
+  readonly max: number
+  /** What follows it. */
+  readonly below: StackId
+  /** True when nothing follows it in its frame. */
+  readonly endsFrame: boolean
+}
+
+export class Automaton {
+  readonly grammar: Grammar
+  readonly analysed: Analysed
+  /** Transitions. [state][256] */
+  table = new Int32Array(64 * 256)
+  /** Stacks looked at for new states since it was set to 0; past a bound the next step throws. */
+  work = 0
+  readonly #items: number[] = [FRAME, FRAME]
+  readonly #below: StackId[] = [END, HOLE]
+  readonly #cells = new Map<number, StackId>()
+  /** Repetitions with other counts than the grammar's: their nodes are numbered after its own. */
+  readonly #counted: { body: number; min: number; max: number }[] = []
+  readonly #countedIds = new Map<string, number>()
+  readonly #kernels: (readonly StackId[])[] = []
+  readonly #states = new Map<string, StateId>()
+  readonly #single = new Map<StackId, StateId>()
+  readonly #closures: (Closure | undefined)[] = []
+  readonly #locals = new Map<StackId, StackId>()
+  readonly start: StateId
+
+  constructor(analysed: Analysed) {
+    this.analysed = analysed
+    this.grammar = analysed.grammar
+    this.state([])
+    this.table.fill(DEAD, 0, 256)
+    this.start = this.state([this.#push(analysed.root, END)])
+  }
+
+  /** Stacks of all closures that are kept. */
+  #held = 0
+
+  /** True when it has grown so far that it is better left to the collector; see `carry`. */
+  get isFull(): boolean {
+    return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
+  }
+
+  /** The state after one more byte; DEAD when nothing can be read so. */
+  step(state: StateId, byte: number): StateId {
+    // hot
+    const next = this.table[state * 256 + byte]!
+    return next === UNKNOWN ? this.#step(state, byte) : next
+  }
+
+  /** The state of these stacks. */
+  state(stacks: readonly StackId[]): StateId {
+    if (stacks.length === 1) return memo(this.#single, stacks[0]!, () => this.#newState(stacks))
+    const kernel = [...new Set(stacks)].sort((one, other) => one - other)
+    if (kernel.length === 1) return this.state(kernel)
+    return memo(this.#states, kernel.join(), () => this.#newState(kernel))
+  }
+
+  /** The stacks a state was made of. */
+  stacks(state: StateId): readonly StackId[] {
+    return this.#kernels[state]!
+  }
+
+  closure(state: StateId): Closure {
+    this.#closures[state] ??= this.#close(this.#kernels[state]!)
+    return this.#closures[state]
+  }
+
+  /** The stack below the nearest frame; undefined when the bottom is nearer. */
+  parent(stack: StackId): StackId | undefined {
+    let at = stack
+    while (at > HOLE) {
+      if (this.#items[at] === FRAME) return this.#bare(at)
+      at = this.#below[at]!
+    }
+    return undefined
+  }
+
+  /**
+   * The stack down to the nearest frame, with a hole below: what a mask can be computed for without knowing the rest.
+   * Counts that no token can exhaust are rounded: `longest` is the most bytes a token has.
+   */
+  local(stack: StackId, longest: number): StackId {
+    return memo(this.#locals, stack, () => {
+      const items: number[] = []
+      let at = stack
+      while (at > HOLE && this.#items[at] !== FRAME) {
+        items.push(this.#rounded(this.#items[at]!, longest))
+        at = this.#below[at]!
+      }
+      return items.reduceRight((local, item) => this.#push(item, local), Math.min(at, HOLE))
+    })
+  }
+
+  /** The run of characters on top of a stack; undefined for anything else. */
+  run(stack: StackId): Run | undefined {
+    if (stack <= HOLE) return undefined
+    const item = this.#items[stack]!
+    if (this.#kind(item) !== NODE.repeat) return undefined
+    const { body, min, max } = this.#repeat(item)
+    if (this.analysed.isCharacter[body] === 0) return undefined
+    const below = this.#below[stack]!
+    const endsFrame = below > HOLE && this.#items[below] === FRAME
+    return { character: body, min, max, below: this.#bare(below), endsFrame }
+  }
+
+  /** The state that has only this node to match, above a hole. */
+  only(node: NodeId): StateId {
+    return this.state([this.#push(node, HOLE)])
+  }
+
+  /** A state of another automaton of the same grammar, in this one. */
+  carry(other: Automaton, state: StateId): StateId {
+    return this.state(
+      other.stacks(state).map((stack) => {
+        const items: number[] = []
+        for (let at = stack; at > HOLE; at = other.#below[at]!) items.push(other.#items[at]!)
+        let result: StackId = END
+        for (const item of items.reverse()) {
+          if (item === FRAME) result = this.#frame(result)
+          else if (item < this.grammar.size) result = this.#push(item, result)
+          else {
+            const { body, min, max } = other.#repeat(item)
+            result = this.#push(this.#counts(body, min, max), result)
+          }
+        }
+        return result
+      }),
+    )
+  }
+
+  #step(state: StateId, byte: number): StateId {
+    const { sets, next } = this.closure(state)
+    this.work += sets.length
+    if (this.work > MAX_WORK) throw tooLarge('steps for one token', this.work, MAX_WORK)
+    const stacks: StackId[] = []
+    for (let index = 0; index < sets.length; index++) {
+      if (hasByte(sets[index]!, byte)) stacks.push(this.#bare(next[index]!))
+    }
+    const result = this.state(stacks)
+    this.table[state * 256 + byte] = result
+    return result
+  }
+
+  #newState(kernel: readonly StackId[]): StateId {
+    if (this.#kernels.length >= MAX_STATES) throw tooLarge('states at once', MAX_STATES + 1, MAX_STATES)
+    const id = this.#kernels.push(kernel) - 1
+    this.#closures.push(undefined)
+    if (this.table.length < (id + 1) * 256) {
+      const grown = new Int32Array(this.table.length * 2)
+      grown.set(this.table)
+      this.table = grown
+    }
+    this.table.fill(UNKNOWN, id * 256, (id + 1) * 256)
+    return id
+  }
+
+  /** Expands what is on top until it is a byte, a token or an end. */
+  #close(kernel: readonly StackId[]): Closure {
+    const { grammar } = this
+    const { productive } = this.analysed
+    const seen = new Set<StackId>(kernel)
+    const sets: ByteSet[] = []
+    const next: StackId[] = []
+    const tokens: { id: number; negated: boolean; next: StackId }[] = []
+    // A set grows while it is walked: each stack is expanded once.
+    for (const stack of seen) {
+      if (stack <= HOLE) continue
+      if (seen.size > MAX_STACKS) throw tooLarge('ways to read one text', seen.size, MAX_STACKS)
+      const item = this.#items[stack]!
+      const below = this.#below[stack]!
+      const [a, b] = [grammar.a[item]!, grammar.b[item]!]
+      if (item === FRAME) seen.add(below)
+      else {
+        switch (this.#kind(item)) {
+          case NODE.bytes:
+            sets.push(grammar.sets[a]!)
+            next.push(below)
+            break
+          case NODE.token:
+            tokens.push({ id: a, negated: b === 1, next: below })
+            break
+          case NODE.seq:
+            seen.add(this.#push(a, this.#push(b, below)))
+            break
+          case NODE.alt:
+            for (const option of grammar.options[a]!) {
+              if (productive[option] === 1) seen.add(this.#push(option, below))
+            }
+            break
+          case NODE.repeat: {
+            const { body, min, max } = this.#repeat(item)
+            if (min === 0) seen.add(below)
+            if (productive[body] === 0) break
+            seen.add(this.#push(body, this.#push(this.#counts(body, Math.max(0, min - 1), max - 1), below)))
+            break
+          }
+          default: {
+            const { framed, body } = grammar.rules[a]!
+            const isFramed = framed && this.analysed.isCharacter[item] === 0
+            seen.add(this.#push(body!, isFramed ? this.#frame(below) : below))
+          }
+        }
+      }
+    }
+    this.work += seen.size
+    this.#held += seen.size
+    return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE) }
+  }
+
+  /** The stack without what is certain to be passed over on top, so that equal states are found equal. */
+  #bare(stack: StackId): StackId {
+    let at = stack
+    for (;;) {
+      if (at <= HOLE) return at
+      const item = this.#items[at]!
+      if (item === FRAME) at = this.#below[at]!
+      else if (this.#kind(item) === NODE.seq) {
+        at = this.#push(this.grammar.a[item]!, this.#push(this.grammar.b[item]!, this.#below[at]!))
+      } else return at
+    }
+  }
+
+  #push(item: number, below: StackId): StackId {
+    if (item === this.grammar.empty) return below
+    return this.#cell(item, below)
+  }
+
+  /** A frame, unless nothing is to be matched between it and the one below: recursion at the end costs no depth. */
+  #frame(below: StackId): StackId {
+    return below <= HOLE || this.#items[below] === FRAME ? below : this.#cell(FRAME, below)
+  }
+
+  #cell(item: number, below: StackId): StackId {
+    const key = below * 2 ** 26 + item
+    const known = this.#cells.get(key)
+    if (known !== undefined) return known
+    if (this.#items.length >= MAX_CELLS) throw tooLarge('stack cells at once', MAX_CELLS + 1, MAX_CELLS)
+    this.#below.push(below)
+    const id = this.#items.push(item) - 1
+    this.#cells.set(key, id)
+    return id
+  }
+
+  #kind(item: number): number {
+    return item >= this.grammar.size ? NODE.repeat : this.grammar.kinds[item]!
+  }
+
+  #repeat(item: number): { body: number; min: number; max: number } {
+    const { a, b, c, size } = this.grammar
+    return item >= size ? this.#counted[item - size]! : { body: a[item]!, min: b[item]!, max: c[item]! }
+  }
+
+  /** The item of a repetition with these counts. */
+  #counts(body: number, min: number, max: number): number {
+    if (max === 0) return this.grammar.empty
+    return memo(
+      this.#countedIds,
+      `${body} ${min} ${max}`,
+      () => this.grammar.size + this.#counted.push({ body, min, max }) - 1,
+    )
+  }
+
+  #rounded(item: number, longest: number): number {
+    if (this.#kind(item) !== NODE.repeat) return item
+    const { body, min, max } = this.#repeat(item)
+    return this.#counts(body, Math.min(min, longest + 1), max > longest ? Number.POSITIVE_INFINITY : max)
+  }
+}

@@ -1,0 +1,119 @@
+// Character walks. In: one character of a grammar and what may follow a run of it. Out: every token as a run, by its length.
+//
+// The inside of a string allows nearly the whole vocabulary, and with a limit on its length each place in it is another
+// state. One walk serves them all: a token that is n characters fits wherever n more are allowed.
+import { memo, recentMemo } from '../base/memo.ts'
+import { type Automaton, DEAD } from './automaton.ts'
+import { type ByteSet, hasByte, setKey } from './byte-set.ts'
+import { type Grammar, NODE, type NodeId } from './grammar.ts'
+import type { TokenTrie } from './token-trie.ts'
+
+/** Tokens that begin with a run of characters. */
+export class CharacterWalk {
+  /** Nodes at which what follows a run begins, and the characters before. */
+  readonly exits: Int32Array
+  readonly exitCounts: Uint16Array
+  readonly #trie: TokenTrie
+  /** Nodes with a token that is all run, by the characters it needs, a begun one included. [characters][] */
+  readonly #inside: readonly (readonly number[])[]
+  readonly #masks = new Map<number, Uint32Array>()
+
+  constructor(trie: TokenTrie, inside: readonly (readonly number[])[], exits: Exits) {
+    this.#trie = trie
+    this.#inside = inside
+    this.exits = Int32Array.from(exits.nodes)
+    this.exitCounts = Uint16Array.from(exits.counts)
+    const all = new Uint32Array(trie.words)
+    for (const nodes of inside) for (const node of nodes) trie.toggle(node, all)
+    this.#masks.set(inside.length, all)
+  }
+
+  /** The tokens that are a run of at most `count` characters. */
+  upTo(count: number): Uint32Array {
+    const most = Math.min(count, this.#inside.length)
+    return memo(this.#masks, most, () => {
+      // Long tokens are few: from the mask of all it is not far.
+      const mask = this.#masks.get(this.#inside.length)!.slice()
+      for (let longer = most + 1; longer < this.#inside.length; longer++) {
+        for (const node of this.#inside[longer]!) this.#trie.toggle(node, mask)
+      }
+      return mask
+    })
+  }
+}
+
+interface Exits {
+  readonly nodes: number[]
+  readonly counts: number[]
+}
+
+/**
+ * Walks the whole trie once. `first`: bytes that can follow a run. Undefined when one character can begin
+ * with another, so that runs have no certain length.
+ */
+export function walkCharacters(
+  automaton: Automaton,
+  trie: TokenTrie,
+  character: NodeId,
+  first: ByteSet,
+): CharacterWalk | undefined {
+  const start = automaton.only(character)
+  const states = new Int32Array(trie.longest + 1)
+  const counts = new Uint16Array(trie.longest + 1)
+  states[0] = start
+  const inside: number[][] = [[]]
+  const exits: Exits = { nodes: [], counts: [] }
+  for (let node = 1; node < trie.nodes; ) {
+    const depth = trie.depth[node]!
+    const byte = trie.byte[node]!
+    const before = states[depth - 1]!
+    if (before === start && hasByte(first, byte)) {
+      exits.nodes.push(node)
+      exits.counts.push(counts[depth - 1]!)
+    }
+    const state = automaton.step(before, byte)
+    if (state === DEAD) {
+      node = trie.end[node]!
+      continue
+    }
+    const { hasHole, sets } = automaton.closure(state)
+    if (hasHole && sets.length > 0) return undefined
+    states[depth] = hasHole ? start : state
+    counts[depth] = counts[depth - 1]! + Number(hasHole)
+    if (trie.token[node]! >= 0) {
+      const count = counts[depth]! + Number(!hasHole)
+      while (inside.length <= count) inside.push([])
+      inside[count]!.push(node)
+    }
+    node += 1
+  }
+  return new CharacterWalk(trie, inside, exits)
+}
+
+/** The walks of one vocabulary, shared by all of its grammars: a JSON string is the same in each. */
+export class CharacterWalks {
+  readonly #trie: TokenTrie
+  readonly #walks = new Map<string, CharacterWalk | undefined>()
+
+  constructor(trie: TokenTrie) {
+    this.#trie = trie
+  }
+
+  of(automaton: Automaton, character: NodeId, first: ByteSet): CharacterWalk | undefined {
+    const key = `${spelling(automaton.grammar, character)} ${setKey(first)}`
+    return recentMemo(this.#walks, key, MAX_WALKS, () =>
+      walkCharacters(automaton, this.#trie, character, first),
+    )
+  }
+}
+
+/** One of them holds about 1 MB for 150,000 tokens. */
+const MAX_WALKS = 16
+
+/** The same text for the same character of any grammar. */
+function spelling(grammar: Grammar, node: NodeId): string {
+  if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
+  const parts = grammar.children(node).map((child) => spelling(grammar, child))
+  const times = grammar.kinds[node] === NODE.repeat ? `{${grammar.b[node]},${grammar.c[node]}}` : ''
+  return `(${parts.join(grammar.kinds[node] === NODE.alt ? '|' : '.')})${times}`
+}

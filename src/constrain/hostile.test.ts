@@ -1,0 +1,62 @@
+// Hostile constraints. In: what is short to write and long to work out. Out: a refusal that names the bound, in seconds and within memory.
+import { expect, test } from 'vitest'
+import { isHalfbyteError } from '../base/errors.ts'
+import { ConstraintCompiler, type ConstraintSpec } from './compile.ts'
+import { smallVocabulary } from './testing/vocabulary.ts'
+
+const VOCABULARY = smallVocabulary(['xx'])
+const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
+
+function refusal(spec: ConstraintSpec): string {
+  try {
+    compiler.constrain(spec)
+    return 'none'
+  } catch (error) {
+    return isHalfbyteError(error) ? `${error.code}: ${error.message}` : String(error)
+  }
+}
+
+const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
+const choices = (...texts: string[]): ConstraintSpec => ({ type: 'choices', choices: texts })
+const classes = Array.from({ length: 5000 }, (_, at) => `[\u4e00-${String.fromCharCode(0x4e01 + at)}]`)
+const long = 'x'.repeat(10_000_000)
+
+test.each<[string, ConstraintSpec, RegExp]>([
+  [
+    'counts within counts that must be met exactly',
+    schema({ type: 'string', pattern: '^(.{0,120}){0,80}$', maxLength: 5000 }),
+    /^unsupported: .*more than 2097152 places in a pattern/,
+  ],
+  [
+    'thousands of sets that overlap',
+    schema({ type: 'string', maxLength: 100, pattern: `^(${classes.join('|')})*x?$` }),
+    /^unsupported: .*more than 2097152 ranges/,
+  ],
+  ['two choices of 10 MB', choices(`${long}a`, `${long}b`), /^unsupported: .*more than 1048576 characters/],
+  ['an enum of 10 MB', schema({ enum: [long] }), /^unsupported: .*more than 1048576 characters/],
+  ['a choice of 300,000 characters', choices('x'.repeat(300_000)), /^unsupported: .*more than 262144/],
+  [
+    'a property of as many',
+    schema({ required: ['x'.repeat(300_000)], properties: {} }),
+    /^unsupported: .*262144/,
+  ],
+  ['a constant of 120,000 ones', schema({ const: Array(120_000).fill(1) }), /^unsupported: .*is too large/],
+])(
+  '%s',
+  (_, spec, sentence) => {
+    expect(refusal(spec)).toMatch(sentence)
+  },
+  20_000,
+)
+
+test.each<[string, ConstraintSpec]>([
+  ['a choice', choices('x'.repeat(200_000), 'y')],
+  ['an enum', schema({ enum: ['x'.repeat(200_000), 5] })],
+])('%s of 200,000 characters is honoured', (_, spec) => {
+  const constraint = compiler.constrain(spec)
+  const [first] = spec.type === 'choices' ? 'x' : '"'
+  constraint.accept(first!.charCodeAt(0))
+  for (let at = 0; at < 100; at++) constraint.accept('x'.charCodeAt(0))
+  expect(constraint.canEnd).toBe(false)
+  expect(constraint.mask()[120 >> 5]! & (1 << (120 & 31))).not.toBe(0)
+})

@@ -1,0 +1,140 @@
+// NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters, repetitions written out.
+import { memo } from '../../base/memo.ts'
+import { type CodePoints, pairs } from '../code-points.ts'
+import { UNBOUNDED } from '../grammar.ts'
+import { tooLarge } from '../refuse.ts'
+import type { Regex } from './syntax.ts'
+
+const MAX_STATES = 1 << 15
+/** Sets, times the ranges that they cut all characters into. */
+const MAX_SIGNATURES = 1 << 21
+
+export interface Nfa {
+  /** Steps without a character. [state][] */
+  readonly free: number[][]
+  /** The step with one character; at most one a state. [state] */
+  readonly step: ({ readonly set: CodePoints; readonly to: number } | undefined)[]
+  readonly start: number
+  readonly accept: number
+}
+
+export function nfaOf(regex: Regex): Nfa {
+  const free: number[][] = []
+  const step: Nfa['step'] = []
+  const state = () => {
+    if (free.length >= MAX_STATES) throw tooLarge('states of a pattern', MAX_STATES + 1, MAX_STATES)
+    step.push(undefined)
+    return free.push([]) - 1
+  }
+  /** Adds a part that begins at `from`; returns where it ends. */
+  const add = (node: Regex, from: number): number => {
+    switch (node.type) {
+      case 'chars': {
+        const [before, to] = [state(), state()]
+        free[from]!.push(before)
+        step[before] = { set: node.set, to }
+        return to
+      }
+      case 'seq':
+        return node.parts.reduce((at, part) => add(part, at), from)
+      case 'alt': {
+        const end = state()
+        for (const option of node.options) {
+          const begin = state()
+          free[from]!.push(begin)
+          free[add(option, begin)]!.push(end)
+        }
+        return end
+      }
+      case 'repeat':
+        return repeat(node, from)
+      case 'start':
+      case 'end':
+        throw new TypeError('an anchor is left in the pattern')
+      default:
+        return node satisfies never
+    }
+  }
+  const repeat = ({ body, min, max }: Regex & { type: 'repeat' }, from: number): number => {
+    let at = from
+    for (let count = 0; count < min; count++) at = add(body, at)
+    const end = state()
+    if (max === UNBOUNDED) {
+      const loop = state()
+      free[at]!.push(loop)
+      free[add(body, loop)]!.push(loop)
+      free[loop]!.push(end)
+      return end
+    }
+    for (let count = min; count < max; count++) {
+      free[at]!.push(end)
+      at = add(body, at)
+    }
+    free[at]!.push(end)
+    return end
+  }
+  const start = state()
+  const accept = add(regex, start)
+  return { free, step, start, accept }
+}
+
+/** Characters that no set tells apart, as columns; each range of characters belongs to one. */
+export interface Columns {
+  /** Where ranges begin, rising from 0; the last goes on to the end. */
+  readonly starts: readonly number[]
+  /** The column of each range. */
+  readonly column: readonly number[]
+  readonly count: number
+}
+
+export function columnsOf(sets: readonly CodePoints[]): Columns {
+  const bounds = new Set([0])
+  for (const set of sets) {
+    for (const [low, high] of pairs(set)) bounds.add(low).add(high + 1)
+  }
+  const starts = [...bounds].toSorted((one, other) => one - other)
+  const work = starts.length * sets.length
+  if (work > MAX_SIGNATURES) throw tooLarge('ranges of characters in sets', work, MAX_SIGNATURES)
+  const signatures = starts.map(() => '')
+  for (const set of sets) {
+    let at = 0
+    for (const [index, start] of starts.entries()) {
+      while (at < set.length && set[at + 1]! < start) at += 2
+      signatures[index] += at < set.length && set[at]! <= start ? '1' : '0'
+    }
+  }
+  return numbered(starts, signatures)
+}
+
+/** Columns that are told apart by either of two. */
+export function joinColumns(
+  left: Columns,
+  right: Columns,
+): Columns & { readonly from: readonly [number, number][] } {
+  const starts = [...new Set([...left.starts, ...right.starts])].toSorted((one, other) => one - other)
+  const both = starts.map((start): [number, number] => [columnAt(left, start), columnAt(right, start)])
+  const columns = numbered(
+    starts,
+    both.map((pair) => pair.join()),
+  )
+  const from: [number, number][] = []
+  for (const [index, pair] of both.entries()) from[columns.column[index]!] = pair
+  return { ...columns, from }
+}
+
+/** The column of a character. */
+export function columnAt({ starts, column }: Columns, point: number): number {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (starts[middle]! <= point) low = middle
+    else high = middle - 1
+  }
+  return column[low]!
+}
+
+function numbered(starts: readonly number[], signatures: readonly string[]): Columns {
+  const ids = new Map<string, number>()
+  const column = signatures.map((signature) => memo(ids, signature, () => ids.size))
+  return { starts, column, count: ids.size }
+}

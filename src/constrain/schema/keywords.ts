@@ -1,0 +1,198 @@
+// Keywords. In: one schema object. Out: the cases of its own keywords, each type by itself.
+import { isHalfbyteError } from '../../base/errors.ts'
+import { UNBOUNDED } from '../grammar.ts'
+import { shown } from '../refuse.ts'
+import { found } from '../regex/anchors.ts'
+import { parseRegex, type Regex } from '../regex/syntax.ts'
+import type { ArrayCase, Bound, Case, Conjunction, NumberCase, ObjectCase, StringCase } from './cases.ts'
+import { FORMAT_NAMES, formatPattern } from './formats.ts'
+import type { Json } from './json-text.ts'
+import { matches } from './languages.ts'
+import type { SchemaDocument, SchemaObject } from './references.ts'
+import { KEYWORDS_OF, TYPES } from './types.ts'
+
+type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
+
+/** Greatest `multipleOf`: the grammar has a branch for each remainder. */
+const MAX_STEP = 100
+
+/** Cases by the keywords that speak of types; `enum`, `$ref` and what combines schemas is not looked at. */
+export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly Case[] {
+  const named = readTypes()
+  const has = (keyword: string) => schema[keyword] !== undefined
+  const spoken = TYPES.filter((type) => KEYWORDS_OF[type].some(has))
+  return TYPES.flatMap((type): Case[] => {
+    if (named !== undefined && !named.has(type) && !(type === 'number' && named.has('integer'))) return []
+    const isLikely = spoken.length === 0 || spoken.includes(type)
+    const weight = named !== undefined ? 'named' : isLikely ? 'open' : 'unlikely'
+    switch (type) {
+      case 'object':
+        return [{ type, weight, ...objectLimits() }]
+      case 'array':
+        return [{ type, weight, ...arrayLimits() }]
+      case 'string':
+        return [{ type, weight, ...stringLimits() }]
+      case 'number':
+        return [{ type, weight, ...numberLimits(named?.has('number') === false) }]
+      default:
+        return [{ type, weight }]
+    }
+  })
+
+  function readTypes(): ReadonlySet<string> | undefined {
+    const { type, nullable } = schema
+    if (type === undefined) return undefined
+    const names = [type].flat()
+    for (const name of names) {
+      if (typeof name !== 'string' || ![...TYPES, 'integer'].includes(name)) {
+        throw refuse('type', `names ${shown(name)}, which is no type`)
+      }
+    }
+    const set = new Set(names as string[])
+    if (nullable === true) set.add('null')
+    return set
+  }
+
+  function objectLimits(): Limits<ObjectCase> {
+    const patterns = readEntries('patternProperties').map(([source, value]) => ({
+      names: readPattern('patternProperties', source),
+      value: [value],
+    }))
+    const properties = new Map<string, Conjunction | undefined>()
+    for (const [name, value] of readEntries('properties')) {
+      const more = patterns.filter(({ names }) => matches(names, name)).flatMap((pattern) => pattern.value)
+      properties.set(name, value === false ? undefined : [value, ...more])
+    }
+    const isSilent = !['properties', 'required', 'patternProperties'].some(has)
+    const additional = schema['additionalProperties']
+    const names = schema['propertyNames']
+    return {
+      properties,
+      patterns,
+      required: new Set(readTexts('required')),
+      additional: readConjunction('additionalProperties', additional),
+      additionalWeight: additional !== undefined ? 'named' : isSilent ? 'open' : 'unlikely',
+      minProperties: readCount('minProperties', 0),
+      maxProperties: readCount('maxProperties', UNBOUNDED),
+      names: names === undefined ? [] : [whole.schema(names, 'propertyNames')],
+    }
+  }
+
+  function arrayLimits(): Limits<ArrayCase> {
+    const { items, prefixItems, additionalItems, uniqueItems } = schema
+    // Before draft 2020-12 a list of schemas was `items` itself.
+    const isOld = Array.isArray(items)
+    const list = isOld ? items : (prefixItems ?? [])
+    if (!Array.isArray(list)) throw refuse('prefixItems', 'is no list')
+    const rest = isOld ? additionalItems : items
+    const maxItems = readCount('maxItems', UNBOUNDED)
+    if (uniqueItems === true && maxItems > 1) {
+      throw refuse('uniqueItems', 'no grammar can see to')
+    }
+    return {
+      prefix: list.map((item: Json) => [whole.schema(item, 'prefixItems')]),
+      rest: readConjunction(isOld ? 'additionalItems' : 'items', rest),
+      restWeight: rest !== undefined ? 'named' : list.length > 0 ? 'unlikely' : 'open',
+      minItems: readCount('minItems', 0),
+      maxItems,
+    }
+  }
+
+  function stringLimits(): Limits<StringCase> {
+    const { pattern, format } = schema
+    const within: Regex[] = []
+    if (pattern !== undefined) {
+      if (typeof pattern !== 'string') throw refuse('pattern', 'is no text')
+      within.push(readPattern('pattern', pattern))
+    }
+    if (format !== undefined) {
+      const source = typeof format === 'string' ? formatPattern(format) : undefined
+      if (source !== undefined) within.push(found(parseRegex(source)))
+      else if (named?.has('string') !== false) {
+        throw refuse('format', `is ${shown(format)}; known are ${FORMAT_NAMES.join(', ')}`)
+      }
+    }
+    return {
+      within,
+      outside: [],
+      minLength: readCount('minLength', 0),
+      maxLength: readCount('maxLength', UNBOUNDED),
+    }
+  }
+
+  function numberLimits(isInteger: boolean): Limits<NumberCase> {
+    const step = schema['multipleOf'] ?? 1
+    if (typeof step !== 'number' || !Number.isInteger(step) || step < 1 || step > MAX_STEP) {
+      throw refuse('multipleOf', `is ${shown(step)}; whole numbers up to ${MAX_STEP} can be honoured`)
+    }
+    return {
+      isInteger: isInteger || has('multipleOf'),
+      step,
+      min: readBound('minimum', 'exclusiveMinimum', (one, other) => one >= other),
+      max: readBound('maximum', 'exclusiveMaximum', (one, other) => one <= other),
+    }
+  }
+
+  function readBound(
+    inclusive: string,
+    exclusive: string,
+    isTighter: (one: number, other: number) => boolean,
+  ): Bound | undefined {
+    const [at, beyond] = [readNumber(inclusive), readNumber(exclusive)]
+    if (beyond !== undefined && (at === undefined || isTighter(beyond, at))) {
+      return { value: beyond, exclusive: true }
+    }
+    return at === undefined ? undefined : { value: at, exclusive: false }
+  }
+
+  function readConjunction(keyword: string, value: Json | undefined): Conjunction | undefined {
+    if (value === undefined) return []
+    const schema = whole.schema(value, keyword)
+    return schema === false ? undefined : [schema]
+  }
+
+  function readEntries(keyword: string) {
+    const value = schema[keyword] ?? {}
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw refuse(keyword, 'is no object')
+    }
+    return Object.entries(value).map(
+      ([name, item]) => [name, whole.schema(item, `${keyword}/${name}`)] as const,
+    )
+  }
+
+  function readTexts(keyword: string): string[] {
+    const value = schema[keyword] ?? []
+    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
+      throw refuse(keyword, 'is no list of texts')
+    }
+    return value
+  }
+
+  function readCount(keyword: string, otherwise: number): number {
+    const value = schema[keyword]
+    if (value === undefined) return otherwise
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
+    throw refuse(keyword, `is ${shown(value)}, no whole number from 0`)
+  }
+
+  function readNumber(keyword: string): number | undefined {
+    const value = schema[keyword]
+    if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value
+    throw refuse(keyword, `is ${shown(value)}, no number`)
+  }
+
+  /** Texts in which the pattern is found. */
+  function readPattern(keyword: string, source: string): Regex {
+    try {
+      return found(parseRegex(source))
+    } catch (error) {
+      if (!isHalfbyteError(error)) throw error
+      throw refuse(keyword, `cannot be read: ${error.message}`)
+    }
+  }
+
+  function refuse(keyword: string, why: string): Error {
+    return whole.refuse(schema, keyword, why)
+  }
+}

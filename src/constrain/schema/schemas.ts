@@ -1,0 +1,200 @@
+// Schemas as cases. In: schemas that must all hold. Out: the cases they allow together; which values those accept.
+import { isHalfbyteError } from '../../base/errors.ts'
+import { shown } from '../refuse.ts'
+import {
+  type Case,
+  type Conjunction,
+  isSame,
+  type LiteralCase,
+  likely,
+  type ObjectCase,
+  typeOf,
+} from './cases.ts'
+import { intersectCases, itemAt, type Judge, propertyOf } from './intersect.ts'
+import type { Json } from './json-text.ts'
+import { ownCases } from './keywords.ts'
+import { stringHas } from './languages.ts'
+import type { Schema, SchemaDocument, SchemaObject } from './references.ts'
+import { type Oracle, without } from './subtract.ts'
+
+/** Of one schema; each combination of `anyOf` within `allOf` is one. */
+const MAX_CASES = 512
+const MAX_DEPTH = 64
+
+/** Of the schemas in one document. */
+export function schemasOf(whole: SchemaDocument): Judge & Oracle {
+  const schemas = { cases, accepts, narrow, refuse }
+  // Everything that JSON can write.
+  const any = ownCases(whole, {})
+  const known = new Map<Schema, readonly Case[]>()
+  // Schemas that are being looked at, the outermost first.
+  const open: Schema[] = []
+  return schemas
+
+  /** The cases that all schemas allow. Throws `unsupported` for what cannot be honoured. */
+  function cases(conjunction: Conjunction): readonly Case[] {
+    return conjunction.reduce((list, schema) => both(list, casesOf(schema)), any)
+  }
+
+  function accepts(one: Case, value: Json): boolean {
+    if (one.type === 'literal') return isSame(one.value, value)
+    if (one.type !== typeOf(value)) return false
+    switch (one.type) {
+      case 'number': {
+        const { min, max, isInteger, step } = one
+        const number = value as number
+        return (
+          (!isInteger || number % step === 0) &&
+          (min === undefined || (min.exclusive ? number > min.value : number >= min.value)) &&
+          (max === undefined || (max.exclusive ? number < max.value : number <= max.value))
+        )
+      }
+      case 'string':
+        return stringHas(one, value as string)
+      case 'array': {
+        const items = value as readonly Json[]
+        if (items.length < one.minItems || items.length > one.maxItems) return false
+        return items.every((item, at) => acceptsAll(itemAt(one, at), item))
+      }
+      case 'object':
+        return acceptsObject(one, value as { readonly [key: string]: Json })
+      default:
+        return true
+    }
+  }
+
+  /** True when all schemas allow the value; nothing does where there must be none. */
+  function acceptsAll(conjunction: Conjunction | undefined, value: Json): boolean {
+    return conjunction !== undefined && cases(conjunction).some((one) => accepts(one, value))
+  }
+
+  function narrow(one: Conjunction, other: Conjunction): Conjunction | undefined {
+    const narrowed = [...one, { not: { allOf: other } }]
+    try {
+      return cases(narrowed).length > 0 ? narrowed : undefined
+    } catch (error) {
+      if (isHalfbyteError(error)) return undefined
+      throw error
+    }
+  }
+
+  function refuse(keyword: string, why: string): never {
+    throw whole.refuse(open.at(-1) ?? whole.root, keyword, why)
+  }
+
+  function acceptsObject(one: ObjectCase, value: { readonly [key: string]: Json }): boolean {
+    const names = Object.keys(value)
+    return (
+      names.length >= one.minProperties &&
+      names.length <= one.maxProperties &&
+      [...one.required].every((name) => Object.hasOwn(value, name)) &&
+      names.every((name) => one.names.length === 0 || acceptsAll(one.names, name)) &&
+      names.every((name) => acceptsAll(propertyOf(one, name), value[name]!))
+    )
+  }
+
+  function both(left: readonly Case[], right: readonly Case[]): readonly Case[] {
+    if (left === any) return right
+    const list: Case[] = []
+    for (const one of left) {
+      for (const other of right) {
+        const met = intersectCases(one, other, schemas)
+        if (met !== undefined) list.push(met)
+      }
+    }
+    return checked(list)
+  }
+
+  function casesOf(schema: Schema): readonly Case[] {
+    if (schema === true) return any
+    if (schema === false) return []
+    const before = known.get(schema)
+    if (before !== undefined) return before
+    if (open.includes(schema)) refuse('$ref', 'comes back to itself without a property or item between')
+    if (open.length >= MAX_DEPTH) refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
+    open.push(schema)
+    try {
+      const cases = combine(schema)
+      known.set(schema, cases)
+      return cases
+    } finally {
+      open.pop()
+    }
+  }
+
+  function combine(schema: SchemaObject): readonly Case[] {
+    let list = literals(schema, ownCases(whole, schema))
+    const { $ref } = schema
+    if ($ref !== undefined) list = both(list, casesOf(whole.resolve(schema, $ref)))
+    for (const part of listAt(schema, 'allOf')) list = both(list, casesOf(part))
+    if (schema['anyOf'] !== undefined) {
+      list = both(list, [...new Set(listAt(schema, 'anyOf').flatMap((part) => casesOf(part)))])
+    }
+    if (schema['oneOf'] !== undefined) list = exactlyOne(list, listAt(schema, 'oneOf'))
+    if (schema['not'] !== undefined) {
+      list = leaveOut(list, casesOf(whole.schema(schema['not'], 'not')), 'not')
+    }
+    return checked(conditional(schema, list))
+  }
+
+  /** With `enum` and `const` the values are known one by one. */
+  function literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
+    const { enum: values, const: constant } = schema
+    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is no list')
+    if (values === undefined && constant === undefined) return own
+    const all: readonly Json[] = (values as readonly Json[] | undefined) ?? [constant!]
+    return all
+      .filter((value) => constant === undefined || isSame(value, constant))
+      .filter((value) => own.some((one) => accepts(one, value)))
+      .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
+  }
+
+  function exactlyOne(base: readonly Case[], options: readonly Schema[]): readonly Case[] {
+    const cases = options.map((option) => casesOf(option))
+    return cases.flatMap((own, index) => {
+      let list = likely(both(base, own))
+      for (const [other, those] of cases.entries()) {
+        if (other !== index) list = leaveOut(list, those, 'oneOf')
+      }
+      return list
+    })
+  }
+
+  function conditional(schema: SchemaObject, list: readonly Case[]): readonly Case[] {
+    if (schema['if'] === undefined) return list
+    const [condition, then, otherwise] = ['if', 'then', 'else'].map((keyword) =>
+      casesOf(whole.schema(schema[keyword] ?? true, keyword)),
+    ) as [readonly Case[], readonly Case[], readonly Case[]]
+    const held = both(both(list, condition), then)
+    return [...held, ...leaveOut(both(list, otherwise), condition, 'if')]
+  }
+
+  function leaveOut(list: readonly Case[], excluded: readonly Case[], keyword: string): readonly Case[] {
+    return excluded.reduce<readonly Case[]>(
+      (left, one) =>
+        left.flatMap((each) => {
+          const rest = without(each, one, schemas)
+          if (rest === undefined) {
+            refuse(keyword, `needs a ${typeName(each)} that is no ${typeName(one)} of the kind it excludes`)
+          }
+          return rest
+        }),
+      list,
+    )
+  }
+
+  function listAt(schema: SchemaObject, keyword: string): readonly Schema[] {
+    const value = schema[keyword] ?? []
+    if (!Array.isArray(value)) refuse(keyword, 'is no list')
+    return (value as readonly Json[]).map((part) => whole.schema(part, keyword))
+  }
+
+  function checked(list: readonly Case[]): readonly Case[] {
+    if (list.length <= MAX_CASES || list.every(({ type }) => type === 'literal')) return list
+    return refuse('anyOf', `has more than ${MAX_CASES} combinations`)
+  }
+}
+
+function typeName(one: Case): string {
+  return one.type === 'literal' ? shown(one.value) : one.type
+}

@@ -1,0 +1,90 @@
+// Companions. In: what a reply is guided away from and how it is drafted. Out: the sequences for that, beside the reply's own.
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import type { Sequence } from '../../generate/schedule/sequence.ts'
+import { LookupDrafter } from '../../generate/speculate/draft-lookup.ts'
+import type { Drafter } from '../../generate/speculate/speculation.ts'
+import type { DecodeOptions, Message, Prompt } from '../wire/protocol.ts'
+import type { LoadedModel } from './loaded-model.ts'
+
+/** To be released when the reply has ended. */
+export interface Companions {
+  readonly guide: Sequence | undefined
+  readonly drafter: Drafter | undefined
+  release(): void
+}
+
+/**
+ * Throws `unsupported` for a draft model that is not there, `context-overflow` and `out-of-memory` for a negative prompt
+ * that does not fit. `ids`: those of `prompt`.
+ */
+export function openCompanions(
+  model: LoadedModel,
+  prompt: Prompt,
+  ids: readonly number[],
+  options: Pick<DecodeOptions, 'cfgScale' | 'negativePrompt' | 'speculation'>,
+): Companions {
+  const { cfgScale = 1, negativePrompt = '', speculation } = options
+  const opened: Sequence[] = []
+  const open = (from: Pick<LoadedModel, 'newSequence'>, tokens: readonly number[]): Sequence => {
+    const sequence = from.newSequence({ shares: true })
+    opened.push(sequence)
+    sequence.setTokens(tokens)
+    return sequence
+  }
+  const release = (): void => {
+    for (const sequence of opened) sequence.release()
+  }
+  try {
+    const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, prompt, ids, negativePrompt))
+    const drafter = openDrafter(model, speculation, (draft) => open(draft, ids))
+    return { guide, drafter, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** The conversation with the negative prompt as its system text; of bare text, the negative prompt in its place. */
+function guideIds(
+  model: LoadedModel,
+  prompt: Prompt,
+  ids: readonly number[],
+  negative: string,
+): readonly number[] {
+  if (prompt.type === 'messages') {
+    const rest = prompt.messages.filter(({ role }) => role !== 'system')
+    const system: Message[] = negative === '' ? [] : [{ role: 'system', content: negative }]
+    return model.text.encode(model.renderPrompt([...system, ...rest], prompt.tools), true)
+  }
+  const encoded = model.text.encode(negative, true)
+  return encoded.length > 0 ? encoded : ids.slice(-1)
+}
+
+function openDrafter(
+  model: LoadedModel,
+  speculation: DecodeOptions['speculation'],
+  open: (from: Pick<LoadedModel, 'newSequence'>) => Sequence,
+): Drafter | undefined {
+  const { draft } = model
+  switch (speculation ?? (draft === undefined ? 'lookup' : 'draft')) {
+    case 'off':
+      return undefined
+    case 'lookup':
+      return new LookupDrafter()
+    case 'draft':
+      if (draft === undefined) {
+        throw new HalfbyteError(
+          'unsupported',
+          'speculation is draft but the engine has no draft model; load one with it, or choose lookup or off',
+        )
+      }
+      try {
+        return draft.drafter(open(draft))
+      } catch (error) {
+        // Without room for the draft's state the reply is merely slower.
+        if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
+          return undefined
+        throw error
+      }
+  }
+}

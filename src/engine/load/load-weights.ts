@@ -1,0 +1,41 @@
+// Loading weights. In: a prepared model and an arena. Out: the address of every slot, filled slab by slab.
+
+import { roundUp } from '../../abi/encodings.ts'
+import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/arena.ts'
+import { streamMatrix, streamVector } from '../../weights/stream.ts'
+import { type PreparedModel, weightOf } from './prepare.ts'
+
+export interface WeightHooks {
+  readonly signal?: AbortSignal | undefined
+  /** Weights in memory so far, and all of them. */
+  readonly onWeight?: ((done: number, total: number) => void) | undefined
+}
+
+/** Throws `out-of-memory` before anything is read, `architecture` for a tensor of the wrong shape, and read errors. */
+export async function loadWeights(
+  arena: Arena,
+  prepared: PreparedModel,
+  hooks: WeightHooks = {},
+): Promise<Ptr[]> {
+  const { slots } = prepared.plan
+  // In one piece: memory that grows in many steps is slower to touch first.
+  const sizes = slots.map(({ bytes }) => roundUp(bytes, ALIGNMENT))
+  let end = arena.allocate(
+    sizes.reduce((sum, bytes) => sum + bytes, 0),
+    'the weights',
+  )
+  const addresses = sizes.map((bytes) => {
+    const address = end
+    end = offset(end, bytes)
+    return address
+  })
+  for (const [index, slot] of slots.entries()) {
+    const address = addresses[index] as Ptr
+    const view = () => arena.u8.subarray(address, address + slot.bytes)
+    const parts = slot.ref.parts.map(({ name, n }) => ({ tensor: weightOf(prepared.weights, name), n }))
+    if (slot.ref.kind === 'vector') await streamVector(parts, view, hooks)
+    else await streamMatrix(parts, slot.ref.k, slot.encoding, view, hooks)
+    hooks.onWeight?.(index + 1, slots.length)
+  }
+  return addresses
+}

@@ -1,0 +1,65 @@
+// Model text. In: a model file's tokenizer. Out: ids and text as the engine's service wants them, and the chat template.
+import { HalfbyteError } from '../../base/errors.ts'
+import { wrongOption } from '../../base/options.ts'
+import type { ModelFile } from '../../formats/model-file.ts'
+import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../../text/chat/chat.ts'
+import { Detokenizer } from '../../text/detokenizer.ts'
+import { createTokenizer } from '../../text/tokenize/create.ts'
+import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
+import { renderTurns, turnQuotes, withToolMarks } from '../reply/chat-turns.ts'
+import type { LoadedModel } from './loaded-model.ts'
+
+/** The tokenizer of a model file. Throws `format` when it has none or a malformed one. */
+export function openTokenizer(file: ModelFile): Tokenizer {
+  if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file) })
+  const next =
+    file.format === 'safetensors'
+      ? 'give its tokenizer.json with it'
+      : 'convert the model again, tokenizer included'
+  throw new HalfbyteError('format', `${file.name} comes without a tokenizer; ${next}`)
+}
+
+/** The same, refused with `format` when it knows more ids than the model. */
+export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
+  const tokenizer = openTokenizer(file)
+  if (tokenizer.vocabSize > vocab) {
+    throw new HalfbyteError(
+      'format',
+      `the tokenizer has ${tokenizer.vocabSize} tokens but the model ${vocab}; it belongs to another model`,
+      { tokens: tokenizer.vocabSize, vocab },
+    )
+  }
+  return tokenizer
+}
+
+/**
+ * The model's text side: its tokenizer behind its chat template. Special tokens in what is said are only quoted: nobody
+ * ends a turn by writing `<|im_end|>`. Throws `format` for a template that cannot be read.
+ */
+export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
+  const template = new ChatTemplate(chatTemplateOf(tokenizer))
+  const quotes = turnQuotes(template, tokenizer)
+  return {
+    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
+    text: {
+      endIds: turnEndIds(tokenizer, template),
+      longestToken: tokenizer.longestToken,
+      encode: (text, start) => {
+        if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
+        return start
+          ? encodeChat(tokenizer, text)
+          : tokenizer.encode(text, { parseSpecial: true, continues: true })
+      },
+      quote: quotes.said,
+      detokenizer: ({ toolCalls = false } = {}) =>
+        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
+      tokenText: (id) => tokenizer.tokenText(id),
+      tokenBytes: (id) => tokenizer.tokenBytes(id),
+    },
+  }
+}
+
+/** Ids that end a reply according to generation_config.json, which knows more of them than tokenizer.json. */
+function endIdsOf({ generationConfig }: ModelFile): readonly number[] {
+  return [generationConfig?.['eos_token_id'] ?? []].flat().filter((id) => typeof id === 'number')
+}

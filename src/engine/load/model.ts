@@ -1,0 +1,55 @@
+// Loading a model. In: a request, a host, how files are found. Out: what the engine service's `load` needs: a ready model.
+import { isHalfbyteError } from '../../base/errors.ts'
+import { openModel } from '../../formats/model-file.ts'
+import type { Host } from '../../runtime/host.ts'
+import type { LoadRequest } from '../wire/protocol.ts'
+import { type BuiltModel, buildModel } from './build-model.ts'
+import type { LoaderHooks } from './loaded-model.ts'
+import { openAdapters } from './open-adapters.ts'
+import { type FileOpener, type OpenFiles, openRequestedFiles } from './open-files.ts'
+import { prepareModel } from './prepare.ts'
+import { withStateBudget } from './state-budget.ts'
+
+/**
+ * From address to tokens per second, with the request's draft model beside it. Throws typed errors or the signal's reason and
+ * leaves nothing behind then.
+ */
+export async function loadModel(
+  request: LoadRequest,
+  hooks: LoaderHooks,
+  host: Host,
+  openFiles: FileOpener = openRequestedFiles,
+): Promise<BuiltModel> {
+  const { signal } = hooks
+  const opened: OpenFiles[] = []
+  const packs: OpenFiles[] = []
+  const open = async (source: LoadRequest['source']) => {
+    const files = await openFiles({ ...request, source }, hooks)
+    opened.push(files)
+    return files
+  }
+  const prepare = async (
+    source: LoadRequest['source'],
+    contextLength = request.contextLength,
+    lora?: LoadRequest['lora'],
+  ) => {
+    const files = await open(source)
+    const file = await openModel(files.sources, signal)
+    if (file.format === 'hbm') packs.push(files)
+    const adapters = await openAdapters(lora, open, signal)
+    return prepareModel(file, { ...request, contextLength, adapters, signal })
+  }
+  try {
+    const main = await prepare(request.source, request.contextLength, request.lora)
+    const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+    const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
+    const built = await buildModel(prepared, { ...request, draft, host }, hooks)
+    for (const files of packs) await files.trust?.()
+    return built
+  } catch (error) {
+    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
+    throw error
+  } finally {
+    for (const files of opened) await files.close()
+  }
+}

@@ -1,0 +1,73 @@
+// Packing a model. In: a prepared model. Out: the contents of its .hbm pack.
+
+import type { SparseBase } from '../../abi/encodings.ts'
+import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'
+import { roleOf } from '../../arch/tensors/names.ts'
+import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
+import type { MetaObject } from '../../formats/json.ts'
+import type { WeightSlot } from '../../graph/plan/plan.ts'
+import { packMatrix, packVector } from '../../weights/pack-tensor.ts'
+import type { SparsePolicy } from '../../weights/sparse/choose.ts'
+import { packSparse, surveySparse } from '../../weights/sparse/pack.ts'
+import { type PreparedModel, weightOf } from './prepare.ts'
+
+export interface PackCard {
+  /** Default: the model's own name. */
+  readonly name?: string | undefined
+  /** Licence, source, attribution. */
+  readonly about?: MetaObject | undefined
+  /** Whether matrices with zeros are stored without them. Default `none`. */
+  readonly sparse?: SparsePolicy | undefined
+  /** Called for every matrix that was looked through for zeros, with its encoding and why. */
+  readonly onChoice?: ((matrix: string, encoding: string, why: string) => void) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Every weight the plan needs, in the plan's encodings. Throws what reading the tensors throws. */
+export async function packContents(prepared: PreparedModel, card: PackCard = {}): Promise<PackContents> {
+  const { file, config, plan } = prepared
+  const tensors: PackTensor[] = []
+  for (const slot of plan.slots) {
+    tensors.push(...(await packSlot(prepared, slot, card)))
+  }
+  const name = card.name ?? file.name
+  return {
+    name,
+    config: { ...config, name } as unknown as MetaObject,
+    tokenizer: file.tokenizer,
+    generation: file.generationConfig,
+    about: card.about,
+    tensors,
+  }
+}
+
+/** All parts of a slot; those of a matrix keep one encoding, so that they stay one matrix. */
+async function packSlot(
+  { weights }: PreparedModel,
+  { ref, encoding }: WeightSlot,
+  { sparse = 'none', onChoice, signal }: PackCard,
+): Promise<PackTensor[]> {
+  const parts = ref.parts.map(({ name }) => ({ name, tensor: weightOf(weights, name) }))
+  if (ref.kind === 'vector') return parts.map(({ name, tensor }) => packVector(name, tensor, signal))
+  const dense: Encoding = isSparse(encoding) ? sparseParts(encoding).base : encoding
+  const isTable = ref.parts.some(({ name }) => roleOf(name) === 'table')
+  if (sparse === 'none' || isTable || !isSparseBase(dense)) {
+    return parts.map(({ name, tensor }) => packMatrix(name, tensor, dense, signal))
+  }
+  const survey = await surveySparse(
+    parts.map(({ tensor }) => tensor),
+    dense,
+    sparse,
+    signal,
+  )
+  const { encoding: chosen, why } = survey.choice
+  onChoice?.(parts.map(({ name }) => name).join(' + '), chosen, why)
+  return parts.map(({ name, tensor }, index) =>
+    isSparse(chosen)
+      ? packSparse(name, tensor, chosen, survey.sizes[index] ?? [], signal)
+      : packMatrix(name, tensor, dense, signal),
+  )
+}
+
+const isSparseBase = (encoding: Encoding): encoding is SparseBase =>
+  encoding === 'w4_g32' || encoding === 'w8_g32'

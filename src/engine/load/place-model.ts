@@ -1,0 +1,107 @@
+// Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
+
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import { type RopeTable, ropeTables } from '../../arch/rope.ts'
+import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
+import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
+import { planTotals } from '../../graph/plan/totals.ts'
+import type { Arena } from '../../runtime/arena.ts'
+import { KvShift } from '../../runtime/kv-shift.ts'
+import { PartCheck } from '../../runtime/part-check.ts'
+import type { Pool } from '../../runtime/pool.ts'
+import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
+import type { Place } from '../../state/move.ts'
+import { StateCache } from '../../state/state-cache.ts'
+import { gatherer } from '../reply/gather-state.ts'
+import { dealWeights, type ShardedPlans } from './deal-weights.ts'
+import { modelFingerprint, WeightSample } from './fingerprint.ts'
+import { loadWeights, type WeightHooks } from './load-weights.ts'
+import type { PreparedModel } from './prepare.ts'
+
+/** A model in memory; a pool can run its plan on its step. */
+export interface PlacedModel {
+  readonly arena: Arena
+  readonly plan: Plan
+  readonly written: WrittenPlan
+  readonly step: StepBuffer
+  readonly cache: StateCache
+  readonly weightsBytes: number
+  /** Lets the state be moved by `pool`, which comes after the weights. */
+  connect(pool: Pool): void
+  /** What saved state knows the model by. */
+  fingerprint(): Promise<string>
+}
+
+/** Most sequences that one step carries; a pair for guidance counts twice. */
+const STEP_SEQUENCES = 32
+
+/** Throws `out-of-memory`, what reading weights throws, or the signal's reason. */
+export async function placeModel(
+  arena: Arena,
+  prepared: PreparedModel,
+  hooks: WeightHooks,
+  sharded?: ShardedPlans,
+): Promise<PlacedModel> {
+  // What outlives the load holds these and not `prepared`, with which the files' headers would stay.
+  const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
+  const plan = sharded?.plans[0] ?? whole
+  const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
+  const ropes = ropeTables(config, contextLength)
+  const { addresses: slots, samples } =
+    sharded === undefined
+      ? { addresses: await loadWeights(arena, prepared, hooks), samples: undefined }
+      : await placeShards(arena, prepared, sharded, ropes, hooks)
+  const written = writePlan(arena, plan, slots)
+  const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
+  const { blockBytes } = planTotals(plan)
+  const windows = plan.stateGroups.map(({ window }) => window)
+  let shift: KvShift | undefined
+  const cache = new StateCache({
+    ...{ arena, blockBytes, windows, slabBytes, contextLength, budgetBytes },
+    move: (group, from, to, count) => {
+      const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
+      shift?.move(place(from), place(to), count, group)
+      sharded?.group.tell({ type: 'move', group, from: run(from, count), to: run(to, count), count })
+    },
+    mirror: sharded && {
+      copy: (group, from, to) => sharded.group.tell({ type: 'copy', group, from, to }),
+      clear: (group, block) => sharded.group.tell({ type: 'clear', group, block }),
+      ...gatherer(arena, sharded),
+    },
+  })
+  const run = ({ table, position }: Place, count: number) => {
+    const end = Math.ceil((position + count) / BLOCK_POSITIONS)
+    return { blocks: arena.u32.slice(table / 4, table / 4 + end), position }
+  }
+  const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
+  const connect = (pool: Pool): void => {
+    if (sharded === undefined) cache.check = new PartCheck(pool, arena)
+    shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
+  }
+  const sample = (slot: WeightSlot, index: number): WeightSample => {
+    const taken = new WeightSample(slot)
+    taken.see(0, arena.u8.subarray(slots[index], slots[index]! + slot.bytes))
+    return taken
+  }
+  let known: Promise<string> | undefined
+  const fingerprint = (): Promise<string> => {
+    known ??= modelFingerprint(config, whole, samples ?? plan.slots.map(sample))
+    return known
+  }
+  return { arena, plan, written, step, cache, weightsBytes, connect, fingerprint }
+}
+
+/** Plans and weights of all shards. */
+async function placeShards(
+  arena: Arena,
+  prepared: PreparedModel,
+  sharded: ShardedPlans,
+  ropes: readonly RopeTable[],
+  hooks: WeightHooks,
+): ReturnType<typeof dealWeights> {
+  const { group, plans } = sharded
+  const tableWords = Math.ceil(prepared.contextLength / BLOCK_POSITIONS)
+  await group.place(plans, { shards: plans.length, sequences: STEP_SEQUENCES, tableWords, ropes })
+  return dealWeights(arena, prepared, sharded, hooks)
+}

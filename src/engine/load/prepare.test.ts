@@ -1,0 +1,105 @@
+// Preparing. In: configurations that say of one family what only another has, with every tensor that they ask for. Out: a plan, or a typed error.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { PackedEncoding } from '../../abi/encodings.ts'
+import { FAMILIES, type Family, type ModelConfig } from '../../arch/config/config.ts'
+import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
+import { hbmFile, SMALL, withTensors } from '../../arch/testing/files.ts'
+import { isHalfbyteError } from '../../base/errors.ts'
+import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
+import type { MetaValue } from '../../formats/tensors.ts'
+import { prepareModel } from './prepare.ts'
+
+const layers = fc.subarray([0, 1])
+const ssm = fc.record({
+  ...{ innerSize: fc.constantFrom(64, 96), stateSize: fc.constantFrom(8, 16), convKernel: fc.constant(4) },
+  ...{ timeStepRank: fc.constantFrom(0, 4), heads: fc.constantFrom(0, 2), groups: fc.constantFrom(0, 1, 2) },
+  convBias: fc.boolean(),
+})
+/** What only some families have. */
+const extra = fc.record(
+  {
+    ssm,
+    ...{ attentionLayers: layers, unrotatedLayers: layers, convTaps: fc.constant(3) },
+    ...{ heads: fc.constantFrom(0, 4), kvHeads: fc.constantFrom(0, 2, 4), headDim: fc.constantFrom(0, 16) },
+    intermediateSize: fc.constantFrom(0, 96),
+    experts: fc.record({
+      count: fc.constantFrom(2, 4),
+      used: fc.constantFrom(1, 2, 4),
+      normalize: fc.boolean(),
+    }),
+    window: fc.record({ positions: fc.constant(16), layers }),
+    localRope: fc.constant({ theta: 10, dims: 16, pairing: 'halves' }),
+    multipliers: fc.constant({ embedding: 2, residual: 0, attention: 0, logits: 1 }),
+    ...{ parallelResidual: fc.boolean(), tiedEmbeddings: fc.boolean(), attentionScale: fc.constant(0) },
+  },
+  { requiredKeys: [] },
+)
+
+const BASE: ModelConfig = {
+  ...SMALL,
+  ...{ hiddenSize: 64, heads: 4, kvHeads: 2, headDim: 16, intermediateSize: 96 },
+  rope: { theta: 100, dims: 16, pairing: 'halves' },
+}
+
+const SSM = { innerSize: 64, stateSize: 16, convKernel: 4, convBias: true }
+const NO_HEADS = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, rope: { ...BASE.rope, dims: 0 } }
+const EXPERTS = { experts: { count: 4, used: 2, normalize: true } }
+const HEADS = { ssm: { ...SSM, timeStepRank: 0, heads: 2, groups: 1 } }
+
+/** What a family needs beside the rest. */
+const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
+  ...{ qwen3moe: EXPERTS, olmoe: EXPERTS, lfm2: { convTaps: 3, attentionLayers: [1] } },
+  mamba: { ...NO_HEADS, ssm: { ...SSM, timeStepRank: 4, heads: 0, groups: 0 } },
+  ...{ mamba2: { ...NO_HEADS, ...HEADS }, granitehybrid: { ...HEADS, attentionLayers: [1] } },
+}
+
+async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = []): Promise<unknown> {
+  try {
+    const shapes = [...expectedTensors('hbm', config)].map(
+      ({ place, shape }) => [place.tensor, shape] as const,
+    )
+    const file = hbmFile(config)
+    const given = { ...file, tensors: new Map() }
+    const { tensors } = withTensors(given, Object.fromEntries(shapes))
+    const stored = [...tensors].map(([name, tensor], at) => {
+      const encoding = tensor.shape.length === 2 ? packed[at % packed.length] : undefined
+      return [name, encoding ? { ...tensor, packed: encoding, dtype: DTYPE_OF[encoding] } : tensor] as const
+    })
+    await prepareModel({ ...file, tensors: new Map(stored) }, { weights: 'auto' })
+    return 'none'
+  } catch (error) {
+    return isHalfbyteError(error) && error.code !== 'internal' ? error.code : error
+  }
+}
+
+test.each(FAMILIES)('%s with what it needs is prepared', async (family) => {
+  expect(await outcome({ ...BASE, family, ...PARTS[family] })).toBe('none')
+})
+
+test.each(FAMILIES)('%s with anything that other families have', async (family) => {
+  const work = fc.asyncProperty(extra, async (changes) => {
+    const config = {
+      ...BASE,
+      family,
+      ...PARTS[family],
+      ...(changes as Record<string, MetaValue>),
+    } as ModelConfig
+    const found = await outcome(config)
+    expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
+  })
+  await fc.assert(work, { numRuns: 300 })
+})
+
+const encodings = fc.array(fc.constantFrom(...(Object.keys(DTYPE_OF) as PackedEncoding[])), {
+  minLength: 1,
+  maxLength: 7,
+})
+
+test.each(FAMILIES)('%s of matrices in any encodings', async (family) => {
+  const work = fc.asyncProperty(encodings, async (packed) => {
+    const found = await outcome({ ...BASE, family, ...PARTS[family] }, packed)
+    expect(['none', 'architecture', 'unsupported'], String(found)).toContain(found)
+  })
+  await fc.assert(work, { numRuns: 100 })
+})

@@ -1,0 +1,98 @@
+// Gauge. In: a host and a model's plan. Out: how fast the model would be here, from a short run of the kernels it would use.
+
+import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
+import { probeStep } from '../../generate/probe.ts'
+import type { KvFormat } from '../../graph/ir.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
+import type { Build } from '../../runtime/features.ts'
+import type { Host } from '../../runtime/host.ts'
+import { openPool, openRuntime } from '../../runtime/open.ts'
+import { placeModel } from '../load/place-model.ts'
+import { memoryNeed, prepareModel } from '../load/prepare.ts'
+import { decodeBytes, prefillOps } from './gauge-costs.ts'
+import { gaugeModel } from './gauge-model.ts'
+
+export interface GaugeOptions {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  readonly build: Build | 'auto'
+  readonly kvCache?: KvFormat | undefined
+  readonly signal: AbortSignal
+}
+
+/** Tokens per second of a prompt and of a reply, each an estimate. */
+export interface Speeds {
+  readonly prefillTokensPerSecond: number
+  readonly decodeTokensPerSecond: number
+}
+
+/** Decode and prefill are timed for so long each, one run at least. */
+const TIMED_MS = 60
+/** Rows of the timed prefill: enough for the kernels of many rows, fewer where these would take longer than is timed. */
+const FEWEST_ROWS = 8
+const MOST_ROWS = 32
+/** Where in a conversation the estimates are made. */
+const POSITION = 512
+const PREFILL_ROWS = 128
+
+/**
+ * Runs a small model in the encoding of most of the plan's weights, and scales by what both plans cost: decode by the bytes
+ * that must be moved, prefill by the operations. Throws what loading a model throws.
+ */
+export async function gaugeSpeeds(
+  plan: Plan,
+  contextLength: number,
+  { host, threads, build, kvCache, signal }: GaugeOptions,
+): Promise<Speeds> {
+  const prepared = await prepareModel(gaugeModel(mainEncoding(plan)), { weights: 'auto', kvCache })
+  const runtime = await openRuntime({ host, threads, build, ...memoryNeed(prepared) })
+  signal.throwIfAborted()
+  const { written, step, cache, connect } = await placeModel(runtime.arena, prepared, { signal })
+  const run = (rows: number) => probeStep(pool, written, step, cache, rows)
+  const pool = await openPool(runtime, {
+    ...{ host, threads },
+    probe: (candidate) => probeStep(candidate, written, step, cache),
+  })
+  connect(pool)
+  try {
+    const timed = (rows: number, forMs: number): number => {
+      const start = host.now()
+      let best = Number.POSITIVE_INFINITY
+      for (let at = start; at - start < forMs; ) {
+        run(rows)
+        const now = host.now()
+        best = Math.min(best, now - at)
+        at = now
+      }
+      return best
+    }
+    const decodeMs = timed(1, TIMED_MS)
+    const fewMs = timed(FEWEST_ROWS, 1)
+    const rows = Math.max(
+      FEWEST_ROWS,
+      Math.min(MOST_ROWS, Math.floor((FEWEST_ROWS * TIMED_MS) / Math.max(fewMs, 0.1))),
+    )
+    const prefillMs = timed(rows, TIMED_MS)
+    const position = Math.min(POSITION, Math.floor(contextLength / 2))
+    const decodeRatio = decodeBytes(plan, position) / decodeBytes(prepared.plan, 0)
+    const tokens = Math.min(PREFILL_ROWS, plan.tokens)
+    const prefillRatio = prefillOps(plan, tokens) / prefillOps(prepared.plan, rows)
+    return {
+      decodeTokensPerSecond: 1000 / (decodeMs * decodeRatio),
+      prefillTokensPerSecond: (1000 * tokens) / (prefillMs * prefillRatio),
+    }
+  } finally {
+    pool.dispose()
+  }
+}
+
+/** What most bytes of the weights are stored in. */
+function mainEncoding(plan: Plan): Encoding {
+  const bytes = new Map<Encoding, number>()
+  for (const { encoding, bytes: size } of plan.slots) {
+    const dense = groupEncoding(encoding)
+    bytes.set(dense, (bytes.get(dense) ?? 0) + size)
+  }
+  const [first] = [...bytes].sort(([, left], [, right]) => right - left)
+  return first?.[0] ?? 'f32'
+}

@@ -1,0 +1,122 @@
+// Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they fit, and what would.
+import { describe, expect, test } from 'vitest'
+import { LLAMA_1B, type Shape } from '../../../bench/shapes.ts'
+import { type HollowModel, hollowModel, hollowSource } from '../../../conformance/testing/hollow-model.ts'
+import { nodeHost } from '../../cli/host.ts'
+import { EXACT_KV } from '../../graph/ir.ts'
+import type { Host } from '../../runtime/host.ts'
+import type { ProbeRequest } from '../wire/protocol.ts'
+import { type FilePeeker, probeModel } from './probe.ts'
+
+const SHAPE: Shape = { ...LLAMA_1B, vocabSize: 1024 }
+const MODEL = hollowModel(SHAPE, 'Q8_0')
+const REQUEST: ProbeRequest = {
+  ...{ source: 'model', threads: 1, build: 'auto', weights: 'auto', kvCache: EXACT_KV },
+  ...{ contextLength: 4096, cache: 'none', assets: {} },
+}
+
+const peekAt =
+  (model: HollowModel): FilePeeker =>
+  async () => ({
+    sources: [hollowSource('model.gguf', model)],
+    downloadBytes: model.size,
+    close: async () => undefined,
+  })
+
+const probe = (
+  changes: Partial<ProbeRequest> = {},
+  host: Host = nodeHost(),
+  signal = new AbortController().signal,
+) => probeModel({ ...REQUEST, ...changes }, { signal }, host, peekAt(MODEL))
+
+describe('a probe', () => {
+  test('says what a model needs and would download, and how fast it would be, from its header alone', async () => {
+    const report = await probe()
+    const weights = MODEL.size - MODEL.header.length
+    const state = 2 * SHAPE.layers * SHAPE.kvHeads * SHAPE.headDim * 4 * 4096
+    expect(report).toMatchObject({ fits: true, contextLength: 4096, downloadBytes: MODEL.size })
+    expect(report.suggestion).toBeUndefined()
+    expect(report.neededBytes).toBeGreaterThan(weights + state)
+    expect(report.neededBytes).toBeLessThan(weights + state + (64 << 20))
+    expect(report.grantedBytes).toBeGreaterThanOrEqual(report.neededBytes)
+    expect(report.prefillTokensPerSecond).toBeGreaterThan(0)
+    expect(report.decodeTokensPerSecond).toBeGreaterThan(0)
+  })
+
+  test('proposes a smaller context, then int8 keys and values, then 4-bit weights, then these together', async () => {
+    const int8 = { k: 'int8', v: 'int8' } as const
+    const full = (await probe()).neededBytes
+    const short = (await probe({ contextLength: 512 })).neededBytes
+    const small = (await probe({ weights: 'w4', kvCache: int8, contextLength: 1024 })).neededBytes
+    const cases: [ways: string, limitBytes: number, contextLength: number][] = [
+      ['contextLength', full - 1, 4096],
+      ['kvCache', short - 1, 1024],
+      ['weights', short - (200 << 20), 4096],
+      ['kvCache weights', small, 1024],
+      ['contextLength kvCache weights', small - 1, 1024],
+      ['', 20 << 20, 4096],
+    ]
+    for (const [ways, limitBytes, contextLength] of cases) {
+      const { fits, grantedBytes, suggestion } = await probe({ limitBytes, contextLength })
+      expect({ fits, grantedBytes }, ways).toEqual({ fits: false, grantedBytes: limitBytes })
+      expect(
+        Object.keys(suggestion ?? {})
+          .sort()
+          .join(' '),
+      ).toBe(ways)
+      if (suggestion === undefined) continue
+      expect(await probe({ limitBytes, contextLength, ...suggestion }), ways).toMatchObject({ fits: true })
+    }
+  })
+
+  test('proposes the longest context that fits, in whole blocks', async () => {
+    const { neededBytes } = await probe({ contextLength: 1024 })
+    const block = 64
+    for (const [limitBytes, contextLength] of [
+      [neededBytes, 1024],
+      [neededBytes - 1, 1024 - block],
+    ] as const) {
+      expect((await probe({ limitBytes })).suggestion).toEqual({ contextLength })
+    }
+  })
+
+  test('proposes less memory for the same weights before smaller weights, where only a smaller context fits', async () => {
+    const kvCache = { k: 'int8', v: 'int8' } as const
+    const { neededBytes: limitBytes } = await probe({ kvCache, contextLength: 1024 })
+    const { suggestion } = await probe({ limitBytes, contextLength: 100_000 })
+    expect(suggestion).toEqual({ kvCache, contextLength: 1024 })
+  })
+
+  test('lets go of the files, also when one of them is no model', async () => {
+    const closed: string[] = []
+    const peekFiles: FilePeeker = async ({ source }) => ({
+      sources: source === 'draft' ? [] : [hollowSource('model.gguf', MODEL)],
+      downloadBytes: 0,
+      close: async () => void closed.push(String(source)),
+    })
+    const { signal } = new AbortController()
+    await probeModel(REQUEST, { signal }, nodeHost(), peekFiles)
+    const failing = probeModel({ ...REQUEST, draft: 'draft' }, { signal }, nodeHost(), peekFiles)
+    await expect(failing).rejects.toMatchObject({ code: 'format' })
+    expect(closed).toEqual(['model', 'model', 'draft'])
+  })
+
+  test('takes a device for no larger than it is', async () => {
+    const host = { ...nodeHost(), deviceBytes: 800 << 20 }
+    const { fits, grantedBytes, suggestion } = await probe({}, host)
+    expect({ fits, grantedBytes }).toEqual({ fits: false, grantedBytes: 800 << 20 })
+    expect(suggestion).toMatchObject({ weights: 'w4' })
+  })
+
+  test('counts a draft model', async () => {
+    const one = await probe()
+    const two = await probe({ draft: 'draft' })
+    expect(two.neededBytes).toBeGreaterThan(1.9 * one.neededBytes)
+    expect(two.downloadBytes).toBe(2 * one.downloadBytes)
+  })
+
+  test('rejects with the reason when it is aborted', async () => {
+    const reason = new Error('closed')
+    await expect(probe({}, nodeHost(), AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+})

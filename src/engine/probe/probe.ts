@@ -1,0 +1,138 @@
+// Probing. In: a load request, a host. Out: whether the model would fit here and how fast it would be, from its headers alone.
+
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import { isHalfbyteError } from '../../base/errors.ts'
+import { type ModelFile, openModel } from '../../formats/model-file.ts'
+import { planTotals } from '../../graph/plan/totals.ts'
+import { detectFeatures } from '../../runtime/features.ts'
+import type { Host } from '../../runtime/host.ts'
+import { grantedBytes } from '../../runtime/memory.ts'
+import { ENGINE_BYTES } from '../../runtime/open.ts'
+import type { LoaderHooks } from '../load/loaded-model.ts'
+import { openAdapters } from '../load/open-adapters.ts'
+import { memoryNeed, type PreparedModel, prepareModel } from '../load/prepare.ts'
+import type { ProbeReport, Smaller } from '../wire/probe-protocol.ts'
+import type { LoadRequest, ProbeRequest } from '../wire/protocol.ts'
+import { gaugeSpeeds } from './gauge.ts'
+
+/** A model's files, of which only headers are read. */
+export interface PeekedFiles {
+  readonly sources: Parameters<typeof openModel>[0]
+  /** Bytes that a load would have to download. */
+  readonly downloadBytes: number
+  close(): Promise<void>
+}
+
+/** Finds what a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
+export type FilePeeker = (
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  hooks: Pick<LoaderHooks, 'signal'>,
+) => Promise<PeekedFiles>
+
+/** Less than this is no conversation: then a smaller context is not proposed. */
+const LEAST_CONTEXT = 512
+
+/** Reads headers and runs kernels for a fifth of a second. Throws what reading headers and starting the engine throw. */
+export async function probeModel(
+  request: ProbeRequest,
+  { signal }: Pick<LoaderHooks, 'signal'>,
+  host: Host,
+  peekFiles: FilePeeker,
+): Promise<ProbeReport> {
+  const opened: PeekedFiles[] = []
+  try {
+    const files: ModelFile[] = []
+    const open = async (source: LoadRequest['source']) => {
+      const peeked = await peekFiles({ ...request, source }, { signal })
+      opened.push(peeked)
+      return peeked
+    }
+    for (const source of [request.source, request.draft]) {
+      if (source !== undefined) files.push(await openModel((await open(source)).sources, signal))
+    }
+    const lora = await openAdapters(request.lora, open, signal)
+    const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
+      const prepared: PreparedModel[] = []
+      for (const file of files) {
+        const contextLength = changes.contextLength ?? request.contextLength ?? prepared[0]?.contextLength
+        const adapters = prepared.length === 0 ? lora : []
+        prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, adapters, signal }))
+      }
+      return prepared
+    }
+    const models = await prepare()
+    const neededBytes = neededOf(models)
+    const granted = Math.min(
+      grantedHere(request, host, neededBytes),
+      request.limitBytes ?? Number.POSITIVE_INFINITY,
+    )
+    const fits = neededBytes <= granted
+    const [{ plan, contextLength }] = models as [PreparedModel]
+    const speeds = await gaugeSpeeds(plan, contextLength, { ...request, host, signal })
+    return {
+      fits,
+      neededBytes,
+      grantedBytes: granted,
+      contextLength,
+      downloadBytes: opened.reduce((sum, { downloadBytes }) => sum + downloadBytes, 0),
+      ...speeds,
+      suggestion: fits ? undefined : await smallerThat(prepare, models, granted),
+    }
+  } finally {
+    for (const files of opened) await files.close()
+  }
+}
+
+const neededOf = (models: readonly PreparedModel[]): number => memoryNeed(...models).fullBytes + ENGINE_BYTES
+
+/** A page that may share memory takes a plain one where a shared one of the size is refused. */
+function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, neededBytes: number): number {
+  const mayShare =
+    threads !== 1 && host.startWorker !== undefined && detectFeatures(host.globals).sharedMemory
+  const shared = mayShare ? grantedBytes('shared', host.deviceBytes) : 0
+  return shared >= neededBytes ? shared : Math.max(shared, grantedBytes('plain', host.deviceBytes))
+}
+
+/** The first that fits of: a smaller context, int8 keys and values, 4-bit weights, and these together. */
+async function smallerThat(
+  prepare: (changes: Smaller) => Promise<PreparedModel[]>,
+  asked: readonly PreparedModel[],
+  granted: number,
+): Promise<Smaller | undefined> {
+  const kvCache = { k: 'int8', v: 'int8' } as const
+  const ways: readonly Smaller[] = [{}, { kvCache }, { weights: 'w4' }, { weights: 'w4', kvCache }]
+  const contextLength = asked[0]?.contextLength ?? 0
+  let shorter: Smaller | undefined
+  for (const [index, way] of ways.entries()) {
+    const models = await prepareOr(prepare, way)
+    if (models === undefined) continue
+    if (neededOf(models) <= granted) return way
+    const fitting = contextFor(models, granted)
+    if (fitting < Math.min(LEAST_CONTEXT, contextLength)) continue
+    if (index === 0) return { contextLength: fitting }
+    shorter ??= { ...way, contextLength: fitting }
+  }
+  return shorter
+}
+
+/** A model that cannot be changed so is none. */
+async function prepareOr(
+  prepare: (changes: Smaller) => Promise<PreparedModel[]>,
+  way: Smaller,
+): Promise<PreparedModel[] | undefined> {
+  try {
+    return await prepare(way)
+  } catch (error) {
+    if (isHalfbyteError(error)) return undefined
+    throw error
+  }
+}
+
+/** Most tokens whose state fits beside everything else, in whole blocks. */
+function contextFor(models: readonly PreparedModel[], granted: number): number {
+  const block = models
+    .flatMap(({ plan }) => planTotals(plan).blockBytes)
+    .reduce((sum, bytes) => sum + bytes, 0)
+  const base = memoryNeed(...models).needBytes - block + ENGINE_BYTES
+  return block === 0 ? 0 : Math.max(0, Math.floor((granted - base) / block)) * BLOCK_POSITIONS
+}

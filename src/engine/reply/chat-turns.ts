@@ -1,0 +1,101 @@
+// Chat turns. In: messages and tools of the API. Out: the prompt of a model's template, in which nobody ends a turn by writing.
+import { HalfbyteError } from '../../base/errors.ts'
+import { type ChatMessage, type ChatTemplate, chatTokens, probeTurns } from '../../text/chat/chat.ts'
+import { TOOL_CALL_TEXTS } from '../../text/chat/tool-calls.ts'
+import type { TokenSource } from '../../text/detokenizer.ts'
+import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
+import type { Message, Tool } from '../wire/protocol.ts'
+
+/** What somebody wrote, without anything that could open or end a turn. */
+export interface TurnQuotes {
+  /** Of a user, a tool, the application. */
+  readonly given: (text: string) => string
+  /** Of the model. Templates look for `<think>` and its like in it, and those stay. */
+  readonly said: (text: string) => string
+}
+
+/** Special tokens are quoted, and those of the rest that the template writes itself. */
+export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQuotes {
+  const written = template.source + probeTurns(tokenizer, template)
+  const isMarker = (spelling: string) =>
+    /..\S/u.test(spelling) && /[^\p{L}\p{N}\s]/u.test(spelling) && written.includes(spelling)
+  const isPaired = (spelling: string) =>
+    /^<.*>$/.test(spelling) &&
+    tokenizer.idOf(spelling[1] === '/' ? `<${spelling.slice(2)}` : `</${spelling.slice(1)}`) !== undefined
+  return {
+    given: tokenizer.quoter(isMarker),
+    said: tokenizer.quoter((spelling) => isMarker(spelling) && !isPaired(spelling)),
+  }
+}
+
+/** Throws `format` when the template refuses the messages, `unsupported` when it knows no tools and some are given. */
+export function renderTurns(
+  template: ChatTemplate,
+  tokenizer: Tokenizer,
+  messages: readonly Message[],
+  tools: readonly Tool[] = [],
+  quotes = turnQuotes(template, tokenizer),
+): string {
+  const turns = messages.map((message) => turnOf(message, quotes))
+  const tokens = chatTokens(tokenizer)
+  const plain = template.render(turns, tokens)
+  if (tools.length === 0) return plain
+  const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
+  const prompt = template.render(turns, { ...tokens, tools: described })
+  if (prompt !== plain) return prompt
+  throw new HalfbyteError(
+    'unsupported',
+    `${tools.length} tools are given, but the chat template of this model knows none; leave them out or take another model`,
+  )
+}
+
+/** The tokenizer's tokens, those that mark tool calls as plain text. */
+export function withToolMarks(tokenizer: Tokenizer): TokenSource {
+  const marks = new Set(TOOL_CALL_TEXTS.map((text) => tokenizer.idOf(text)))
+  return {
+    addsSpacePrefix: tokenizer.addsSpacePrefix,
+    tokenBytes: (id) => tokenizer.tokenBytes(id),
+    isSpecial: (id) => tokenizer.isSpecial(id) && !marks.has(id),
+  }
+}
+
+/** A message as templates know it, under the names of OpenAI's API. */
+function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes: TurnQuotes): ChatMessage {
+  const quote = role === 'assistant' ? quotes.said : quotes.given
+  const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: quoted({ name, arguments: given }, quote),
+  }))
+  return {
+    role,
+    content: quote(content),
+    ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
+    ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
+    ...(name !== undefined && { name: quote(name) }),
+  }
+}
+
+function descriptionOf({ name, description = '', parameters }: Tool): object {
+  const none = { type: 'object', properties: {} }
+  return { type: 'function', function: { name, description, parameters: parameters ?? none } }
+}
+
+/** Levels of lists and objects in arguments and schemas. */
+const MAX_DEPTH = 500
+
+/** The same value, with every text in it quoted. Throws `unsupported` for one that nests too deep, as in itself. */
+function quoted(value: unknown, quote: (text: string) => string, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new HalfbyteError(
+      'unsupported',
+      `a tool or its arguments nest more than ${MAX_DEPTH} levels deep; describe it with fewer`,
+    )
+  }
+  if (typeof value === 'string') return quote(value)
+  if (Array.isArray(value)) return value.map((item) => quoted(item, quote, depth + 1))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [quote(key), quoted(item, quote, depth + 1)]),
+  )
+}

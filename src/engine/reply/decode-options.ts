@@ -1,0 +1,46 @@
+// Decode options. In: what a page asked of a reply. Out: the same, or what is wrong with it.
+import { HalfbyteError } from '../../base/errors.ts'
+import { checkTexts } from '../../base/lists.ts'
+import { wrongOption } from '../../base/options.ts'
+import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
+import type { DecodeOptions } from '../wire/protocol.ts'
+import { CONSTRAINT_KEYS } from './constraints.ts'
+
+/** Words that an option may be. */
+const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>> = {
+  priority: ['foreground', 'background'],
+  speculation: ['off', 'lookup', 'draft'],
+}
+
+const OPTION_KEYS: ReadonlySet<string> = new Set([
+  'maxTokens',
+  'stop',
+  'processors',
+  ...CONSTRAINT_KEYS,
+  'negativePrompt',
+  ...Object.keys(CHOICES),
+  ...Object.keys(SAMPLER_DEFAULTS),
+])
+
+/** Throws `unsupported` for an unknown option or a value that cannot be honoured; the sampler checks its own. */
+export function checkedOptions(options: DecodeOptions): DecodeOptions {
+  for (const key of Object.keys(options)) {
+    if (OPTION_KEYS.has(key)) continue
+    throw new HalfbyteError(
+      'unsupported',
+      `${key} is not an option; there are ${[...OPTION_KEYS].join(', ')}`,
+      { key },
+    )
+  }
+  for (const [key, choices] of Object.entries(CHOICES)) {
+    const value = options[key as keyof DecodeOptions]
+    if (value !== undefined && !choices.includes(value as string))
+      throw wrongOption(key, value, choices.join(' or '))
+  }
+  const { maxTokens = 1, stop = [], negativePrompt = '' } = options
+  if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
+  if (!Number.isInteger(maxTokens) || maxTokens < 1)
+    throw wrongOption('maxTokens', maxTokens, 'a whole number from 1')
+  checkTexts('stop', stop)
+  return options
+}

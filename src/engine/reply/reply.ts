@@ -1,0 +1,261 @@
+// Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+import { checkList } from '../../base/lists.ts'
+import { wrongOption } from '../../base/options.ts'
+import type { TokenConstraint } from '../../constrain/constraint.ts'
+import type { LogProbabilities } from '../../generate/sampler/logprobs.ts'
+import { Sampler } from '../../generate/sampler/sampler.ts'
+import type {
+  GenerateRequest as SchedulerRequest,
+  TokenAnswer,
+} from '../../generate/schedule/generate-work.ts'
+import type { Sequence } from '../../generate/schedule/sequence.ts'
+import { stopMatcher } from '../../text/stop.ts'
+import { openCompanions } from '../load/companions.ts'
+import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
+import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
+import type {
+  FinishReason,
+  GenerateRequest,
+  Outcome,
+  Prompt,
+  TokenLogprob,
+  TokenLogprobs,
+  ToolCall,
+} from '../wire/protocol.ts'
+import type { Outlet } from '../wire/stream.ts'
+import { constraintSpec } from './constraints.ts'
+import { checkedOptions } from './decode-options.ts'
+import { loadProcessors } from './processors.ts'
+import { isMessage } from './saved.ts'
+import { type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
+import type { Transcript } from './transcript.ts'
+
+/**
+ * The prompt as the model reads it: text goes as it is, a conversation through the template. Throws `unsupported` for what is
+ * no conversation.
+ */
+export function promptText(model: LoadedModel, prompt: Prompt): string {
+  if (prompt.type === 'text') return prompt.text
+  const { messages, tools = [] } = prompt
+  checkList('tools', tools)
+  const wrong = messages.findIndex((message) => !isMessage(message))
+  if (wrong < 0) return model.renderPrompt(messages, tools)
+  throw wrongOption(
+    `message ${wrong}`,
+    messages[wrong],
+    'a role (system, user, assistant or tool) and a text as content',
+  )
+}
+
+/**
+ * Generates one reply into `outlet`. A cancelled outlet ends it as `cancelled`. Throws `unsupported` for options that
+ * cannot be honoured, `context-overflow` when the prompt leaves no room for a reply, and what the scheduler throws.
+ */
+export async function reply(
+  model: LoadedModel,
+  sequence: Sequence,
+  transcript: Transcript,
+  request: GenerateRequest,
+  outlet: Outlet,
+): Promise<Outcome> {
+  const options = checkedOptions(request.options)
+  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
+  const text = promptText(model, request.prompt)
+  checkLength(model, request, text)
+  const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
+  const fit = fitPrompt(model, request, prompt)
+  const spec = constraintSpec(options)
+  const constraint = spec && model.constraints.constrain(spec)
+  const sampler = new Sampler(model.logitRows, options, {
+    constraint,
+    processors: await loadProcessors(processors, model),
+    tokenBytes: (id) => model.text.tokenBytes(id),
+  })
+  const cachedTokens = sequence.setTokens(prompt, fit)
+  const read = [...sequence.tokens]
+  sequence.state.markAt(messageEnds(read, model.text.endIds))
+  const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
+  const writer = createWriter(
+    model,
+    { stop, constraint, calls: toolCallsOf(request.prompt) },
+    sampler.logprobs,
+    outlet,
+  )
+  let end: End
+  try {
+    const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
+    const most = Math.min(maxTokens, fit.room, guideRoom ?? fit.room)
+    const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
+    end = await decode(model, outlet.signal, writer, run)
+  } finally {
+    release()
+  }
+  sequence.state.checkpoint()
+  writer.finish()
+  const said = request.prompt.type === 'text' ? writer.text : model.text.quote(writer.text)
+  if (writer.isWhole) transcript.extend(said, writer.tokens)
+  const { firstTokenMs, prefillMs, decodeMs } = end
+  return {
+    text: writer.text,
+    tokens: writer.tokens,
+    logprobs: writer.logprobs,
+    toolCalls: writer.toolCalls,
+    finishReason: end.reason === 'stop' && !writer.isComplete ? 'length' : end.reason,
+    usage: {
+      promptTokens: prompt.length,
+      cachedTokens,
+      droppedTokens: prompt.length - read.length,
+      completionTokens: writer.tokens.length,
+      draftedTokens: end.draftedTokens,
+      acceptedTokens: end.acceptedTokens,
+    },
+    timings: {
+      firstTokenMs,
+      prefillMs,
+      decodeMs,
+      prefillTokensPerSecond: perSecond(read.length - cachedTokens, prefillMs),
+      decodeTokensPerSecond: perSecond(writer.tokens.length - 1, decodeMs),
+    },
+    seed: sampler.seed,
+  }
+}
+
+/** What a reply must be, where it ends, and which calls it may hold. */
+interface ReplyLimits {
+  readonly stop: readonly string[]
+  readonly constraint: TokenConstraint | undefined
+  readonly calls: ReplyToolCalls | undefined
+}
+
+interface End {
+  readonly reason: FinishReason
+  readonly firstTokenMs: number
+  readonly prefillMs: number
+  readonly decodeMs: number
+  readonly draftedTokens: number
+  readonly acceptedTokens: number
+}
+
+/** Runs the scheduler. An abort of `signal` is an end like another, timed here. */
+async function decode(
+  model: LoadedModel,
+  signal: AbortSignal,
+  writer: Writer,
+  run: Omit<SchedulerRequest, 'signal' | 'stopTokens' | 'onToken'>,
+): Promise<End> {
+  const start = performance.now()
+  let first: number | undefined
+  let last = start
+  try {
+    const { reason, timings } = await model.scheduler.generate({
+      ...run,
+      signal,
+      stopTokens: model.text.endIds,
+      onToken: (id) => {
+        last = performance.now()
+        first ??= last
+        return writer.take(id)
+      },
+    })
+    return { reason, ...timings }
+  } catch (error) {
+    if (!signal.aborted) throw error
+    const firstTokenMs = (first ?? performance.now()) - start
+    return {
+      reason: 'cancelled',
+      firstTokenMs,
+      prefillMs: firstTokenMs,
+      decodeMs: last - (first ?? last),
+      draftedTokens: 0,
+      acceptedTokens: 0,
+    }
+  }
+}
+
+interface Writer {
+  readonly tokens: readonly number[]
+  readonly text: string
+  /** True when the text is exactly what the ids stand for; known when it has finished. */
+  readonly isWhole: boolean
+  /** False when the reply is not what its constraint asks for: it was cut off. */
+  readonly isComplete: boolean
+  /** One per token, when they are wanted. */
+  readonly logprobs: readonly TokenLogprobs[] | undefined
+  /** Undefined when there are no tools. */
+  readonly toolCalls: readonly ToolCall[] | undefined
+  take(id: number): TokenAnswer
+  /** Sends what was held back, unless a stop text was found. Half a character is dropped. */
+  finish(): void
+}
+
+/** Decodes ids, holds back what may become a stop text, sends the rest. */
+function createWriter(
+  model: LoadedModel,
+  { stop, constraint, calls }: ReplyLimits,
+  source: LogProbabilities | undefined,
+  outlet: Outlet,
+): Writer {
+  const tokens: number[] = []
+  const logprobs: TokenLogprobs[] | undefined = source && []
+  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined })
+  const stops = stopMatcher(stop)
+  let written = ''
+  let isWhole = false
+  // Tokens since the last chunk.
+  let unsent = 0
+  return {
+    tokens,
+    logprobs,
+    get text() {
+      return written
+    },
+    get isWhole() {
+      return isWhole
+    },
+    get isComplete() {
+      return constraint === undefined || (constraint.canEnd && stops.matched === undefined)
+    },
+    get toolCalls() {
+      return calls?.found
+    },
+    // hot
+    take(id) {
+      tokens.push(id)
+      unsent += 1
+      if (source !== undefined) logprobs?.push(describe(source, model.text, id))
+      const text = stops.push(decoder.push(id))
+      const sent = send(calls?.push(text) ?? text)
+      // Where nothing but the end may follow, it need not be asked for.
+      return stops.matched !== undefined || constraint?.mustEnd === true ? 'stop' : sent
+    },
+    finish() {
+      const isStopped = stops.matched !== undefined
+      const text = isStopped ? '' : stops.flush()
+      send(calls === undefined ? text : calls.push(text) + calls.finish())
+      isWhole = !isStopped && decoder.flush() === '' && calls === undefined
+    },
+  }
+
+  function send(text: string): Promise<void> | undefined {
+    if (text === '') return undefined
+    written += text
+    const count = unsent
+    unsent = 0
+    return outlet.send({
+      text,
+      tokens: count,
+      ...(logprobs && { logprobs: logprobs.slice(logprobs.length - count) }),
+    })
+  }
+}
+
+/** What the sampler saw when it picked `id`. */
+function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
+  const one = (id: number, logprob: number): TokenLogprob => ({ id, text: text.tokenText(id), logprob })
+  const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>
+    one(id, source.logprobs[index]!),
+  )
+  return { ...one(id, source.of(id)), top }
+}
+
+const perSecond = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0)

@@ -1,0 +1,68 @@
+// Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
+import { areCounts, isCount } from '../../base/counts.ts'
+import { notSnapshot } from '../../state/snapshot.ts'
+import { isObject } from '../../text/spec.ts'
+import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
+import type { SavedTranscript } from './transcript.ts'
+
+const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
+
+export interface SavedConversation extends SavedSession {
+  readonly transcript: SavedTranscript
+}
+
+/** `value` as what `save` put there. Throws `format`, naming the file, for anything else. */
+export function savedConversation(value: unknown, name: string): SavedConversation {
+  if (isConversation(value)) return value
+  throw notSnapshot({ name })
+}
+
+function isConversation(value: unknown): value is SavedConversation {
+  if (!isObject(value)) return false
+  const { system, messages, contextUsed, overflow, keep, transcript } = value
+  return (
+    isTextOrAbsent(system) &&
+    Array.isArray(messages) &&
+    messages.every(isMessage) &&
+    isCount(contextUsed) &&
+    (overflow === undefined || overflow === 'error' || overflow === 'shift') &&
+    (keep === undefined || isCount(keep)) &&
+    isTranscript(transcript)
+  )
+}
+
+export function isMessage(value: unknown): value is Message {
+  if (!isObject(value)) return false
+  const { role, content, toolCalls, toolCallId, name } = value
+  return (
+    ROLES.includes(role as string) &&
+    typeof content === 'string' &&
+    (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
+    isTextOrAbsent(toolCallId) &&
+    isTextOrAbsent(name)
+  )
+}
+
+const isToolCall = (value: unknown): value is ToolCall =>
+  isObject(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['name'] === 'string' &&
+  isObject(value['arguments'])
+
+function isTranscript(value: unknown): value is SavedTranscript {
+  if (!isObject(value)) return false
+  const { text, ids, cuts } = value
+  if (typeof text !== 'string' || !areCounts(ids) || !Array.isArray(cuts)) return false
+  const isInside = (cut: unknown): boolean =>
+    isObject(cut) &&
+    isCount(cut['chars']) &&
+    isCount(cut['tokens']) &&
+    cut['chars'] <= text.length &&
+    cut['tokens'] <= ids.length
+  const rises = (key: string): boolean =>
+    cuts.every((cut, index) => index === 0 || cut[key] >= cuts[index - 1][key])
+  return cuts.every(isInside) && rises('chars') && rises('tokens')
+}
+
+const isTextOrAbsent = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === 'string'

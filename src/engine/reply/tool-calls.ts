@@ -1,0 +1,37 @@
+// Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with ids of their own.
+import { HalfbyteError } from '../../base/errors.ts'
+import { toolCallParser } from '../../text/chat/tool-calls.ts'
+import type { Prompt, ToolCall } from '../wire/protocol.ts'
+
+/** Finds the calls of one reply. */
+export interface ReplyToolCalls {
+  /** The text that is no call, as far as that is certain. */
+  push(text: string): string
+  finish(): string
+  readonly found: readonly ToolCall[]
+}
+
+/** Undefined where the prompt has no tools. Throws `unsupported` for tools without a name. */
+export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
+  if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
+  const names = prompt.tools.map(({ name }) => name)
+  if (new Set(names).size < names.length || names.some((name) => typeof name !== 'string' || name === '')) {
+    throw new HalfbyteError(
+      'unsupported',
+      `the ${names.length} tools need a name each, no two alike; change them`,
+    )
+  }
+  const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
+  const { push, finish, calls } = toolCallParser(names)
+  return {
+    push,
+    finish,
+    get found() {
+      // Mistral's template wants ids of nine letters and digits.
+      return calls.map((call, index) => ({
+        id: `call${String(before + index + 1).padStart(5, '0')}`,
+        ...call,
+      }))
+    },
+  }
+}

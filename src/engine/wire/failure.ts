@@ -1,0 +1,58 @@
+// Failures. In: anything thrown on one thread. Out: the same class, code and sentence on the other.
+import { type TransferHandler, transferHandlers } from 'comlink'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import type { WireFailure } from './protocol.ts'
+
+/** Describes what was thrown in values that can be cloned. */
+export function toFailure(thrown: unknown): WireFailure {
+  if (isHalfbyteError(thrown)) return { type: 'halfbyte', error: thrown.toWire() }
+  const { name, message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown))
+  return thrown instanceof DOMException
+    ? { type: 'dom', name, message }
+    : { type: 'other', name, message, stack }
+}
+
+/** The error that `toFailure` described. Errors that are not ours become `internal`. */
+export function fromFailure(failure: WireFailure): Error {
+  if (failure.type === 'halfbyte') return HalfbyteError.fromWire(failure.error)
+  const { name, message } = failure
+  if (failure.type === 'dom') return new DOMException(message, name)
+  const error = new HalfbyteError(
+    'internal',
+    `the engine failed unexpectedly (${name}: ${message}); please report this`,
+    { name },
+  )
+  if (failure.stack !== undefined) error.stack = failure.stack
+  return error
+}
+
+interface Thrown {
+  readonly value: unknown
+}
+/** Comlink's own wire form of a throw; `halfbyte` is ours beside it. */
+type WireThrow = object & { readonly halfbyte?: WireFailure }
+
+let installed = false
+
+/**
+ * Teaches Comlink to keep class and code of HalfbyteErrors and DOMExceptions that services throw. Everything else
+ * takes Comlink's way, so a page that uses Comlink for itself sees no difference. Both threads call it.
+ */
+export function keepErrorClasses(): void {
+  if (installed) return
+  installed = true
+  const stock = transferHandlers.get('throw') as TransferHandler<Thrown, WireThrow>
+  const handler: TransferHandler<Thrown, WireThrow> = {
+    ...stock,
+    serialize(thrown) {
+      const [wire, transferables] = stock.serialize(thrown)
+      const ours = isHalfbyteError(thrown.value) || thrown.value instanceof DOMException
+      return [ours ? { ...wire, halfbyte: toFailure(thrown.value) } : wire, transferables]
+    },
+    deserialize(wire) {
+      if (wire.halfbyte !== undefined) throw fromFailure(wire.halfbyte)
+      return stock.deserialize(wire)
+    },
+  }
+  transferHandlers.set('throw', handler)
+}

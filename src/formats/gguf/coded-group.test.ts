@@ -1,0 +1,57 @@
+// Coded groups. In: blocks of random bits in every type of GGUF. Out: the very floats that ggml makes of them.
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { BLOCKS } from '../dtypes.ts'
+import { storedRows } from '../stored-rows.ts'
+import type { CodedDType } from '../tensors.ts'
+import { CODED_DTYPES, randomBlocks } from '../testing/random-blocks.ts'
+import { codedGroup } from './coded-group.ts'
+import { dequantize } from './dequantize.ts'
+import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
+
+const COUNT = 200
+const SEED = 7
+
+/** SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same blocks. */
+const GGML: Readonly<Record<CodedDType, string>> = {
+  Q5_0: '5bdc103f599411534ac7ef7ef3a946fd',
+  Q5_1: '96852175a30bb917ce0dbec94f6e1137',
+  Q2_K: '9a945a72e20e96c28304fa065338bfa7',
+  Q3_K: 'b1e84e2e2c6e30805ba457aa4d706249',
+  Q4_K: '3b7fc688d73e3a8752a530140ffe1801',
+  Q5_K: '84cfc64e4340a5e3f09eaae840aa7cf7',
+  Q6_K: '2e4aeb4a003af641e0f609f8ac01500e',
+  IQ4_NL: 'f9cbd5c7bf8cf6b88a9e92a6e5635eed',
+  IQ4_XS: '56d69bf881baea33011eaca70ad840a8',
+  TQ1_0: '6c32776ce359ae5e3c0e68cd5abfed6e',
+  TQ2_0: '9244930be0a50ab261fbf96784d2d5ba',
+  MXFP4: 'cc5943c4e1d581f25d8a66c280485660',
+}
+
+test.each(CODED_DTYPES)('%s is dequantised to the bit', (dtype) => {
+  const values = new Float32Array(COUNT * BLOCKS[dtype].elements)
+  dequantize(storedRows(dtype, randomBlocks(dtype, COUNT, SEED)), 0, values.length, values, 0)
+  const hash = createHash('sha256').update(new Uint8Array(values.buffer)).digest('hex')
+  expect(hash.slice(0, 32)).toBe(GGML[dtype])
+})
+
+test.each(CODED_DTYPES)('%s begins anywhere in its rows', (dtype) => {
+  const { elements } = BLOCKS[dtype]
+  const rows = storedRows(dtype, randomBlocks(dtype, 4, 3))
+  const all = new Float32Array(4 * elements)
+  dequantize(rows, 0, all.length, all, 0)
+  const part = new Float32Array(2 * elements + 5)
+  dequantize(rows, elements, 2 * elements, part, 5)
+  expect(part.subarray(5)).toEqual(all.subarray(elements, 3 * elements))
+})
+
+test.each(CODED_DTYPES)('%s has a minimum if and only if it says so', (dtype) => {
+  const rows = storedRows(dtype, randomBlocks(dtype, 50, 11))
+  const group = codedGroup()
+  let seen = false
+  for (let index = 0; index < (50 * BLOCKS[dtype].elements) / 32; index++) {
+    GROUP_READERS[dtype](rows, index, group)
+    seen ||= group.minimums.some((minimum) => minimum !== 0)
+  }
+  expect(seen).toBe(HAS_MINIMUM.has(dtype))
+})

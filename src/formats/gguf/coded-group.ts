@@ -1,0 +1,20 @@
+// Coded groups. In: nothing. Out: what 32 elements of a quantised row look like once they are read.
+import type { StoredRows } from '../stored-rows.ts'
+
+/** W[i] = scales[h] * codes[i] + minimums[h], where h is 0 for the first 16 elements and 1 for the others. */
+export interface CodedGroup {
+  readonly codes: Int16Array
+  /** f32, as ggml's own definitions multiply them. Equal where the dtype has groups of 32. */
+  readonly scales: Float32Array
+  /** Zeros where the dtype has none. */
+  readonly minimums: Float32Array
+}
+
+export const codedGroup = (): CodedGroup => ({
+  codes: new Int16Array(32),
+  scales: new Float32Array(2),
+  minimums: new Float32Array(2),
+})
+
+/** Reads group `index` of 32 elements, counted over all of `rows`. */
+export type GroupReader = (rows: StoredRows, index: number, out: CodedGroup) => void

@@ -1,0 +1,134 @@
+// Dequantise. In: stored rows of any dtype. Out: f32. By the definitions in dtypes.ts; every layout goes through here.
+import { HalfbyteError } from '../../base/errors.ts'
+import { halfTable } from '../../base/half.ts'
+import { BLOCKS, elementCount } from '../dtypes.ts'
+import { malformed, shown } from '../malformed.ts'
+import { type StoredRows, storedRows } from '../stored-rows.ts'
+import type { CodedDType, TensorInfo, ValueChange } from '../tensors.ts'
+import { codedGroup } from './coded-group.ts'
+import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
+
+const word = new Uint32Array(1)
+const wordAsFloat = new Float32Array(word.buffer)
+
+/** Writes elements [first, first + count) of `rows`, counted over all of them, to `out`. Both are whole blocks. */
+export function dequantize(
+  rows: StoredRows,
+  first: number,
+  count: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const { dtype, u16, i8, u8 } = rows
+  switch (dtype) {
+    case 'F32':
+      out.set(rows.f32.subarray(first, first + count), at)
+      return
+    case 'F16': {
+      const half = halfTable()
+      for (let i = 0; i < count; i++) out[at + i] = half[u16[first + i]!]!
+      return
+    }
+    case 'BF16':
+      for (let i = 0; i < count; i++) {
+        word[0] = u16[first + i]! << 16
+        out[at + i] = wordAsFloat[0]!
+      }
+      return
+    case 'Q8_0': {
+      const half = halfTable()
+      for (let b = first / 32; b < (first + count) / 32; b++, at += 32) {
+        const scale = half[u16[b * 17]!]!
+        for (let i = 0; i < 32; i++) out[at + i] = scale * i8[b * 34 + 2 + i]!
+      }
+      return
+    }
+    case 'Q4_0': {
+      const half = halfTable()
+      for (let b = first / 32; b < (first + count) / 32; b++, at += 32) {
+        const scale = half[u16[b * 9]!]!
+        for (let i = 0; i < 16; i++) {
+          const pair = u8[b * 18 + 2 + i]!
+          out[at + i] = scale * ((pair & 15) - 8)
+          out[at + 16 + i] = scale * ((pair >>> 4) - 8)
+        }
+      }
+      return
+    }
+    case 'Q4_1': {
+      const half = halfTable()
+      for (let b = first / 32; b < (first + count) / 32; b++, at += 32) {
+        const scale = half[u16[b * 10]!]!
+        const minimum = half[u16[b * 10 + 1]!]!
+        for (let i = 0; i < 16; i++) {
+          const pair = u8[b * 20 + 4 + i]!
+          out[at + i] = scale * (pair & 15) + minimum
+          out[at + 16 + i] = scale * (pair >>> 4) + minimum
+        }
+      }
+      return
+    }
+    default:
+      dequantizeCoded(rows, dtype, first, count, out, at)
+  }
+}
+
+const group = codedGroup()
+
+function dequantizeCoded(
+  rows: StoredRows,
+  dtype: CodedDType,
+  first: number,
+  count: number,
+  out: Float32Array,
+  at: number,
+): void {
+  const read = GROUP_READERS[dtype]
+  const hasMinimum = HAS_MINIMUM.has(dtype)
+  const { codes, scales, minimums } = group
+  for (let index = first / 32; index < (first + count) / 32; index++, at += 32) {
+    read(rows, index, group)
+    for (let i = 0; i < 32; i++) {
+      // Rounded to f32 after the product and after the sum, as the definitions are.
+      const product = Math.fround(scales[i >>> 4]! * codes[i]!)
+      out[at + i] = hasMinimum ? product + minimums[i >>> 4]! : product
+    }
+  }
+}
+
+/** Vectors are at most this long; matrices are streamed. */
+const VECTOR_LIMIT_BYTES = 16 << 20
+
+/** A whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is no vector. */
+export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Promise<Float32Array> {
+  const sizes = tensor.shape.filter((size) => size !== 1)
+  const length = elementCount(tensor.shape) ?? 0
+  if (
+    sizes.length > 1 ||
+    tensor.byteLength > VECTOR_LIMIT_BYTES ||
+    length % BLOCKS[tensor.dtype].elements !== 0
+  ) {
+    throw new HalfbyteError(
+      'architecture',
+      `${shown(tensor.name)} has the shape [${tensor.shape}] where a vector is due; the file is of another architecture`,
+      { tensor: tensor.name },
+    )
+  }
+  if (tensor.packed !== undefined && tensor.packed !== 'f32') {
+    throw malformed(
+      tensor.source.name,
+      `the vector ${shown(tensor.name)} is packed as ${tensor.packed}, not f32`,
+    )
+  }
+  const bytes = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
+  const out = new Float32Array(length)
+  dequantize(storedRows(tensor.dtype, bytes), 0, length, out, 0)
+  if (tensor.change !== undefined) changeValues(out, tensor.change)
+  return out
+}
+
+/** Replaces each value, in f64 and rounded once. */
+export function changeValues(values: Float32Array, { scale, exp = false, offset = 0 }: ValueChange): void {
+  for (let i = 0; i < values.length; i++)
+    values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!) + offset
+}

@@ -1,0 +1,227 @@
+// .hbm packs. In: a pack. Out: its model, with tensors already in kernel layout whose every byte is checked by hash.
+//
+//   0   'HBM1'            8   u32 bytes of the header as stored       16  u64 bytes of the whole file
+//   4   u32 version       12  u32 bytes of the header's JSON          24  u64 zero
+//   32  SHA-256 of bytes 0..31 and of the stored header
+//   64  header: JSON (PackHeader), gzip
+//       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
+//
+// Everything needed to check a chunk stands before it, so a pack can be used while it downloads; a file that is
+// shorter or longer than its prefix says is refused before anything else is read.
+
+import type { PackedEncoding } from '../../abi/encodings.ts'
+import type { ByteSource } from '../../base/bytes.ts'
+import { areCounts } from '../../base/counts.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { hex, sha256 } from '../../base/sha256.ts'
+import type { TokenizerSpec } from '../../text/spec.ts'
+import { checkedSpec } from '../../text/tokenize/check-spec.ts'
+import { elementCount } from '../dtypes.ts'
+import { gunzip } from '../gzip.ts'
+import type { MetaObject } from '../json.ts'
+import { isObject, type JsonObject, parseObject, withoutNulls } from '../json.ts'
+import { malformed, shown } from '../malformed.ts'
+import { checkOverlap } from '../overlap.ts'
+import type { DType, TensorIndex, TensorInfo } from '../tensors.ts'
+import { readMatching, type SharedChunk, verifiedSource } from './verified.ts'
+
+/** Version 2 has the inputs of `sv32` sorted by what they keep; all else lies as in version 1. */
+const PACK_VERSION = 2
+export const PREFIX_BYTES = 64
+export const PACK_ALIGNMENT = 64
+/** Bytes of a tensor that share a hash. */
+export const CHUNK_BYTES = 4 << 20
+
+/** The JSON of a pack's header. */
+export interface PackHeader {
+  readonly name: string
+  /** A ModelConfig. */
+  readonly config: MetaObject
+  readonly tokenizer?: TokenizerSpec | undefined
+  /** Sampling defaults under the names of generation_config.json. */
+  readonly generation?: MetaObject | undefined
+  /** Licence, source, attribution: shown, never interpreted. */
+  readonly about?: MetaObject | undefined
+  readonly tensors: readonly PackEntry[]
+}
+
+export interface PackEntry {
+  /** Canonical. */
+  readonly name: string
+  readonly encoding: PackedEncoding
+  /** [n, k] in panels, or [n] as f32 padded to a multiple of 32. */
+  readonly shape: readonly number[]
+  /** From the start of the data. */
+  readonly offset: number
+  readonly bytes: number
+  /** One hash per CHUNK_BYTES, in hex. */
+  readonly sha256: readonly string[]
+}
+
+export interface Pack {
+  readonly header: PackHeader
+  readonly tensors: TensorIndex
+}
+
+const MAGIC = 0x48424d31
+/** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
+const HEADER_LIMIT_BYTES = 128 << 20
+/** What a tensor in an encoding counts as, among the types of other files. */
+export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
+  f32: 'F32',
+  f16: 'F16',
+  bf16: 'BF16',
+  w8_g32: 'Q8_0',
+  w4_g32: 'Q4_0',
+  w4m_g32: 'Q4_1',
+  w4_g32_sb84: 'Q4_0',
+  w8_g32_sb84: 'Q8_0',
+  w4_g32_sv32: 'Q4_0',
+  w8_g32_sv32: 'Q8_0',
+  w4_g32_sp24: 'Q4_0',
+  w8_g32_sp24: 'Q8_0',
+  w4_g32_ls16: 'Q4_0',
+  w8_g32_ls16: 'Q8_0',
+  w4_channel: 'Q4_0',
+}
+
+/** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash and stays so. */
+export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
+  const { name: file, size } = source
+  if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
+  const prefix = await source.read(0, PREFIX_BYTES, signal)
+  const view = new DataView(prefix.buffer, prefix.byteOffset, PREFIX_BYTES)
+  if (view.getUint32(0) !== MAGIC) throw malformed(file, 'it does not begin with HBM1')
+  const version = view.getUint32(4, true)
+  if (version < 1 || version > PACK_VERSION) throw otherVersion(file, version, PACK_VERSION)
+  const storedBytes = view.getUint32(8, true)
+  const jsonBytes = view.getUint32(12, true)
+  const fileBytes = packBytes(prefix)
+  if (fileBytes !== size) throw malformed(file, `it has ${size} bytes where its prefix says ${fileBytes}`)
+  if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
+    throw malformed(
+      file,
+      `its header is said to take ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
+    )
+  }
+  const headBytes = PREFIX_BYTES + storedBytes
+  const head = await readMatching(
+    source,
+    [0, headBytes, 'its header'],
+    () => source.read(0, headBytes, signal),
+    async (bytes) => (await headerHash(bytes)) === hex(bytes.subarray(32, PREFIX_BYTES)),
+  )
+  const json = await gunzip(file, head.subarray(PREFIX_BYTES), jsonBytes)
+  const header = parseHeader(file, parseObject(file, new TextDecoder().decode(json)))
+  const least = packVersion(header.tensors)
+  if (version < least) throw otherVersion(file, version, least)
+  const dataStart = alignUp(headBytes)
+  const located = header.tensors.map((entry) => locate(source, entry, dataStart))
+  checkOverlap(file, located)
+  const tensors = new Map<string, TensorInfo>()
+  const shared: SharedChunk = {}
+  header.tensors.forEach((entry, index) => {
+    if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
+    const tensor = located[index] as TensorInfo
+    // What was checked since it was stored is not hashed at every load.
+    tensors.set(
+      entry.name,
+      source.isChecked === true
+        ? tensor
+        : { ...tensor, source: verifiedSource(tensor, entry.sha256, CHUNK_BYTES, shared), offset: 0 },
+    )
+  })
+  return { header, tensors }
+}
+
+/** The version in which such tensors are written: the oldest that has their layouts, so that older releases read what they can. */
+export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): number {
+  return tensors.some(({ encoding }) => encoding.endsWith('sv32')) ? PACK_VERSION : 1
+}
+
+function otherVersion(file: string, version: number, read: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: it is a pack of version ${version} and version ${read} is read; ${version > read ? 'update Halfbyte' : 'convert the model again'}`,
+    { file, version },
+  )
+}
+
+/** Bytes of the whole pack, as its beginning says. */
+export function packBytes({ buffer, byteOffset }: Uint8Array): number {
+  return Number(new DataView(buffer, byteOffset).getBigUint64(16, true))
+}
+
+export function alignUp(bytes: number): number {
+  return Math.ceil(bytes / PACK_ALIGNMENT) * PACK_ALIGNMENT
+}
+
+/** The hash that stands in bytes 32..63, over everything else up to the header's end. */
+export function headerHash(head: Uint8Array): Promise<string> {
+  const hashed = new Uint8Array(head.length - 32)
+  hashed.set(head.subarray(0, 32))
+  hashed.set(head.subarray(PREFIX_BYTES), 32)
+  return sha256(hashed)
+}
+
+function parseHeader(file: string, json: JsonObject): PackHeader {
+  const { name, config, tokenizer, generation, about, tensors } = json
+  if (typeof name !== 'string' || !isObject(config) || !Array.isArray(tensors)) {
+    throw malformed(file, 'its header lacks name, config or tensors')
+  }
+  return {
+    name,
+    config: withoutNulls(config),
+    tokenizer: tokenizer === undefined ? undefined : checkedSpec(tokenizer),
+    generation: isObject(generation) ? withoutNulls(generation) : undefined,
+    about: isObject(about) ? withoutNulls(about) : undefined,
+    tensors: tensors.map((entry) => parseEntry(file, entry)),
+  }
+}
+
+function parseEntry(file: string, value: unknown): PackEntry {
+  const { name, encoding, shape, offset, bytes, sha256 }: JsonObject = isObject(value) ? value : {}
+  const isEntry =
+    typeof name === 'string' &&
+    typeof encoding === 'string' &&
+    Object.hasOwn(DTYPE_OF, encoding) &&
+    areCounts(shape) &&
+    areCounts([offset, bytes]) &&
+    Array.isArray(sha256) &&
+    sha256.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
+  if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(name)} is incomplete`)
+  return {
+    name,
+    encoding: encoding as PackedEncoding,
+    shape,
+    offset: offset as number,
+    bytes: bytes as number,
+    sha256,
+  }
+}
+
+function locate(source: ByteSource, entry: PackEntry, dataStart: number): TensorInfo {
+  const { name, shape, bytes } = entry
+  const offset = dataStart + entry.offset
+  if (entry.offset % PACK_ALIGNMENT !== 0 || offset + bytes > source.size) {
+    throw malformed(
+      source.name,
+      `${shown(name)} lies at bytes ${offset} to ${offset + bytes} of ${source.size}`,
+    )
+  }
+  const elements = elementCount(shape)
+  const [n = 0] = shape
+  const isVector = shape.length === 1 && entry.encoding === 'f32' && bytes === Math.ceil(n / 32) * 128
+  const isMatrix = shape.length === 2 && elements !== undefined
+  if (!elements || (!isVector && !isMatrix)) {
+    throw malformed(
+      source.name,
+      `${shown(name)} [${shape}] as ${entry.encoding} does not take ${bytes} bytes`,
+    )
+  }
+  if (entry.sha256.length !== Math.ceil(bytes / CHUNK_BYTES)) {
+    throw malformed(source.name, `${shown(name)} has ${entry.sha256.length} hashes for ${bytes} bytes`)
+  }
+  const { encoding: packed } = entry
+  return { name, dtype: DTYPE_OF[packed], shape, source, offset, byteLength: bytes, packed }
+}

@@ -1,0 +1,89 @@
+// Verified reads. In: a tensor's range in a file and the hashes of its chunks. Out: a source that only yields what matches.
+import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { sha256 } from '../../base/sha256.ts'
+import { shown } from '../malformed.ts'
+import type { TensorInfo } from '../tensors.ts'
+
+/** What the sources of one file share, so that they hold one chunk together and not one each. */
+export interface SharedChunk {
+  /** Slabs rarely end where a chunk does: the chunk they share is neither read nor hashed twice. */
+  last?: { readonly at: number; readonly bytes: Uint8Array }
+  /** Where a chunk is hashed on its way to shared memory. */
+  passing?: Uint8Array
+}
+
+/** Times that bytes are fetched again before they are given up: one may be another fault of the same line. */
+const RENEWALS = 2
+
+/**
+ * What `read` brings of bytes [start, end) once it is right: what is not is fetched again, where it came from a network.
+ * Throws `integrity` when it stays wrong, and what fetching throws.
+ */
+export async function readMatching(
+  source: ByteSource,
+  [start, end, what]: readonly [number, number, string],
+  read: () => Promise<Uint8Array>,
+  isRight: (bytes: Uint8Array) => Promise<boolean>,
+): Promise<Uint8Array> {
+  for (let renewals = 0; ; renewals++) {
+    const bytes = await read()
+    if (await isRight(bytes)) return bytes
+    if (renewals === RENEWALS) {
+      throw new HalfbyteError(
+        'integrity',
+        `${source.name}: bytes ${start} to ${end} (${what}) do not match their hash; fetch it again`,
+        { file: source.name, start, end },
+      )
+    }
+    await source.renew?.(start, end)
+  }
+}
+
+/** The tensor's bytes from 0 on. Reads throw `integrity` when a chunk differs from its hash and stays so. */
+export function verifiedSource(
+  tensor: TensorInfo,
+  hashes: readonly string[],
+  chunkBytes: number,
+  shared: SharedChunk = {},
+): ByteSource {
+  const { source, offset: start, byteLength: size } = tensor
+  const lengthOf = (index: number): number => Math.min(chunkBytes, size - index * chunkBytes)
+
+  const matching = (index: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> => {
+    const from = start + index * chunkBytes
+    const isRight = async (bytes: Uint8Array) => (await sha256(bytes)) === hashes[index]
+    return readMatching(source, [from, from + lengthOf(index), shown(tensor.name)], read, isRight)
+  }
+
+  const chunk = async (index: number, signal?: AbortSignal): Promise<Uint8Array> => {
+    const at = start + index * chunkBytes
+    if (shared.last?.at === at) return shared.last.bytes
+    const bytes = await matching(index, () => source.read(at, lengthOf(index), signal))
+    shared.last = { at, bytes }
+    return bytes
+  }
+
+  /** A whole chunk. Hashing needs memory that no other thread can write. */
+  const chunkInto = async (target: Uint8Array, index: number, signal?: AbortSignal): Promise<void> => {
+    const isShared = !(target.buffer instanceof ArrayBuffer)
+    if (isShared) shared.passing ??= new Uint8Array(chunkBytes)
+    const bytes = isShared ? (shared.passing as Uint8Array).subarray(0, target.byteLength) : target
+    await matching(index, async () => {
+      await readInto(source, bytes, start + index * chunkBytes, signal)
+      return bytes
+    })
+    if (isShared) target.set(bytes)
+  }
+
+  return filledSource(source.name, size, async (target, offset, signal) => {
+    const end = offset + target.byteLength
+    for (let index = Math.floor(offset / chunkBytes); index * chunkBytes < end; index++) {
+      const at = index * chunkBytes
+      const [from, to] = [Math.max(offset, at), Math.min(end, at + lengthOf(index))]
+      const part = target.subarray(from - offset, to - offset)
+      if (part.byteLength === lengthOf(index)) await chunkInto(part, index, signal)
+      else part.set((await chunk(index, signal)).subarray(from - at, to - at))
+    }
+  })
+}

@@ -1,0 +1,112 @@
+// Quantised safetensors. In: stored tensors, `quantization_config`. Out: one tensor for each matrix, of a dtype that is read.
+import { HalfbyteError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../json.ts'
+import { shown } from '../malformed.ts'
+import type { TensorIndex, TensorInfo } from '../tensors.ts'
+import { type PackedInts, packedInts } from './packed-ints.ts'
+import { floatTensor, type StoredIndex, type StoredTensor } from './safetensors.ts'
+import { scaledBytes } from './scaled-bytes.ts'
+
+type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
+
+/** Of activations and caches, which are quantised here in another way. */
+const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape)$/
+
+/**
+ * `X.weight` for GPTQ's and AWQ's `X.qweight`, for compressed-tensors' `X.weight_packed`, and for FP8 and INT8 with scales.
+ * What a tool left as it was is what it was, so lists of ignored modules need no reading. Throws `unsupported` for another
+ * tool's formats, `format` for tensors that do not belong together.
+ */
+export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
+  const settings = isObject(config) ? config : {}
+  const left = new Map(stored)
+  const tensors = new Map<string, TensorInfo>()
+  const take = (name: string): StoredTensor | undefined => {
+    const tensor = left.get(name)
+    left.delete(name)
+    return tensor
+  }
+  const need = (name: string): StoredTensor => {
+    const tensor = take(name)
+    if (tensor !== undefined) return tensor
+    throw new HalfbyteError(
+      'format',
+      `${file}: a quantised matrix lacks ${shown(name)}; fetch the model again`,
+    )
+  }
+  let scheme: Scheme | undefined
+  for (const [name, tensor] of stored) {
+    const [, module, kind] = /^(.*)\.(qweight|weight_packed|weight)$/.exec(name) ?? []
+    if (module === undefined || (kind === 'weight' && !/^(F8|I8)/.test(tensor.dtype))) continue
+    const weight = `${module}.weight`
+    left.delete(name)
+    if (kind === 'weight') {
+      const scale = take(`${weight}_scale`) ?? take(`${weight}_scale_inv`)
+      const block = settings['weight_block_size'] ?? weightsOf(settings)['block_structure']
+      const isPair = Array.isArray(block) && block.every((size) => typeof size === 'number')
+      tensors.set(name, scaledBytes(tensor, scale, isPair ? block : undefined))
+      continue
+    }
+    scheme ??= schemeOf(file, settings)
+    const isCt = kind === 'weight_packed'
+    const scales = need(isCt ? `${weight}_scale` : `${module}.scales`)
+    const zeros = take(isCt ? `${weight}_zero_point` : `${module}.qzeros`)
+    const groupOf = take(isCt ? `${weight}_g_idx` : `${module}.g_idx`)
+    // compressed-tensors says for each module by its scales what it is, and nothing where zero points are the middle.
+    const own = isCt && {
+      groupSize: (scheme.bits > 0 ? ((tensor.shape[1] ?? 0) * 32) / scheme.bits : 0) / (scales.shape[1] || 1),
+      isSymmetric: zeros === undefined,
+    }
+    tensors.set(
+      weight,
+      packedInts({ name: weight, ...scheme, ...own, codes: tensor, scales, zeros, groupOf }),
+    )
+  }
+  for (const [name, tensor] of left) if (!IGNORED.test(name)) tensors.set(name, floatTensor(tensor))
+  return tensors
+}
+
+/** What `config_groups` says of weights, when all groups say the same. */
+function weightsOf({ config_groups: groups }: JsonObject): JsonObject {
+  const all = Object.values(isObject(groups) ? groups : {}).map(
+    (group) => isObject(group) && group['weights'],
+  )
+  const [first = {}] = all
+  const bits = (weights: unknown) => isObject(weights) && weights['num_bits']
+  return isObject(first) && all.every((each) => bits(each) === bits(first)) ? first : {}
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : shown(value))
+
+function schemeOf(file: string, config: JsonObject): Scheme {
+  const method = textOf(config['quant_method'])
+  const stated = method === 'gptq' ? 'checkpoint_format' : method === 'awq' ? 'version' : 'format'
+  const layout = textOf(config[stated] ?? method)
+  const number = (...keys: readonly string[]) => {
+    const value = keys.map((key) => config[key]).find((each) => typeof each === 'number')
+    return typeof value === 'number' ? value : 0
+  }
+  const [bits, groupSize] = [number('bits', 'w_bit'), number('group_size', 'q_group_size')]
+  if (method === 'gptq' && /^gptq(_v2)?$/.test(layout)) {
+    const isOrdered = config['desc_act'] !== true || groupSize < 1
+    const zeroOffset = layout === 'gptq' ? 1 : 0
+    return { order: 'gptq', bits, groupSize, isSymmetric: config['sym'] !== false, zeroOffset, isOrdered }
+  }
+  if (method === 'awq' && /^(awq|gemm)$/i.test(layout)) {
+    return { order: 'awq', bits, groupSize, isSymmetric: false, zeroOffset: 0, isOrdered: true }
+  }
+  if (
+    method === 'compressed-tensors' &&
+    /^(pack-quantized|mixed-precision|compressed-tensors)$/.test(layout)
+  ) {
+    const { num_bits: own, actorder } = weightsOf(config)
+    const isOrdered = actorder !== 'group' && actorder !== true
+    const bits = typeof own === 'number' ? own : 0
+    return { order: 'rows', bits, groupSize: 0, isSymmetric: true, zeroOffset: 0, isOrdered }
+  }
+  throw new HalfbyteError(
+    'unsupported',
+    `${file}: the weights are quantised as ${shown(`${method}, ${layout}`)}, and Halfbyte reads gptq, gptq_v2, AWQ's gemm, pack-quantized, int8 and FP8; take one of these, or a GGUF`,
+    { method, layout },
+  )
+}

@@ -1,0 +1,173 @@
+// safetensors. In: one file, or the shards of a model and their index. Out: where each tensor lies.
+import type { ByteSource } from '../../base/bytes.ts'
+import { areCounts } from '../../base/counts.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { elementCount } from '../dtypes.ts'
+import { baseName } from '../file-names.ts'
+import { isObject, type JsonObject, parseObject } from '../json.ts'
+import { malformed, shown } from '../malformed.ts'
+import type { DType, TensorInfo } from '../tensors.ts'
+
+/** Published headers stay below 2 MB; the format's own limit is 100 MB. */
+const HEADER_LIMIT_BYTES = 32 << 20
+const MAX_DIMS = 8
+
+/** Bytes of an element. What is no float is read as part of a quantised matrix. */
+export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, F8_E4M3: 1, F8_E5M2: 1 }
+
+export type StoredDType = keyof typeof STORED_BYTES
+
+/** A tensor as it lies in its file. */
+export interface StoredTensor extends Omit<TensorInfo, 'dtype'> {
+  readonly dtype: StoredDType
+}
+
+export type StoredIndex = ReadonlyMap<string, StoredTensor>
+
+/** Throws `format` for a damaged header, `unsupported` for a dtype that is not read. */
+export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<StoredIndex> {
+  const { name: file, size } = source
+  if (size < 10) throw malformed(file, `it has ${size} bytes and a safetensors file at least 10`)
+  const prefix = await source.read(0, 8, signal)
+  const length = new DataView(prefix.buffer, prefix.byteOffset, 8).getBigUint64(0, true)
+  if (length > BigInt(Math.min(size - 8, HEADER_LIMIT_BYTES))) {
+    throw malformed(file, `its header is said to be ${length} bytes long in a file of ${size}`)
+  }
+  const dataStart = 8 + Number(length)
+  const header = parseObject(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
+  const tensors: StoredTensor[] = []
+  for (const [name, entry] of Object.entries(header)) {
+    if (name !== '__metadata__') tensors.push(locate(source, name, entry, dataStart))
+  }
+  checkCoverage(source, tensors, dataStart)
+  return new Map(tensors.map((tensor) => [tensor.name, tensor]))
+}
+
+function locate(source: ByteSource, name: string, entry: unknown, dataStart: number): StoredTensor {
+  const { dtype, shape, data_offsets: offsets }: JsonObject = isObject(entry) ? entry : {}
+  if (typeof dtype !== 'string' || !areCounts(shape) || shape.length > MAX_DIMS || !areCounts(offsets)) {
+    throw malformed(source.name, `the entry of ${shown(name)} has no dtype, shape and data_offsets`)
+  }
+  const [begin, end] = offsets
+  if (
+    begin === undefined ||
+    end === undefined ||
+    offsets.length !== 2 ||
+    end < begin ||
+    dataStart + end > source.size
+  ) {
+    throw malformed(source.name, `${shown(name)} lies at bytes [${offsets}] of ${source.size - dataStart}`)
+  }
+  const elements = elementCount(shape)
+  const stored = { name, dtype: dtype as StoredDType, shape, source, offset: dataStart + begin }
+  if (!Object.hasOwn(STORED_BYTES, dtype)) throw unreadDType(stored)
+  if (elements === undefined || elements * STORED_BYTES[stored.dtype] !== end - begin) {
+    throw malformed(
+      source.name,
+      `${shown(name)} [${shape}] as ${dtype} does not take the ${end - begin} bytes it has`,
+    )
+  }
+  return { ...stored, byteLength: end - begin }
+}
+
+const FLOATS = ['F32', 'F16', 'BF16'] as const satisfies (DType & StoredDType)[]
+
+/** Throws `unsupported` for what only means something together with other tensors. */
+export function floatTensor(tensor: StoredTensor): TensorInfo {
+  const dtype = FLOATS.find((float) => float === tensor.dtype)
+  if (dtype === undefined) throw unreadDType(tensor)
+  return { ...tensor, dtype }
+}
+
+function unreadDType({
+  name,
+  dtype,
+  source,
+}: Pick<StoredTensor, 'name' | 'dtype' | 'source'>): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${source.name}: ${shown(name)} is ${shown(dtype)} and Halfbyte reads ${FLOATS.join(', ')} from safetensors, others ` +
+      'only in a quantised model; take the unquantised one, or a GGUF of it',
+    { file: source.name, tensor: name, dtype, supported: FLOATS },
+  )
+}
+
+/** The format wants the data to have neither holes nor overlaps nor a rest: so a cut or doubled part shows. */
+function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dataStart: number): void {
+  let end = dataStart
+  for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength)) {
+    if (tensor.offset !== end) {
+      throw malformed(
+        source.name,
+        `${shown(tensor.name)} begins at byte ${tensor.offset} where ${end} is due`,
+      )
+    }
+    end += tensor.byteLength
+  }
+  if (end !== source.size) throw malformed(source.name, `its tensors end at byte ${end} of ${source.size}`)
+}
+
+/**
+ * Reads all shards of a model. `index` is its parsed `model.safetensors.index.json`; without one the names
+ * `-00001-of-00003` tell how many belong together. Throws `format` naming what is missing.
+ */
+export async function readShards(
+  sources: readonly ByteSource[],
+  index: JsonObject | undefined,
+  signal?: AbortSignal,
+): Promise<StoredIndex> {
+  checkComplete(sources, index)
+  const tensors = new Map<string, StoredTensor>()
+  for (const source of sources) {
+    for (const tensor of (await readSafetensors(source, signal)).values()) {
+      const before = tensors.get(tensor.name)
+      if (before !== undefined) {
+        throw malformed(source.name, `the tensor ${shown(tensor.name)} is also in ${before.source.name}`)
+      }
+      tensors.set(tensor.name, tensor)
+    }
+  }
+  for (const [name, file] of Object.entries(weightMap(index))) {
+    const held = tensors.get(name)
+    if (held === undefined || baseName(held.source.name) !== file) {
+      throw malformed(shown(file), `the index promises ${shown(name)} in it, and it is not there`)
+    }
+  }
+  return tensors
+}
+
+function checkComplete(sources: readonly ByteSource[], index: JsonObject | undefined): void {
+  const given = sources.map((source) => baseName(source.name))
+  const twin = given.find((name, at) => given.indexOf(name) !== at)
+  if (twin !== undefined) throw new HalfbyteError('format', `${twin} was given twice; give each shard once`)
+  const wanted = new Set(Object.values(weightMap(index)).map(nameOf))
+  const shard = /-\d{5}-of-(\d{5})(?=\.safetensors$)/
+  const [first = ''] = given
+  const count = Number(shard.exec(first)?.[1] ?? 1)
+  if (wanted.size === 0 && count !== given.length && count === 1) {
+    throw new HalfbyteError(
+      'format',
+      `${given.length} safetensors files were given without an index; add model.safetensors.index.json or give one`,
+      { files: given },
+    )
+  }
+  for (let number = 1; wanted.size < count && number <= count; number++) {
+    wanted.add(first.replace(/\d{5}(?=-of-\d{5}\.safetensors$)/, String(number).padStart(5, '0')))
+  }
+  const missing = [...wanted].filter((name) =>
+    count > 1 || index !== undefined ? !given.includes(name) : false,
+  )
+  if (missing.length === 0) return
+  throw new HalfbyteError(
+    'format',
+    `the model is split in ${wanted.size} files and ${given.length} were given; add ${missing.slice(0, 8).join(', ')}`,
+    { count: wanted.size, given: given.length, missing: missing.slice(0, 64) },
+  )
+}
+
+const nameOf = (file: unknown): string => (typeof file === 'string' ? file : shown(file))
+
+function weightMap(index: JsonObject | undefined): JsonObject {
+  const map = index?.['weight_map']
+  return isObject(map) ? map : {}
+}

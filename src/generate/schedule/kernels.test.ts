@@ -1,0 +1,252 @@
+// The whole path below the engine. In: a small random model, the built modules. Out: the same bits however it is scheduled.
+import { existsSync } from 'node:fs'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
+import { inverseFrequencies } from '../../arch/rope.ts'
+import { nodeHost } from '../../cli/host.ts'
+import { graphBuilder, matrix, vector } from '../../graph/builder.ts'
+import { compile } from '../../graph/compile.ts'
+import type { Graph } from '../../graph/ir.ts'
+import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
+import { blockBytes } from '../../graph/plan/state-layout.ts'
+import type { Arena } from '../../runtime/arena.ts'
+import type { Build } from '../../runtime/features.ts'
+import { KvShift } from '../../runtime/kv-shift.ts'
+import { openPool, openRuntime } from '../../runtime/open.ts'
+import type { Pool } from '../../runtime/pool.ts'
+import { writePlan } from '../../runtime/write-plan.ts'
+import type { Place } from '../../state/move.ts'
+import { StateCache } from '../../state/state-cache.ts'
+import { packRows } from '../../weights/pack.ts'
+import { probeStep } from '../probe.ts'
+import { Random } from '../sampler/random.ts'
+import { Scheduler } from './scheduler.ts'
+import { Sequence } from './sequence.ts'
+import { StepBuffer } from './step-buffer.ts'
+
+const isBuilt = existsSync(new URL('../../../dist/wasm/halfbyte-simd128-shared.wasm', import.meta.url))
+
+const HIDDEN = 64
+const HEADS = 4
+const KV_HEADS = 2
+const HEAD_DIM = 16
+const INNER = 96
+const VOCAB = 160
+const LAYERS = 2
+
+/** Two layers of a Llama-like model. */
+function smallModel(): Graph {
+  const g = graphBuilder()
+  const norm = (name: string) => vector({ [name]: HIDDEN })
+  const attention = { heads: HEADS, kvHeads: KV_HEADS, headDim: HEAD_DIM, window: 0 }
+  let x = g.embed('embed', matrix(HIDDEN, { embed: VOCAB }))
+  for (let layer = 0; layer < LAYERS; layer++) {
+    const name = (part: string): string => `${layer}.${part}`
+    const qkvWeight = matrix(HIDDEN, {
+      [name('q')]: HEADS * HEAD_DIM,
+      [name('k')]: KV_HEADS * HEAD_DIM,
+      [name('v')]: KV_HEADS * HEAD_DIM,
+    })
+    const qkv = g.linear(name('qkv'), g.rmsnorm(name('norm'), x, norm(name('norm')), 1e-5), qkvWeight)
+    const rope = { table: 0, dims: HEAD_DIM, pairing: 'halves' } as const
+    const attended = g.attend(name('attention'), g.parts(qkv, qkvWeight), { ...attention, layer }, rope)
+    x = g.add(
+      name('sum'),
+      x,
+      g.linear(name('o'), attended, matrix(HEADS * HEAD_DIM, { [name('o')]: HIDDEN })),
+    )
+    const gateUp = matrix(HIDDEN, { [name('gate')]: INNER, [name('up')]: INNER })
+    const inner = g.linear(name('gate_up'), g.rmsnorm(name('norm2'), x, norm(name('norm2')), 1e-5), gateUp)
+    const active = g.swiglu(name('swiglu'), g.parts(inner, gateUp))
+    x = g.add(name('sum2'), x, g.linear(name('down'), active, matrix(INNER, { [name('down')]: HIDDEN })))
+  }
+  const last = g.rmsnorm('norm', g.takeRows('last', x), norm('norm'), 1e-5)
+  return g.finish(g.linear('output', last, matrix(HIDDEN, { output: VOCAB })), last)
+}
+
+/** The same numbers for a name whatever the plan, so that plans can be compared. */
+function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
+  const { k, kind, parts } = slot.ref
+  let address = at
+  for (const { name, n } of parts) {
+    const random = new Random([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0)
+    const spread = kind === 'vector' ? 1 : 2 / Math.sqrt(k)
+    const base = kind === 'vector' ? 0.5 : -spread / 2
+    const values = Float32Array.from({ length: n * k }, () => base + spread * random.next())
+    const encoding = slot.encoding as Encoding
+    const bytes = kind === 'vector' ? n * 4 : matrixBytes(encoding, n, k)
+    const target = arena.u8.subarray(address, address + bytes)
+    const source = new Uint8Array(values.buffer)
+    if (kind === 'vector') target.set(source)
+    else packRows({ dtype: 'F32', encoding, k, rows: n, source, target })
+    address += bytes
+  }
+}
+
+interface Setup {
+  build?: Build
+  threads?: number
+  encoding?: Encoding
+  tokens?: number
+}
+
+const pools: Pool[] = []
+afterEach(() => {
+  for (const pool of pools.splice(0)) pool.dispose()
+})
+
+/** In the order that an engine does it. */
+async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', tokens = 64 }: Setup) {
+  const host = nodeHost()
+  const plan: Plan = compile(smallModel(), { tokens, logitRows: 8, encodingOf: () => encoding })
+  const weightBytes = plan.slots.reduce((sum, { bytes }) => sum + bytes, 0)
+  const runtime = await openRuntime({
+    host,
+    build,
+    threads,
+    needBytes: weightBytes + plan.arenaBytes,
+    wantBytes: 64e6,
+  })
+  const { arena } = runtime
+  const slots = plan.slots.map(({ bytes }) => arena.allocate(bytes, 'the weights'))
+  for (const [index, slot] of plan.slots.entries()) fillSlot(arena, slots[index]!, slot)
+  const written = writePlan(arena, plan, slots)
+  const rope = inverseFrequencies({ theta: 10_000, dims: HEAD_DIM, pairing: 'halves' })
+  const step = new StepBuffer(arena, { tokens, logitRows: 8, sequences: 8 }, plan.stateGroups.length, [
+    { frequencies: rope, magnitude: 1 },
+  ])
+  let shift: KvShift | undefined
+  const cache = new StateCache({
+    ...{ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 },
+    move: (group, from, to, count) => {
+      const place = ({ table, position }: Place) => ({ tables: plan.stateGroups.map(() => table), position })
+      shift?.move(place(from), place(to), count, group)
+    },
+  })
+  const pool = await openPool(runtime, {
+    host,
+    threads,
+    probe: (pool) => probeStep(pool, written, step, cache),
+  })
+  pools.push(pool)
+  shift = new KvShift({ pool, arena, plan, ropes: [rope] })
+  const { now, yieldTask } = host
+  const scheduler = new Scheduler({ pool, arena, plan, written, step, now, yieldTask })
+  const sequenceOf = (ids: readonly number[], keep?: number): Sequence => {
+    const sequence = new Sequence(cache)
+    sequence.setTokens(ids, { keep })
+    return sequence
+  }
+  return { scheduler, cache, sequenceOf, pool }
+}
+type TestEngine = Awaited<ReturnType<typeof engineOf>>
+
+const promptOf = (length: number, salt = 0): number[] =>
+  Array.from({ length }, (_, index) => (index * index * 7 + salt * 11 + index) % VOCAB)
+
+const argmax = (logits: Float32Array): number => logits.indexOf(Math.max(...logits))
+const greedy = { sample: argmax }
+
+async function allLogits(
+  { scheduler, sequenceOf }: TestEngine,
+  ids: readonly number[],
+): Promise<Float32Array[]> {
+  const rows: Float32Array[] = []
+  const sequence = sequenceOf(ids)
+  await scheduler.forward({ sequence, logits: 'all', onLogits: (_, row) => void rows.push(row.slice()) })
+  sequence.release()
+  return rows
+}
+
+async function textOf(
+  { scheduler, sequenceOf }: TestEngine,
+  prompt: readonly number[],
+  count: number,
+): Promise<number[]> {
+  const sequence = sequenceOf(prompt)
+  await scheduler.generate({ sequence, sampler: greedy, maxTokens: count })
+  const text = sequence.tokens.slice(prompt.length)
+  sequence.release()
+  return text
+}
+
+const ENCODINGS = ['f32', 'w8_g32', 'w4_g32'] as const
+
+describe.skipIf(!isBuilt)('with the built modules', () => {
+  test.each(ENCODINGS)(
+    '%s: logits are finite, differ by position, and are the same bits for any chunk and thread',
+    async (encoding) => {
+      const reference = await allLogits(await engineOf({ encoding }), promptOf(150))
+      expect(reference.length).toBe(150)
+      for (const row of reference) expect(row.every(Number.isFinite)).toBe(true)
+      expect(reference[149]).not.toEqual(reference[148])
+      for (const setup of [{ tokens: 1 }, { tokens: 7 }, { threads: 2 }, { threads: 3, tokens: 33 }]) {
+        expect(await allLogits(await engineOf({ encoding, ...setup }), promptOf(150))).toEqual(reference)
+      }
+    },
+  )
+
+  test.each(ENCODINGS)('%s: both builds write the same text', async (encoding) => {
+    const text = await textOf(await engineOf({ encoding }), promptOf(20), 40)
+    expect(new Set(text).size).toBeGreaterThan(3)
+    expect(
+      await textOf(await engineOf({ encoding, build: 'simd128', threads: 2 }), promptOf(20), 40),
+    ).toEqual(text)
+  })
+
+  test('decoding token by token gives the logits of one pass', async () => {
+    const engine = await engineOf({ encoding: 'w4_g32', threads: 2 })
+    const text = await textOf(engine, promptOf(20), 100)
+    const rows = await allLogits(engine, [...promptOf(20), ...text])
+    expect(rows.slice(19, -1).map(argmax)).toEqual(text)
+  })
+
+  test('sequences together, forks and second turns write what they would alone', async () => {
+    const engine = await engineOf({ encoding: 'w8_g32', threads: 2 })
+    const { scheduler, sequenceOf, cache } = engine
+    const root = sequenceOf(promptOf(70))
+    await scheduler.generate({ sequence: root, sampler: greedy, maxTokens: 10 })
+    const fork = root.fork()
+    const turn = [...root.tokens.slice(0, 75), 3, 1, 4]
+    fork.setTokens(turn)
+    const others = [1, 2, 3].map((salt) => sequenceOf(promptOf(40 * salt, salt)))
+    const prompts = [turn, root.tokens.slice(), ...others.map(({ tokens }) => tokens.slice())]
+    const sequences = [fork, root, ...others]
+    await Promise.all(
+      sequences.map((sequence) => scheduler.generate({ sequence, sampler: greedy, maxTokens: 30 })),
+    )
+    for (const [index, sequence] of sequences.entries()) {
+      const prompt = prompts[index]!
+      expect(sequence.tokens.slice(prompt.length)).toEqual(await textOf(engine, prompt, 30))
+      sequence.release()
+    }
+    expect(cache.liveBytes).toBe(0)
+  })
+
+  test('a context that is shifted goes on for any length, with the same text on any threads', async () => {
+    const write = async (setup: Setup): Promise<number[]> => {
+      const { scheduler, sequenceOf, cache } = await engineOf({ encoding: 'w8_g32', ...setup })
+      const sequence = sequenceOf(promptOf(100), 5)
+      const twin = sequence.fork()
+      const text: number[] = []
+      await scheduler.generate({
+        sequence,
+        sampler: greedy,
+        maxTokens: 500,
+        onToken: (id) => void text.push(id),
+      })
+      expect(sequence.cached).toBeLessThanOrEqual(300)
+      expect(sequence.tokens.slice(5)).toEqual(text.slice(5 - sequence.tokens.length))
+      expect(sequence.tokens.slice(0, 5)).toEqual(promptOf(100).slice(0, 5))
+      await scheduler.generate({ sequence: twin, sampler: greedy, maxTokens: 5 })
+      expect(twin.tokens.slice(100)).toEqual(text.slice(0, 5))
+      sequence.release()
+      twin.release()
+      expect(cache.liveBytes).toBe(0)
+      return text
+    }
+    const text = await write({})
+    expect(text.length).toBe(500)
+    expect(await write({ threads: 2, build: 'simd128', tokens: 9 })).toEqual(text)
+  })
+})

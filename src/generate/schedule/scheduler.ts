@@ -1,0 +1,322 @@
+// Scheduler. In: requests on sequences. Out: steps that carry all of them, one run of the plan each.
+import { HalfbyteError } from '../../base/errors.ts'
+import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
+import { type ForwardRequest, ForwardWork } from './forward-work.ts'
+import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
+import { Round } from './round.ts'
+import { RowsView } from './rows-view.ts'
+import type { Sequence } from './sequence.ts'
+import { Slowdown } from './slowdown.ts'
+import type { StepBuffer } from './step-buffer.ts'
+import type { StepMachine } from './step-machine.ts'
+import { isChosen, type Lane, type Work } from './work.ts'
+
+export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
+  readonly pool: Pool | AsyncPool
+  /**
+   * Called between steps when they have been slow for seconds, and now and then while it left fewer threads than there were:
+   * what was measured of this machine may be so no more. Resolves to whether there are fewer.
+   */
+  readonly retune?: (() => Promise<boolean>) | undefined
+  /** Lets messages and aborts in between steps. */
+  readonly yieldTask: () => Promise<void>
+}
+
+/**
+ * Runs every request at once: a step carries the rows that `Round` chose of them. What fails in one request fails that request only, unless the pool itself has died.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions
+  readonly #views: Readonly<Record<Work['output'], RowsView>>
+  readonly #round: Round
+  readonly #slowdown = new Slowdown()
+  #isSlow = false
+  /** Requests that have not ended. Those that waited for longest come first. */
+  readonly #line: Work[] = []
+  #running = false
+  #disposed = false
+  /** When the step that is running began. */
+  #started = 0
+  #wake: (() => void) | undefined
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options
+    const { arena, plan, written } = options
+    this.#views = {
+      logits: new RowsView(arena, plan.logits, written),
+      hidden: new RowsView(arena, plan.hidden, written),
+    }
+    this.#round = new Round(options.step.capacity, options.now, plan.exchanges.length > 0)
+  }
+
+  /** Requests that have not ended. */
+  get pending(): number {
+    return this.#line.length
+  }
+
+  /**
+   * Runs what the sequence's state lacks, then picks tokens until something ends it.
+   * Rejects with the signal's reason within one step of an abort; the sequence keeps what was generated.
+   * Throws `context-overflow`, `out-of-memory`, `internal` when the pool died, `disposed`.
+   */
+  generate(request: GenerateRequest): Promise<GenerateOutcome> {
+    return new Promise((resolve, reject) => {
+      const { sequence, guide } = request
+      this.#admit(guide === undefined ? [sequence] : [sequence, guide], request.signal)
+      this.#enqueue(new GenerateWork(request, { resolve, reject }, this.#options.now()))
+    })
+  }
+
+  /** Runs what the sequence's state lacks and shows the logits that are wanted. Rejects as `generate` does. */
+  forward(request: ForwardRequest): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#admit([request.sequence], request.signal)
+      this.#enqueue(new ForwardWork(request, { resolve, reject }))
+    })
+  }
+
+  /** Rejects what is pending with `reason`, by default `disposed`, and everything that comes later with `disposed`. */
+  dispose(reason: unknown = disposedError()): void {
+    this.#disposed = true
+    for (const work of [...this.#line]) this.#fail(work, reason)
+    this.#wake?.()
+  }
+
+  #admit(sequences: readonly Sequence[], signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted()
+    if (this.#disposed) throw disposedError()
+    const { plan, step } = this.#options
+    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width)
+    const { tokens, logitRows, sequences: most } = step.capacity
+    const room = Math.min(tokens, logitRows, most)
+    if (sequences.length <= room) return
+    throw new HalfbyteError(
+      'internal',
+      `guidance needs ${sequences.length} rows in a step, but it has room for ${room}`,
+    )
+  }
+
+  #enqueue(work: Work): void {
+    for (const { sequence } of work.lanes) sequence.busy = true
+    this.#line.push(work)
+    work.signal?.addEventListener('abort', this.#wakeUp)
+    this.#wake?.()
+    if (!this.#running) void this.#loop()
+  }
+
+  readonly #wakeUp = (): void => this.#wake?.()
+
+  async #loop(): Promise<void> {
+    this.#running = true
+    try {
+      // What the caller does next in its own task, an abort included, comes before the first step.
+      await this.#options.yieldTask()
+      while (this.#line.length > 0) {
+        this.#dropAborted()
+        if (this.#choose() > 0) {
+          const running = this.#startStep()
+          if (running !== undefined) await running
+          this.#endStep()
+          if (this.#isSlow) await this.#retune()
+        } else if (this.#line.length > 0 && this.#line.every((work) => work.waiting))
+          await this.#somethingNew()
+        await this.#options.yieldTask()
+      }
+    } catch (error) {
+      this.dispose(error)
+    }
+    this.#running = false
+  }
+
+  #somethingNew(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined
+        resolve()
+      }
+    })
+  }
+
+  #dropAborted(): void {
+    for (let index = this.#line.length - 1; index >= 0; index--) {
+      const work = this.#line[index]!
+      if (work.signal?.aborted === true) this.#fail(work, work.signal.reason)
+    }
+  }
+
+  // hot
+  /** Chooses the rows of the next step and makes room for them. Returns how many there are. */
+  #choose(): number {
+    this.#round.choose(this.#line)
+    let rows = 0
+    for (let index = this.#line.length - 1; index >= 0; index--) {
+      const work = this.#line[index]!
+      try {
+        rows += reserve(work)
+      } catch (error) {
+        this.#fail(work, error)
+      }
+    }
+    return rows
+  }
+
+  // hot
+  /** Returns what to wait for, where the step does not end at once. */
+  #startStep(): void | Promise<void> {
+    const { pool, plan, written, step, now } = this.#options
+    this.#started = now()
+    this.#describe(step)
+    return pool.run(written.records, step.step, 0, this.#wantsLogits() ? written.count : plan.hidden.ops)
+  }
+
+  #endStep(): void {
+    const { step, now } = this.#options
+    const [start, end] = [this.#started, now()]
+    this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, end - start)
+    this.#round.ran(this.#line, step.rows, end - start)
+    for (let index = this.#line.length - 1; index >= 0; index--) {
+      // A consumer may have disposed of everything.
+      const work = this.#line[index]
+      if (work !== undefined && isChosen(work)) this.#deliver(work, start, end)
+    }
+  }
+
+  async #retune(): Promise<void> {
+    this.#isSlow = false
+    this.#slowdown.settle((await this.#options.retune?.()) === true)
+  }
+
+  #allDecode(): boolean {
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      if (!work.decoding && isChosen(work)) return false
+    }
+    return true
+  }
+
+  #wantsLogits(): boolean {
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      if (work.output === 'logits' && isChosen(work)) return true
+    }
+    return false
+  }
+
+  #describe(step: StepBuffer): void {
+    step.begin()
+    for (let index = 0; index < this.#line.length; index++) {
+      const work = this.#line[index]!
+      for (let at = 0; at < work.lanes.length; at++) {
+        if (work.lanes[at]!.rows > 0) describe(step, work, work.lanes[at]!)
+      }
+    }
+    step.finish()
+  }
+
+  #deliver(work: Work, start: number, end: number): void {
+    for (let at = 0; at < work.lanes.length; at++) {
+      const { sequence, rows } = work.lanes[at]!
+      if (rows > 0) sequence.state.advance(rows)
+    }
+    work.observe(start, end)
+    try {
+      const answer = work.take(this.#views[work.output], this.#options.now())
+      if (answer === 'done') this.#finish(work)
+      else if (answer !== 'more') this.#wait(work, answer)
+    } catch (error) {
+      this.#fail(work, error)
+    }
+  }
+
+  #wait(work: Work, consumer: Promise<void>): void {
+    work.waiting = true
+    consumer.then(
+      () => {
+        work.waiting = false
+        work.resume(this.#options.now())
+        this.#wake?.()
+      },
+      (error) => {
+        work.waiting = false
+        this.#fail(work, error)
+        this.#wake?.()
+      },
+    )
+  }
+
+  #finish(work: Work): void {
+    if (this.#remove(work)) work.resolve()
+  }
+
+  #fail(work: Work, error: unknown): void {
+    if (this.#remove(work)) work.reject(error)
+  }
+
+  #remove(work: Work): boolean {
+    const index = this.#line.indexOf(work)
+    if (index < 0) return false
+    this.#line.splice(index, 1)
+    work.signal?.removeEventListener('abort', this.#wakeUp)
+    for (const { sequence } of work.lanes) sequence.busy = false
+    return true
+  }
+}
+
+/** Throws `internal` for a sequence with nothing to run and `format` for an id that the model does not know. */
+function checkRunnable(sequence: Sequence, vocab: number): void {
+  sequence.checkIdle()
+  if (sequence.tokens.length === sequence.cached) {
+    throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
+  }
+  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab))
+  if (wrong === undefined) return
+  throw new HalfbyteError(
+    'format',
+    `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to another model`,
+    { token: wrong, vocab },
+  )
+}
+
+// hot
+/** Makes room for the rows that were chosen, without the drafts where these find none. Returns the rows. */
+function reserve(work: Work): number {
+  const { lanes } = work
+  let rows = 0
+  for (let at = 0; at < lanes.length; at++) {
+    const { sequence, rows: wanted } = lanes[at]!
+    if (wanted === 0) continue
+    try {
+      sequence.makePlace(wanted)
+      if (work.drafted > 0 && !sequence.state.beginTrial()) return reserveBare(work)
+      sequence.state.reserve(wanted)
+    } catch (error) {
+      if (work.drafted === 0) throw error
+      return reserveBare(work)
+    }
+    rows += wanted
+  }
+  return rows
+}
+
+function reserveBare(work: Work): number {
+  for (let at = 0; at < work.lanes.length; at++) {
+    const lane = work.lanes[at]!
+    lane.rows -= work.drafted
+    lane.sequence.state.endTrial()
+  }
+  work.drafted = 0
+  return reserve(work)
+}
+
+function describe(step: StepBuffer, work: Work, lane: Lane): void {
+  const { tokens, cached, state } = lane.sequence
+  const first = work.logits === 'all' ? cached : tokens.length - 1
+  step.addSequence(state)
+  let logits: number | undefined
+  for (let at = cached; at < cached + lane.rows; at++) {
+    const id = at < tokens.length ? tokens[at]! : work.drafts[at - tokens.length]!
+    const added = step.addToken(id, at >= first)
+    logits ??= added
+  }
+  lane.firstLogits = logits ?? 0
+}

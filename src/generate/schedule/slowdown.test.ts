@@ -1,0 +1,117 @@
+// Slowdown. In: times of steps. Out: one report when they have been slow for seconds, and none when not.
+import { describe, expect, test } from 'vitest'
+import { engineOf, expected, greedy, promptOf } from '../testing/hash-engine.ts'
+import { Slowdown } from './slowdown.ts'
+
+/** Reports of `count` steps of `rows` rows that take `ms`. */
+const reports = (slowdown: Slowdown, count: number, ms: number, rows = 1): number => {
+  let found = 0
+  for (let step = 0; step < count; step++) if (slowdown.observe(rows, ms)) found++
+  return found
+}
+
+describe('Slowdown', () => {
+  test('reports steps that are slow for three seconds, once', () => {
+    const slowdown = new Slowdown()
+    expect(reports(slowdown, 100, 20)).toBe(0)
+    expect(reports(slowdown, 49, 60)).toBe(0)
+    expect(reports(slowdown, 1, 60)).toBe(1)
+    expect(reports(slowdown, 500, 60)).toBe(0)
+  })
+  test('does not report a pause, or slow steps between usual ones', () => {
+    const slowdown = new Slowdown()
+    reports(slowdown, 100, 20)
+    expect(reports(slowdown, 1, 2500)).toBe(0)
+    expect(reports(slowdown, 1, 20)).toBe(0)
+    for (let turn = 0; turn < 50; turn++) {
+      expect(reports(slowdown, 20, 100)).toBe(0)
+      expect(reports(slowdown, 1, 20)).toBe(0)
+    }
+  })
+  test('has fewer threads looked at again after half a minute, then after twice as long each time', () => {
+    const slowdown = new Slowdown()
+    reports(slowdown, 100, 20)
+    const slow = Array.from({ length: 10 }, () => slowdown.observe(1, 600))
+    expect(slow.indexOf(true)).toBe(4)
+    slowdown.settle(true)
+    for (const seconds of [30, 60, 120]) {
+      expect(reports(slowdown, seconds * 10 - 1, 100)).toBe(0)
+      expect(reports(slowdown, 1, 100)).toBe(1)
+      slowdown.settle(true)
+    }
+    expect(reports(slowdown, 2400, 100)).toBe(1)
+    slowdown.settle(false)
+    expect(reports(slowdown, 100_000, 100)).toBe(0)
+  })
+  test('begins anew with half a minute when the threads are back and go again', () => {
+    const slowdown = new Slowdown()
+    for (const seconds of [30, 60]) {
+      slowdown.settle(true)
+      expect(reports(slowdown, seconds * 10, 100)).toBe(1)
+    }
+    slowdown.settle(false)
+    slowdown.settle(true)
+    expect(reports(slowdown, 299, 100)).toBe(0)
+    expect(reports(slowdown, 1, 100)).toBe(1)
+  })
+  test('counts slowness while it waits, too', () => {
+    const slowdown = new Slowdown()
+    slowdown.settle(true)
+    expect(reports(slowdown, 50, 20)).toBe(0)
+    expect(reports(slowdown, 50, 60)).toBe(1)
+  })
+  test('follows a context that grows', () => {
+    const slowdown = new Slowdown()
+    for (let step = 0; step < 4000; step++) expect(slowdown.observe(1, 20 + step / 100)).toBe(false)
+  })
+  test('compares steps of as many rows only', () => {
+    const slowdown = new Slowdown()
+    reports(slowdown, 10, 20, 1)
+    expect(reports(slowdown, 500, 60, 8)).toBe(0)
+    expect(reports(slowdown, 500, 900, 200)).toBe(0)
+  })
+})
+
+test('a scheduler whose steps have become slow has the machine measured again, once, and goes on', async () => {
+  let measured = 0
+  const retune = async (): Promise<boolean> => {
+    measured++
+    return false
+  }
+  const { scheduler, pool, clock, sequenceOf } = engineOf({ retune })
+  pool.onRun = (rows) => {
+    clock.ms += pool.steps.length < 50 ? 20 : 60 + rows
+  }
+  const sequence = sequenceOf(promptOf(100))
+  await scheduler.generate({ sequence, sampler: greedy, maxTokens: 160 })
+  expect(sequence.tokens.slice(100)).toEqual(expected(promptOf(100), 160))
+  expect(measured).toBe(1)
+})
+
+test('a scheduler tries again for the threads that it lost until they are back, across replies', async () => {
+  const counts: number[] = []
+  let threads = 2
+  let isWell = true
+  const retune = async (): Promise<boolean> => {
+    threads = isWell ? 2 : 1
+    counts.push(threads)
+    return threads < 2
+  }
+  const { scheduler, pool, clock, sequenceOf } = engineOf({ retune })
+  pool.onRun = (rows) => {
+    clock.ms += (isWell && threads === 2 ? 500 : 1000) + rows
+  }
+  const reply = async (maxTokens: number) => {
+    await scheduler.generate({ sequence: sequenceOf(promptOf(10)), sampler: greedy, maxTokens })
+    return counts.splice(0)
+  }
+  expect(await reply(80)).toEqual([])
+  isWell = false
+  expect(await reply(5)).toEqual([1])
+  expect(await reply(25)).toEqual([])
+  expect(await reply(8)).toEqual([1])
+  isWell = true
+  expect(await reply(50)).toEqual([])
+  expect(await reply(15)).toEqual([2])
+  expect(await reply(400)).toEqual([])
+})

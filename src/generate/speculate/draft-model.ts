@@ -1,0 +1,158 @@
+// Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: what it would say next.
+
+import { isHalfbyteError } from '../../base/errors.ts'
+import { ChunkSize } from '../schedule/chunk-size.ts'
+import { RowsView } from '../schedule/rows-view.ts'
+import type { Sequence } from '../schedule/sequence.ts'
+import type { StepMachine } from '../schedule/step-machine.ts'
+import { type Drafter, MOST_DRAFTS } from './speculation.ts'
+
+/** The pool is that of the large model, which waits while the small one runs. */
+export interface DraftModelOptions extends StepMachine {
+  /** Only ids below are drafted, and read: those that the large model has too. */
+  readonly vocab: number
+}
+
+/** Of a chunk's time, what reading a text into the draft model may take in one step of the large one. */
+const READ_SHARE = 0.5
+/** Weight of a new step's time. */
+const WEIGHT = 0.2
+
+/** A loaded draft model; one for all generations of an engine. */
+export class DraftModel {
+  readonly #options: DraftModelOptions
+  readonly #logits: RowsView
+  readonly #chunk: ChunkSize
+  /** Ids that both models have. */
+  readonly vocab: number
+  #stepMs = 0
+
+  constructor(options: DraftModelOptions) {
+    this.#options = options
+    this.vocab = Math.min(options.vocab, options.plan.logits.width)
+    this.#logits = new RowsView(options.arena, options.plan.logits, options.written)
+    this.#chunk = new ChunkSize(options.plan.tokens)
+  }
+
+  /** Of a step of few rows; a token amount of time before the first. */
+  get stepMs(): number {
+    return this.#stepMs || Number.MIN_VALUE
+  }
+
+  /** Most rows of a step that reads. */
+  get readRows(): number {
+    return Math.max(1, Math.floor(this.#chunk.rows * READ_SHARE))
+  }
+
+  // hot
+  /** Runs the next `rows` tokens of `sequence`. Returns the likeliest token behind them. Throws what `reserve` and `run` throw. */
+  run(sequence: Sequence, rows: number): number {
+    const { pool, written, step, now } = this.#options
+    const { state, tokens } = sequence
+    state.reserve(rows)
+    const start = now()
+    step.begin()
+    step.addSequence(state)
+    const first = state.length
+    for (let row = 0; row < rows; row++) step.addToken(tokens[first + row]!, row === rows - 1)
+    step.finish()
+    pool.run(written.records, step.step, 0, written.count)
+    state.advance(rows)
+    const ms = now() - start
+    this.#chunk.observe(rows, ms)
+    if (rows <= 2) this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
+    return largest(this.#logits.row(0), this.vocab)
+  }
+
+  /** Drafts on `sequence`, a sequence of the draft model's own state; what it holds already is used. */
+  drafter(sequence: Sequence): Drafter {
+    return new ModelDrafter(this, sequence)
+  }
+}
+
+/** Greedy, whatever the sampler: a draft is right when the sampler picks the same. */
+class ModelDrafter implements Drafter {
+  readonly grade = 0
+  readonly #model: DraftModel
+  readonly #sequence: Sequence
+  /** Tokens at the front of the sequence that are known to be the text's. */
+  #agreed = 0
+  /** There is no room for its state, or it does not know a token. */
+  #isOut = false
+
+  constructor(model: DraftModel, sequence: Sequence) {
+    this.#model = model
+    this.#sequence = sequence
+  }
+
+  get msPerDraft(): number {
+    return this.#model.stepMs
+  }
+
+  // hot
+  look(tokens: readonly number[]): number {
+    const sequence = this.#sequence
+    const room = sequence.contextLength - tokens.length
+    if (this.#isOut || room <= 0) return 0
+    this.#follow(tokens)
+    if (this.#isOut) return 0
+    const behind = tokens.length - sequence.cached
+    if (behind > this.#model.readRows) {
+      this.#tryRun(this.#model.readRows)
+      return 0
+    }
+    return Math.min(room, MOST_DRAFTS)
+  }
+
+  draft(count: number, out: Int32Array): number {
+    const sequence = this.#sequence
+    for (let index = 0; index < count; index++) {
+      const id = this.#tryRun(sequence.tokens.length - sequence.cached)
+      if (id === undefined) return index
+      out[index] = id
+      sequence.append(id)
+    }
+    return count
+  }
+
+  /** Makes the sequence's tokens those of the text; keeps the state of what agrees. */
+  #follow(tokens: readonly number[]): void {
+    const sequence = this.#sequence
+    // A text that became shorter has dropped tokens in its middle.
+    let agreed = tokens.length < this.#agreed ? 0 : this.#agreed
+    while (agreed < tokens.length && sequence.tokens[agreed] === tokens[agreed]) agreed++
+    // The last token is run again for its logits.
+    sequence.truncate(Math.min(agreed, tokens.length - 1))
+    for (let index = sequence.tokens.length; index < tokens.length; index++) {
+      // Padding of the larger vocabulary; nothing sensible follows it.
+      if (tokens[index]! >= this.#model.vocab) this.#isOut = true
+      sequence.append(tokens[index]!)
+    }
+    this.#agreed = tokens.length
+  }
+
+  /** The likeliest next token, or undefined when there is no room for the state: drafting ends then. */
+  #tryRun(rows: number): number | undefined {
+    try {
+      return this.#model.run(this.#sequence, rows)
+    } catch (error) {
+      if (!isHalfbyteError(error) || error.code !== 'out-of-memory') throw error
+      this.#isOut = true
+      return undefined
+    }
+  }
+}
+
+/** The id below `vocab` with the largest logit, the lowest among equals. */
+function largest(logits: Float32Array, vocab: number): number {
+  let best = 0
+  let most = logits[0]!
+  for (let id = 1; id < vocab; id++) {
+    const logit = logits[id]!
+    if (logit > most) {
+      most = logit
+      best = id
+    }
+  }
+  return best
+}

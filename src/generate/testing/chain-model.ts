@@ -1,0 +1,145 @@
+// Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, and its check by plain arrays.
+import { ABI } from '../../abi/constants.ts'
+import { Arena } from '../../runtime/arena.ts'
+import type { Place } from '../../state/move.ts'
+import type { SequenceState } from '../../state/sequence-state.ts'
+import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
+import type { Sequence } from '../schedule/sequence.ts'
+
+/** Kinds of state that a model may have. */
+export interface Kinds {
+  /** Positions that each group of keys and values sees; 0: all. */
+  readonly windows: readonly number[]
+  /** Recurrent groups. */
+  readonly slabs: number
+}
+
+export type Limits = Pick<
+  StateCacheOptions,
+  'contextLength' | 'budgetBytes' | 'retainBytes' | 'checkpointBytes'
+>
+
+/** A position has two words: a hash of everything up to it, as a value has, and the angle that its key is turned by. */
+const WORDS = 2
+export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * WORDS * 4
+/** A word of use, the rest padding. */
+export const SLAB_BYTES = 64
+
+const mix = (hash: number, value: number): number => {
+  let mixed = Math.imul(hash ^ (value + 1), 0x9e3779b1)
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b)
+  return (mixed ^ (mixed >>> 13)) >>> 0
+}
+
+export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCache {
+  const arena = new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
+  const cache = new StateCache({
+    ...limits,
+    arena,
+    windows,
+    blockBytes: windows.map(() => BLOCK_BYTES),
+    slabBytes: Array.from({ length: slabs }, () => SLAB_BYTES),
+    move: (group, from, to, count) => move(cache, group, from, to, count),
+  })
+  return cache
+}
+
+/** One list per group: what must be stored at each position when `tokens` follow what is stored already. */
+export function chain(
+  cache: StateCache,
+  before: readonly (readonly number[])[],
+  tokens: readonly number[],
+): number[][] {
+  return cache.pools.map((_, group) => {
+    const words = [...(before[group] ?? [])]
+    for (const id of tokens) words.push(mix(words.at(-1) ?? group, id))
+    return words
+  })
+}
+
+const wordAt = ({ arena }: StateCache, table: number, position: number): number =>
+  arena.u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]! / 4 +
+  (position % ABI.BLOCK_POSITIONS) * WORDS
+
+/** As the kernel does it: ascending, so that a place may be read before it is overwritten. */
+function move(cache: StateCache, group: number, from: Place, to: Place, count: number): void {
+  const { arena, pools } = cache
+  for (let index = 0; index < count; index++) {
+    const target = to.position + index
+    const block = arena.u32[to.table / 4 + Math.floor(target / ABI.BLOCK_POSITIONS)]!
+    if (pools[group]!.references(block as never) !== 1)
+      throw new Error('a block that others hold was written')
+    const source = wordAt(cache, from.table, from.position + index)
+    const word = wordAt(cache, to.table, target)
+    arena.u32[word] = arena.u32[source]!
+    arena.u32[word + 1] = arena.u32[source + 1]! + to.position - from.position
+  }
+}
+
+/** Runs the next `rows` tokens: what was there before decides what is written, so a wrong block spreads. */
+export function runRows(
+  cache: StateCache,
+  sequence: Sequence,
+  rows: number,
+  drafts: readonly number[] = [],
+): void {
+  sequence.makePlace(rows)
+  const { state } = sequence
+  state.reserve(rows)
+  const { u32 } = cache.arena
+  const ids = [...sequence.tokens.slice(state.length), ...drafts].slice(0, rows)
+  for (const [index, id] of ids.entries()) {
+    const position = state.length + index
+    for (const group of cache.pools.keys()) {
+      const table = state.table(group)
+      if (group >= cache.windows.length) {
+        u32[table / 4] = mix(position === 0 ? group + u32[table / 4]! : u32[table / 4]!, id)
+      } else {
+        const before = position === 0 ? group : u32[wordAt(cache, table, position - 1)]!
+        u32[wordAt(cache, table, position)] = mix(before, id)
+        u32[wordAt(cache, table, position) + 1] = position
+      }
+    }
+  }
+  state.advance(rows)
+}
+
+/** Differences between what is stored and the lists of `words`, of which only as many as are stored count. */
+export function faults(
+  cache: StateCache,
+  state: SequenceState,
+  words: readonly (readonly number[])[],
+): string[] {
+  const found: string[] = []
+  const length = state.length
+  const { u32 } = cache.arena
+  for (const group of cache.pools.keys()) {
+    const expected = words[group]!
+    const table = state.table(group)
+    if (group >= cache.windows.length) {
+      if (length > 0 && u32[table / 4] !== expected[length - 1]) found.push(`slab ${group} at ${length}`)
+      continue
+    }
+    const window = cache.windows[group]!
+    for (let at = window === 0 ? 0 : Math.max(0, length - window + 1); at < length; at++) {
+      const word = wordAt(cache, table, at)
+      if (u32[word] !== expected[at]) found.push(`value of group ${group} at ${at} of ${length}`)
+      if (u32[word + 1] !== at) found.push(`key of group ${group} at ${at} of ${length}`)
+    }
+  }
+  return found
+}
+
+/** Words behind the stored positions of the last blocks that are not zero. */
+export function leftovers(cache: StateCache, state: SequenceState): string[] {
+  const found: string[] = []
+  const end = Math.ceil(state.length / ABI.BLOCK_POSITIONS) * ABI.BLOCK_POSITIONS
+  for (const group of cache.windows.keys()) {
+    for (let at = state.length; at < end; at++) {
+      const word = wordAt(cache, state.table(group), at)
+      if (cache.arena.u32[word] !== 0 || cache.arena.u32[word + 1] !== 0)
+        found.push(`group ${group} at ${at}`)
+    }
+  }
+  return found
+}

@@ -1,0 +1,100 @@
+// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move and the operations that it must do.
+import { BLOCK_POSITIONS, ROWS } from '../../abi/constants.ts'
+import { isQuantized } from '../../abi/encodings.ts'
+import { type Columns, type OpReader, opEntry } from '../../abi/ops.ts'
+import type { Plan, PlanOp, PlanPointer } from './plan.ts'
+import { blockBytes } from './state-layout.ts'
+
+/** A step of one sequence. */
+export interface StepShape {
+  /** Rows of the step. */
+  readonly tokens: number
+  /** Rows whose logits are wanted. */
+  readonly logitRows: number
+  /** Positions of the sequence before its first row. */
+  readonly position: number
+}
+
+/** What no implementation of an op can do without. A multiplication and an addition are two operations. */
+export interface OpCost {
+  readonly kind: 'linear' | 'attention' | 'other'
+  /** Weights read, each once however many rows there are; padding rows included, as the kernels read them. */
+  readonly weightBytes: number
+  /** State cache read and written; what several rows attend to counts once. */
+  readonly stateBytes: number
+  /** Rows read and written. */
+  readonly activationBytes: number
+  readonly ops: number
+  /** The arithmetic that the operations are of. */
+  readonly unit: 'integer' | 'float'
+}
+
+/** One cost for each op of the plan, from its entry in the table of ops. */
+export function planCosts(plan: Plan, shape: StepShape): OpCost[] {
+  return plan.ops.map((op) => {
+    const { kind = 'other', reads, writes, work, share, state } = opEntry(op.name)
+    const read = readerOf(plan, op, shape)
+    // What an op adds to is read before it is written.
+    const written = bytesOf(read, writes) * (read.number('accumulate') === 1 ? 2 : 1)
+    return {
+      kind,
+      weightBytes: Math.round(weightBytes(plan, op) * (share?.(read) ?? 1)),
+      stateBytes: state?.(read) ?? 0,
+      activationBytes: bytesOf(read, reads) + written,
+      ops: work(read),
+      unit: kind === 'linear' && read.isQuantized ? 'integer' : 'float',
+    }
+  })
+}
+
+/** Slots of the weights that an op reads. */
+export const slotsOf = (op: PlanOp): number[] =>
+  Object.values(op.fields).flatMap((value: number | PlanPointer) =>
+    typeof value === 'object' && 'slot' in value ? [value.slot] : [],
+  )
+
+export const weightBytes = (plan: Plan, op: PlanOp): number =>
+  slotsOf(op).reduce((sum, slot) => sum + (plan.slots[slot]?.bytes ?? 0), 0)
+
+function rowsOf(code: number, { tokens, logitRows }: StepShape): number {
+  if (code >= ROWS.routed) return tokens * (code - ROWS.routed)
+  return code === ROWS.logits ? logitRows : tokens
+}
+
+function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
+  const number = (field: string): number => {
+    const value = fields[field]
+    return typeof value === 'number' ? value : 0
+  }
+  const weight = fields['w']
+  const slot = typeof weight === 'object' && 'slot' in weight ? plan.slots[weight.slot] : undefined
+  const group = plan.stateGroups[number('group')]
+  return {
+    rows: rowsOf(number('rows'), shape),
+    number,
+    has: (field) => typeof fields[field] === 'object',
+    isQuantized: slot !== undefined && isQuantized(slot.encoding),
+    positionBytes: group === undefined ? 0 : blockBytes(group) / BLOCK_POSITIONS / group.layers.length,
+    attended: attended(shape, number('window')),
+  }
+}
+
+/** Bytes of all rows at the fields of `operands`; rows that the kernel need not make have none. */
+function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): number {
+  return Object.entries(operands).reduce((sum, [field, columns]) => {
+    if (columns === undefined || !read.has(field)) return sum
+    const isA8 = columns === 'a8' || (columns === 'input' && read.isQuantized)
+    if (isA8) return sum + read.rows * read.number(`${field}_stride`)
+    const factors = columns === 'input' ? ['k'] : columns
+    return sum + factors.reduce((all, factor) => all * read.number(factor), 4 * read.rows)
+  }, 0)
+}
+
+/** Positions that each row attends to, summed, and all those that any row does; a `window` of 0 has no end. */
+function attended({ tokens, position }: StepShape, window: number): OpReader['attended'] {
+  const reach = (row: number) =>
+    Math.min(position + row + 1, window === 0 ? Number.POSITIVE_INFINITY : window)
+  let sum = 0
+  for (let row = 0; row < tokens; row++) sum += reach(row)
+  return { sum, distinct: tokens === 0 ? 0 : Math.min(position + tokens, reach(0) + tokens - 1) }
+}

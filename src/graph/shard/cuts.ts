@@ -1,0 +1,165 @@
+// Cuts. In: a family's graph, the shares of several shards. Out: which part of each value one of them makes, by who reads it.
+
+import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef } from '../ir.ts'
+import { outputsOf, producersOf, readersOf } from '../nodes.ts'
+import type { EncodingOf } from '../passes/split.ts'
+import { divide, type Range } from './divide.ts'
+
+export interface ShardOptions {
+  /** Of each shard, in any unit; above 0. */
+  readonly shares: readonly number[]
+  /** Which of them. */
+  readonly shard: number
+  readonly encodingOf: EncodingOf
+}
+
+/** The heads of one shard in one layer, and the KV heads, or groups of B and C, that they read. */
+export interface HeadRange {
+  readonly heads: Range
+  readonly kvHeads: Range
+}
+
+/** Columns of a value, in its own numbers: what a shard holds of it, rising. */
+export type Columns = readonly Range[]
+
+export class Cuts {
+  readonly #graph: Graph
+  readonly #options: ShardOptions
+  readonly #readers: ReadonlyMap<number, readonly number[]>
+  readonly #producers: ReadonlyMap<number, number>
+
+  constructor(graph: Graph, options: ShardOptions) {
+    this.#graph = graph
+    this.#options = options
+    this.#readers = readersOf(graph)
+    this.#producers = producersOf(graph)
+  }
+
+  /** This shard's part of a size that may be cut at multiples of `unit`. */
+  own(size: number, unit: number): Range {
+    const { shares, shard } = this.#options
+    return divide(size, unit, shares)[shard] as Range
+  }
+
+  readersOf({ id }: Value): Node[] {
+    return (this.#readers.get(id) ?? []).map((index) => this.#graph.nodes[index] as Node)
+  }
+
+  /** Of what a product, or a convolution behind it, makes. Throws `unsupported` where it is not known who can do with less than all. */
+  of(value: Value): Columns {
+    const readers = this.readersOf(value)
+    // What a convolution makes goes through a product and is scanned: the scan comes later.
+    const reader = readers.at(-1)
+    switch (reader?.op) {
+      case 'slice':
+        return this.#sliceBySlice(value, readers)
+      case 'ropeKv': {
+        const { heads, kvHeads } = this.heads(reader.attention)
+        return [times(value === reader.q ? heads : kvHeads, reader.attention.headDim)]
+      }
+      case 'ssd': {
+        const { x, z, b, dt, heads, groups } = reader
+        // A number for each head of each row: less than what a cut of so few rows would cost.
+        if (value === dt) return [{ first: 0, count: heads }]
+        const own = this.scanned(reader)
+        const isOfHeads = value === x || value === z
+        return [isOfHeads ? times(own.heads, x.shape[1] / heads) : times(own.kvHeads, b.shape[1] / groups)]
+      }
+      case 'conv1d':
+        return outputsOf(reader).flatMap((made) => this.of(made))
+      case 'scan':
+      case 'swiglu':
+        return [this.own(value.shape[1], GROUP_SIZE)]
+      default:
+        throw uncut({ op: 'linear', output: value }, `makes values that ${reader?.op ?? 'nobody'} reads`)
+    }
+  }
+
+  heads({ heads, kvHeads, headDim }: AttentionShape): HeadRange {
+    const own = this.own(heads, headUnit(headDim, this.#alignment()))
+    return withKvHeads(own, heads / kvHeads, headUnit(headDim, PANEL_ROWS))
+  }
+
+  /** Where several groups have norms of their own, each stays whole. */
+  scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
+    const ratio = heads / groups
+    return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)
+  }
+
+  #sliceBySlice(value: Value, readers: readonly Node[]): Columns {
+    let end = 0
+    return readers.flatMap((slice) => {
+      const start = end
+      if (slice.op !== 'slice' || slice.start !== start)
+        throw uncut({ op: 'linear', output: value }, 'is not read part by part')
+      end += slice.width
+      return this.of(slice.output).map(({ first, count }) => ({ first: start + first, count }))
+    })
+  }
+
+  /**
+   * Heads begin at a whole panel of rows and, where a product behind them is quantised, at a whole group of columns: in all
+   * layers alike, as they share blocks of state.
+   */
+  #alignment(): number {
+    const isQuantised = (node: Node): boolean =>
+      node.op === 'linear' &&
+      this.#graph.nodes[this.#producers.get(node.input.id) ?? -1]?.op === 'attention' &&
+      node.weight.parts.some(({ name }) => isQuantized(this.#options.encodingOf(name)))
+    return this.#graph.nodes.some(isQuantised) ? GROUP_SIZE : PANEL_ROWS
+  }
+}
+
+/** Those that the heads read, from a multiple of `unit` on, so that their rows begin at a panel. */
+const withKvHeads = (heads: Range, ratio: number, unit = 1): HeadRange => {
+  const first = Math.floor(heads.first / ratio / unit) * unit
+  return { heads, kvHeads: { first, count: Math.ceil((heads.first + heads.count) / ratio) - first } }
+}
+
+/** Least number of heads whose values are a multiple of `alignment`. */
+function headUnit(headDim: number, alignment: number): number {
+  let unit = 1
+  while ((unit * headDim) % alignment !== 0) unit++
+  return unit
+}
+
+export const times = ({ first, count }: Range, by: number): Range => ({
+  first: first * by,
+  count: count * by,
+})
+
+export const widthOf = (columns: Columns): number => columns.reduce((sum, { count }) => sum + count, 0)
+
+/** What of `columns` lies in [start, start + width), in the numbers of that part. */
+export function within(columns: Columns, start: number, width: number): Columns {
+  return columns.flatMap(({ first, count }) =>
+    first >= start && first < start + width ? [{ first: first - start, count }] : [],
+  )
+}
+
+/** The node with the rows of its weights that make `columns`, or belong to them. */
+export const cutWeights = <N extends Node>(node: N, columns: Columns): N =>
+  Object.fromEntries(
+    Object.entries(node).map(([field, value]) => [field, isWeight(value) ? cutRows(value, columns) : value]),
+  ) as N
+
+const isWeight = (value: unknown): value is WeightRef => value instanceof Object && 'parts' in value
+
+function cutRows(weight: WeightRef, columns: Columns): WeightRef {
+  let end = 0
+  const parts = weight.parts.map(({ name, n }): WeightPart => {
+    const runs = within(columns, end, n)
+    end += n
+    return { name, n: widthOf(runs), rows: { whole: n, runs } }
+  })
+  return { ...weight, parts }
+}
+
+export function uncut({ op, output }: Pick<Node, 'op' | 'output'>, why: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `this model cannot be shared out to workers without shared memory: its ${op} ${output?.label ?? ''} ${why}; use one thread`,
+  )
+}

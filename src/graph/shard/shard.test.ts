@@ -1,0 +1,181 @@
+// Sharding. In: random models, shares and encodings. Out: every weight held once, and together the logits of the whole model.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { graphBuilder, matrix, vector } from '../builder.ts'
+import { compile } from '../compile.ts'
+import type { Graph } from '../ir.ts'
+import { checkShapes } from '../shapes.ts'
+import { interpret } from '../testing/interpret.ts'
+import { frequenciesOf, machineOf } from '../testing/models.ts'
+import { all, exact, holders, largest, meetAll, sharesOf, weightsOf } from '../testing/shards.ts'
+import { divide } from './divide.ts'
+import { shardGraph } from './shard.ts'
+
+interface Config {
+  readonly kvHeads: number
+  readonly ratio: number
+  readonly headDim: number
+  readonly inner: number
+  readonly vocab: number
+  readonly tied: boolean
+}
+
+const WIDTH = 24
+
+/** Two layers, as every family here builds them; Q, K and V have biases. */
+function model({ kvHeads, ratio, headDim, inner, vocab, tied }: Config): Graph {
+  const b = graphBuilder()
+  const heads = kvHeads * ratio
+  const table = matrix(WIDTH, { embed: vocab })
+  let x = b.embed('embed', table)
+  for (const layer of [0, 1]) {
+    const [q, kv] = [heads * headDim, kvHeads * headDim]
+    const parts = (kind: string) => ({
+      [`${layer}.q${kind}`]: q,
+      [`${layer}.k${kind}`]: kv,
+      [`${layer}.v${kind}`]: kv,
+    })
+    const qkv = matrix(WIDTH, parts(''))
+    const norm = (name: string) => vector({ [`${layer}.${name}.norm`]: WIDTH })
+    const input = b.rmsnorm(`${layer}.in`, x, norm('in'), 1e-5)
+    const made = b.parts(b.linear(`${layer}.qkv`, input, qkv, vector(parts('.bias'))), qkv)
+    const shape = { layer, heads, kvHeads, headDim, window: layer === 0 ? 0 : 3 }
+    const attended = b.attend(`${layer}.attn`, made, shape, { table: 0, dims: headDim, pairing: 'halves' })
+    x = b.add(`${layer}.sum`, x, b.linear(`${layer}.o`, attended, matrix(q, { [`${layer}.o`]: WIDTH })))
+    const gateUp = matrix(WIDTH, { [`${layer}.gate`]: inner, [`${layer}.up`]: inner })
+    const read = b.rmsnorm(`${layer}.mid`, x, norm('mid'), 1e-5)
+    const gated = b.swiglu(`${layer}.act`, b.parts(b.linear(`${layer}.gate_up`, read, gateUp), gateUp))
+    x = b.add(
+      `${layer}.out`,
+      x,
+      b.linear(`${layer}.down`, gated, matrix(inner, { [`${layer}.down`]: WIDTH })),
+    )
+  }
+  const last = b.rmsnorm('last', b.takeRows('wanted', x), vector({ 'last.norm': WIDTH }), 1e-5)
+  return b.finish(b.linear('logits', last, tied ? table : matrix(WIDTH, { output: vocab })), last)
+}
+
+const configs: fc.Arbitrary<Config> = fc.record({
+  kvHeads: fc.constantFrom(1, 2, 3, 4),
+  ratio: fc.constantFrom(4, 5, 7),
+  headDim: fc.constantFrom(8, 16, 32),
+  inner: fc.integer({ min: 128, max: 300 }),
+  vocab: fc.integer({ min: 128, max: 260 }),
+  tied: fc.boolean(),
+})
+describe('divide', () => {
+  test('cuts at units, gives everybody something and leaves nothing over', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 500 }),
+        fc.integer({ min: 1, max: 32 }),
+        sharesOf,
+        (size, unit, shares) => {
+          fc.pre(Math.ceil(size / unit) >= shares.length)
+          const ranges = divide(size, unit, shares)
+          let end = 0
+          for (const { first, count } of ranges) {
+            expect(first).toBe(end)
+            expect(first % unit).toBe(0)
+            expect(count).toBeGreaterThan(0)
+            end += count
+          }
+          expect(end).toBe(size)
+        },
+      ),
+    )
+  })
+  test('follows the shares to the nearest unit', () => {
+    expect(divide(14, 1, [3, 1]).map(({ count }) => count)).toEqual([11, 3])
+    expect(divide(4864, 32, [1, 1]).map(({ count }) => count)).toEqual([2432, 2432])
+  })
+  test('refuses more shares than units with both numbers', () => {
+    expect(() => divide(60, 32, [1, 1, 1])).toThrow(/60 in units of 32 .* 3 workers; use at most 2/)
+  })
+})
+
+describe('shardGraph', () => {
+  test('has every weight on one shard, but norms on all and shared KV heads where a cut goes through them', () => {
+    fc.assert(
+      fc.property(configs, sharesOf, (config, shares) => {
+        const graph = model(config)
+        const shards = all(graph, shares)
+        for (const shard of shards) checkShapes(shard)
+        for (const [name, [least, most]] of holders(graph, shards)) {
+          if (/norm/.test(name)) expect([name, least, most]).toEqual([name, shares.length, shares.length])
+          else if (/\.[kv](\.bias)?$/.test(name)) expect(least).toBeGreaterThanOrEqual(1)
+          else expect([name, least, most]).toEqual([name, 1, 1])
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('cuts quantised columns at whole groups', () => {
+    const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 512, tied: true }
+    const shards = all(model(config), [1, 1], () => 'w8_g32')
+    const cuts = shards.flatMap(weightsOf).flatMap(({ columns }) => columns?.first ?? [])
+    expect(cuts).toEqual([0, 0, 0, 0, 32, 96, 32, 96])
+  })
+
+  test('cuts rows at whole panels, also where a head has half a panel more', () => {
+    for (const [ratio, shares] of [
+      [3, [1, 1]],
+      [2, [1, 1]],
+      [3, [1, 1, 1]],
+    ] as const) {
+      const config = { kvHeads: 2, ratio, headDim: 12, inner: 96, vocab: 128, tied: true }
+      const graph = model(config)
+      const shards = all(graph, shares)
+      for (const { parts } of shards.flatMap(weightsOf)) {
+        for (const run of parts.flatMap(({ rows }) => rows?.runs ?? [])) expect(run.first % 8).toBe(0)
+      }
+      const step = { ids: [1, 100, 7], position: 0, wanted: [2] }
+      const whole = interpret(graph, machine(config), step)
+      const together = meetAll(shards, (meet) => ({ ...machine(config), meet }), step)
+      expect(largest(whole, together)).toBeLessThan(1e-9)
+    }
+  })
+
+  test('makes plans of the same records on every shard', () => {
+    const graph = model({ kvHeads: 2, ratio: 7, headDim: 32, inner: 256, vocab: 256, tied: true })
+    const plans = all(graph, [2, 1, 1], () => 'w4_g32').map((shard) =>
+      compile(shard, { encodingOf: () => 'w4_g32', tokens: 4, logitRows: 2 }),
+    )
+    const names = plans.map(({ ops }) => ops.map(({ name }) => name))
+    expect(names[1]).toEqual(names[0])
+    expect(names[2]).toEqual(names[0])
+    expect(plans.map(({ exchanges }) => exchanges.map(({ op }) => op))).toEqual(
+      Array(3).fill(plans[0]!.exchanges.map(({ op }) => op)),
+    )
+    // Behind the embedding, two in each layer, the logits.
+    expect(plans[0]!.exchanges).toHaveLength(6)
+    expect(plans[0]!.logits.width).toBe(256)
+  })
+
+  test('computes the logits of the whole model', () => {
+    fc.assert(
+      fc.property(configs, sharesOf, (config, shares) => {
+        const graph = model(config)
+        const step = { ids: [1, 100, config.vocab - 1, 7, 9], position: 0, wanted: [4, 2] }
+        const whole = interpret(graph, machine(config), step)
+        const together = meetAll(all(graph, shares), (meet) => ({ ...machine(config), meet }), step)
+        expect(largest(whole, together)).toBeLessThan(1e-9)
+      }),
+      { numRuns: 8 },
+    )
+  })
+
+  test('says what it cannot cut', () => {
+    const b = graphBuilder()
+    const x = b.embed('embed', matrix(32, { embed: 64 }))
+    const odd = b.finish(
+      b.linear('logits', b.linear('alone', x, matrix(32, { w: 32 })), matrix(32, { out: 64 })),
+    )
+    expect(() => shardGraph(odd, { shares: [1, 1], shard: 0, encodingOf: exact })).toThrow(
+      /its linear alone makes values that linear reads; use one thread/,
+    )
+  })
+})
+
+const machine = ({ headDim }: Config) => machineOf(exact, [frequenciesOf(headDim)])

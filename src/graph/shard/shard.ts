@@ -1,0 +1,262 @@
+// Shard. In: a family's graph, the shares of several shards. Out: the graph of one of them, whose sums meet those of the others.
+//
+//   shard s holds                          of                       cut by
+//   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
+//   columns of the attention's output      attn_output              the same query heads
+//   rows of gate and up, columns of down   mlp_*                    inner values, in groups of 32
+//   rows of x and z, columns of the output ssm_*, conv_*            channels in groups of 32, of Mamba-2 heads; their B and C
+//   rows of the table and of the logits    embed, output            ids, in groups of 32
+//   norms, step sizes of Mamba-2           all                      whole on every shard
+//
+// A step meets the others behind the embedding, behind each product of what is cut, and once at the end, where the first
+// shard collects the logits: twice in each layer of attention or Mamba with an MLP, or of Mamba alone, once in one of Mamba-2 alone.
+import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
+import type { Graph, Node, NodeOf, StateGroup, Value, WeightRef } from '../ir.ts'
+import { inputsOf, mapInputs, nextId, outputsOf } from '../nodes.ts'
+import { rowsOf } from '../shapes.ts'
+import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
+import { divide, type Range } from './divide.ts'
+
+/** Throws `unsupported` for a graph that cannot be cut like this, or not for so many shards. */
+export function shardGraph(graph: Graph, options: ShardOptions): Graph {
+  return new Sharder(graph, options).graph()
+}
+
+class Sharder {
+  readonly #graph: Graph
+  readonly #options: ShardOptions
+  readonly #cuts: Cuts
+  /** Values that are cut now, by the id they have kept. */
+  readonly #replaced = new Map<number, Value>()
+  /** Columns of cut values; values that are sums of one shard alone have none. */
+  readonly #columns = new Map<number, Columns>()
+  readonly #partial = new Set<number>()
+  /** Norms of rows of which this shard has a part, by what they make. */
+  readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
+  readonly #nodes: Node[] = []
+  #nextId: number
+
+  constructor(graph: Graph, options: ShardOptions) {
+    this.#graph = graph
+    this.#options = options
+    this.#cuts = new Cuts(graph, options)
+    this.#nextId = nextId(graph)
+  }
+
+  graph(): Graph {
+    for (const node of this.#graph.nodes) this.#add(node)
+    const { output, hidden, stateGroups } = this.#graph
+    return {
+      nodes: this.#nodes,
+      output: this.#now(output),
+      hidden: this.#now(hidden),
+      stateGroups: stateGroups.map((group) => this.#stateGroup(group)),
+    }
+  }
+
+  #add(node: Node): void {
+    const columns = 'input' in node ? this.#columns.get(node.input.id) : undefined
+    if (node.op === 'embed') this.#embed(node)
+    else if (node.op === 'linear') this.#linear(node, columns)
+    else if (node.op === 'ropeKv' || node.op === 'attention') this.#attend(node)
+    else if (node.op === 'swiglu') this.#push(node, this.#columnsOf(node, node.gate))
+    else if (node.op === 'scan') this.#pushCut(node, this.#columnsOf(node, node.x))
+    else if (node.op === 'ssd') this.#stateSpace(node)
+    else if (node.op === 'add') this.#sum(node)
+    else if (columns !== undefined && node.op === 'slice') this.#slice(node, columns)
+    else if (columns !== undefined && node.op === 'conv1d') this.#convolve(node, columns)
+    else if (columns !== undefined && node.op === 'rmsnorm') this.#norm(node, columns)
+    else this.#pushWhole(node)
+  }
+
+  /** Where one side is a sum of one shard alone, all shards' sums meet. */
+  #sum(node: NodeOf<'add'>): void {
+    const product = [node.right, node.left].find(({ id }) => this.#partial.has(id))
+    if (product === undefined) {
+      this.#pushWhole(node)
+      return
+    }
+    const residual = product === node.right ? node.left : node.right
+    this.#push({ op: 'exchange', input: product, residual, ...this.#place(), output: node.output })
+  }
+
+  /** Rows of the table; ids of other shards' rows make zeros. */
+  #embed(node: NodeOf<'embed'>): void {
+    if (node.by === 'position') {
+      this.#push(node)
+      return
+    }
+    const output = this.#fresh(node.output)
+    this.#push({ ...cutWeights(node, [this.#vocab(node.table)]), output })
+    this.#meet(output, node.output)
+  }
+
+  #linear(node: NodeOf<'linear'>, columns: Columns | undefined): void {
+    if (columns !== undefined) this.#sumOfOwn(node, columns)
+    else if (node.output === this.#graph.output) this.#logits(node)
+    else this.#pushCut(node, this.#cuts.of(node.output))
+  }
+
+  /** The columns that meet this shard's values: the product lacks what the others add. */
+  #sumOfOwn(node: NodeOf<'linear'>, [columns, more]: Columns): void {
+    const { weight, output } = node
+    const encodings = new Set(weight.parts.map(({ name }) => this.#options.encodingOf(name)))
+    if (node.bias !== undefined) throw uncut(node, 'adds a bias to a sum of several workers')
+    if (output === this.#graph.output || columns === undefined || more !== undefined || encodings.size > 1)
+      throw uncut(node, 'reads values that are shared out')
+    const { first, count } = columns
+    const norm = this.#norms.get(node.input.id)
+    const isPartial = norm === undefined && this.#isAdded(output)
+    const product = isPartial ? output : this.#fresh(output)
+    const held = { ...weight, k: count, columns: { first, whole: weight.k } }
+    this.#push({ ...node, weight: held, output: product })
+    if (isPartial) this.#partial.add(output.id)
+    else if (norm === undefined) this.#meet(product, output)
+    else this.#normLater(norm, product, output)
+  }
+
+  /** True for a value that is added to one that every shard has, and not read otherwise. */
+  #isAdded(value: Value): boolean {
+    const [reader, another] = this.#cuts.readersOf(value)
+    if (another !== undefined || reader?.op !== 'add' || reader.scale !== 1) return false
+    return !this.#partial.has((reader.left === value ? reader.right : reader.left).id)
+  }
+
+  /**
+   * A product of rows that were normed by this shard's part of them. A norm is one factor for the whole row, so the shards' products
+   * can be multiplied by it when they have met, and with them the squares of all parts.
+   */
+  #normLater({ input, epsilon }: NodeOf<'rmsnorm'>, product: Value, output: Value): void {
+    const [, width] = output.shape
+    const x = this.#now(input)
+    const [own, sum] = [0, 0].map(() => this.#fresh(output, roundUp(width, GROUP_SIZE) + 1)) as [Value, Value]
+    const renorm = { op: 'renorm', width, epsilon } as const
+    this.#nodes.push({ ...renorm, input: product, x, size: x.shape[1], output: own })
+    this.#meet(own, sum)
+    this.#nodes.push({ ...renorm, input: sum, size: input.shape[1], output })
+  }
+
+  /** Sums what all shards made of `input`. */
+  #meet(input: Value, output: Value): void {
+    this.#nodes.push({ op: 'exchange', input, ...this.#place(), output })
+  }
+
+  #logits(node: NodeOf<'linear'>): void {
+    const { shares, shard } = this.#options
+    const own = this.#vocab(node.weight)
+    const [rows, width] = node.output.shape
+    const output = this.#fresh(node.output, own.count)
+    this.#push({ ...cutWeights(node, [own]), output })
+    const widths = divide(width, ROW_PADDING, shares).map(({ count }) => count)
+    const whole: Value = { ...node.output, shape: [rows, shard === 0 ? width : own.count] }
+    this.#replaced.set(whole.id, whole)
+    this.#nodes.push({ op: 'collect', input: output, shard, widths, output: whole })
+  }
+
+  #slice(node: NodeOf<'slice'>, columns: Columns): void {
+    const own = within(columns, node.start, node.width)
+    const start = widthOf(columns.filter(({ first }) => first < node.start))
+    this.#push({ ...node, start, width: widthOf(own) }, own)
+  }
+
+  #attend(node: NodeOf<'ropeKv' | 'attention'>): void {
+    if (node.op === 'ropeKv' && node.norms?.over === 'row')
+      throw uncut(node, 'norms heads of several workers')
+    const { heads, kvHeads } = this.#cuts.heads(node.attention)
+    const whole = node.attention
+    const ratio = whole.heads / whole.kvHeads
+    const attention = {
+      ...whole,
+      heads: heads.count,
+      kvHeads: kvHeads.count,
+      ratio: kvHeads.count === 1 ? heads.count : ratio,
+      absent: kvHeads.count === 1 ? 0 : heads.first - kvHeads.first * ratio,
+    }
+    this.#push({ ...node, attention }, [times(heads, whole.headDim)])
+  }
+
+  #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {
+    const isOdd = columns.some(({ first, count }) => (first | count) % PANEL_ROWS !== 0)
+    if (isOdd) throw uncut(node, `has channels that cannot be cut in groups of ${PANEL_ROWS}`)
+    this.#pushCut(node, columns)
+  }
+
+  /** Every shard has the step sizes of all heads. */
+  #stateSpace(node: NodeOf<'ssd'>): void {
+    const { heads, kvHeads } = this.#cuts.scanned(node)
+    const { first: start, count: width } = heads
+    const dt = this.#fresh(node.dt, width)
+    this.#push({ op: 'slice', input: node.dt, start, width, output: dt })
+    const own = { ...cutWeights(node, [heads]), dt, heads: width, groups: kvHeads.count }
+    this.#push(own, this.#columnsOf(node, node.x))
+  }
+
+  /** Of a part of a row its own; where it should be of the whole row, what comes later makes up for that. */
+  #norm(node: NodeOf<'rmsnorm'>, columns: Columns): void {
+    const { input, parts = 1 } = node
+    for (const made of outputsOf(node)) {
+      if (parts > 1) continue
+      if (this.#cuts.readersOf(made).some(({ op }) => op !== 'linear'))
+        throw uncut(node, 'reads values that are shared out')
+      this.#norms.set(made.id, node)
+    }
+    const own = parts > 1 ? { parts: (parts * widthOf(columns)) / input.shape[1] } : {}
+    this.#pushCut({ ...node, ...own }, columns)
+  }
+
+  #stateGroup(group: StateGroup): StateGroup {
+    const layer = group.layers[0]
+    const node = this.#graph.nodes.find((each) => each.op === 'ropeKv' && each.attention.layer === layer)
+    if (node?.op !== 'ropeKv') return group
+    const { first, count } = this.#cuts.heads(node.attention).kvHeads
+    return { ...group, kvHeads: count, held: { first, whole: group.kvHeads } }
+  }
+
+  #vocab(weight: WeightRef): Range {
+    return this.#cuts.own(rowsOf(weight), ROW_PADDING)
+  }
+
+  #place(): { shard: number; shards: number } {
+    return { shard: this.#options.shard, shards: this.#options.shares.length }
+  }
+
+  #columnsOf(node: Node, value: Value): Columns {
+    const columns = this.#columns.get(value.id)
+    if (columns !== undefined) return columns
+    throw uncut(node, 'reads values that every worker has')
+  }
+
+  #now(value: Value): Value {
+    return this.#replaced.get(value.id) ?? value
+  }
+
+  /** Another value like `value`. */
+  #fresh(value: Value, width = value.shape[1]): Value {
+    return { ...value, id: this.#nextId++, shape: [value.shape[0], width] }
+  }
+
+  /** Adds a node; with `columns` its output is that part of what it was. */
+  #push(node: Node, columns?: Columns): void {
+    const now = mapInputs(node, (value) => this.#now(value))
+    if (columns === undefined || now.output === undefined) {
+      this.#nodes.push(now)
+      return
+    }
+    const output: Value = { ...now.output, shape: [now.output.shape[0], widthOf(columns)] }
+    this.#replaced.set(output.id, output)
+    this.#columns.set(output.id, columns)
+    this.#nodes.push({ ...now, output } as Node)
+  }
+
+  /** The same with the rows of its weights that make these columns. */
+  #pushCut(node: Node, columns: Columns): void {
+    this.#push(cutWeights(node, columns), columns)
+  }
+
+  /** A node that every shard runs alike: it must not read what is cut. */
+  #pushWhole(node: Node): void {
+    const isCut = ({ id }: Value) => this.#columns.has(id) || this.#partial.has(id)
+    if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are shared out')
+    this.#push(node)
+  }
+}

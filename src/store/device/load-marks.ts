@@ -1,0 +1,114 @@
+// Load marks. In: loads that begin and end. Out: on the next visit, those whose page did not live to see the end.
+//
+// A page that takes more memory than there is cannot catch its end: it is gone. So a load is written down in localStorage,
+// which is written at once, and erased when it ends, well or not, and when the page is left as pages are. Its Web Lock tells
+// a load that another tab is still busy with from one that nobody will end.
+
+import { randomId } from '../../base/random-id.ts'
+
+/** What is written down, with the key under which. */
+export interface LoadMark<T> {
+  readonly key: string
+  readonly note: T
+}
+
+export interface OpenMark<T> {
+  /** Writes more about the load. */
+  update(note: T): void
+  /** Erases it. */
+  end(): void
+}
+
+const PREFIX = 'halfbyte-load-'
+/** More than these have nothing to tell. */
+const MOST_MARKS = 8
+
+/**
+ * Writes down that a load begins. Nothing is where storage is refused, or where there are no locks (a page over plain HTTP):
+ * there a load of another tab could not be told from one that was killed.
+ */
+export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
+  const key = PREFIX + randomId()
+  const release = await holdLock(key)
+  let isOpen = release !== undefined
+  const write = (value: T | undefined): void => {
+    if (isOpen) store(key, value)
+  }
+  // A page that goes into the back-forward cache, or is closed, has not been killed.
+  const leave = () => write(undefined)
+  globalThis.addEventListener?.('pagehide', leave)
+  write(note)
+  return {
+    update: write,
+    end() {
+      write(undefined)
+      isOpen = false
+      globalThis.removeEventListener?.('pagehide', leave)
+      release?.()
+    },
+  }
+}
+
+/** Marks of loads that nobody is busy with any more. What is no note, somebody else has written: it is erased. */
+export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
+  const found: LoadMark<T>[] = []
+  const held = await heldLocks()
+  for (const key of keys()) {
+    if (held.has(key)) continue
+    const note = read(key)
+    if (isNote(note)) found.push({ key, note })
+    else eraseMark(key)
+  }
+  const extra = found.splice(0, found.length - MOST_MARKS)
+  for (const { key } of extra) eraseMark(key)
+  return found
+}
+
+export function eraseMark(key: string): void {
+  store(key, undefined)
+}
+
+function keys(): string[] {
+  try {
+    return Object.keys(globalThis.localStorage ?? {}).filter((key) => key.startsWith(PREFIX))
+  } catch {
+    return []
+  }
+}
+
+function read(key: string): unknown {
+  try {
+    return JSON.parse(globalThis.localStorage.getItem(key) ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+function store(key: string, value: unknown): void {
+  try {
+    if (value === undefined) globalThis.localStorage?.removeItem(key)
+    else globalThis.localStorage?.setItem(key, JSON.stringify(value))
+  } catch {
+    // A private window or a full disk may refuse: then the next visit knows nothing.
+  }
+}
+
+/** Holds a lock until what is returned is called; undefined where there are none. */
+function holdLock(name: string): Promise<(() => void) | undefined> {
+  return new Promise((resolve) => {
+    const none = () => resolve(undefined)
+    const held = () => new Promise<void>((release) => resolve(release))
+    const locks = globalThis.navigator?.locks
+    if (locks === undefined) none()
+    else locks.request(name, held).catch(none)
+  })
+}
+
+async function heldLocks(): Promise<Set<string>> {
+  try {
+    const { held = [] } = await globalThis.navigator.locks.query()
+    return new Set(held.map(({ name }) => name ?? ''))
+  } catch {
+    return new Set()
+  }
+}

@@ -1,0 +1,86 @@
+// Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is not whole.
+import { expect, test, vi } from 'vitest'
+import { fileKey } from '../folder.ts'
+import { memoryStorage } from '../testing/memory-folders.ts'
+import { Opfs } from './opfs.ts'
+
+const URL = 'https://example.org/a.gguf'
+
+async function opened() {
+  const folder = memoryStorage()('halfbyte-models')
+  return { folder, store: (await Opfs.open())!, name: await fileKey(URL) }
+}
+
+test('a file with its manifest is found and listed', async () => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 7 }))
+  expect((await store.find(URL))?.size).toBe(4)
+  expect(await store.list()).toEqual([{ url: URL, size: 4, used: 7, isComplete: true }])
+})
+
+test.each([
+  ['of a size as text', { url: URL, size: '4', etag: '' }],
+  ['of a negative size', { url: URL, size: -4, etag: '' }],
+  ['of half a byte', { url: URL, size: 4.5, etag: '' }],
+  ['without an ETag', { url: URL, size: 4 }],
+  ['of another address', { url: `${URL}x`, size: 4, etag: '' }],
+  ['that is a list', [URL, 4, '']],
+  ['that is nothing', null],
+])('a manifest %s makes no file', async (_, manifest) => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, JSON.stringify(manifest))
+  expect(await store.find(URL)).toBeUndefined()
+  expect(await store.list()).toEqual([])
+})
+
+test('what nobody can read any more is removed when files are listed, but not while somebody writes it', async () => {
+  const { folder, store, name } = await opened()
+  const other = await fileKey(`${URL}2`)
+  folder.put(`${name}.bin`, 'four')
+  folder.put(`${name}.json`, '{"url":')
+  folder.put(`${other}.bin`, 'four')
+  folder.put(`${other}.json`, JSON.stringify({ url: `${URL}2`, size: 4, etag: '', used: 7 }))
+  const asked: unknown[] = []
+  let isFree = false
+  const request = async (lock: string, options: unknown, work: (lock: unknown) => unknown) => {
+    asked.push([lock, options])
+    return work(isFree ? {} : null)
+  }
+  vi.stubGlobal('navigator', { ...navigator, locks: { request } })
+  const kept = [{ url: `${URL}2`, size: 4, used: 7, isComplete: true }]
+  expect(await store.list()).toEqual(kept)
+  expect(folder.entries.size).toBe(4)
+  isFree = true
+  expect(await store.list()).toEqual(kept)
+  expect([...folder.entries.keys()]).toEqual([`${other}.bin`, `${other}.json`])
+  expect(asked[0]).toEqual([`halfbyte-store-${name}`, { mode: 'exclusive', ifAvailable: true }])
+})
+
+test('a time that is none counts as long ago', async () => {
+  const { folder, store, name } = await opened()
+  folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 'now' }))
+  expect(await store.list()).toMatchObject([{ used: 0 }])
+})
+
+test('a journal says what came, and one of a negative size, of too many chunks, of sums that are none or of another address nothing', async () => {
+  const { folder, store, name } = await opened()
+  const journal = { url: URL, size: 10, etag: '', sums: [7] }
+  const lies = [
+    { size: -1 },
+    { size: 1e300 },
+    { sums: [7, 7] },
+    { sums: [-1] },
+    { sums: ['7'] },
+    { sums: [] },
+    { sums: undefined },
+    { url: `${URL}x` },
+  ]
+  folder.put(`${name}.part`, JSON.stringify(journal))
+  expect(await store.list()).toMatchObject([{ url: URL, size: 10, isComplete: false }])
+  for (const lie of lies) {
+    folder.put(`${name}.part`, JSON.stringify({ ...journal, ...lie }))
+    expect(await store.list(), JSON.stringify(lie)).toEqual([])
+  }
+})

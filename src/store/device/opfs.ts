@@ -1,0 +1,267 @@
+// OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
+import { type ByteSource, readInto } from '../../base/bytes.ts'
+import { isCount } from '../../base/counts.ts'
+import { fileName } from '../address.ts'
+import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
+import type { Version } from '../download/partial.ts'
+import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
+import { alone } from './alone.ts'
+import { writeError } from './quota.ts'
+import { storedSource } from './stored-source.ts'
+import { damagedChunks, isSums, type Sums } from './sums.ts'
+import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
+
+/** What is known of a stored file; written after its last byte, so that a half-written file is never read as whole. */
+interface Manifest extends Version {
+  readonly url: string
+  /** Milliseconds since 1970 of the last load. */
+  readonly used: number
+  /** Its bytes have been compared with the hashes in them. */
+  readonly isChecked?: boolean
+  /** Of what was written. */
+  readonly sums: Sums
+  /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
+  readonly changed: number
+  /** As in its journal. */
+  readonly isDoubted?: boolean | undefined
+}
+
+export interface StoredFile {
+  readonly url: string
+  /** Bytes on this device. */
+  readonly size: number
+  /** Milliseconds since 1970 of the last load; of a download that has not ended, of its last byte. */
+  readonly used: number
+  /** False for a download that has not ended. */
+  readonly isComplete: boolean
+}
+
+/** How far another tab is that downloads the same. */
+export type OnWait = (loaded: number, total: number) => void
+
+const FOLDER = 'halfbyte-models'
+const WAIT_MS = 500
+/** A load looks at one chunk of so many: 16 MB of a model of 256 MB take some 15 ms. */
+const SAMPLED = 16
+/** What is damaged is found when the file is written again. */
+const NOTHING: LostBytes = { start: 0, end: 0 }
+
+/** Model files in the origin's private file system. Files are keyed by address. */
+export class Opfs {
+  readonly #folder: FileSystemDirectoryHandle
+  private constructor(folder: FileSystemDirectoryHandle) {
+    this.#folder = folder
+  }
+
+  /** Undefined where the browser refuses storage (private windows, insecure pages): then run from memory. */
+  static async open(): Promise<Opfs | undefined> {
+    const folder = await openFolder(FOLDER)
+    return folder && new Opfs(folder)
+  }
+
+  /** The stored file, or undefined when it is absent, incomplete or shorter than its manifest says. */
+  async find(url: string): Promise<File | undefined> {
+    const name = await fileKey(url)
+    const manifest = await this.#manifest(name)
+    if (manifest === undefined) return undefined
+    const file = await readFile(this.#folder, `${name}.bin`)
+    return file?.size === manifest.size ? file : undefined
+  }
+
+  /**
+   * The same, to be read and closed by its reader. A sample of its bytes is compared with their sums, or all of them where somebody
+   * wrote to the file since; one that is damaged is doubted.
+   */
+  async openStored(url: string): Promise<ByteSource | undefined> {
+    const name = await fileKey(url)
+    const [file, manifest] = [await this.find(url), await this.#manifest(name)]
+    if (file === undefined || manifest === undefined) return undefined
+    const handle = await this.#folder.getFileHandle(`${name}.bin`).catch(() => undefined)
+    const source = handle && (await storedSource(fileName(url), handle, manifest.isChecked === true))
+    if (source === undefined) return undefined
+    const { lastModified: changed } = file
+    const isUntouched = manifest.changed === changed
+    const read = (target: Uint8Array, at: number) => readInto(source, target, at)
+    const damaged = await damagedChunks(manifest.sums, file.size, read, isUntouched ? SAMPLED : 1)
+    if (damaged.length > 0) {
+      source.close?.()
+      await this.doubt(url, NOTHING)
+      return undefined
+    }
+    if (!isUntouched) await this.#writeManifest(name, { ...manifest, changed }).catch(() => undefined)
+    return source
+  }
+
+  /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
+  async noteChecked(url: string): Promise<void> {
+    const name = await fileKey(url)
+    const manifest = await this.#manifest(name)
+    if (manifest === undefined || manifest.isChecked === true) return
+    await this.#writeManifest(name, { ...manifest, isChecked: true, isDoubted: false }).catch(() => undefined)
+  }
+
+  /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
+  async touch(url: string): Promise<void> {
+    const name = await fileKey(url)
+    const manifest = await this.#manifest(name)
+    if (manifest === undefined) return
+    await this.#writeManifest(name, { ...manifest, used: Date.now() }).catch(() => undefined)
+  }
+
+  /**
+   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is. The result
+   * is the file: what `write` brought, or what the other tab had. `write` answers undefined when there is nothing to
+   * store. Undefined also where the browser cannot write in place: nothing was written then.
+   */
+  async fill(
+    url: string,
+    write: (part: StoredPart) => Promise<Version | undefined>,
+    { onWait, signal }: { readonly onWait?: OnWait; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<{ readonly file: File | undefined } | undefined> {
+    const name = await fileKey(url)
+    return this.#alone(name, { onWait, signal }, async () => {
+      const found = await this.find(url)
+      if (found !== undefined) return { file: found }
+      const part = await PartFile.open(this.#folder, name, url)
+      if (part === undefined) return undefined
+      try {
+        const version = await write(part)
+        if (version === undefined) {
+          part.close()
+          await this.#removeAll(name)
+          return { file: undefined }
+        }
+        const sums = part.complete(version.size)
+        const file = await readFile(this.#folder, `${name}.bin`)
+        const changed = file?.lastModified ?? 0
+        await this.#writeManifest(name, {
+          ...version,
+          url,
+          used: Date.now(),
+          sums,
+          changed,
+          isDoubted: part.isDoubted,
+        })
+        await this.#remove(`${name}.part`)
+        return { file }
+      } catch (error) {
+        part.close()
+        const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
+        // Half of what does not fit only takes room from what would.
+        if (isFull) await this.#removeAll(name)
+        throw error
+      }
+    })
+  }
+
+  /**
+   * Counts a stored file as a download that has not ended: the next one asks the server whether it is still the same, and
+   * brings what overlaps `lost`. Only in a worker.
+   */
+  async doubt(url: string, lost?: LostBytes): Promise<void> {
+    const name = await fileKey(url)
+    await this.#alone(name, {}, async () => {
+      const manifest = await this.#manifest(name)
+      if (manifest === undefined) return
+      await reopen(this.#folder, name, manifest, lost)
+      await this.#remove(`${name}.json`)
+    })
+  }
+
+  /** Files of both kinds, in no particular order. What is neither, and nobody writes, is removed: it only takes room. */
+  async list(): Promise<StoredFile[]> {
+    const names = new Set<string>()
+    for await (const entry of this.#folder.keys()) names.add(entry.replace(/\..*/, ''))
+    const found: StoredFile[] = []
+    for (const name of names) {
+      const file = await this.#known(name)
+      if (file !== undefined) found.push(file)
+      else await alone(lockOf(name), async () => (await this.#known(name)) ?? this.#removeAll(name), 'unused')
+    }
+    return found
+  }
+
+  async #known(name: string): Promise<StoredFile | undefined> {
+    const manifest = await this.#manifest(name)
+    if (manifest !== undefined) return { ...pick(manifest), isComplete: true }
+    const progress = await partialProgress(this.#folder, name)
+    if (progress === undefined) return undefined
+    const used = (await readFile(this.#folder, `${name}.part`))?.lastModified ?? 0
+    return { url: progress.url, size: progress.loaded, used, isComplete: false }
+  }
+
+  /** Waits until nobody writes it. */
+  async remove(url: string): Promise<void> {
+    const name = await fileKey(url)
+    await this.#alone(name, {}, () => this.#removeAll(name))
+  }
+
+  /**
+   * Between the first byte and the manifest another tab would take a file for unfinished, and replace it under its
+   * reader.
+   */
+  async #alone<T>(
+    name: string,
+    { onWait, signal }: { readonly onWait?: OnWait | undefined; readonly signal?: AbortSignal | undefined },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const waiting = setInterval(async () => {
+      const progress = await partialProgress(this.#folder, name)
+      if (progress !== undefined) onWait?.(progress.loaded, progress.total)
+    }, WAIT_MS)
+    try {
+      const begin = () => {
+        clearInterval(waiting)
+        return work()
+      }
+      return await alone(lockOf(name), begin, 'exclusive', signal)
+    } finally {
+      clearInterval(waiting)
+    }
+  }
+
+  async #manifest(name: string): Promise<Manifest | undefined> {
+    const fields = await readFields(this.#folder, `${name}.json`)
+    const { url, size, etag, used, isChecked, isDoubted, sums, changed } = fields
+    const isWhole =
+      typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
+    if (!isWhole) return undefined
+    return {
+      url,
+      size,
+      etag,
+      used: isCount(used) ? used : 0,
+      isChecked: isChecked === true,
+      isDoubted: isDoubted === true,
+      // Those of earlier releases have none.
+      sums: isSums(sums) ? sums : [],
+      changed: isCount(changed) ? changed : 0,
+    }
+  }
+
+  async #writeManifest(name: string, manifest: Manifest): Promise<void> {
+    let file: SyncFile | undefined
+    try {
+      file = await openSyncFile(this.#folder, `${name}.json`)
+      if (file === undefined) throw new Error('it cannot be written in place')
+      writeJson(file, manifest)
+    } catch (cause) {
+      throw writeError(manifest.size, cause)
+    } finally {
+      file?.close()
+    }
+  }
+
+  /** The manifest goes first: without it there is no file. */
+  async #removeAll(name: string): Promise<void> {
+    for (const ending of ['json', 'part', 'bin']) await this.#remove(`${name}.${ending}`)
+  }
+
+  async #remove(entry: string): Promise<void> {
+    await this.#folder.removeEntry(entry).catch(() => undefined)
+  }
+}
+
+const lockOf = (name: string): string => `store-${name}`
+
+const pick = ({ url, size, used }: Manifest) => ({ url, size, used })

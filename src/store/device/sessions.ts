@@ -1,0 +1,202 @@
+// Stored sessions. In: names, and files that come in pieces. Out: the newest whole file of each name, in the origin's private file system.
+//
+//   <key>-<turn>.bin    the pieces
+//   <key>-<turn>.json   the manifest, written after the last of them; without it there is no file
+//
+// A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
+import type { ByteSource } from '../../base/bytes.ts'
+import { isCount } from '../../base/counts.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
+import { alone } from './alone.ts'
+import { checkQuota, type Purpose, writeError } from './quota.ts'
+import { storedSource } from './stored-source.ts'
+import { openSyncFile, writeAll } from './sync-file.ts'
+
+export interface StoredSession {
+  readonly name: string
+  /** Bytes on this device. */
+  readonly size: number
+  /** Milliseconds since 1970. */
+  readonly saved: number
+}
+
+/** One file and its manifest. */
+interface Entry extends StoredSession {
+  /** Name of both, without the ending. */
+  readonly base: string
+}
+
+const FOLDER = 'halfbyte-sessions'
+const KEY_DIGITS = 32
+const ENTRY = /^[0-9a-f]{32}-\d{1,15}\.(bin|json)$/
+const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored session or model' }
+
+/** Sessions in the origin's private file system. Writing works in workers only. */
+export class SessionStore {
+  readonly #folder: FileSystemDirectoryHandle
+
+  private constructor(folder: FileSystemDirectoryHandle) {
+    this.#folder = folder
+  }
+
+  /** Undefined where there is no such storage, or the browser refuses it. */
+  static async open(): Promise<SessionStore | undefined> {
+    const folder = await openFolder(FOLDER)
+    return folder && new SessionStore(folder)
+  }
+
+  /**
+   * Writes a file of about `bytes` in place of the one of that name, which stays until the new one is whole. Throws `storage-full`, `unsupported` where the
+   * browser cannot write so, and what `pieces` throws; then the old one is as it was.
+   */
+  async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
+    const key = await fileKey(name)
+    const stored = await alone(lockOf(key), async () => {
+      const old = await this.#bases(key)
+      const base = `${key}-${turnOf(old[0] ?? '') + 1}`
+      try {
+        await checkQuota(bytes, SESSION)
+        const size = await this.#write(`${base}.bin`, pieces, bytes)
+        const manifest: StoredSession = { name, size, saved: Date.now() }
+        const json = new TextEncoder().encode(JSON.stringify(manifest))
+        await this.#write(`${base}.json`, [json], json.length)
+        await this.#removeAll(old)
+        return manifest
+      } catch (error) {
+        await this.#removeAll([base])
+        throw error
+      }
+    })
+    await this.#sweep()
+    return stored
+  }
+
+  /** Hands the file of that name to `use`, to be read while that runs; nobody replaces it meanwhile. Undefined when there is none. */
+  async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
+    const key = await fileKey(name)
+    const find = async () => {
+      for (const base of await this.#bases(key)) {
+        const open = async () => storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), true)
+        // Each takes the browser a while.
+        const [manifest, source] = await Promise.all([this.#manifest(base), open().catch(() => undefined)])
+        try {
+          if (source !== undefined && source.size === manifest?.size) return await use(source)
+        } finally {
+          source?.close?.()
+        }
+      }
+      return undefined
+    }
+    return alone(lockOf(key), find, 'shared')
+  }
+
+  /** In no particular order. */
+  async list(): Promise<StoredSession[]> {
+    return newest(await this.#entries(await this.#bases())).map(({ name, size, saved }) => ({
+      name,
+      size,
+      saved,
+    }))
+  }
+
+  /** Waits until nobody reads or writes it. */
+  async remove(name: string): Promise<void> {
+    const key = await fileKey(name)
+    await alone(lockOf(key), async () => this.#removeAll(await this.#bases(key)))
+  }
+
+  async #write(
+    entry: string,
+    pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    bytes: number,
+  ): Promise<number> {
+    let size = 0
+    const attempt = async <T>(work: () => T): Promise<Awaited<T>> => {
+      try {
+        return await work()
+      } catch (cause) {
+        throw writeError(Math.max(size, bytes), cause, SESSION)
+      }
+    }
+    const file = await attempt(() => openSyncFile(this.#folder, entry))
+    if (file === undefined) throw noStorage()
+    try {
+      for await (const piece of pieces) {
+        await attempt(() => writeAll(file, piece, size))
+        size += piece.byteLength
+      }
+      await attempt(() => file.flush())
+      return size
+    } finally {
+      file.close()
+    }
+  }
+
+  /** Of `bases`, those that are whole. */
+  async #entries(bases: readonly string[]): Promise<Entry[]> {
+    const found: Entry[] = []
+    for (const base of bases) {
+      const manifest = await this.#manifest(base)
+      if (manifest !== undefined && (await readFile(this.#folder, `${base}.bin`))?.size === manifest.size)
+        found.push({ ...manifest, base })
+    }
+    return found
+  }
+
+  /** What there is, whole or not, of one name or of all, newest first. */
+  async #bases(key = ''): Promise<string[]> {
+    const found = new Set<string>()
+    for await (const entry of this.#folder.keys()) {
+      if (entry.startsWith(key) && ENTRY.test(entry)) found.add(entry.slice(0, entry.indexOf('.')))
+    }
+    return [...found].sort((a, b) => turnOf(b) - turnOf(a))
+  }
+
+  /** Removes what tabs that were closed in the middle have left, of any name. */
+  async #sweep(): Promise<void> {
+    for (const key of new Set((await this.#halves()).map(keyOf))) {
+      // By now somebody may have made them whole.
+      const removeRest = async () => this.#removeAll(await this.#halves(key))
+      await alone(lockOf(key), removeRest, 'unused')
+    }
+  }
+
+  /** What is not whole, or has a newer one, of one name or of all. */
+  async #halves(key?: string): Promise<string[]> {
+    const bases = await this.#bases(key)
+    const kept = newest(await this.#entries(bases)).map(({ base }) => base)
+    return bases.filter((base) => !kept.includes(base))
+  }
+
+  async #manifest(base: string): Promise<StoredSession | undefined> {
+    const { name, size, saved } = await readFields(this.#folder, `${base}.json`)
+    const isWhole =
+      typeof name === 'string' && isCount(size) && isCount(saved) && (await fileKey(name)) === keyOf(base)
+    return isWhole ? { name, size, saved } : undefined
+  }
+
+  /** Manifests go first: without them there are no files. */
+  async #removeAll(bases: readonly string[]): Promise<void> {
+    for (const ending of ['json', 'bin']) {
+      for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)
+    }
+  }
+}
+
+/** Where nothing can be stored. */
+export const noStorage = (): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    'nothing can be stored here (a private window, a page without TLS, or no browser); keep the file that session.save() gives',
+  )
+
+const lockOf = (key: string): string => `session-${key}`
+
+const keyOf = (base: string): string => base.slice(0, KEY_DIGITS)
+
+const turnOf = (base: string): number => Number(base.slice(KEY_DIGITS + 1))
+
+/** `entries` come newest first. */
+const newest = (entries: readonly Entry[]): Entry[] =>
+  entries.filter((entry) => entries.find(({ name }) => name === entry.name) === entry)

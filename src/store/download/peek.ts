@@ -1,0 +1,134 @@
+// Peeking. In: a model's address. Out: sources that only fetch what is read of them, for headers, and what a load would download.
+import { type ByteSource, blobSource, checkRange } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { fileName, type RemoteFile } from '../address.ts'
+import { Opfs, type StoredFile } from '../device/opfs.ts'
+import { hubHeaders, WEIGHTS } from '../hub.ts'
+import { type OpenOptions, openEach, openUnstored } from '../open.ts'
+import { openRanges } from './ranges.ts'
+import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
+
+export interface Peeked {
+  readonly sources: readonly ByteSource[]
+  /** Bytes of the weights' files that are not on this device. */
+  readonly downloadBytes: number
+  /** Ends the connections. */
+  close(): Promise<void>
+}
+
+export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
+
+/** A header without its vocabulary takes some 100 KB, with it some MB. */
+const BLOCK_BYTES = 512 << 10
+/** Most bytes of a file that are held, where its server sends it from the start. No header is as long. */
+const LONGEST_BEGINNING = 256 << 20
+/** Beside the weights only this says what a model is; a vocabulary can be as large as a small model. */
+const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
+
+/** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that says no size. */
+export async function peekAddress(address: string, options: PeekOptions = {}): Promise<Peeked> {
+  const store = options.cache === 'none' ? undefined : await Opfs.open()
+  const known = (await store?.list()) ?? []
+  const streams: Beginning[] = []
+  let downloadBytes = 0
+  const close = async () => void (await Promise.all(streams.map((stream) => stream.close())))
+  const openOne = async ({ url, optional }: RemoteFile): Promise<ByteSource | undefined> => {
+    const isWeights = WEIGHTS.test(fileName(url))
+    if (!isWeights && !CONFIG.test(fileName(url)) && optional) return undefined
+    if (fileName(url) === 'tokenizer.json') return undefined
+    const stored = await store?.find(url)
+    if (stored !== undefined) return blobSource(fileName(url), stored)
+    const headers = hubHeaders(url, options.hub)
+    const source = isWeights
+      ? await openWeights(url, { ...options, headers }, streams)
+      : await openUnstored(url, { ...options, headers })
+    if (source === undefined && !optional) throw missingFile(url)
+    if (isWeights && source !== undefined) downloadBytes += source.size - partOf(known, url)
+    return source
+  }
+  try {
+    const sources = await openEach(address, options, openOne)
+    return { sources, downloadBytes, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Bytes that a download which has not ended has brought. */
+const partOf = (files: readonly StoredFile[], url: string): number =>
+  files.find((file) => file.url === url && !file.isComplete)?.size ?? 0
+
+type WeightOptions = PeekOptions & { readonly headers: Readonly<Record<string, string>> }
+
+async function openWeights(
+  url: string,
+  options: WeightOptions,
+  streams: Beginning[],
+): Promise<ByteSource | undefined> {
+  const found = await openRanges(url, { ...options, blockBytes: BLOCK_BYTES })
+  if (found !== undefined && !(found instanceof Response)) return found
+  const response = found ?? (await request(url, options))
+  if (response === undefined) return undefined
+  const stream = new Beginning(url, response, options)
+  streams.push(stream)
+  return stream
+}
+
+/** A file of a server without ranges: its first bytes, as far as they were asked for. */
+class Beginning implements ByteSource {
+  readonly name: string
+  readonly size: number
+  readonly #pieces: AsyncGenerator<Uint8Array, void>
+  readonly #body: Response['body']
+  #bytes = new Uint8Array(BLOCK_BYTES)
+  #loaded = 0
+
+  constructor(url: string, response: Response, options: BodyOptions) {
+    this.name = fileName(url)
+    this.size = bodyLength(response)
+    this.#pieces = pieces(url, response, options)
+    this.#body = response.body
+    if (this.size > 0) return
+    void response.body?.cancel()
+    throw new HalfbyteError(
+      'unsupported',
+      `${this.name}: the server says no size, so nothing is known before it is downloaded; load it`,
+    )
+  }
+
+  async read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    checkRange(this, offset, length)
+    if (offset + length > LONGEST_BEGINNING) {
+      throw new HalfbyteError(
+        'unsupported',
+        `${this.name}: byte ${offset} tells what the model is, but the server sends no ranges; load it`,
+      )
+    }
+    while (this.#loaded < offset + length) {
+      signal?.throwIfAborted()
+      const { done, value } = await this.#pieces.next()
+      if (done === true) break
+      this.#take(value)
+    }
+    if (this.#loaded >= offset + length) return this.#bytes.slice(offset, offset + length)
+    throw endedEarly(this.name, this.#loaded, this.size)
+  }
+
+  async close(): Promise<void> {
+    await this.#pieces.return().catch(() => undefined)
+    // Where nothing was read nobody has let go of it.
+    await this.#body?.cancel().catch(() => undefined)
+  }
+
+  #take(value: Uint8Array): void {
+    const end = this.#loaded + value.byteLength
+    if (end > this.#bytes.byteLength) {
+      const grown = new Uint8Array(Math.max(end, 2 * this.#bytes.byteLength))
+      grown.set(this.#bytes.subarray(0, this.#loaded))
+      this.#bytes = grown
+    }
+    this.#bytes.set(value, this.#loaded)
+    this.#loaded = end
+  }
+}

@@ -1,0 +1,159 @@
+// Ranges. In: a URL whose server answers byte ranges. Out: its file as a source that only fetches what is read.
+import { type ByteSource, checkRange } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { fileName } from '../address.ts'
+import { differenceOf, partOf, type Version } from './partial.ts'
+import { pieces, type RequestOptions, request, tryRange } from './request.ts'
+import { type RetryOptions, retrying } from './retry.ts'
+
+/** What is fetched at a time: tensors that lie together are not asked for one by one. */
+const BLOCK_BYTES = 4 << 20
+/** Blocks that are kept. A layer's tensors are seldom read in the order of the file, but they lie close. */
+const KEPT_BLOCKS = 8
+
+export interface RangeOptions extends RequestOptions, RetryOptions {
+  /** Bytes fetched so far, each counted once, and the file's size. */
+  readonly onProgress?: ((loaded: number, total: number) => void) | undefined
+  /** Bytes that are fetched at a time; default 4 MB. */
+  readonly blockBytes?: number | undefined
+}
+
+/**
+ * Asks for the first block, again where waiting may help. The result is a source, or the answer when it is the whole file (the server knows no
+ * ranges), or undefined when there is no such file or it has no bytes to take a range of: then ask without a range.
+ */
+export async function openRanges(
+  url: string,
+  options: RangeOptions = {},
+): Promise<ByteSource | Response | undefined> {
+  const { blockBytes = BLOCK_BYTES } = options
+  const response = await retrying(
+    () => tryRange(url, options, { start: 0, length: blockBytes }),
+    options,
+    true,
+  )
+  if (response === undefined || response.status === 200) return response
+  const part = partOf(response)
+  if (part?.start !== 0) {
+    await response.body?.cancel()
+    return undefined
+  }
+  const { size } = part.version
+  const file = new RangeFile(url, part.version, options)
+  // What does not arrive now is asked for again when it is read.
+  await file.accept(response, 0, Math.min(blockBytes, size)).catch(() => options.signal?.throwIfAborted())
+  return {
+    name: fileName(url),
+    size,
+    async read(offset, length, signal = options.signal) {
+      checkRange({ name: fileName(url), size }, offset, length)
+      return file.read(offset, length, signal)
+    },
+  }
+}
+
+class RangeFile {
+  readonly #url: string
+  readonly #version: Version
+  readonly #options: RangeOptions
+  readonly #blockBytes: number
+  /** By number; the one used last comes last. */
+  readonly #blocks = new Map<number, Uint8Array>()
+  readonly #seen = new Set<number>()
+  #loaded = 0
+
+  constructor(url: string, version: Version, options: RangeOptions) {
+    this.#url = url
+    this.#version = version
+    this.#options = options
+    this.#blockBytes = options.blockBytes ?? BLOCK_BYTES
+  }
+
+  async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const blockBytes = this.#blockBytes
+    const bytes = new Uint8Array(length)
+    const last = Math.ceil((offset + length) / blockBytes) - 1
+    for (let index = Math.floor(offset / blockBytes); index <= last; index++) {
+      signal?.throwIfAborted()
+      const kept = this.#blocks.get(index)
+      if (kept !== undefined) this.#keep(index, kept)
+      const block = kept ?? (await this.#fetchRun(index, last, signal))
+      const from = Math.max(0, offset - index * blockBytes)
+      bytes.set(
+        block.subarray(from, offset + length - index * blockBytes),
+        index * blockBytes + from - offset,
+      )
+    }
+    return bytes
+  }
+
+  /** Takes a response with bytes [start, end) apart into blocks; the result is the first. */
+  async accept(
+    response: Response,
+    start: number,
+    end: number,
+    signal = this.#options.signal,
+  ): Promise<Uint8Array> {
+    const difference = differenceOf(response, start, this.#version)
+    if (difference !== undefined) {
+      await response.body?.cancel()
+      throw this.#changed(difference)
+    }
+    const run = new Uint8Array(end - start)
+    let filled = 0
+    for await (const bytes of pieces(this.#url, response, { ...this.#options, signal })) {
+      // What is more than was asked for is left there.
+      const wanted = bytes.subarray(0, run.byteLength - filled)
+      run.set(wanted, filled)
+      filled += wanted.byteLength
+      if (filled === run.byteLength) break
+    }
+    if (filled < run.byteLength) {
+      throw new HalfbyteError(
+        'network',
+        `${fileName(this.#url)}: ${filled} of ${end - start} bytes came at ${start}; load it again`,
+        { loaded: filled, total: end - start },
+      )
+    }
+    for (let at = 0; at < run.byteLength; at += this.#blockBytes) {
+      this.#keep((start + at) / this.#blockBytes, run.slice(at, at + this.#blockBytes))
+    }
+    return run.subarray(0, this.#blockBytes)
+  }
+
+  /** Fetches block `index` and those missing after it, up to `last` and no more than are kept, in one request. */
+  async #fetchRun(index: number, last: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    let next = index + 1
+    while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++
+    const start = index * this.#blockBytes
+    const end = Math.min(next * this.#blockBytes, this.#version.size)
+    return retrying(
+      async () => {
+        const range = { start, length: end - start }
+        const response = await request(this.#url, { ...this.#options, signal }, range)
+        if (response === undefined) throw this.#changed('it is gone')
+        return this.accept(response, start, end, signal)
+      },
+      { ...this.#options, signal },
+    )
+  }
+
+  #keep(index: number, block: Uint8Array): void {
+    if (!this.#seen.has(index)) {
+      this.#seen.add(index)
+      this.#loaded += block.byteLength
+      this.#options.onProgress?.(this.#loaded, this.#version.size)
+    }
+    this.#blocks.delete(index)
+    this.#blocks.set(index, block)
+    const [oldest] = this.#blocks.keys()
+    if (this.#blocks.size > KEPT_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
+  }
+
+  #changed(how: string): HalfbyteError {
+    return new HalfbyteError(
+      'integrity',
+      `${fileName(this.#url)} changed on the server while it was read: ${how}; load it again`,
+    )
+  }
+}

@@ -1,0 +1,191 @@
+// Requests. In: a URL. Out: its answer, and its body piece by piece, or a typed error that says whether waiting may help.
+import { HalfbyteError, reasonOf } from '../../base/errors.ts'
+import { fileName } from '../address.ts'
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  readonly stallMs?: number | undefined
+  /** Beside what a range needs. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** Bytes [start, start + length) of a file. */
+export interface Range {
+  readonly start: number
+  readonly length: number
+}
+
+/** Starts a request; undefined when the server says that there is no such file (404 or 410). */
+export async function request(
+  url: string,
+  { signal, headers, stallMs }: RequestOptions = {},
+  range?: Range,
+): Promise<Response | undefined> {
+  let response: Response
+  try {
+    response = await within(stallMs, fetch(url, { ...partInit(headers, range), signal: signal ?? null }))
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw new HalfbyteError(
+      'network',
+      `${fileName(url)} could not be fetched; check the address, the connection and the server's CORS headers`,
+      {},
+      { cause },
+    )
+  }
+  if (response.status === 404 || response.status === 410) return undefined
+  // A part that nobody asked for is not the file.
+  if (response.ok && (range !== undefined || response.status !== 206)) return response
+  await response.body?.cancel()
+  const { status } = response
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  throw new HalfbyteError(
+    'network',
+    `${fileName(url)}: the server answered ${status} instead of 200; check the address or try later`,
+    { status, ...(retryAfter >= 0 && { retryAfter }) },
+  )
+}
+
+/** The same for a part; undefined also where a server or a browser refuses a request because of its range alone. */
+export async function tryRange(
+  url: string,
+  options: RequestOptions,
+  range: Range,
+): Promise<Response | undefined> {
+  try {
+    return await request(url, options, range)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    const { detail, cause } = error as HalfbyteError
+    if (detail['status'] !== 416 && !(cause instanceof TypeError)) throw error
+    return undefined
+  }
+}
+
+/** Parts go past the browser's cache, which would mix those of two versions. */
+function partInit(headers: RequestOptions['headers'], range: Range | undefined): RequestInit {
+  if (range === undefined) return { headers: { ...headers } }
+  const { start, length } = range
+  return { cache: 'no-store', headers: { ...headers, Range: `bytes=${start}-${start + length - 1}` } }
+}
+
+export function missingFile(url: string): HalfbyteError {
+  return new HalfbyteError(
+    'network',
+    `${fileName(url)} does not exist on the server (404); check the address`,
+    { status: 404 },
+  )
+}
+
+/** The length that the body will have, or 0 when the server does not say or compresses on the way. */
+export function bodyLength(response: Response): number {
+  if (response.headers.has('content-encoding')) return 0
+  const length = Number(response.headers.get('content-length') ?? 0)
+  return Number.isSafeInteger(length) && length > 0 ? length : 0
+}
+
+/**
+ * CORS hides that a body was compressed, and its length is then that of the compressed bytes: less than what arrives, or
+ * a little more for what does not compress.
+ */
+const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
+
+/** Most bytes of a body whose length nobody says: no weights in one file are larger, and no text is nearly as large. */
+const longest = (url: string): number => (/\.(json|jinja)$/.test(fileName(url)) ? 256 << 20 : 2 ** 34)
+
+export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
+  /** What earlier bodies were read into, for this one and those that follow it. */
+  readonly spare?: ArrayBuffer[] | undefined
+}
+
+/**
+ * The body of `response`; a piece is valid until the next is asked for. Throws `network` when it breaks off, ends early or stands still, the signal's reason when
+ * aborted. The connection is given up then, and when the loop over it is left.
+ */
+export async function* pieces(
+  url: string,
+  response: Response,
+  { signal, stallMs, spare = [] }: BodyOptions = {},
+): AsyncGenerator<Uint8Array, void> {
+  const total = bodyLength(response)
+  const hidden = hiddenBytes(response)
+  const most = total > 0 && hidden === 0 ? total : longest(url)
+  if (response.body === null) return
+  const reader = openReader(response.body, spare)
+  let loaded = 0
+  let isOver = false
+  try {
+    for (;;) {
+      signal?.throwIfAborted()
+      const { done, value } = await within(stallMs, reader.read())
+      if (done || value === undefined) break
+      loaded += value.byteLength
+      if (loaded > most) throw endless(url, most)
+      yield value
+    }
+    isOver = true
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw cause instanceof HalfbyteError ? cause : brokenOff(url, loaded, total, cause)
+  } finally {
+    // What nobody reads must not be waited for either.
+    if (!isOver) void reader.cancel().catch(() => undefined)
+    if ('leave' in reader) reader.leave()
+  }
+  if (loaded < total - hidden) throw endedEarly(url, loaded, total)
+}
+
+/** What is read at a time. */
+const PIECE_BYTES = 256 << 10
+
+/** Reads into one buffer over and over where the browser can: a download otherwise leaves its size in garbage. */
+function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
+  let reader: ReadableStreamBYOBReader
+  try {
+    reader = body.getReader({ mode: 'byob' })
+  } catch {
+    return body.getReader()
+  }
+  let buffer = spare.pop() ?? new ArrayBuffer(PIECE_BYTES)
+  return {
+    async read() {
+      const result = await reader.read(new Uint8Array(buffer))
+      if (result.value !== undefined) buffer = result.value.buffer
+      return result
+    },
+    cancel: () => reader.cancel(),
+    // One that a read never gave back is empty.
+    leave: () => buffer.byteLength > 0 && spare.push(buffer),
+  }
+}
+
+/** Rejects when `work` takes longer than `ms`. */
+function within<T>(ms = 30_000, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1000} s`)), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+export const brokenOff = (url: string, loaded: number, total: number, cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'network',
+    `${fileName(url)} broke off after ${loaded} of ${total || 'an unknown number of'} bytes ` +
+      `(${reasonOf(cause)}); load it again`,
+    { loaded, total },
+    { cause },
+  )
+
+const endless = (url: string, most: number): HalfbyteError =>
+  new HalfbyteError(
+    'integrity',
+    `${fileName(url)}: the server sends more than ${most} bytes, the most that it may have; check the address`,
+    { file: fileName(url), most },
+  )
+
+export const endedEarly = (url: string, loaded: number, total: number): HalfbyteError =>
+  new HalfbyteError('network', `${fileName(url)} ended after ${loaded} of ${total} bytes; load it again`, {
+    loaded,
+    total,
+  })

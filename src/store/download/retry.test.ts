@@ -1,0 +1,135 @@
+// Tests of retrying. In: work that fails, on a clock of the test's. Out: how long is waited, and when it is given up.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { HalfbyteError } from '../../base/errors.ts'
+import { type RetryOptions, retrying } from './retry.ts'
+
+const broken = (detail = {}) => new HalfbyteError('network', 'it broke off', detail)
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  // The middle of what chance adds.
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+})
+
+/** When each try began, in milliseconds, and how it ended. */
+async function triesOf(
+  work: (attempt: number, progressed: () => void) => void,
+  options?: RetryOptions,
+  isFirst = false,
+) {
+  const begun: number[] = []
+  const start = Date.now()
+  const result = retrying(
+    async (progressed) => {
+      begun.push(Date.now() - start)
+      work(begun.length, progressed)
+      return 'done'
+    },
+    options,
+    isFirst,
+  ).catch((error) => error)
+  await vi.runAllTimersAsync()
+  return { begun, result: await result }
+}
+
+test('waits double up to 30 s, and after the last try the error comes through', async () => {
+  const error = broken()
+  const { begun, result } = await triesOf(
+    () => {
+      throw error
+    },
+    { attempts: 9 },
+  )
+  expect(result).toBe(error)
+  expect(begun.map((at, index) => at - (begun[index - 1] ?? 0))).toEqual([
+    0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000,
+  ])
+})
+
+test('an address that has never answered is given up within 2 s, and one that has answers so waits as others', async () => {
+  const error = broken()
+  const throwing = (thrown: Error) => () => {
+    throw thrown
+  }
+  const { begun, result } = await triesOf(throwing(error), {}, true)
+  expect(result).toBe(error)
+  expect(begun).toEqual([0, 500, 1500])
+  vi.spyOn(Math, 'random').mockReturnValue(0.99)
+  expect((await triesOf(throwing(error), {}, true)).begun.at(-1)).toBeLessThanOrEqual(1800)
+  for (const detail of [{ status: 503 }, { loaded: 5, total: 10 }]) {
+    expect((await triesOf(throwing(broken(detail)), {}, true)).begun).toHaveLength(6)
+  }
+})
+
+test('pages that were cut off together come back at different times', async () => {
+  const waits = new Set<number>()
+  for (const chance of [0, 0.5, 0.99]) {
+    vi.spyOn(Math, 'random').mockReturnValue(chance)
+    const { begun } = await triesOf((attempt) => {
+      if (attempt === 1) throw broken()
+    })
+    waits.add(begun[1]!)
+  }
+  expect([...waits].map(Math.round)).toEqual([375, 500, 622])
+})
+
+test('new bytes make the waits short again, and tries that bring some are not counted', async () => {
+  const { begun, result } = await triesOf(
+    (attempt, progressed) => {
+      progressed()
+      if (attempt < 10) throw broken()
+    },
+    { attempts: 2 },
+  )
+  expect(result).toBe('done')
+  expect(begun).toEqual(Array.from({ length: 10 }, (_, index) => 500 * index))
+})
+
+test('a server that says when to come back is asked then, and not after more than 30 s', async () => {
+  const { begun } = await triesOf((attempt) => {
+    if (attempt === 1) throw broken({ status: 429, retryAfter: 7 })
+    if (attempt === 2) throw broken({ status: 503, retryAfter: 3600 })
+  })
+  expect(begun).toEqual([0, 7000, 37_000])
+})
+
+test('what no wait mends is not tried again', async () => {
+  const errors = [broken({ status: 403 }), new HalfbyteError('integrity', 'it changed'), new Error('a bug')]
+  for (const error of errors) {
+    const { begun, result } = await triesOf(() => {
+      throw error
+    })
+    expect(result).toBe(error)
+    expect(begun).toEqual([0])
+  }
+})
+
+test('a device that is online again does not wait any longer, and an abort ends the wait with its reason', async () => {
+  const page = new EventTarget()
+  vi.stubGlobal('addEventListener', page.addEventListener.bind(page))
+  vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page))
+  const abort = new AbortController()
+  let tries = 0
+  const result = retrying(
+    async () => {
+      tries++
+      throw broken()
+    },
+    { signal: abort.signal },
+  ).catch((error) => error)
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tries).toBe(1)
+  page.dispatchEvent(new Event('online'))
+  await vi.advanceTimersByTimeAsync(10)
+  expect(tries).toBe(2)
+  const reason = new Error('enough')
+  abort.abort(reason)
+  expect(await result).toBe(reason)
+  await vi.runAllTimersAsync()
+  expect(tries).toBe(2)
+})

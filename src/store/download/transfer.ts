@@ -1,0 +1,281 @@
+// Transfer. In: a URL and a file to write. Out: all of its bytes there, several ranges at once, across cuts and visits.
+import { HalfbyteError } from '../../base/errors.ts'
+import { fileName } from '../address.ts'
+import { chunkBytes } from '../device/sums.ts'
+import { CHUNK_BYTES } from './chunk.ts'
+import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
+import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
+import { type RetryOptions, retrying } from './retry.ts'
+
+/** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
+const CONNECTIONS = 4
+
+/** A file that is being written. Calls of one transfer never overlap. */
+export interface PartialFile {
+  /** What the chunks belong to; undefined when nothing is known yet. */
+  readonly version: Version | undefined
+  /** Whether chunk `index` is there whole. */
+  has(index: number): boolean
+  /** Forgets every byte; what comes now is of `version`. Size 0: nobody knows it yet. Throws `storage-full`. */
+  begin(version: Version): Promise<void>
+  /** Throws `storage-full`. */
+  write(offset: number, bytes: Uint8Array): void
+  /** All of chunk `index` has been written; false when it was there before with other bytes. */
+  finish(index: number): boolean
+}
+
+export interface TransferOptions extends RetryOptions, RequestOptions {
+  /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
+  readonly onProgress?: ((loaded: number, total: number) => void) | undefined
+}
+
+/** A connection that brings less than this and breaks has brought nothing: asking it for ever would take for ever. */
+const PROGRESS_BYTES = 64 << 10
+
+/** Bytes [start, start + length) of the file, of which the first `written` are there. */
+interface Chunk {
+  readonly start: number
+  readonly length: number
+  /** It was brought before, and is compared. */
+  readonly isAgain: boolean
+  written: number
+}
+
+/** The file on the server is another by now. */
+class Changed extends Error {}
+
+/**
+ * Brings what `file` lacks. The result is its version, or undefined when there is no such file. Servers without ranges
+ * send the whole from the start. Throws `network` after the last try, `integrity` when the file keeps changing,
+ * `storage-full`, or the signal's reason; what arrived stays.
+ */
+export async function transfer(
+  url: string,
+  file: PartialFile,
+  options: TransferOptions = {},
+): Promise<Version | undefined> {
+  for (let isLast = false; ; isLast = true) {
+    try {
+      return await new Transfer(url, file, options).run()
+    } catch (error) {
+      if (!(error instanceof Changed)) throw error
+      await file.begin({ size: 0, etag: '' })
+      if (!isLast) continue
+      throw new HalfbyteError(
+        'integrity',
+        `${fileName(url)} keeps changing on the server while it is downloaded: ${error.message}; try later`,
+      )
+    }
+  }
+}
+
+class Transfer {
+  readonly #url: string
+  readonly #file: PartialFile
+  readonly #options: TransferOptions
+  /** Ends the other connections when one fails for good. */
+  readonly #stop = new AbortController()
+  readonly #spare: ArrayBuffer[] = []
+  #loaded = 0
+  #total = 0
+  /** Answers that brought bytes of the file. */
+  #answers = 0
+
+  constructor(url: string, file: PartialFile, options: TransferOptions) {
+    this.#url = url
+    this.#file = file
+    this.#options = options
+  }
+
+  async run(): Promise<Version | undefined> {
+    const { signal } = this.#options
+    const abort = () => this.#stop.abort(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    try {
+      signal?.throwIfAborted()
+      return await this.#bring()
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      this.#stop.abort()
+    }
+  }
+
+  async #bring(): Promise<Version | undefined> {
+    const first = this.#firstMissing()
+    const opening = await this.#retry(() => this.#open(first), true)
+    if (opening === undefined) return undefined
+    const part = partOf(opening)
+    if (part === undefined) return this.#whole(opening)
+    const { version } = part
+    const known = this.#file.version
+    if (known?.size !== version.size || known.etag !== version.etag) {
+      await this.#file.begin(version)
+    }
+    this.#total = version.size
+    const [there, missing]: [number[], number[]] = [[], []]
+    for (let index = 0; index < Math.ceil(version.size / CHUNK_BYTES); index++) {
+      ;(this.#file.has(index) ? there : missing).push(index)
+    }
+    // Where nothing tells versions apart, some of what is there comes again before more is put beside it.
+    const isUntold = version.etag === ''
+    const sample = isUntold ? new Set([...there.slice(0, 1), ...there.slice(-1)]) : new Set<number>()
+    for (const index of there) if (!sample.has(index)) this.#progress(chunkBytes(index, this.#total))
+    const wanted = [...sample, ...missing]
+    const ready = { response: opening as Response | undefined, index: first }
+    await this.#fetch(wanted, version, ready)
+    await ready.response?.body?.cancel()
+    // And at the end some of what came first, in case it is another by now.
+    if (isUntold && this.#answers > 1) {
+      await this.#fetch([...new Set([wanted[0]!, wanted[wanted.length >> 1]!])], version)
+    }
+    return version
+  }
+
+  /** Brings chunks, several at once. `ready` is the answer for one of them, and only for its first try; nothing is left there once it is used. */
+  async #fetch(
+    indices: readonly number[],
+    version: Version,
+    ready?: { response: Response | undefined; readonly index: number },
+  ): Promise<void> {
+    const next = indices.values()
+    const connection = async () => {
+      for (const index of next) {
+        const chunk: Chunk = {
+          start: index * CHUNK_BYTES,
+          length: chunkBytes(index, this.#total),
+          isAgain: ready === undefined,
+          written: 0,
+        }
+        await this.#retry((progressed) => {
+          const answer = ready?.index === index ? ready.response : undefined
+          if (ready !== undefined && answer !== undefined) ready.response = undefined
+          return this.#chunk(chunk, version, answer, progressed)
+        })
+        if (!this.#file.finish(index)) throw new Changed('bytes that came before are others by now')
+      }
+    }
+    await this.#together(Array.from({ length: CONNECTIONS }, connection))
+  }
+
+  #firstMissing(): number {
+    const { version } = this.#file
+    let index = 0
+    while (version !== undefined && index * CHUNK_BYTES < version.size && this.#file.has(index)) index++
+    // A file that is all there is asked for its first chunk, to learn whether it is still the same.
+    return version !== undefined && index * CHUNK_BYTES >= version.size ? 0 : index
+  }
+
+  async #open(index: number): Promise<Response | undefined> {
+    const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
+    const ranged = await tryRange(this.#url, this.#requestOptions, range)
+    const part = ranged && partOf(ranged)
+    if (this.#file.version?.size) await this.#refusePage(ranged)
+    if (ranged?.status === 200 || part?.start === range.start) return ranged
+    await ranged?.body?.cancel()
+    if (part !== undefined) throw new Changed(`bytes from ${part.start} came instead of ${range.start}`)
+    return this.#request()
+  }
+
+  /** Brings what `chunk` lacks, or some of it. */
+  async #chunk(
+    chunk: Chunk,
+    version: Version,
+    answer: Response | undefined,
+    progressed: () => void,
+  ): Promise<void> {
+    const from = chunk.start + chunk.written
+    const before = chunk.written
+    const response = answer ?? (await this.#request({ start: from, length: chunk.length - before }))
+    await this.#refusePage(response)
+    const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
+    if (response === undefined || difference !== undefined) {
+      await response?.body?.cancel()
+      throw new Changed(difference)
+    }
+    this.#answers++
+    for await (const bytes of this.#pieces(response)) {
+      // A server may send more than it was asked for; that is of another chunk.
+      const wanted = bytes.subarray(0, chunk.length - chunk.written)
+      this.#file.write(chunk.start + chunk.written, wanted)
+      chunk.written += wanted.byteLength
+      if (!chunk.isAgain) this.#progress(wanted.byteLength)
+      if (chunk.written - before >= PROGRESS_BYTES) progressed()
+      if (chunk.written === chunk.length) return
+    }
+    throw new HalfbyteError(
+      'network',
+      `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
+      { loaded: chunk.written, total: chunk.length },
+    )
+  }
+
+  /** A network that wants a login answers everything with its page: no reason to forget what came. */
+  async #refusePage(response: Response | undefined): Promise<void> {
+    if (!response?.headers.get('content-type')?.startsWith('text/html')) return
+    await response.body?.cancel()
+    throw new HalfbyteError(
+      'network',
+      `a web page came in the place of ${fileName(this.#url)}; log in to this network, or check the address`,
+    )
+  }
+
+  /** For servers without ranges. The answer at hand is for the first try. */
+  async #whole(opening: Response): Promise<Version> {
+    let ready: Response | undefined = opening
+    return this.#retry(async () => {
+      const response = ready ?? (await this.#request())
+      ready = undefined
+      if (response === undefined) throw new Changed('it is gone')
+      const etag = tagOf(response)
+      this.#total = bodyLength(response)
+      this.#loaded = 0
+      await this.#file.begin({ size: this.#total, etag })
+      for await (const bytes of this.#pieces(response)) {
+        this.#file.write(this.#loaded, bytes)
+        this.#progress(bytes.byteLength)
+      }
+      return { size: this.#loaded, etag }
+    })
+  }
+
+  get #requestOptions(): TransferOptions & { readonly signal: AbortSignal } {
+    return { ...this.#options, signal: this.#stop.signal }
+  }
+
+  #request(range?: Range): Promise<Response | undefined> {
+    return request(this.#url, this.#requestOptions, range)
+  }
+
+  #pieces(response: Response): AsyncGenerator<Uint8Array, void> {
+    return pieces(this.#url, response, {
+      signal: this.#stop.signal,
+      stallMs: this.#options.stallMs,
+      spare: this.#spare,
+    })
+  }
+
+  #retry<T>(work: (progressed: () => void) => Promise<T>, isFirst = false): Promise<T> {
+    return retrying(work, this.#requestOptions, isFirst)
+  }
+
+  /** Waits for all; the first failure ends the others, and is thrown when they have let go of the file. */
+  async #together(work: readonly Promise<void>[]): Promise<void> {
+    let failure: { readonly error: unknown } | undefined
+    const each = work.map((one) =>
+      one.catch((error) => {
+        failure ??= { error }
+        this.#stop.abort(error)
+      }),
+    )
+    await Promise.all(each)
+    if (failure !== undefined) throw failure.error
+  }
+
+  #progress(bytes: number): void {
+    this.#loaded += bytes
+    this.#options.onProgress?.(this.#loaded, this.#total)
+  }
+}

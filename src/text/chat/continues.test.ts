@@ -1,0 +1,29 @@
+// Going on. In: text in two parts. Out: the ids of the whole, without a space that nobody wrote between them.
+import { expect, test } from 'vitest'
+import { createTokenizer } from '../tokenize/create.ts'
+
+const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b']
+const tokenizer = createTokenizer({
+  kind: 'gguf',
+  model: 'llama',
+  tokens,
+  scores: tokens.map((_, id) => -id),
+  types: [2, 3, 3, 1, 1, 1],
+  bosId: 1,
+  eosId: 2,
+  addBos: true,
+  addSpacePrefix: true,
+})
+
+test('a text that goes on gets no space in front', () => {
+  expect(tokenizer.encode('ab')).toEqual([3, 4, 5])
+  expect(tokenizer.encode('b', { continues: true })).toEqual([5])
+  expect([...tokenizer.encode('a'), ...tokenizer.encode('b', { continues: true })]).toEqual(
+    tokenizer.encode('ab'),
+  )
+})
+
+test('behind a special token a text begins anew, also when it goes on', () => {
+  const options = { parseSpecial: true, continues: true }
+  expect(tokenizer.encode('b</s>a', options)).toEqual([5, 2, 3, 4])
+})

@@ -1,0 +1,45 @@
+// Added tokens. In: text and the tokens to be found in it whole. Out: the ids found and the text between them.
+import { QUOTING } from '../chat/quote.ts'
+import { type AddedToken, TokenSearch } from './token-search.ts'
+
+const SPACE = /\p{White_Space}+/uy
+const ASCII_SPACE = /[\t-\r ]+/y
+
+export class AddedTokens {
+  readonly tokens: readonly AddedToken[]
+  readonly #literal: TokenSearch
+  readonly #all: TokenSearch
+
+  /** Throws `format` when they are too long together. */
+  constructor(tokens: readonly AddedToken[]) {
+    this.tokens = tokens.filter(({ text }) => !QUOTING.test(text))
+    this.#all = new TokenSearch(this.tokens)
+    const literal = this.tokens.filter(({ special }) => !special)
+    this.#literal = literal.length < this.tokens.length ? new TokenSearch(literal) : this.#all
+  }
+
+  /** Texts and ids in order; of tokens that begin at one place the longest is taken. No text is empty. */
+  split(text: string, withSpecial: boolean): (string | number)[] {
+    const found = (withSpecial ? this.#all : this.#literal).find(text)
+    const pieces: (string | number)[] = []
+    let from = 0
+    for (let next = found.pop(); next !== undefined; next = found.pop()) {
+      const { at, token } = next
+      // Part of the one before, or of the white space that went with it.
+      if (at < from) continue
+      const before = text.slice(from, at)
+      const kept = token.stripsLeft ? before.trimEnd() : before
+      if (kept !== '') pieces.push(kept)
+      pieces.push(token.id)
+      from = at + token.text.length
+      if (token.stripsRight) from = skipSpace(text, from, token.stripsRight === 'ascii' ? ASCII_SPACE : SPACE)
+    }
+    if (from < text.length) pieces.push(text.slice(from))
+    return pieces
+  }
+}
+
+function skipSpace(text: string, at: number, space: RegExp): number {
+  space.lastIndex = at
+  return space.test(text) ? space.lastIndex : at
+}

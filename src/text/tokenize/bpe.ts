@@ -1,0 +1,146 @@
+// Byte pair encoding. In: a word, a vocabulary and merges by rank. Out: ids.
+
+import { MAX_MERGES, malformed, shown } from '../spec.ts'
+import { BYTE_CHARS, charsOfBytes } from './byte-level.ts'
+import { crossesWords } from './marks.ts'
+import { Merger } from './merge.ts'
+import { PairTable } from './pair-table.ts'
+import { byteName, type Vocabulary } from './vocabulary.ts'
+import { cachedWords } from './word-cache.ts'
+
+export interface BpeOptions {
+  /** Words are cut into bytes, not into characters. */
+  readonly byteLevel: boolean
+  /** A character without a token becomes its bytes `<0x..>`. */
+  readonly byteFallback?: boolean
+  /** A word that is a token is that token, whatever the merges say. */
+  readonly ignoreMerges?: boolean
+  /** Stands for what has no token; without it that is left out. */
+  readonly unknownId?: number | undefined
+  /** Several unknown characters in a row become one. */
+  readonly fuseUnknown?: boolean
+}
+
+const encoder = new TextEncoder()
+/** Bytes per UTF-16 unit, at most. */
+const UTF8_GROWTH = 3
+
+export interface Bpe {
+  /** True when a merge makes a token that goes from one marked word into the next. */
+  readonly crossesWords: boolean
+  /** Adds the ids of `word` to `out`. */
+  encode(word: string, out: number[]): void
+}
+
+/**
+ * `merges` are `left right` or pairs, the first the most important. Throws `format` for a merge that is no pair or
+ * whose tokens are not in the vocabulary.
+ */
+export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
+  if (merges.length > MAX_MERGES)
+    throw malformed(`has ${merges.length} merges; at most ${MAX_MERGES} are possible`)
+  const { byteLevel, byteFallback, ignoreMerges, unknownId, fuseUnknown } = options
+  const { pairs, made } = readMerges(vocabulary, merges)
+  const merger = new Merger({
+    find: (left, right) => pairs.get(left, right),
+    priority: (merge) => merge,
+    symbol: (merge) => made[merge] as number,
+  })
+  const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
+  // Id of each byte, -1 without one.
+  const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
+  let bytes = new Uint8Array(1024)
+  return {
+    crossesWords: !byteLevel && crossesWords(Array.from(made, (id) => vocabulary.tokens[id] ?? '')),
+    encode: cachedWords(encode),
+  }
+
+  function encode(word: string): readonly number[] {
+    const whole = ignoreMerges ? vocabulary.idOf(spell(word)) : undefined
+    if (whole !== undefined) return [whole]
+    if (byteLevel) beginBytes(word)
+    else beginCharacters(word)
+    const left = merger.merge()
+    const ids: number[] = []
+    let wasUnknown = false
+    for (let at = 0; at < left; at++) {
+      const id = merger.symbols[at] as number
+      if (id >= 0) ids.push(id)
+      else if (unknownId !== undefined && !(fuseUnknown && wasUnknown)) ids.push(unknownId)
+      wasUnknown = id < 0
+    }
+    return ids
+  }
+
+  function beginBytes(word: string): void {
+    const count = writeBytes(word)
+    const symbols = merger.begin(count)
+    for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at] as number] as number
+  }
+
+  function beginCharacters(word: string): void {
+    const ids: number[] = []
+    for (const character of word) {
+      const id = vocabulary.idOf(character)
+      if (id === undefined) pushUnknown(character, ids)
+      else ids.push(id)
+    }
+    merger.begin(ids.length).set(ids)
+  }
+
+  function pushUnknown(character: string, ids: number[]): void {
+    const count = byteFallback ? writeBytes(character) : 0
+    const own = Array.from(bytes.subarray(0, count), (byte) => byteIds[byte] as number)
+    if (count === 0 || own.includes(-1)) ids.push(-1)
+    else ids.push(...own)
+  }
+
+  /** The word as the vocabulary would spell it. */
+  function spell(word: string): string {
+    return byteLevel ? charsOfBytes(bytes, writeBytes(word)) : word
+  }
+
+  function writeBytes(text: string): number {
+    if (bytes.length < text.length * UTF8_GROWTH) bytes = new Uint8Array(text.length * UTF8_GROWTH)
+    return encoder.encodeInto(text, bytes).written
+  }
+}
+
+interface Merges {
+  /** The rank of a pair of ids. */
+  readonly pairs: PairTable
+  /** The id each merge makes, by rank. */
+  readonly made: Int32Array
+}
+
+function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges {
+  const pairs = new PairTable(merges.length)
+  const made = new Int32Array(merges.length)
+  for (let rank = 0; rank < merges.length; rank++) {
+    const [left, right] = readPair(merges[rank], rank)
+    const leftId = vocabulary.idOf(left)
+    const rightId = vocabulary.idOf(right)
+    const id = vocabulary.idOf(left + right)
+    if (leftId === undefined || rightId === undefined || id === undefined) {
+      const missing = leftId === undefined ? left : rightId === undefined ? right : left + right
+      throw malformed(
+        `has a merge ${rank} of ${shown(left)} and ${shown(right)} but no token ${shown(missing)}`,
+      )
+    }
+    pairs.add(leftId, rightId, rank)
+    made[rank] = id
+  }
+  return { pairs, made }
+}
+
+function readPair(merge: unknown, rank: number): readonly [string, string] {
+  if (typeof merge === 'string') {
+    // A token may begin with a space but, as a merge's left side, is never empty.
+    const at = merge.indexOf(' ', 1)
+    if (at > 0 && at + 1 < merge.length) return [merge.slice(0, at), merge.slice(at + 1)]
+  } else if (Array.isArray(merge) && merge.length === 2) {
+    const [left, right] = merge
+    if (typeof left === 'string' && typeof right === 'string') return [left, right]
+  }
+  throw malformed(`has a merge ${rank} that is not two tokens: ${shown(merge)}`)
+}

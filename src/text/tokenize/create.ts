@@ -1,0 +1,27 @@
+// createTokenizer. In: a tokenizer's specification from any format. Out: the Tokenizer.
+import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import { malformed, type TokenizerSpec } from '../spec.ts'
+import { checkedSpec } from './check-spec.ts'
+import { ggufTokenizer } from './gguf-tokenizer.ts'
+import { jsonTokenizer } from './json-tokenizer.ts'
+import type { Tokenizer } from './tokenizer.ts'
+
+export interface TokenizerOptions {
+  /** Further ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
+  readonly endIds?: readonly number[]
+}
+
+/**
+ * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for a kind of tokenizer that
+ * is not known. A vocabulary of 150,000 tokens takes some hundred milliseconds.
+ */
+export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerOptions = {}): Tokenizer {
+  const checked = checkedSpec(spec)
+  try {
+    return checked.kind === 'gguf' ? ggufTokenizer(checked, endIds) : jsonTokenizer(checked, endIds)
+  } catch (cause) {
+    if (isHalfbyteError(cause)) throw cause
+    // Nothing but the file comes in here: what no check expected, such as lists in lists without end, is in it.
+    throw malformed(`cannot be read (${reasonOf(cause)})`)
+  }
+}

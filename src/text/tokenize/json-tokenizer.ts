@@ -1,0 +1,248 @@
+// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that gives the library's ids.
+import { Tokenizer as Library } from '@huggingface/tokenizers'
+import { reasonOf } from '../../base/errors.ts'
+import { unquote } from '../chat/quote.ts'
+import { isObject, type JsonObject, type JsonTokenizerSpec, malformed, shown, unsupported } from '../spec.ts'
+import { AddedTokens } from './added-tokens.ts'
+import { createBpe } from './bpe.ts'
+import { checkSteps } from './check-steps.ts'
+import { endTokens } from './end-tokens.ts'
+import {
+  type Affixes,
+  isId,
+  type JsonAddedToken,
+  listAt,
+  objectAt,
+  readAdded,
+  readAffixes,
+  readDecoding,
+  readTokens,
+} from './json-parts.ts'
+import { markedWords } from './marks.ts'
+import { GPT2, unicodeSpace } from './pre-tokenizers.ts'
+import { type Section, type Tokenizer, type TokenizerParts, tokenizerOf } from './tokenizer.ts'
+import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
+
+type EncodeText = (text: string, section: Section, out: number[]) => void
+
+/**
+ * The library normalises text and cuts it into words, with its translation of Oniguruma's patterns; merging is ours,
+ * which is several times faster. Throws `format` or `unsupported`.
+ */
+export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
+  const json = spec.tokenizer
+  const config = spec.config ?? {}
+  const model = objectAt(json, 'model')
+  checkModel(model)
+  const added = readAdded(json, objectAt(model, 'vocab'))
+  const tokens = readTokens(model, added)
+  const addedIds = new Map(added.map(({ text, id }) => [text, id]))
+  const idNamed = (key: string) => namedId(config, key, addedIds, tokens)
+  const bosId = idNamed('bos_token')
+  const eosId = idNamed('eos_token')
+  const endIds = endTokens((text) => addedIds.get(text))
+  for (const id of [eosId, ...moreEndIds]) if (id !== undefined) endIds.add(id)
+  const asSpecial = added.map((token) => ({ ...token, special: token.special || endIds.has(token.id) }))
+  const decoding = readDecoding(json['decoder'])
+  const kinds = readKinds(tokens, asSpecial, decoding.byteFallback)
+  const vocabulary = new Vocabulary(tokens, kinds, decoding)
+  return tokenizerOf({
+    vocabulary,
+    added: new AddedTokens(asSpecial.filter(({ normalized }) => !normalized)),
+    ...textEncoder(json, model, vocabulary, asSpecial, decoding.byteLevel),
+    ...affixes(readAffixes(json['post_processor']), config, bosId, eosId, tokens.length),
+    bosId,
+    eosId,
+    endIds,
+    addsSpacePrefix: decoding.stripsFirstSpace,
+    chatTemplate: readTemplate(config),
+  })
+}
+
+function checkModel(model: JsonObject): void {
+  const type = model['type'] ?? (model['merges'] === undefined ? 'none' : 'BPE')
+  const next = 'use a model with a BPE vocabulary'
+  if (type !== 'BPE') throw unsupported(`is of the kind ${shown(type)}; BPE is read`, next)
+  for (const key of ['continuing_subword_prefix', 'end_of_word_suffix']) {
+    if (model[key]) throw unsupported(`marks parts of words with ${key} ${shown(model[key])}`, next)
+  }
+}
+
+function readKinds(
+  tokens: readonly (string | undefined)[],
+  added: readonly JsonAddedToken[],
+  byteFallback: boolean,
+): Uint8Array {
+  const kinds = new Uint8Array(tokens.length).fill(KIND.normal)
+  if (byteFallback) {
+    tokens.forEach((token, id) => {
+      if (token !== undefined && namedByte(token) !== undefined) kinds[id] = KIND.byte
+    })
+  }
+  // Other added tokens are spelled as the decoder says.
+  for (const { id, special } of added) if (special) kinds[id] = KIND.special
+  return kinds
+}
+
+function textEncoder(
+  json: JsonObject,
+  model: JsonObject,
+  vocabulary: Vocabulary,
+  added: readonly JsonAddedToken[],
+  byteLevelTokens: boolean,
+): Pick<TokenizerParts, 'encodeText' | 'normalized'> {
+  const { preTokenizer, byteLevel, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
+  const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
+  const unknown = model['unk_token']
+  const bpe = createBpe(vocabulary, listAt(model, 'merges'), {
+    byteLevel: byteLevel || (byteLevelTokens && preTokenizer === null),
+    byteFallback: model['byte_fallback'] === true,
+    ignoreMerges: model['ignore_merges'] === true,
+    unknownId: typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined,
+    fuseUnknown: model['fuse_unk'] === true,
+  })
+  const alike = new AddedTokens(
+    added.filter((token) => token.normalized).map((token) => ({ ...token, text: normalize(token.text) })),
+  )
+  const cutsAtMarks = !byteLevel && !bpe.crossesWords
+  const encodeText: EncodeText = (text, { isFirst, parseSpecial }, out) => {
+    for (const found of alike.split(normalize(text), parseSpecial)) {
+      const piece = parseSpecial && typeof found === 'string' ? unquote(found) : found
+      if (typeof piece === 'number') {
+        out.push(piece)
+        continue
+      }
+      const spaced = prefixSpace && !piece.startsWith(' ') ? ` ${piece}` : piece
+      for (const word of words(spaced, isFirst)) {
+        if (cutsAtMarks) for (const part of markedWords(word)) bpe.encode(part, out)
+        else bpe.encode(word, out)
+      }
+    }
+  }
+  return { encodeText, normalized: { added: alike, normalize } }
+}
+
+interface ByteLevelSplit {
+  /** What is left for the library, null for nothing. */
+  readonly preTokenizer: JsonObject | null
+  readonly byteLevel: boolean
+  readonly prefixSpace: boolean
+}
+
+/**
+ * Takes the last step, ByteLevel, out of a pre-tokeniser: words then come as text, and only those not seen before have
+ * their bytes written as characters. Its own pattern becomes a step like the others.
+ */
+function withoutByteLevel(value: unknown): ByteLevelSplit {
+  if (value === undefined || value === null)
+    return { preTokenizer: null, byteLevel: false, prefixSpace: false }
+  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer where an object is due`)
+  const isSequence = value['type'] === 'Sequence'
+  const steps = isSequence ? listAt(value, 'pretokenizers') : [value]
+  const last = steps.at(-1)
+  const whole = { preTokenizer: value, byteLevel: false, prefixSpace: false }
+  if (!isObject(last) || last['type'] !== 'ByteLevel') return whole
+  const prefixSpace = last['add_prefix_space'] === true
+  // In a sequence the space goes in front of every piece, which only the library does.
+  if (prefixSpace && steps.length > 1) return whole
+  const pattern = {
+    type: 'Split',
+    pattern: { Regex: unicodeSpace(GPT2) },
+    behavior: 'Isolated',
+    invert: false,
+  }
+  const kept = [...steps.slice(0, -1), ...(last['use_regex'] === false ? [] : [pattern])]
+  return {
+    preTokenizer: kept.length > 0 ? { type: 'Sequence', pretokenizers: kept } : null,
+    byteLevel: true,
+    prefixSpace,
+  }
+}
+
+interface LibraryParts {
+  readonly normalize: (text: string) => string
+  readonly words: (text: string, isFirst: boolean) => readonly string[]
+}
+
+function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): LibraryParts {
+  const library = ask(
+    () =>
+      new Library(
+        {
+          model: { type: 'BPE', vocab: {}, merges: [] },
+          added_tokens: [],
+          normalizer: normalizer ?? null,
+          pre_tokenizer: preTokenizer,
+          post_processor: null,
+          decoder: null,
+        },
+        {},
+      ),
+  )
+  const { normalizer: normalize, pre_tokenizer: words } = library
+  checkSteps(normalize, words)
+  return {
+    normalize: normalize === null ? (text) => text : (text) => ask(() => normalize(text)),
+    words:
+      words === null
+        ? (text) => (text === '' ? [] : [text])
+        : (text, isFirst) => ask(() => words(text, { section_index: isFirst ? 0 : 1 })),
+  }
+}
+
+/** The library's errors, in ours. */
+function ask<T>(action: () => T): T {
+  try {
+    return action()
+  } catch (cause) {
+    const message = reasonOf(cause)
+    throw unsupported(`cuts text in a way that is not known (${message})`, 'use the GGUF file of the model')
+  }
+}
+
+/** The id a key of the configuration names, by text or as an added token. */
+function namedId(
+  config: JsonObject,
+  key: string,
+  added: ReadonlyMap<string, number>,
+  tokens: readonly (string | undefined)[],
+): number | undefined {
+  const value = config[key]
+  const text = isObject(value) ? value['content'] : value
+  if (text === undefined || text === null) return undefined
+  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} where a token is due`)
+  const id = added.get(text) ?? tokens.indexOf(text)
+  if (id < 0) throw malformed(`names ${shown(text)} as ${key}, which is none of its ${tokens.length} tokens`)
+  return id
+}
+
+/** What `add_bos_token` and `add_eos_token` say goes before what the post-processor says. */
+function affixes(
+  { prefix, suffix }: Affixes,
+  config: JsonObject,
+  bosId: number | undefined,
+  eosId: number | undefined,
+  count: number,
+): Affixes {
+  const wrong = [...prefix, ...suffix].find((id) => !isId(id) || id >= count)
+  if (wrong !== undefined) throw malformed(`adds the id ${wrong} to every text and has ${count} tokens`)
+  const decide = (ids: readonly number[], id: number | undefined, says: unknown) =>
+    id === undefined || typeof says !== 'boolean' || ids.includes(id) === says
+      ? ids
+      : says
+        ? [id]
+        : ids.filter((other) => other !== id)
+  return {
+    prefix: decide(prefix, bosId, config['add_bos_token']),
+    suffix: decide(suffix, eosId, config['add_eos_token']),
+  }
+}
+
+/** One template, or the one named default of several. */
+function readTemplate(config: JsonObject): string | undefined {
+  const value = config['chat_template']
+  if (!Array.isArray(value)) return typeof value === 'string' ? value : undefined
+  const named = value.filter(isObject)
+  const template = (named.find(({ name }) => name === 'default') ?? named[0])?.['template']
+  return typeof template === 'string' ? template : undefined
+}

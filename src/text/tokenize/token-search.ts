@@ -1,0 +1,85 @@
+// Token search. In: texts with ids. Out: where each begins in another text, in time that grows with that text alone.
+import { malformed } from '../spec.ts'
+
+export interface AddedToken {
+  readonly id: number
+  readonly text: string
+  /** Only found on request: text of users must not control the model. */
+  readonly special: boolean
+  /** Takes the white space before or after it with it; `ascii` as llama.cpp does. */
+  readonly stripsLeft?: boolean
+  readonly stripsRight?: boolean | 'ascii'
+}
+
+/** UTF-16 units of all added tokens together; the largest published vocabularies have 80,000. */
+const MAX_UNITS = 1 << 21
+const UNITS = 1 << 16
+
+/**
+ * Aho's and Corasick's automaton over the reversed texts, fed from the end of a text to its beginning: the longest that
+ * ends there is the longest that begins here.
+ */
+export class TokenSearch {
+  /** By node * UNITS + unit. */
+  readonly #edges = new Map<number, number>()
+  /** By node: the longest text found there. */
+  readonly #found: (AddedToken | undefined)[] = [undefined]
+  /** By node: the longest shorter node that this one ends with. */
+  readonly #shorter: number[] = [0]
+
+  /** Empty texts are never found. Throws `format` when there is too much to look for. */
+  constructor(tokens: Iterable<AddedToken>) {
+    const parents = [0]
+    const units = [0]
+    const levels: number[][] = []
+    for (const token of tokens) {
+      let node = 0
+      for (let at = token.text.length - 1, depth = 0; at >= 0; at--, depth++) {
+        const key = node * UNITS + token.text.charCodeAt(at)
+        let next = this.#edges.get(key)
+        if (next === undefined) {
+          next = units.length
+          if (next > MAX_UNITS) throw malformed(`has added tokens of more than ${MAX_UNITS} characters`)
+          this.#edges.set(key, next)
+          parents.push(node)
+          units.push(token.text.charCodeAt(at))
+          levels[depth] ??= []
+          levels[depth]!.push(next)
+        }
+        node = next
+      }
+      if (node > 0) this.#found[node] = token
+    }
+    this.#shorter = new Array<number>(units.length).fill(0)
+    for (const node of levels.slice(1).flat()) {
+      const shorter = this.#step(this.#shorter[parents[node]!]!, units[node]!)
+      this.#shorter[node] = shorter
+      this.#found[node] ??= this.#found[shorter]
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#edges.size === 0
+  }
+
+  /** Where a text begins and the longest one there, the last first. */
+  find(text: string): { readonly at: number; readonly token: AddedToken }[] {
+    const found: { at: number; token: AddedToken }[] = []
+    if (this.isEmpty) return found
+    let node = 0
+    for (let at = text.length - 1; at >= 0; at--) {
+      node = this.#step(node, text.charCodeAt(at))
+      const token = this.#found[node]
+      if (token !== undefined) found.push({ at, token })
+    }
+    return found
+  }
+
+  #step(from: number, unit: number): number {
+    for (let node = from; ; node = this.#shorter[node]!) {
+      const next = this.#edges.get(node * UNITS + unit)
+      if (next !== undefined) return next
+      if (node === 0) return 0
+    }
+  }
+}

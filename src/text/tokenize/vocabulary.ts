@@ -1,0 +1,119 @@
+// Vocabulary. In: the tokens by id and what kind each is. Out: ids by text and the bytes each token writes.
+
+import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed, shown } from '../spec.ts'
+import { bytesOfChars } from './byte-level.ts'
+
+/** How a token writes itself and whether text may contain it. */
+export const KIND = {
+  /** Text, as the vocabulary spells it. */
+  normal: 0,
+  /** `<0x0A>`: one byte. */
+  byte: 1,
+  /** Found in any text before the rest is cut into tokens; its spelling is its text. */
+  literal: 2,
+  /** Controls the model; found in text only on request and not written. */
+  special: 3,
+} as const
+
+/** How the spelling of a normal token becomes text. */
+export interface Spelling {
+  /** Its characters stand for bytes, see byte-level.ts. */
+  readonly byteLevel: boolean
+  /** Replaced one after the other, e.g. U+2581 by a space. */
+  readonly replacements: readonly (readonly [string, string])[]
+}
+
+const encoder = new TextEncoder()
+const NOTHING = new Uint8Array(0)
+/** Another one on each visit, so that no vocabulary can be made whose tokens all fall into one slot. */
+const SEED = Math.random() * 1e9
+const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
+
+/** The byte that `<0x0A>` names, or undefined for any other token. */
+export function namedByte(token: string): number | undefined {
+  const digits = BYTE_TOKEN.exec(token)?.[1]
+  return digits === undefined ? undefined : Number.parseInt(digits, 16)
+}
+
+/** The name a byte has in vocabularies with byte fallback. */
+export function byteName(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`
+}
+
+export class Vocabulary {
+  /** By id; undefined where no token has the id. */
+  readonly tokens: readonly (string | undefined)[]
+  /** UTF-16 units of the longest token. */
+  readonly longest: number
+  /** Open addressing, a quarter of a Map's memory: ids by their tokens, and 1 more; 0 is free. */
+  readonly #slots: Int32Array
+  readonly #kinds: Uint8Array
+  readonly #spelling: Spelling
+
+  /** Throws `format` when two tokens are spelled alike, one is too long or there are too many. */
+  constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
+    if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
+      throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} fit`)
+    }
+    this.tokens = tokens
+    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(tokens.length * 1.5)))
+    let longest = 0
+    tokens.forEach((token, id) => {
+      if (token === undefined) return
+      longest = Math.max(longest, token.length)
+      if (token.length > MAX_TOKEN_LENGTH) {
+        throw malformed(
+          `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
+        )
+      }
+      const slot = this.#slotOf(token)
+      const other = this.#slots[slot]
+      if (other) throw malformed(`spells the ids ${other - 1} and ${id} alike: ${shown(token)}`)
+      this.#slots[slot] = id + 1
+    })
+    this.longest = longest
+    this.#kinds = kinds
+    this.#spelling = spelling
+  }
+
+  get size(): number {
+    return this.tokens.length
+  }
+
+  /** The id of what is spelled so. */
+  idOf(token: string): number | undefined {
+    const found = this.#slots[this.#slotOf(token)]
+    return found ? found - 1 : undefined
+  }
+
+  /** Where the token is, or the free slot where it would be. */
+  #slotOf(token: string): number {
+    let slot = SEED
+    for (let at = 0; at < token.length; at++) slot = Math.imul(slot ^ token.charCodeAt(at), 0x01000193)
+    slot ^= slot >>> 15
+    for (;;) {
+      slot &= this.#slots.length - 1
+      const id = (this.#slots[slot] as number) - 1
+      if (id < 0 || this.tokens[id] === token) return slot
+      slot++
+    }
+  }
+
+  kind(id: number): number {
+    return this.#kinds[id] ?? KIND.normal
+  }
+
+  /** What the token writes; nothing for an id without a token. */
+  bytes(id: number): Uint8Array {
+    const token = this.tokens[id]
+    if (token === undefined) return NOTHING
+    const kind = this.kind(id)
+    const byte = kind === KIND.byte ? namedByte(token) : undefined
+    if (byte !== undefined) return Uint8Array.of(byte)
+    if (kind !== KIND.normal) return encoder.encode(token)
+    if (this.#spelling.byteLevel) return bytesOfChars(token) ?? encoder.encode(token)
+    return encoder.encode(
+      this.#spelling.replacements.reduce((text, [from, to]) => text.replaceAll(from, to), token),
+    )
+  }
+}

@@ -1,0 +1,171 @@
+// Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the same for any chunking.
+import { describe, expect, test } from 'vitest'
+import { PAIRING } from '../../src/abi/constants.ts'
+import { angle, element, type Laid, layState, layStep, type Part, type Shape } from '../testing/attention.ts'
+import { FORMATS } from '../testing/kv.ts'
+import { BUILDS, type Build, compare, plainMachine, randomFrom } from '../testing/machine.ts'
+
+const QWEN: Shape = { heads: 14, kvHeads: 2, dim: 64, quantized: true }
+const STORIES: Shape = { heads: 8, kvHeads: 4, dim: 8, pairing: PAIRING.interleaved }
+
+describe('rope_kv and attention', () => {
+  test.each<[string, Shape, Part[][]]>([
+    ['grouped heads', QWEN, [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]]],
+    ['head_dim 8, interleaved', STORIES, [[{ position: 0, rows: 9 }], [{ position: 9, rows: 3 }]]],
+    [
+      'one kv head per head',
+      { heads: 5, kvHeads: 5, dim: 32 },
+      [[{ position: 0, rows: 67 }], [{ position: 67, rows: 2 }]],
+    ],
+    ['three heads share', { heads: 9, kvHeads: 3, dim: 64 }, [[{ position: 0, rows: 11 }]]],
+    [
+      'head_dim 256',
+      { heads: 4, kvHeads: 1, dim: 256, quantized: true },
+      [[{ position: 0, rows: 5 }], [{ position: 5, rows: 1 }]],
+    ],
+    ['part of a head rotated', { heads: 2, kvHeads: 2, dim: 20, ropeDims: 8 }, [[{ position: 0, rows: 6 }]]],
+    ['odd pairs', { heads: 2, kvHeads: 1, dim: 12, ropeDims: 6 }, [[{ position: 0, rows: 6 }]]],
+    [
+      'odd pairs, interleaved',
+      { heads: 2, kvHeads: 1, dim: 12, ropeDims: 6, pairing: PAIRING.interleaved },
+      [[{ position: 0, rows: 6 }]],
+    ],
+    ['no rotation', { heads: 2, kvHeads: 1, dim: 16, ropeDims: 0 }, [[{ position: 0, rows: 3 }]]],
+    [
+      'a shard of shared heads',
+      { heads: 6, kvHeads: 2, dim: 32, quantized: true, ratio: 7, absent: 4 },
+      [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]],
+    ],
+    [
+      'a shard that ends in the middle of shared heads',
+      { heads: 16, kvHeads: 2, dim: 16, ratio: 10 },
+      [[{ position: 0, rows: 9 }], [{ position: 9, rows: 3 }]],
+    ],
+    ['a window', { ...QWEN, window: 40 }, [[{ position: 0, rows: 130 }], [{ position: 130, rows: 2 }]]],
+    ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
+    [
+      'several sequences',
+      { heads: 6, kvHeads: 2, dim: 32 },
+      [
+        [
+          { position: 0, rows: 65 },
+          { position: 0, rows: 1 },
+          { position: 0, rows: 7 },
+        ],
+        [
+          { position: 65, rows: 1 },
+          { position: 1, rows: 6 },
+          { position: 7, rows: 1 },
+        ],
+      ],
+    ],
+  ])('are their definitions to the bit: %s', (_, shape, steps) => {
+    let laid: Laid | undefined
+    const { machine, difference } = compare((each) => {
+      const states = steps[0]!.map(() => layState(each, shape, 192))
+      for (const [index, step] of steps.entries()) {
+        laid = layStep(each, shape, step, states)
+        // All but the last step fill the blocks, by the definition: `compare` runs the last.
+        if (index < steps.length - 1) each.runReference()
+      }
+    })
+    expect(difference).toBeUndefined()
+    expect(machine.floats(laid!.y, 0).every(Number.isFinite)).toBe(true)
+  })
+
+  test.each<[string, Shape]>([
+    ['halves', { heads: 4, kvHeads: 2, dim: 32, ropeDims: 16 }],
+    ['interleaved', { heads: 4, kvHeads: 1, dim: 16, pairing: PAIRING.interleaved }],
+    ['a window', { heads: 2, kvHeads: 2, dim: 16, window: 30 }],
+  ])('are a rotation and a softmax: %s', (_, shape) => {
+    const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0 } = shape
+    const positions = 100
+    const machine = plainMachine('relaxed')
+    const { q, y } = layStep(
+      machine,
+      shape,
+      [{ position: 0, rows: positions }],
+      [layState(machine, shape, positions)],
+    )
+    const original = Array.from({ length: positions }, (_, m) => machine.floats(q, m))
+    machine.run()
+    const rotated = (vector: number[], position: number) => {
+      const out = [...vector]
+      for (let i = 0; i < ropeDims / 2; i++) {
+        const [a, b] = pairing === PAIRING.halves ? [i, i + ropeDims / 2] : [2 * i, 2 * i + 1]
+        const [c, s] = [Math.cos(angle(position, i)), Math.sin(angle(position, i))]
+        out[a] = vector[a]! * c - vector[b]! * s
+        out[b] = vector[b]! * c + vector[a]! * s
+      }
+      return out
+    }
+    const head = (kind: number, position: number, h: number) =>
+      Array.from({ length: dim }, (_, d) => element(kind, 0, position, h * dim + d))
+    for (const m of [0, 1, 31, 63, 64, 99]) {
+      const output = machine.floats(y, m)
+      for (let h = 0; h < heads; h++) {
+        const kv = Math.floor((h * kvHeads) / heads)
+        const query = rotated([...original[m]!.subarray(h * dim, h * dim + dim)], m)
+        const first = window === 0 ? 0 : Math.max(0, m + 1 - window)
+        const seen = Array.from({ length: m + 1 - first }, (_, i) => first + i)
+        const scores = seen.map((p) => {
+          const key = rotated(head(1, p, kv), p)
+          return query.reduce((sum, value, d) => sum + value * key[d]!, 0) * dim ** -0.5
+        })
+        const top = Math.max(...scores)
+        const weights = scores.map((score) => Math.exp(score - top))
+        const sum = weights.reduce((a, b) => a + b)
+        const values = seen.map((p) => head(2, p, kv))
+        for (let d = 0; d < dim; d++) {
+          const expected = weights.reduce((total, weight, i) => total + weight * values[i]![d]!, 0) / sum
+          // Scores reach 10 and carry an error of 1e-6 each; values are at most 1.
+          expect(Math.abs(output[h * dim + d]! - expected)).toBeLessThan(1e-5)
+        }
+      }
+    }
+  })
+
+  test('give a row the same bits however its sequence is cut', () => {
+    for (const [shape, window] of [
+      [QWEN, 0],
+      [STORIES, 0],
+      [{ heads: 3, kvHeads: 3, dim: 16 }, 50],
+    ] as const) {
+      const positions = 80
+      const cut = (build: Build, sizes: readonly number[]) => {
+        const machine = plainMachine(build)
+        const states = [layState(machine, shape, positions)]
+        const found: Uint8Array[] = []
+        let position = 0
+        for (const rows of sizes) {
+          const { y, a8 } = layStep(machine, { ...shape, window }, [{ position, rows }], states)
+          machine.run()
+          for (let m = 0; m < rows; m++)
+            found.push(machine.rowBytes(y, m, 'f32'), machine.rowBytes(a8, m, 'a8'))
+          position += rows
+        }
+        return found
+      }
+      const whole = cut('relaxed', [positions])
+      expect(cut('simd128', [positions])).toEqual(whole)
+      expect(cut('relaxed', new Array(positions).fill(1))).toEqual(whole)
+      expect(cut('relaxed', [33, 2, 3, 5, 1, 7, 9, 4, 16])).toEqual(whole)
+    }
+  })
+
+  test('never read positions that are not seen', () => {
+    // Poison is NaN: one touch of the unwritten rest of a block, or of a block before the window, would show.
+    for (const [build, format] of BUILDS.flatMap((build) => FORMATS.map((each) => [build, each] as const))) {
+      const machine = plainMachine(build)
+      const shape = { ...QWEN, window: 10, format }
+      const state = layState(machine, shape, 192)
+      layStep(machine, shape, [{ position: 100, rows: 30 }], [state])
+      machine.run()
+      const random = randomFrom(5)
+      const poisoned = { ...state, table: [8 * Math.floor(random() * 1000), ...state.table.slice(1)] }
+      const { y } = layStep(machine, shape, [{ position: 130, rows: 1 }], [poisoned])
+      machine.run()
+      expect(machine.floats(y, 0).every(Number.isFinite)).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,239 @@
+// Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved to other positions.
+import { describe, expect, test } from 'vitest'
+import { PAIRING } from '../../src/abi/constants.ts'
+import {
+  FORMATS,
+  formatFields,
+  type KvShape,
+  keyBytes,
+  storedKey,
+  storedValue,
+  valueBytes,
+} from '../testing/kv.ts'
+import { compare, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+
+const THETA = 100
+/** Ranges below this are stored as one number. */
+const FLUSHED = 2 ** -100
+const angle = (position: number, pair: number, pairs: number) => position * THETA ** (-pair / pairs)
+
+interface Layout extends KvShape {
+  readonly ropeDims?: number
+  readonly pairing?: number
+}
+
+/** Two layers' keys and values per block; the second one's are in use. */
+function offsets(shape: KvShape) {
+  const [k, v] = [shape.kvHeads * keyBytes(shape), shape.kvHeads * valueBytes(shape)]
+  return { bytes: 2 * (k + v), kOffset: k + v, vOffset: 2 * k + v }
+}
+
+function layAngles(machine: Machine, positions: readonly number[], dims: number): number {
+  const table = machine.allocate(Math.max(4, positions.length * dims * 4))
+  for (const [row, position] of positions.entries()) {
+    for (let i = 0; i < dims / 2; i++) {
+      machine.f32[table / 4 + row * dims + 2 * i] = Math.cos(angle(position, i, dims / 2))
+      machine.f32[table / 4 + row * dims + 2 * i + 1] = Math.sin(angle(position, i, dims / 2))
+    }
+  }
+  return table
+}
+
+type Element = (kind: 'k' | 'v', row: number, lane: number) => number
+
+/** Writes `rows` positions from `position` on into new blocks; returns their table. */
+function layWrite(machine: Machine, shape: Layout, position: number, rows: number, element: Element) {
+  const { kvHeads, dim, format, ropeDims = dim, pairing = PAIRING.halves } = shape
+  const { bytes, kOffset, vOffset } = offsets(shape)
+  const blocks = Array.from({ length: Math.ceil((position + rows) / 64) }, () => machine.allocate(bytes))
+  const q = machine.rows(rows, dim, () => 1)
+  const k = machine.rows(rows, kvHeads * dim, (row, lane) => element('k', row, lane))
+  const v = machine.rows(rows, kvHeads * dim, (row, lane) => element('v', row, lane))
+  const rope = layAngles(
+    machine,
+    Array.from({ length: rows }, (_, row) => position + row),
+    ropeDims,
+  )
+  machine.setStep({ sequences: [{ position, rows, tables: [blocks] }], ropes: [rope] })
+  machine.op('rope_kv', {
+    ...{ q: q.at, q_stride: q.stride, k: k.at, k_stride: k.stride, v: v.at, v_stride: v.stride },
+    ...{ heads: 1, kv_heads: kvHeads, head_dim: dim, rope_dims: ropeDims, pairing },
+    ...{ k_offset: kOffset, v_offset: vOffset, ...formatFields(format) },
+  })
+  return blocks
+}
+
+/** Moves `count` positions from table to table. */
+function layShift(
+  machine: Machine,
+  shape: Layout,
+  from: { blocks: readonly number[]; position: number },
+  to: { blocks: readonly number[]; position: number },
+  count: number,
+) {
+  const { kvHeads, dim, format, ropeDims = dim, pairing = PAIRING.halves } = shape
+  const { kOffset, vOffset } = offsets(shape)
+  machine.op('shift_kv', {
+    ...{ from_blocks: machine.words(from.blocks), from: from.position },
+    ...{ to_blocks: machine.words(to.blocks), to: to.position, count },
+    ...{ angles: layAngles(machine, [to.position - from.position], ropeDims) },
+    ...{ kv_heads: kvHeads, head_dim: dim, rope_dims: ropeDims, pairing },
+    ...{ k_offset: kOffset, v_offset: vOffset, ...formatFields(format) },
+  })
+}
+
+/** Vectors of all sorts: common, far from zero, constant, zero, tiny, huge. */
+function elementOf(seed: number): Element {
+  const shift = [0, 0, 30, 1, 0, 0, -2e3]
+  const spread = [1, 3, 1, 0, 0, 1e-33, 1e4]
+  return (kind, row, lane) => {
+    const at = (row + seed) % shift.length
+    const draw = randomFrom(seed * 1e6 + row * 1000 + lane + (kind === 'k' ? 0 : 500))
+    draw()
+    return shift[at]! + spread[at]! * (2 * draw() - 1)
+  }
+}
+
+const name = ({ format }: KvShape) => `K ${format.k}, V ${format.v}`
+const each = FORMATS.map((format) => [name({ format, dim: 0, kvHeads: 0 }), format] as const)
+
+describe('rope_kv stores keys and values', () => {
+  test.each(each)('to the bit as its definition: %s', (_, format) => {
+    for (const [dim, ropeDims, pairing] of [
+      [64, 64, PAIRING.halves],
+      [12, 6, PAIRING.halves],
+      [20, 8, PAIRING.interleaved],
+      [256, 0, PAIRING.halves],
+    ] as const) {
+      const { difference } = compare((machine) => {
+        layWrite(machine, { kvHeads: 2, dim, format, ropeDims, pairing }, 60, 70, elementOf(dim))
+      })
+      expect(difference).toBeUndefined()
+    }
+  })
+
+  test.each(each)('within half a step of their codes: %s', (_, format) => {
+    const shape = { kvHeads: 3, dim: 36, format, ropeDims: 0 }
+    const { kOffset, vOffset } = offsets(shape)
+    const machine = plainMachine('relaxed')
+    const element = elementOf(3)
+    const blocks = layWrite(machine, shape, 0, 80, element)
+    machine.run()
+    for (let row = 0; row < 80; row++) {
+      for (let head = 0; head < 3; head++) {
+        const block = blocks[row >> 6]!
+        const key = storedKey(machine, shape, block + kOffset, head, row & 63)
+        const value = storedValue(machine, shape, block + vOffset, head, row & 63)
+        if (format.k === 'int8') expect(key.sum).toBe(-64 * key.codes.reduce((sum, code) => sum + code, 0))
+        for (let d = 0; d < 36; d++) {
+          const [k, v] = [element('k', row, head * 36 + d), element('v', row, head * 36 + d)].map(Math.fround)
+          // Offsets and products are rounded to f32: 2^-22 of the largest term, beside half a step.
+          expect(Math.abs(key.values[d]! - k!)).toBeLessThanOrEqual(
+            key.scale / 2 + Math.abs(k!) * 2 ** -21 + FLUSHED,
+          )
+          const step =
+            format.v === 'fp8' ? Math.max(Math.abs(v!) / 16, value.scale * 2 ** -7) : value.scale / 2
+          const bound = format.v === 'f32' ? 0 : step + Math.abs(v!) * 2 ** -21 + FLUSHED
+          expect(Math.abs(value.values[d]! - v!)).toBeLessThanOrEqual(bound)
+        }
+      }
+    }
+  })
+
+  test('uses every code of e4m3 that is normal, and zero', () => {
+    const shape = { kvHeads: 1, dim: 256, format: { k: 'f32', v: 'fp8' }, ropeDims: 0 } as const
+    const machine = plainMachine('simd128')
+    const numbers = Array.from({ length: 256 }, (_, d) => (d % 2 ? 1 : -1) * 448 * 2 ** (-(d >> 1) / 8))
+    const blocks = layWrite(machine, shape, 0, 1, (_, __, lane) => numbers[lane]!)
+    machine.run()
+    const { values, scale } = storedValue(machine, shape, blocks[0]! + offsets(shape).vOffset, 0, 0)
+    expect(scale).toBe(1)
+    expect(Math.max(...values)).toBe(448)
+    expect(Math.min(...values)).toBe(-448)
+    for (const [d, value] of values.entries()) {
+      if (Math.abs(numbers[d]!) < 2 ** -7) expect(value + 0).toBeCloseTo(0, 10)
+      else expect(Math.abs(value)).toBeGreaterThanOrEqual(2 ** -6)
+    }
+  })
+})
+
+describe('shift_kv', () => {
+  const moved: [number, number, number][] = [
+    [64, 0, 70],
+    [100, 3, 60],
+    [130, 100, 5],
+  ]
+
+  test.each(each)('is its definition to the bit: %s', (_, format) => {
+    for (const pairing of Object.values(PAIRING)) {
+      for (const [from, to, count] of moved) {
+        const { difference } = compare((machine) => {
+          const shape = { kvHeads: 2, dim: 20, format, ropeDims: 16, pairing }
+          const blocks = layWrite(machine, shape, 0, 192, elementOf(1))
+          machine.runReference()
+          machine.ops.length = 0
+          layShift(machine, shape, { blocks, position: from }, { blocks, position: to }, count)
+        })
+        expect(difference).toBeUndefined()
+      }
+    }
+  })
+
+  test.each(each)(
+    'leaves what writing at the new place would have, within the stated error: %s',
+    (_, format) => {
+      const shape = { kvHeads: 2, dim: 32, format, ropeDims: 24 }
+      const { kOffset, vOffset } = offsets(shape)
+      const draw = (kind: 'k' | 'v', row: number, lane: number) => {
+        const random = randomFrom(row * 77 + lane * 3 + (kind === 'k' ? 1 : 2))
+        random()
+        return 4 * random() - 2
+      }
+      for (const [from, to, count] of moved) {
+        const machine = plainMachine('relaxed')
+        const blocks = layWrite(machine, shape, 0, 192, draw)
+        machine.run()
+        machine.ops.length = 0
+        const before = storedValue(machine, shape, blocks[(from + 4) >> 6]! + vOffset, 1, (from + 4) & 63)
+        layShift(machine, shape, { blocks, position: from }, { blocks, position: to }, count)
+        machine.run()
+        machine.ops.length = 0
+        const exact = { ...shape, format: { k: 'f32', v: 'f32' } } as const
+        const fresh = layWrite(machine, exact, to, count, (kind, row, lane) => draw(kind, from + row, lane))
+        machine.run()
+        for (let i = 0; i < count; i++) {
+          const at = to + i
+          const key = storedKey(machine, shape, blocks[at >> 6]! + kOffset, 1, at & 63)
+          const wanted = storedKey(machine, exact, fresh[at >> 6]! + offsets(exact).kOffset, 1, at & 63)
+          // Half a step of the new codes, and half a step of the old ones, which the rotation spreads over two elements.
+          const bound = key.scale / 2 + 1.1 * (key.scale / 2) * Math.SQRT2 + 4e-6
+          for (let d = 0; d < 32; d++)
+            expect(Math.abs(key.values[d]! - wanted.values[d]!)).toBeLessThan(bound)
+        }
+        const after = storedValue(machine, shape, blocks[(to + 4) >> 6]! + vOffset, 1, (to + 4) & 63)
+        expect(after).toEqual(before)
+      }
+    },
+  )
+
+  test('moves keys that were never rotated as they are, and leaves the source alone', () => {
+    const shape = { kvHeads: 1, dim: 8, format: { k: 'int8', v: 'int8' }, ropeDims: 0 } as const
+    const { kOffset, vOffset, bytes } = offsets(shape)
+    const machine = plainMachine('simd128')
+    const blocks = layWrite(machine, shape, 0, 64, elementOf(2))
+    const target = [machine.allocate(bytes), machine.allocate(bytes)]
+    machine.run()
+    machine.ops.length = 0
+    const source = machine.u8.slice(blocks[0]!, blocks[0]! + bytes)
+    layShift(machine, shape, { blocks, position: 3 }, { blocks: target, position: 50 }, 40)
+    machine.run()
+    expect(machine.u8.slice(blocks[0]!, blocks[0]! + bytes)).toEqual(source)
+    for (let i = 0; i < 40; i++) {
+      const block = target[(50 + i) >> 6]!
+      const key = storedKey(machine, shape, block + kOffset, 0, (50 + i) & 63)
+      expect(key).toEqual(storedKey(machine, shape, blocks[0]! + kOffset, 0, 3 + i))
+      const value = storedValue(machine, shape, block + vOffset, 0, (50 + i) & 63)
+      expect(value).toEqual(storedValue(machine, shape, blocks[0]! + vOffset, 0, 3 + i))
+    }
+  })
+})

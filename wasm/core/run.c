@@ -1,0 +1,124 @@
+/* run.c: walks the plan. In: a sync block, op records, a step. Out: the step computed, by one thread or by all.
+ *
+ *   thread 0 (TypeScript): writes plan, step, first, last, threads to the sync block, bumps and notifies `command`,
+ *                          calls run(..., 0, threads)
+ *   threads 1..            sit in serve() and call run() with the same fields
+ *   every op               tiles are claimed one by one (sync.h); then a barrier, also after the last op, so that
+ *                          results are complete when run() returns and the sync block is as it was
+ *
+ * Every worker in serve() takes part in every run: `threads` is their number plus one. A sync block starts as zeros. */
+#include "core/kernel.h"
+#include "simd/simd.h"
+#include "core/sync.h"
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+/* Every op and its kernel. `plain` ones have one form, `dots` ones are in quads and pairs, `dense` ones in the wide form too. */
+#define EACH_KERNEL(plain, dots, dense)                        \
+    plain(OP_EMBED, embed)                                     \
+    plain(OP_RMSNORM, rmsnorm)                                 \
+    plain(OP_QUANTIZE, quantize)                               \
+    plain(OP_LINEAR_F32, linear_f32)                           \
+    plain(OP_LINEAR_F16, linear_f16)                           \
+    plain(OP_LINEAR_BF16, linear_bf16)                         \
+    dense(OP_LINEAR_W8A8_G32, linear_w8a8_g32)                 \
+    dense(OP_LINEAR_W4A8_G32, linear_w4a8_g32)                 \
+    dense(OP_LINEAR_W4MA8_G32, linear_w4ma8_g32)               \
+    plain(OP_ROPE_KV, rope_kv)                                 \
+    dots(OP_ATTENTION, attention)                              \
+    plain(OP_SWIGLU, swiglu)                                   \
+    plain(OP_ADD, add_rows)                                    \
+    dense(OP_LINEAR_SWIGLU_W8A8_G32, linear_swiglu_w8a8_g32)   \
+    dense(OP_LINEAR_SWIGLU_W4A8_G32, linear_swiglu_w4a8_g32)   \
+    dense(OP_LINEAR_SWIGLU_W4MA8_G32, linear_swiglu_w4ma8_g32) \
+    plain(OP_SHIFT_KV, shift_kv)                               \
+    dots(OP_LINEAR_SPARSE, linear_sparse)                      \
+    dots(OP_LINEAR_SWIGLU_SPARSE, linear_swiglu_sparse)        \
+    plain(OP_CONV1D, conv1d)                                   \
+    plain(OP_SCAN, scan)                                       \
+    plain(OP_SSD, ssd)                                         \
+    plain(OP_LAYERNORM, layernorm)                             \
+    plain(OP_RESCALE, rescale_rows)                            \
+    plain(OP_ROUTE, route_rows)                                \
+    plain(OP_GATHER, gather_rows)                              \
+    dense(OP_LINEAR_EXPERTS, linear_experts)                   \
+    plain(OP_COMBINE, combine_rows)                            \
+    plain(OP_CHECK_PARTS, check_parts)                         \
+    plain(OP_RENORM, renorm)                                   \
+    dots(OP_LINEAR_W4A8_CHANNEL, linear_w4a8_channel)
+/* Ops with a second round, whose tiles read what those of the first one wrote. */
+#define EACH_SECOND_ROUND(plain, dots) dots(OP_ATTENTION, attention_merge) plain(OP_ROUTE, route_sort)
+
+#define DECLARE_PLAIN(code, name) extern const struct kernel name;
+#define DECLARE_DOTS(code, name) extern const struct kernel name, WITH_PAIRS(name);
+#define DECLARE_DENSE(code, name) extern const struct kernel name, WITH_PAIRS(name), WITH_WIDE(name);
+EACH_KERNEL(DECLARE_PLAIN, DECLARE_DOTS, DECLARE_DENSE)
+EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
+
+#define QUADS(code, name) [code] = &name,
+#define PAIRS(code, name) [code] = &WITH_PAIRS(name),
+#define WIDE(code, name) [code] = &WITH_WIDE(name),
+/* By enum dot_form and enum op_code. */
+static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
+    {EACH_KERNEL(QUADS, QUADS, QUADS)}, {EACH_KERNEL(QUADS, PAIRS, PAIRS)}, {EACH_KERNEL(QUADS, QUADS, WIDE)}};
+static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
+    {EACH_SECOND_ROUND(QUADS, QUADS)}, {EACH_SECOND_ROUND(QUADS, PAIRS)}, {EACH_SECOND_ROUND(QUADS, QUADS)}};
+
+/* The form of the dots plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
+static uint32_t chosen_dots;
+void choose_dots(uint32_t form) { chosen_dots = form + 1; }
+uint32_t dots_in_use(void) { return chosen_dots - 1; }
+
+/* All tiles of one round, and the barrier behind them. 1: poisoned. */
+static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,
+                          uint32_t thread, uint32_t threads) {
+    const uint32_t count = kernel->tiles(op, step);
+    if (threads == 1) {
+        for (uint32_t t = 0; t < count; t++) kernel->tile(op, step, t);
+        return 0;
+    }
+    struct claimer claims = claimer(thread, threads);
+    for (uint32_t t; (t = claim_tile(sync, &claims, count)) != NO_TILE;) {
+        if (atomic_read(&sync->poison)) return 1;
+        kernel->tile(op, step, t);
+    }
+    return barrier(sync, threads);
+}
+
+/* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */
+EXPORT("run")
+uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
+             uint32_t thread, uint32_t threads) {
+    if (chosen_dots == 0) choose_dots(best_dots()); /* every thread finds the same */
+    for (uint32_t i = first; i < last; i++) {
+        const struct op *op = (const struct op *)(plan + i * OP_BYTES);
+        if (op->code >= OP_COUNT) {
+            poison_all(sync);
+            return 1;
+        }
+        if (run_tiles(kernels[chosen_dots - 1][op->code], sync, op, step, thread, threads)) return 1;
+        const struct kernel *second = second_rounds[chosen_dots - 1][op->code];
+        if (second && second->tiles(op, step) && run_tiles(second, sync, op, step, thread, threads)) return 1;
+    }
+    return 0;
+}
+
+/* A compute worker's life: returns when the pool quits or is poisoned. */
+EXPORT("serve")
+void serve(struct sync *sync, uint32_t thread) {
+    for (uint32_t seen = 0;;) {
+        seen = next_command(sync, seen);
+        if (atomic_read(&sync->quit) || atomic_read(&sync->poison)) return;
+        if (run(sync, AT(const uint8_t *, sync->plan), AT(const struct step *, sync->step), sync->first, sync->last,
+                thread, sync->threads)) {
+            return;
+        }
+    }
+}
+
+/* Called for a thread that died: everyone else leaves run() with 1. */
+EXPORT("poison")
+void poison(struct sync *sync) { poison_all(sync); }
+
+EXPORT("abi_version")
+uint32_t abi_version(void) { return ABI_VERSION; }

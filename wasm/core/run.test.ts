@@ -1,0 +1,189 @@
+// The plan walk. In: plans of several ops, real threads on one memory. Out: the bits of one thread, and an end when a thread dies.
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { afterEach, describe, expect, test } from 'vitest'
+import { SYNC, SYNC_WORDS } from '../../src/abi/blocks.ts'
+import { ABI } from '../../src/abi/constants.ts'
+import { OPS } from '../../src/abi/ops.ts'
+import { layState, layStep } from '../testing/attention.ts'
+import {
+  BUILDS,
+  type Build,
+  Machine,
+  plainMachine,
+  type Rows,
+  randomFrom,
+  readModule,
+} from '../testing/machine.ts'
+import { fillMatrix } from '../testing/weights.ts'
+
+/** Norm, matrix, activation and residual, chained so that a row that comes too late shows in the next op. */
+function layPlan(machine: Machine, m: number, layers: number): Rows {
+  const [wide, n] = [256, 512]
+  const random = randomFrom(m)
+  const x = machine.rows(m, wide, () => random() - 0.5)
+  const weight = machine.rows(1, wide, () => 1)
+  const q = machine.a8Rows(m, wide)
+  const hidden = machine.rows(m, n)
+  const q2 = machine.a8Rows(m, n / 2)
+  const q3 = machine.a8Rows(m, n / 2)
+  const out = machine.rows(m, wide)
+  const up = machine.matrix('w4_g32', n, wide, fillMatrix('w4_g32', 1))
+  const down = machine.matrix('w8_g32', wide, n / 2, fillMatrix('w8_g32', 2))
+  machine.setStep({ sequences: [{ position: 0, rows: m }] })
+  for (let layer = 0; layer < layers; layer++) {
+    const inputs = { x: x.at, x_stride: x.stride }
+    machine.op('rmsnorm', { ...inputs, weight: weight.at, n: wide, q: q.at, q_stride: q.stride, eps: 1e-6 })
+    machine.op('linear_w4a8_g32', {
+      ...{ w: up, n, k: wide, x: q.at, x_stride: q.stride, y: hidden.at, y_stride: hidden.stride },
+    })
+    machine.op('swiglu', {
+      ...{
+        gate: hidden.at,
+        gate_stride: hidden.stride,
+        up: hidden.at + n * 2,
+        up_stride: hidden.stride,
+        n: n / 2,
+      },
+      ...{ q: q2.at, q_stride: q2.stride },
+    })
+    machine.op('linear_w8a8_g32', {
+      ...{ w: down, n: wide, k: n / 2, x: q2.at, x_stride: q2.stride, y: out.at, y_stride: out.stride },
+    })
+    // The gated values once more, of the same product.
+    machine.op('linear_swiglu_w4a8_g32', {
+      ...{ w: up, n: n / 2, k: wide, x: q.at, x_stride: q.stride, q: q3.at, q_stride: q3.stride },
+    })
+    machine.op('linear_w8a8_g32', {
+      ...{ w: down, n: wide, k: n / 2, x: q3.at, x_stride: q3.stride, y: out.at, y_stride: out.stride },
+      accumulate: 1,
+    })
+    machine.op('add', { x: out.at, x_stride: out.stride, y: x.at, y_stride: x.stride, n: wide })
+  }
+  return x
+}
+
+interface Pool {
+  readonly machine: Machine
+  readonly sync: number
+  readonly workers: readonly Worker[]
+  /** Resolve when a worker has left `serve`. */
+  readonly ends: readonly Promise<unknown>[]
+}
+
+const started: Worker[] = []
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((worker) => worker.terminate()))
+})
+
+async function startPool(build: Build, threads: number, task = 'serve'): Promise<Pool> {
+  const module = readModule(build, 'shared')
+  const machine = new Machine(module, build, true)
+  const sync = machine.words(new Array(SYNC_WORDS).fill(0))
+  const workers: Worker[] = []
+  const ends: Promise<unknown>[] = []
+  for (let thread = 1; thread < threads; thread++) {
+    const stackTop = machine.allocate(65536) + 65536
+    const workerData = { module, memory: machine.memory, stackTop, sync, thread, task }
+    const worker = new Worker(new URL('../testing/worker.mjs', import.meta.url), { workerData })
+    started.push(worker)
+    await once(worker, 'message')
+    workers.push(worker)
+    ends.push(once(worker, 'message'))
+  }
+  return { machine, sync, workers, ends }
+}
+
+/** As a pool does it: fields, command, then the caller's own share. */
+function run({ machine, sync }: Pool, threads: number, first: number, last: number): number {
+  const word = sync / 4
+  machine.u32.set([machine.ops[0]!, machine.step, first, last, threads], word + SYNC.plan)
+  Atomics.add(machine.i32, word + SYNC.command, 1)
+  Atomics.notify(machine.i32, word + SYNC.command)
+  return machine.exports.run(sync, machine.ops[0]!, machine.step, first, last, 0, threads)
+}
+
+describe.each(BUILDS)('run, %s', (build) => {
+  test.each([2, 3])('%i threads give the bits of one', async (threads) => {
+    const single = plainMachine(build)
+    const pool = await startPool(build, threads)
+    const expected = layPlan(single, 5, 4)
+    const found = layPlan(pool.machine, 5, 4)
+    single.run()
+    const [half, all] = [10, single.ops.length]
+    expect(run(pool, threads, 0, half)).toBe(0)
+    expect(run(pool, threads, half, all)).toBe(0)
+    for (let m = 0; m < 5; m++) {
+      expect(pool.machine.rowBytes(found, m, 'f32')).toEqual(single.rowBytes(expected, m, 'f32'))
+    }
+    // Many short runs: each begins on a clean sync block or hangs.
+    for (let i = 0; i < 200; i++) expect(run(pool, threads, all - 1, all)).toBe(0)
+    const claims = pool.sync / 4 + SYNC.claims
+    expect([...pool.machine.u32.slice(claims, claims + ABI.CLAIM_WORDS)].every((word) => word === 0)).toBe(
+      true,
+    )
+    expect(pool.machine.u32[pool.sync / 4 + SYNC.arrived]).toBe(0)
+    Atomics.store(pool.machine.i32, pool.sync / 4 + SYNC.quit, 1)
+    Atomics.add(pool.machine.i32, pool.sync / 4 + SYNC.command, 1)
+    Atomics.notify(pool.machine.i32, pool.sync / 4 + SYNC.command)
+    await Promise.all(pool.ends)
+  })
+
+  test('two threads share out the positions of rows, and put them together as one does', async () => {
+    const shape = { heads: 4, kvHeads: 2, dim: 16, format: { k: 'int8', v: 'f32' } } as const
+    const lay = (machine: Machine) => {
+      const states = [layState(machine, shape, 1300), layState(machine, shape, 40)]
+      const parts = (positions: readonly [number, number], rows: number) =>
+        positions.map((position) => ({ position, rows }))
+      layStep(
+        machine,
+        shape,
+        [
+          { position: 0, rows: 1290 },
+          { position: 0, rows: 30 },
+        ],
+        states,
+      )
+      machine.runReference()
+      return layStep(machine, shape, parts([1290, 30], 3), states).y
+    }
+    const single = plainMachine(build)
+    const pool = await startPool(build, 2)
+    const [expected, found] = [lay(single), lay(pool.machine)]
+    single.run()
+    expect(run(pool, 2, 0, 1)).toBe(0)
+    for (let i = 0; i < 20; i++) expect(run(pool, 2, 1, 2)).toBe(0)
+    for (let m = 0; m < 6; m++) {
+      expect(pool.machine.rowBytes(found, m, 'f32')).toEqual(single.rowBytes(expected, m, 'f32'))
+    }
+  })
+
+  test('a poisoned run ends with 1, and so do all after it', async () => {
+    // The second thread never arrives: it poisons the pool after a tenth of a second instead.
+    const pool = await startPool(build, 2, 'poison')
+    layPlan(pool.machine, 2, 1)
+    const before = performance.now()
+    expect(run(pool, 2, 0, 5)).toBe(1)
+    expect(performance.now() - before).toBeLessThan(5000)
+    expect(run(pool, 2, 0, 5)).toBe(1)
+  })
+
+  test('a sleeping worker leaves when the pool is poisoned', async () => {
+    const pool = await startPool(build, 2)
+    pool.machine.exports.poison(pool.sync)
+    await pool.ends[0]
+  })
+
+  test('an unknown op poisons instead of calling into nowhere', () => {
+    const machine = plainMachine(build)
+    layPlan(machine, 1, 1)
+    const sync = machine.words(new Array(SYNC_WORDS).fill(0))
+    machine.u32[machine.ops[2]! / 4] = Object.keys(OPS).length
+    expect(machine.exports.run(sync, machine.ops[0]!, machine.step, 0, 5, 0, 1)).toBe(1)
+    expect(machine.u32[sync / 4 + SYNC.poison]).toBe(1)
+  })
+
+  test('a module says which ABI it was built for', () => {
+    expect(plainMachine(build).exports.abi_version()).toBe(ABI.ABI_VERSION)
+  })
+})

@@ -1,0 +1,88 @@
+// Numbers that are none. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round. Out: the
+// end of the step, with every place in its range: such numbers may go anywhere but into an address.
+import { expect, test } from 'vitest'
+import { ROWS } from '../../src/abi/constants.ts'
+import { layState, layStep } from '../testing/attention.ts'
+import { BUILDS, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+
+const WILD = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3.4e38, -3.4e38, 1e-45, -0, 1]
+/** Rows of nothing but wild values, of some, of one kind. */
+function wild(machine: Machine, count: number, width: number): Rows {
+  const random = randomFrom(count * width)
+  const any = () => WILD[Math.floor(random() * WILD.length)]!
+  return machine.rows(count, width, (row) =>
+    row < WILD.length ? WILD[row]! : random() < 0.5 ? any() : random(),
+  )
+}
+const at = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
+
+test.each(BUILDS)('%s: rows are routed to experts that exist', (build) => {
+  const machine = plainMachine(build)
+  const [m, experts, used, n] = [24, 7, 3, 64]
+  const places = m * used
+  const [logits, x] = [wild(machine, m, experts), wild(machine, m, n)]
+  const [gathered, y] = [machine.rows(places, n), machine.rows(m, n)]
+  const route = machine.allocate((experts + 1 + 3 * places) * 4)
+  machine.setStep({ sequences: [{ position: 0, rows: m }] })
+  machine.op('route', { ...at('x', logits), experts, used, normalize: 1, route })
+  machine.op('gather', { rows: ROWS.routed + used, ...at('x', x), ...at('y', gathered), n, route, experts })
+  machine.op('combine', { ...at('x', gathered), ...at('y', y), n, route, experts, used })
+  machine.run()
+  const first = route / 4 + experts + 1
+  const sorted = [...machine.u32.subarray(first + places, first + 2 * places)].sort((a, b) => a - b)
+  expect(sorted).toEqual(Array.from({ length: places }, (_, place) => place))
+  expect(machine.u32.subarray(first, first + places).every((row) => row < m)).toBe(true)
+})
+
+test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', (build) => {
+  for (const k of ['f32', 'int8'] as const) {
+    for (const v of ['f32', 'int8', 'fp8'] as const) {
+      const machine = plainMachine(build)
+      const shape = { heads: 4, kvHeads: 2, dim: 32, format: { k, v }, quantized: true, cap: 30 }
+      const states = [layState(machine, shape, 140)]
+      const { q, y } = layStep(machine, shape, [{ position: 0, rows: 130 }], states)
+      const random = randomFrom(5)
+      for (let row = 40; row < 130; row++) {
+        const lane = Math.floor(random() * 128)
+        machine.f32[(q.at + row * q.stride) / 4 + lane] = WILD[row % WILD.length]!
+      }
+      const fields = machine.ops[0]! / 4
+      // The addresses of k and v in the record of rope_kv.
+      for (const [from, stride] of [
+        [4, 5],
+        [6, 7],
+      ] as const) {
+        for (let row = 40; row < 130; row++) {
+          const first = (machine.u32[fields + from]! + row * machine.u32[fields + stride]!) / 4
+          machine.f32[first + Math.floor(random() * 64)] = WILD[(row + from) % WILD.length]!
+        }
+      }
+      machine.run()
+      // Rows before the first wild one do not look at it.
+      for (let row = 0; row < 40; row++) expect(machine.floats(y, row).every(Number.isFinite)).toBe(true)
+    }
+  }
+})
+
+test.each(BUILDS)('%s: rows of any kind are normed, gated and quantised', (build) => {
+  const machine = plainMachine(build)
+  const [m, n] = [20, 96]
+  const [x, up, weight] = [wild(machine, m, n), wild(machine, m, n), machine.rows(1, n, () => 1).at]
+  const [y, q, order] = [
+    machine.rows(m, n),
+    machine.a8Rows(m, n),
+    machine.rows(1, n, (_, lane) => n - 1 - lane),
+  ]
+  machine.setStep({ sequences: [{ position: 0, rows: m }] })
+  const rows = { ...at('x', x), weight, n, eps: 1e-6, ...at('y', y), ...at('q', q) }
+  machine.op('rmsnorm', { ...rows, parts: 1 })
+  machine.op('layernorm', rows)
+  machine.op('rescale', { ...at('y', y), n, scale: 2, cap: 30 })
+  for (const activation of [0, 1, 2])
+    machine.op('swiglu', { ...at('gate', x), ...at('up', up), n, ...at('y', y), ...at('q', q), activation })
+  for (const whole of [0, 1])
+    machine.op('quantize', { ...at('x', x), n, ...at('q', q), order: order.at, whole })
+  machine.run()
+  const last = machine.rowBytes(q, WILD.length - 1, 'a8')
+  expect([...last.subarray(0, n)]).toEqual(new Array(n).fill(127))
+})

@@ -1,0 +1,56 @@
+/* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32 rows.
+ *                                                                                                                      exact
+ *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes: its tiles are those of the kernel
+ *   of the encoding, one expert after the other. Weights of an expert without rows are not read. */
+/* forms: quads, pairs, wide */
+#include "linear/linear.h"
+#include "linear/route.h"
+
+extern const struct kernel linear_f32, linear_f16, linear_bf16, DOTS(linear_w8a8_g32), DOTS(linear_w4a8_g32),
+    DOTS(linear_w4ma8_g32), DOTS_16(linear_w4a8_channel);
+
+/* By enum encoding. */
+static const struct kernel *const kernels[] = {
+    &linear_f32, &linear_f16, &linear_bf16, &DOTS(linear_w8a8_g32), &DOTS(linear_w4a8_g32), &DOTS(linear_w4ma8_g32),
+    [ENC_W4_CHANNEL] = &DOTS_16(linear_w4a8_channel),
+};
+
+/* One expert's linear, as an op and a step of its own. */
+struct part { struct op_linear op; struct step step; };
+static struct part part_of(const struct op_linear_experts *op, const uint32_t *starts, uint32_t e) {
+    const uint32_t first = starts[e];
+    return (struct part){
+        {.rows = ROWS_TOKENS, .w = op->w + e * op->expert_bytes, .n = op->n, .k = op->k, .x = op->x + first * op->x_stride,
+         .x_stride = op->x_stride, .y = op->y + first * op->y_stride, .y_stride = op->y_stride},
+        {.tokens = starts[e + 1] - first},
+    };
+}
+
+static uint32_t tiles(const struct op *o, const struct step *step) {
+    (void)step;
+    const struct op_linear_experts *op = (const struct op_linear_experts *)o;
+    const uint32_t *starts = AT(const uint32_t *, op->route);
+    uint32_t count = 0;
+    for (uint32_t e = 0; e < op->experts; e++) {
+        if (starts[e] == starts[e + 1]) continue;
+        const struct part part = part_of(op, starts, e);
+        count += kernels[op->encoding]->tiles((const struct op *)&part.op, &part.step);
+    }
+    return count;
+}
+
+static void tile(const struct op *o, const struct step *step, uint32_t t) {
+    (void)step;
+    const struct op_linear_experts *op = (const struct op_linear_experts *)o;
+    const struct kernel *kernel = kernels[op->encoding];
+    const uint32_t *starts = AT(const uint32_t *, op->route);
+    for (uint32_t e = 0; e < op->experts; e++) {
+        if (starts[e] == starts[e + 1]) continue;
+        const struct part part = part_of(op, starts, e);
+        const uint32_t count = kernel->tiles((const struct op *)&part.op, &part.step);
+        if (t < count) return kernel->tile((const struct op *)&part.op, &part.step, t);
+        t -= count;
+    }
+}
+
+const struct kernel DOTS(linear_experts) = {tiles, tile};

@@ -1,0 +1,183 @@
+/* linear_w4a8, linear_w4ma8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 4-bit weights, 8-bit activations.             exact
+ *
+ *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
+ *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
+ *
+ *   w     [N32/8][G] blocks of 144 bytes (w4) or 160 (w4m):
+ *         | 4 u32: f16 scale of row i, f16 scale of row i + 4 | w4m: 4 u32 of minimums | 8 vectors |
+ *         vector j: 16 bytes [row 0..3][input 4j..4j+3], low nibbles rows 0-3, high nibbles rows 4-7
+ *   x     a8 row: codes qx, scale sx and sum of codes xsum per group
+ *
+ *   w4    y[n] = sum_g  float(sum_j (code - 8) * qx) * (s * sx)                                g ascending
+ *   w4m   y[n] = sum_g (float(sum_j code * qx) * (s * sx) + minimum * (sx * float(xsum)))      g ascending
+ *
+ *   s and minimum are half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
+ *   The -8 is paid once per group: the i32 sums start at -8 * xsum.
+ *
+ *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), walked group by group, for up to
+ *         TOKEN_TILE rows at a time. The f32 sums of all panels lie in a small array, the i32 sums of one block in
+ *         registers. Many rows: linear-many.h
+ *
+ *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers: they are stored after each
+ *   block. That also stops V8 from keeping what it has loaded: without a store between them it takes the 32 splats that
+ *   all panels share for one load each, and moves them, and the sums, to and from its frame. */
+/* forms: quads, pairs */
+#include "linear/linear-many.h"
+
+INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
+    const uint32_t G = round_up(op->k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
+    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
+    for (uint32_t n = 0; n < round_up(op->n, 32); n++) {
+        const uint32_t i = n % PANEL;
+        float acc = 0;
+        for (uint32_t g = 0; g < G; g++) {
+            const uint8_t *block = AT(const uint8_t *, op->w) + (n / PANEL * G + g) * bytes;
+            const uint16_t *halves = (const uint16_t *)block + i % 4 * 2 + i / 4;
+            const uint8_t *qw = block + bytes - 128 + i % 4 * 4;
+            const float sx = a8_scales(x, op->k)[g] * SCALE_UNIT, s = half_unit__ref(halves[0]);
+            const int32_t xsum = a8_sums(x, op->k)[g];
+            int32_t dot = minimums ? 0 : -8 * xsum;
+            for (uint32_t k = 0; k < GROUP; k++) {
+                const uint8_t byte = qw[k / 4 * 16 + k % 4];
+                dot += (i < 4 ? byte & 15 : byte >> 4) * x[g * GROUP + k];
+            }
+            float term = (float)dot * (s * sx);
+            if (minimums) term = term + half_unit__ref(halves[8]) * (sx * (float)xsum);
+            acc = acc + term;
+        }
+        write_one__ref(op, m, n, acc);
+    }
+}
+void DOTS(linear_w4a8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 0); }
+void DOTS(linear_w4ma8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 1); }
+
+/* One group of some tokens, ready for all panels. */
+struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE], offset[TOKEN_TILE]; };
+
+INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint32_t k, uint32_t g, const int tokens,
+                          const int minimums) {
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        int8_t *row = x + (uint32_t)t * stride;
+        const float scale = a8_scales(row, k)[g] * SCALE_UNIT;
+        const int32_t xsum = a8_sums(row, k)[g];
+        prepare(&group->qx[t], row + g * GROUP);
+        group->sx[t] = splat(scale);
+        group->start[t] = wasm_i32x4_splat(minimums ? 0 : -8 * xsum);
+        group->offset[t] = splat(scale * (float)xsum);
+    }
+}
+
+/* acc[t] += one block's share. */
+INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
+                      const int tokens, const int minimums) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = group->start[t];
+    dot_nibbles(low, high, block + (minimums ? 32 : 16), 16, group->qx, masks, tokens);
+    const v128_t scales = load(block), s_low = half_unit_low(scales), s_high = half_unit_high(scales);
+    v128_t m_low = s_low, m_high = s_high;
+    if (minimums) {
+        const v128_t minimum = load(block + 16);
+        m_low = half_unit_low(minimum);
+        m_high = half_unit_high(minimum);
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        v128_t a = mul(wasm_f32x4_convert_i32x4(low[t]), mul(s_low, group->sx[t]));
+        v128_t b = mul(wasm_f32x4_convert_i32x4(high[t]), mul(s_high, group->sx[t]));
+        if (minimums) {
+            a = add(a, mul(m_low, group->offset[t]));
+            b = add(b, mul(m_high, group->offset[t]));
+        }
+        acc[t][0] = add(acc[t][0], a);
+        acc[t][1] = add(acc[t][1], b);
+    }
+}
+
+/* Ends a panel's sums here: V8 would put the ends of all four after the last dot and spill what waits for them. Two tokens
+ * have too few dots to hide an end behind, so that x64 is 3 % faster when their panels end in pairs. */
+INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int tokens) {
+    if (tokens == 2 && panel % 2 == 0) return;
+    UNROLLED for (uint32_t p = tokens == 2 ? panel - 1 : panel; p <= panel; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            pin(acc[p][t][0]);
+            pin(acc[p][t][1]);
+        }
+    }
+}
+
+/* Rows m..m + tokens of one tile. */
+INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
+    const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
+    const struct four streams = {0, span->w.near * G * bytes, span->w.far * G * bytes};
+    const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * bytes;
+    int8_t *x = AT(int8_t *, op->x + m * stride);
+    const struct masks unpack = masks();
+    v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
+    if (tokens > MOST_IN_REGISTERS) IN_MEMORY(acc);
+    UNROLLED for (int p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
+    }
+    for (uint32_t g = 0; g < G; g++, w += bytes) {
+        struct group group;
+        prepare_group(&group, x, stride, k, g, tokens, minimums);
+        /* Each panel has loads of its own: prefetchers that go by the address of the load see even strides. */
+        UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
+            add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens, minimums);
+            if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
+        }
+    }
+    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
+            write_panel(op, m + (uint32_t)t, panel, y_panel, acc[p][t][0], acc[p][t][1]);
+        }
+    }
+}
+
+INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
+                          const int minimums) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    dot_laid_nibbles(low, high, laid->codes, x, tokens);
+    add_scaled(sums, low, high, laid, x, tokens, minimums);
+}
+INLINE void add_w4(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    add_laid_tile(sums, laid, x, tokens, 0);
+}
+INLINE void add_w4m(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    add_laid_tile(sums, laid, x, tokens, 1);
+}
+ADD_LAID_ROWS(add_w4_rows, add_w4)
+ADD_LAID_ROWS(add_w4m_rows, add_w4m)
+INLINE void lay_w4(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_nibbles(laid->codes, block + 16, masks);
+}
+INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_scales(laid->minimums, block + 16);
+    lay_nibbles(laid->codes, block + 32, masks);
+}
+
+INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
+    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
+        if (minimums) return many_rows(op, span, (struct blocks){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
+        return many_rows(op, span, (struct blocks){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
+    }
+    BY_TOKEN_TILES(op, span, rows, minimums)
+}
+
+void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
+void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
+
+static void tile_w4(const struct op *o, const struct step *step, uint32_t t) {
+    const struct op_linear *op = (const struct op_linear *)o;
+    const struct span span = linear_span(op, step, t);
+    DOTS(linear_w4a8_product)(op, &span);
+}
+static void tile_w4m(const struct op *o, const struct step *step, uint32_t t) {
+    const struct op_linear *op = (const struct op_linear *)o;
+    const struct span span = linear_span(op, step, t);
+    DOTS(linear_w4ma8_product)(op, &span);
+}
+
+const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};
+const struct kernel DOTS(linear_w4ma8_g32) = {linear_tiles, tile_w4m};

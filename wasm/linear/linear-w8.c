@@ -1,0 +1,113 @@
+/* linear_w8a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 8-bit weights, 8-bit activations.                           exact
+ *
+ *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
+ *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
+ *
+ *   w     [N32/8][G] blocks of 272 bytes: | 4 u32: f16 scale of row i, f16 scale of row i + 4 | 16 vectors |
+ *         vectors 2j, 2j+1: 16 bytes [row 0..3 | row 4..7][input 4j..4j+3], code + 128 as u8
+ *   x     a8 row: codes qx, scale sx and sum of codes xsum per group
+ *
+ *   y[n] = sum_g  float(sum_j (u8 - 128) * qx) * (s * sx)        g ascending
+ *
+ *   s is half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
+ *   The -128 is paid once per group: the i32 sums start at -128 * xsum.
+ *
+ *   tile  as in linear-w4.c */
+/* forms: quads, pairs */
+#include "linear/linear-many.h"
+
+enum { BLOCK = 272 };
+
+void DOTS(linear_w8a8__ref)(const struct op_linear *op, uint32_t m) {
+    const uint32_t G = round_up(op->k, GROUP) / GROUP;
+    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
+    for (uint32_t n = 0; n < round_up(op->n, 32); n++) {
+        const uint32_t i = n % PANEL;
+        float acc = 0;
+        for (uint32_t g = 0; g < G; g++) {
+            const uint8_t *block = AT(const uint8_t *, op->w) + (n / PANEL * G + g) * BLOCK;
+            const uint8_t *qw = block + 16 + i * 4;
+            const float s = half_unit__ref(((const uint16_t *)block)[i % 4 * 2 + i / 4]);
+            int32_t dot = 0;
+            for (uint32_t k = 0; k < GROUP; k++) dot += ((int)qw[k / 4 * 32 + k % 4] - 128) * x[g * GROUP + k];
+            acc = acc + (float)dot * (s * (a8_scales(x, op->k)[g] * SCALE_UNIT));
+        }
+        write_one__ref(op, m, n, acc);
+    }
+}
+
+/* One group of some tokens, ready for all panels. */
+struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE]; };
+
+INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear *op, uint32_t g, const int tokens) {
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        int8_t *row = x + (uint32_t)t * op->x_stride;
+        prepare(&group->qx[t], row + g * GROUP);
+        group->sx[t] = splat(a8_scales(row, op->k)[g] * SCALE_UNIT);
+        group->start[t] = wasm_i32x4_splat(-128 * a8_sums(row, op->k)[g]);
+    }
+}
+
+/* acc[t] += one block's share: rows 0-3, then rows 4-7. */
+INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
+                      const int tokens) {
+    UNROLLED for (int half = 0; half < 2; half++) {
+        v128_t dot[TOKEN_TILE];
+        UNROLLED for (int t = 0; t < tokens; t++) dot[t] = group->start[t];
+        dot_bytes(dot, block + 16 + half * 16, 32, group->qx, masks, tokens);
+        const v128_t scales = load(block), s = half ? half_unit_high(scales) : half_unit_low(scales);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t term = mul(wasm_f32x4_convert_i32x4(dot[t]), mul(s, group->sx[t]));
+            acc[t][half] = add(acc[t][half], term);
+            pin(acc[t][half]); /* as settle() in linear-w4.c */
+        }
+    }
+}
+
+/* Rows m..m + tokens of one tile. */
+INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
+    const uint32_t G = round_up(op->k, GROUP) / GROUP;
+    const struct four streams = {0, span->w.near * G * BLOCK, span->w.far * G * BLOCK};
+    const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * BLOCK;
+    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
+    const struct masks unpack = masks();
+    v128_t acc[STREAMS][TOKEN_TILE][2];
+    UNROLLED for (int p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
+    }
+    for (uint32_t g = 0; g < G; g++, w += BLOCK) {
+        struct group group;
+        prepare_group(&group, x, op, g, tokens);
+        UNROLLED for (uint32_t p = 0; p < STREAMS; p++) add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens);
+    }
+    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
+            write_panel(op, m + (uint32_t)t, panel, y_panel, acc[p][t][0], acc[p][t][1]);
+        }
+    }
+}
+
+INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    dot_laid_bytes(low, high, laid->codes, x, tokens);
+    add_scaled(sums, low, high, laid, x, tokens, 0);
+}
+ADD_LAID_ROWS(add_w8_rows, add_w8)
+INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) {
+    lay_scales(laid->scales, block);
+    lay_bytes(laid->codes, block + 16, masks);
+}
+
+void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct blocks){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
+    BY_TOKEN_TILES(op, span, rows)
+}
+
+static void tile_w8(const struct op *o, const struct step *step, uint32_t t) {
+    const struct op_linear *op = (const struct op_linear *)o;
+    const struct span span = linear_span(op, step, t);
+    DOTS(linear_w8a8_product)(op, &span);
+}
+
+const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};

@@ -1,0 +1,104 @@
+/* linear.h: what the linear kernels share. In: an op_linear. Out: its tiles, and rows written with bias and residual.
+ *
+ *   A tile is STREAMS panels, `stride` panels apart, times up to TOKEN_CHUNK rows. Many cores read several streams far
+ *   apart faster than one: with one stream too few cache misses are under way at once.
+ *
+ *   stride = panels / STREAMS:   tile t reads panels t, t + stride, t + 2 stride, t + 3 stride
+ *
+ *   memory  |t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|   each stream goes on where the last tile left it
+ *
+ *   Tiles of registers are sized for x64's 16; linear-wide.c has those for Arm's 32. */
+#ifndef HALFBYTE_LINEAR_H
+#define HALFBYTE_LINEAR_H
+#include "core/kernel.h"
+#include "simd/simd.h"
+
+/* Panels of a tile, far apart in memory. N is padded to this many, so that every tile is whole. */
+enum { STREAMS = 4 };
+/* Rows of one tile: enough to pay for laying out weights, few enough that all sums stay in the first-level cache. From
+ * MANY rows on a tile is `width` times as wide, to pay for laying out activations. */
+enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MOST_WIDTH = 4 };
+
+INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
+
+/* How the rows of an op are cut: into chunks of the same size but for the last. */
+struct chunks { uint32_t count, rows, width; };
+INLINE struct chunks chunks_of(const struct op *op, const struct step *step) {
+    const uint32_t rows = row_count(op, step), count = max_u32((rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK, 1);
+    const uint32_t each = round_up((rows + count - 1) / count, TOKEN_TILE);
+    return (struct chunks){rows == 0 ? 0 : count, each, rows < MANY ? 1 : WIDTH};
+}
+
+static inline uint32_t linear_tiles(const struct op *o, const struct step *step) {
+    const struct chunks chunks = chunks_of(o, step);
+    return chunks.count * ((panel_stride((const struct op_linear *)o) + chunks.width - 1) / chunks.width);
+}
+
+/* One number per stream: first, + near, + far, + near + far. */
+struct four { uint32_t first, near, far; };
+INLINE uint32_t of_stream(struct four f, uint32_t p) { return f.first + (p & 1) * f.near + (p >> 1) * f.far; }
+/* Where each number is one of several side by side: the p-th, one of each stream after the other. */
+INLINE uint32_t nth_of_streams(struct four f, uint32_t p) { return of_stream(f, p % STREAMS) + p / STREAMS; }
+
+/* The part of an op that one tile is: `width` panels of each stream, the panels of y that they become, rows m0..m1. */
+struct span { struct four w, y; uint32_t width, m0, m1; };
+
+INLINE struct span linear_span(const struct op_linear *op, const struct step *step, uint32_t t) {
+    const struct chunks chunks = chunks_of((const struct op *)op, step);
+    const uint32_t stride = panel_stride(op), first = t / chunks.count * chunks.width;
+    const uint32_t m0 = t % chunks.count * chunks.rows, m1 = min_u32(m0 + chunks.rows, row_count((const struct op *)op, step));
+    const struct four panels = {first, stride, 2 * stride};
+    return (struct span){panels, panels, min_u32(chunks.width, stride - first), m0, m1};
+}
+
+/* The i-th of a span's panels of each stream. */
+INLINE struct span side(const struct span *span, uint32_t i) {
+    struct span one = *span;
+    one.w.first += i;
+    one.y.first += i;
+    one.width = 1;
+    return one;
+}
+
+/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
+#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
+
+/* The rows of a span, `rows` of up to TOKEN_TILE at a time: a constant number, so that each has a loop of its own. */
+#define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \
+    for (uint32_t i = 0; i < (span)->width; i++) {                                                                     \
+        const struct span one = side(span, i);                                                                         \
+        uint32_t m = (span)->m0;                                                                                       \
+        for (; m + TOKEN_TILE <= (span)->m1; m += TOKEN_TILE) rows(op, &one, m, TOKEN_TILE, ##__VA_ARGS__);            \
+        switch ((span)->m1 - m) {                                                                                      \
+        case 3: rows(op, &one, m, 3, ##__VA_ARGS__); break;                                                            \
+        case 2: rows(op, &one, m, 2, ##__VA_ARGS__); break;                                                            \
+        case 1: rows(op, &one, m, 1, ##__VA_ARGS__); break;                                                            \
+        default: break;                                                                                                \
+        }                                                                                                              \
+    }
+
+/* The product of a span, for kernels that go on with it: as a tile of the kernel computes and writes it. */
+typedef void linear_product(const struct op_linear *op, const struct span *span);
+linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
+
+/* y = acc + bias, or y + (acc + bias): the 8 outputs of one panel and one row. y_panel: where in the row of y. */
+INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high) {
+    float *y = AT(float *, op->y + m * op->y_stride) + y_panel * PANEL;
+    if (op->bias) {
+        const float *bias = AT(const float *, op->bias) + panel * PANEL;
+        low = add(low, load(bias));
+        high = add(high, load(bias + 4));
+    }
+    if (op->accumulate) {
+        low = add(load(y), low);
+        high = add(load(y + 4), high);
+    }
+    store(y, low);
+    store(y + 4, high);
+}
+INLINE void write_one__ref(const struct op_linear *op, uint32_t m, uint32_t n, float acc) {
+    float *y = AT(float *, op->y + m * op->y_stride) + n;
+    if (op->bias) acc = acc + AT(const float *, op->bias)[n];
+    *y = op->accumulate ? *y + acc : acc;
+}
+#endif

@@ -1,0 +1,15 @@
+/* route.h: where the parts of a route lie: see op_route in abi.h. In: its address and sizes. Out: pointers.
+ *
+ *   |starts u32 [experts + 1]|row_at u32 [tokens * used]|places u32 [tokens][used]|weights f32 [tokens][used]| */
+#ifndef HALFBYTE_ROUTE_H
+#define HALFBYTE_ROUTE_H
+#include "core/kernel.h"
+#include "simd/simd.h"
+
+struct route_parts { uint32_t *starts, *row_at, *places; float *weights; };
+/* count: tokens * used */
+INLINE struct route_parts route_parts(uint32_t route, uint32_t experts, uint32_t count) {
+    uint32_t *starts = AT(uint32_t *, route), *row_at = starts + experts + 1;
+    return (struct route_parts){starts, row_at, row_at + count, (float *)(row_at + 2 * count)};
+}
+#endif

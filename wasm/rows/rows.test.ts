@@ -1,0 +1,345 @@
+// Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and the true values.
+import { describe, expect, test } from 'vitest'
+import { ROWS } from '../../src/abi/constants.ts'
+import type { PackedEncoding } from '../../src/abi/encodings.ts'
+import { ENCODINGS, type Encoding, groupEncoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
+import { packedMatrix } from '../../src/weights/testing/reference.ts'
+import {
+  BUILDS,
+  compare,
+  evaluate,
+  type Machine,
+  plainMachine,
+  type Rows,
+  randomFrom,
+} from '../testing/machine.ts'
+import { fillMatrix } from '../testing/weights.ts'
+
+const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
+/** Those that a table may have: the others only come with a linear. */
+const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(
+  (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
+)
+
+/** Rows with ordinary groups, a group of zeros, one with an outlier and one too small to be scaled. */
+const awkward = (seed: number) => {
+  const random = randomFrom(seed)
+  return (row: number, lane: number) => {
+    const kind = (row + (lane >> 5)) % 4
+    const value = random() * 2 - 1
+    if (kind === 1) return 0
+    if (kind === 2) return lane % 32 === 7 ? -1000 : value
+    return kind === 3 ? value * 2 ** -110 : value
+  }
+}
+
+describe('embed', () => {
+  test.each(TESTED)('reads rows of a %s table and never past its end', (encoding) => {
+    for (const build of BUILDS) {
+      const [vocab, n, scale] = [37, 80, 1.7]
+      const machine = plainMachine(build)
+      const table = machine.matrix(encoding, vocab, n, fillMatrix(encoding, 11))
+      const ids = [0, 36, 8, 13, 37, 4294967295]
+      const y = machine.rows(ids.length, n)
+      machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
+      machine.op('embed', {
+        ...{ table, encoding: ENCODINGS[encoding].code, vocab, n, first: 0, whole: vocab },
+        ...{ y: y.at, y_stride: y.stride, scale },
+      })
+      machine.run()
+      const bytes = machine.u8.slice(table, table + matrixBytes(encoding, vocab, n))
+      const weights = packedMatrix(encoding, bytes, roundUp(vocab, 32), n)
+      for (const [row, id] of ids.entries()) {
+        const from = Math.min(id, vocab - 1) * n
+        const expected = weights.slice(from, from + n).map((weight) => Math.fround(scale) * weight)
+        expect(machine.floats(y, row)).toEqual(expected)
+        expect(machine.floats({ ...y, width: 96 }, row).subarray(80)).toEqual(new Float32Array(16))
+      }
+    }
+  })
+
+  test('makes zeros for ids whose rows are elsewhere', () => {
+    const [vocab, n] = [32, 40]
+    const machine = plainMachine('simd128')
+    const table = machine.matrix('f32', vocab, n, fillMatrix('f32', 11))
+    const ids = [63, 64, 95, 96, 4294967295]
+    const y = machine.rows(ids.length, n)
+    machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
+    const cut = { vocab, first: 64, whole: 200 }
+    machine.op('embed', { table, encoding: 0, n, ...cut, y: y.at, y_stride: y.stride, scale: 1 })
+    machine.run()
+    const weights = packedMatrix(
+      'f32',
+      machine.u8.slice(table, table + matrixBytes('f32', vocab, n)),
+      vocab,
+      n,
+    )
+    const rows = ids.map((_, row) => machine.floats(y, row))
+    const zeros = new Float32Array(n)
+    expect(rows).toEqual([zeros, weights.slice(0, n), weights.slice(31 * n, 32 * n), zeros, zeros])
+  })
+})
+
+function norm(
+  machine: Machine,
+  n: number,
+  m: number,
+  want: 'y' | 'q' | 'both',
+  logitRows?: readonly number[],
+) {
+  const x = machine.rows(m, n, awkward(n + m))
+  const weight = machine.rows(1, n, (_, lane) => 0.5 + (lane % 7) / 4)
+  const y = machine.rows(m, n)
+  const q = machine.a8Rows(m, n)
+  if (logitRows === undefined) tokens(machine, m)
+  else machine.setStep({ sequences: [{ position: 0, rows: m }], logitRows })
+  machine.op('rmsnorm', {
+    ...{ x: x.at, x_stride: x.stride, weight: weight.at, n, eps: 1e-5 },
+    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+    rows: logitRows === undefined ? ROWS.tokens : ROWS.logits,
+  })
+  return { x, y, q }
+}
+
+describe('rmsnorm', () => {
+  test.each([
+    [32, 1, 'both'],
+    [64, 9, 'y'],
+    [172, 3, 'q'],
+    [896, 5, 'both'],
+    [40, 2, 'both'],
+  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+    expect(compare((machine) => norm(machine, n, m, want)).difference).toBeUndefined()
+  })
+
+  test('gathers the rows whose logits are wanted', () => {
+    expect(compare((machine) => norm(machine, 64, 6, 'both', [5, 0, 3])).difference).toBeUndefined()
+    const [all, some] = [plainMachine('relaxed'), plainMachine('relaxed')]
+    const [a, b] = [norm(all, 64, 6, 'y'), norm(some, 64, 6, 'y', [5, 0])]
+    all.run()
+    some.run()
+    expect(some.floats(b.y, 0)).toEqual(all.floats(a.y, 5))
+    expect(some.floats(b.y, 1)).toEqual(all.floats(a.y, 0))
+  })
+
+  test('divides by the root of the mean square', () => {
+    const machine = plainMachine('relaxed')
+    const { x, y } = norm(machine, 172, 3, 'both')
+    machine.run()
+    for (let m = 0; m < 3; m++) {
+      const input = machine.floats(x, m)
+      const mean = input.reduce((sum, value) => sum + value * value, 0) / 172
+      for (const [lane, value] of machine.floats(y, m).entries()) {
+        const expected = (input[lane]! * (0.5 + (lane % 7) / 4)) / Math.sqrt(mean + 1e-5)
+        expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 2e-6)
+      }
+    }
+  })
+})
+
+function quantize(
+  machine: Machine,
+  n: number,
+  m: number,
+  value = awkward(n),
+  places?: readonly number[],
+  whole = 0,
+): { x: Rows; q: Rows } {
+  const x = machine.rows(m, n, value)
+  const q = machine.a8Rows(m, n)
+  const order = places === undefined ? 0 : machine.rows(1, n, (_, lane) => places[lane] ?? 0).at
+  tokens(machine, m)
+  machine.op('quantize', { x: x.at, x_stride: x.stride, n, q: q.at, q_stride: q.stride, order, whole })
+  return { x, q }
+}
+
+describe('quantize', () => {
+  test.each([
+    [32, 1],
+    [172, 4],
+    [1056, 3],
+    [4864, 2],
+  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+    expect(compare((machine) => quantize(machine, n, m)).difference).toBeUndefined()
+  })
+
+  test('in another order it is the row that lies in that order', () => {
+    const [n, m] = [1056, 3]
+    const random = randomFrom(4)
+    const places = Array.from({ length: n }, (_, lane) => lane)
+    for (let lane = n - 1; lane > 0; lane--) {
+      const other = Math.floor(random() * (lane + 1))
+      ;[places[lane], places[other]] = [places[other] ?? 0, places[lane] ?? 0]
+    }
+    const drawn = awkward(n)
+    const table = Array.from({ length: m * n }, (_, at) => drawn(Math.floor(at / n), at % n))
+    const value = (row: number, lane: number) => table[row * n + lane] ?? 0
+    expect(compare((machine) => quantize(machine, n, m, value, places)).difference).toBeUndefined()
+    const [moved, plain] = [plainMachine('relaxed'), plainMachine('relaxed')]
+    const rows = [
+      quantize(moved, n, m, value, places),
+      quantize(plain, n, m, (row, lane) => value(row, places[lane] ?? 0)),
+    ]
+    moved.run()
+    plain.run()
+    const [left, right] = [moved, plain].map((machine, index) =>
+      Array.from({ length: m }, (_, row) => machine.dequantized(rows[index]!.q, row)),
+    )
+    expect(left).toEqual(right)
+  })
+
+  test.each([
+    [32, 1],
+    [172, 4],
+    [1056, 3],
+    [4864, 2],
+  ])('with one scale for all of %i lanes it is its definition to the bit for %i rows', (n, m) => {
+    const places = Array.from({ length: n }, (_, lane) => n - 1 - lane)
+    for (const order of n % 32 === 0 ? [undefined, places] : [undefined]) {
+      expect(compare((machine) => quantize(machine, n, m, undefined, order, 1)).difference).toBeUndefined()
+    }
+  })
+
+  test('with one scale keeps every value within half a step of the largest', () => {
+    const machine = plainMachine('relaxed pairs')
+    const { x, q } = quantize(machine, 172, 8, undefined, undefined, 1)
+    machine.run()
+    for (let m = 0; m < 8; m++) {
+      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      const largest = input.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+      const scales = new Set(
+        machine.f32.slice((q.at + m * q.stride + 192) / 4, (q.at + m * q.stride + 192) / 4 + 6),
+      )
+      expect(scales).toEqual(new Set([Math.fround(largest / 127)]))
+      for (const [lane, value] of output.entries())
+        expect(Math.abs(value - input[lane]!)).toBeLessThanOrEqual((largest / 127) * 0.5001)
+    }
+  })
+
+  test('keeps every value within half a step, zero groups included', () => {
+    const machine = plainMachine('simd128')
+    const { x, q } = quantize(machine, 172, 8)
+    machine.run()
+    for (let m = 0; m < 8; m++) {
+      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      for (let lane = 0; lane < 172; lane++) {
+        const group = input.subarray(lane & ~31, (lane & ~31) + 32)
+        const largest = group.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+        expect(Math.abs(output[lane]! - input[lane]!)).toBeLessThanOrEqual(
+          (largest / 127) * 0.5001 + 2 ** -100,
+        )
+      }
+    }
+  })
+
+  test('rounds halves to even and shows what is not a number', () => {
+    const machine = plainMachine('relaxed')
+    const row = [127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, -127]
+    const { q } = quantize(machine, 64, 1, (_, lane) => (lane === 40 ? Number.NaN : (row[lane] ?? 0)))
+    machine.run()
+    expect([...machine.dequantized(q, 0).subarray(0, 8)]).toEqual(
+      [127, 0, 2, 2, 0, -2, -126, -127].map((v) => v + 0),
+    )
+    expect(machine.dequantized(q, 0).subarray(32).every(Number.isNaN)).toBe(true)
+  })
+})
+
+function glu(machine: Machine, n: number, m: number, want: 'y' | 'q' | 'both') {
+  const random = randomFrom(n)
+  const gate = machine.rows(m, n, (row) => (random() - 0.5) * (row === 0 ? 250 : 20))
+  const up = machine.rows(m, n, () => random() * 2 - 1)
+  const y = machine.rows(m, n)
+  const q = machine.a8Rows(m, n)
+  tokens(machine, m)
+  machine.op('swiglu', {
+    ...{ gate: gate.at, gate_stride: gate.stride, up: up.at, up_stride: up.stride, n },
+    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+  })
+  return { gate, up, y }
+}
+
+describe('swiglu', () => {
+  test.each([
+    [32, 1, 'both'],
+    [172, 3, 'y'],
+    [1056, 2, 'q'],
+    [4864, 1, 'both'],
+  ] as const)('is its definition to the bit for %i lanes, %i rows, %s', (n, m, want) => {
+    expect(compare((machine) => glu(machine, n, m, want)).difference).toBeUndefined()
+  })
+
+  test('is within 4e-7 of gate * sigmoid(gate) * up', () => {
+    const machine = plainMachine('relaxed')
+    const { gate, up, y } = glu(machine, 1056, 3, 'y')
+    machine.run()
+    for (let m = 0; m < 3; m++) {
+      const [g, u] = [machine.floats(gate, m), machine.floats(up, m)]
+      for (const [lane, value] of machine.floats(y, m).entries()) {
+        const expected = (g[lane]! / (1 + Math.exp(-g[lane]!))) * u[lane]!
+        // Below e^-87 the gate is closed: nothing of it is left in an f32 sum.
+        expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 4e-7 + 1e-35)
+      }
+    }
+  })
+})
+
+describe('add', () => {
+  test.each([
+    [32, 1],
+    [172, 5],
+    [2080, 2],
+  ])('is its definition to the bit for %i lanes, %i rows', (n, m) => {
+    let y: Rows | undefined
+    const { machine, difference } = compare((each) => {
+      const random = randomFrom(n)
+      const x = each.rows(m, n, () => random() - 0.5)
+      y = each.rows(m, n, () => random() * 100)
+      tokens(each, m)
+      each.op('add', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n, scale: 1 })
+    })
+    expect(difference).toBeUndefined()
+    expect(machine.floats(y!, m - 1).every((value) => value > -0.5 && value < 100.5)).toBe(true)
+  })
+})
+
+describe('the exponential', () => {
+  test('is within 1.2e-7 of the truth from -87 to 88, the same in both builds and in its scalar form', () => {
+    const inputs = Float32Array.from({ length: 200_000 }, (_, i) => -87 + (i / 200_000) * 175)
+    const relaxed = evaluate(plainMachine('relaxed'), 'exponential', inputs)
+    const simd128 = evaluate(plainMachine('simd128'), 'exponential', inputs)
+    expect(relaxed.vector).toEqual(simd128.vector)
+    expect(relaxed.vector).toEqual(relaxed.scalar)
+    let worst = 0
+    for (const [i, x] of inputs.entries())
+      worst = Math.max(worst, Math.abs(relaxed.vector[i]! / Math.exp(x) - 1))
+    expect(worst).toBeLessThan(1.2e-7)
+  })
+
+  test('clamps what f32 cannot hold and keeps NaN', () => {
+    const { vector } = evaluate(
+      plainMachine('relaxed'),
+      'exponential',
+      Float32Array.of(-1000, 1000, -Infinity, Number.NaN),
+    )
+    expect(vector[0]! / Math.exp(-87)).toBeCloseTo(1, 5)
+    expect(vector[1]! / Math.exp(88)).toBeCloseTo(1, 5)
+    expect(vector[2]).toBe(vector[0])
+    expect(vector[3]).toBeNaN()
+  })
+})
+
+describe('check_parts', () => {
+  test('puts the checksums of its definition behind the parts, and touches nothing else', () => {
+    const lay = (machine: Machine) => {
+      const random = randomFrom(3)
+      const parts = [64, 640, 8256].map((bytes) => {
+        const at = machine.allocate(bytes)
+        for (let word = 0; word < bytes / 4; word++) machine.u32[at / 4 + word] = random() * 2 ** 32
+        return [at, bytes, 0, 0, 0, 0]
+      })
+      tokens(machine, 1)
+      machine.op('check_parts', { parts: machine.words(parts.flat()), count: parts.length, touch: 0 })
+    }
+    expect(compare(lay).difference).toBeUndefined()
+  })
+})

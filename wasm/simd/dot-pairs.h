@@ -1,0 +1,74 @@
+/* dot-pairs.h: exact integer dots, two inputs at once into i16. In: 8 weight vectors, activations. Out: i32 lanes.
+ * Included by dot-relaxed.h only; dot-quads.h and dot-simd128.h have the same names and the same results.
+ *
+ * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
+
+/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
+INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
+                        struct masks masks, int tokens) {
+    v128_t l16[TOKEN_TILE], h16[TOKEN_TILE];
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j * step);
+        const v128_t l = wasm_v128_and(codes, masks.low4);
+        const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load_splat(x[t].codes + 4 * j);
+            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
+            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
+            l16[t] = j == 0 ? low_pairs : wasm_i16x8_add(l16[t], low_pairs);
+            h16[t] = j == 0 ? high_pairs : wasm_i16x8_add(h16[t], high_pairs);
+            pin(l16[t]);
+            pin(h16[t]);
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        low[t] = wasm_i32x4_add(low[t], wasm_i32x4_extadd_pairwise_i16x8(l16[t]));
+        high[t] = wasm_i32x4_add(high[t], wasm_i32x4_extadd_pairwise_i16x8(h16[t]));
+    }
+}
+
+INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load(&x[t].splats[j]);
+            const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
+            const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
+            low[t] = j == 0 ? low_pairs : wasm_i16x8_add(low[t], low_pairs);
+            high[t] = j == 0 ? high_pairs : wasm_i16x8_add(high[t], high_pairs);
+            pin(low[t]);
+            pin(high[t]);
+        }
+    }
+}
+/* Most rows whose f32 sums of four panels are left to the compiler: linear-w4.c. */
+enum { MOST_IN_REGISTERS = 2 };
+/* Sums that go on from group to group are added behind the dots: before them they would take the registers of the i16 sums. */
+enum { ADDS_LAST = 1 };
+/* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they reach 110 GOP/s for 120, on a Zen 4. */
+enum { LAYS_NIBBLES = 0 };
+/* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */
+INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    sum_laid(low, high, laid, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t start = load(&x[t].start);
+        low[t] = wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(low[t]), start);
+        high[t] = wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(high[t]), start);
+    }
+}
+INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    v128_t a[TOKEN_TILE], b[TOKEN_TILE];
+    sum_laid(a, b, laid, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t start = load(&x[t].start);
+        a[t] = wasm_i32x4_add(wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(a[t]), 4), start);
+        b[t] = wasm_i32x4_add(wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(b[t]), 4), start);
+        pin(a[t]);
+        pin(b[t]);
+    }
+    sum_laid(low, high, laid + 16, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        low[t] = wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(low[t]), a[t]);
+        high[t] = wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(high[t]), b[t]);
+    }
+}

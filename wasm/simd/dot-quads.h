@@ -1,0 +1,53 @@
+/* dot-quads.h: exact integer dots, four inputs at once into i32. In: 8 weight vectors, activations. Out: i32 lanes.
+ * Included by dot-relaxed.h only; dot-pairs.h and dot-simd128.h have the same names and the same results. */
+
+/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
+INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
+                        struct masks masks, int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j * step);
+        const v128_t l = wasm_v128_and(codes, masks.low4);
+        const v128_t h = wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load_splat(x[t].codes + 4 * j);
+            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
+            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
+            pin(low[t]);
+            pin(high[t]);
+        }
+    }
+}
+
+INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t l = load(laid + 2 * j), h = load(laid + 2 * j + 1);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load(&x[t].splats[j]);
+            low[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, l, low[t]);
+            high[t] = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(qx, h, high[t]);
+            pin(low[t]);
+            pin(high[t]);
+        }
+    }
+}
+/* Most rows whose f32 sums of four panels are left to the compiler: linear-w4.c. More in memory was not measured. */
+enum { MOST_IN_REGISTERS = TOKEN_TILE };
+/* Sums that go on from group to group are where the next dots add. */
+enum { ADDS_LAST = 0 };
+/* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they were no faster without VNNI, and with it nobody measured. */
+enum { LAYS_NIBBLES = 0 };
+/* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */
+INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = load(&x[t].start);
+    add_laid(low, high, laid, x, tokens);
+}
+INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = wasm_i32x4_splat(0);
+    add_laid(low, high, laid, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t start = load(&x[t].start);
+        low[t] = wasm_i32x4_add(wasm_i32x4_shl(low[t], 4), start);
+        high[t] = wasm_i32x4_add(wasm_i32x4_shl(high[t], 4), start);
+    }
+    add_laid(low, high, laid + 16, x, tokens);
+}

@@ -1,0 +1,98 @@
+/* dot-relaxed.h: what the forms of the relaxed dot share, and which of them is this machine's. Included by simd.h only.
+ *
+ *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
+ *   lane r of a sum belongs to row r: a 4-byte splat of the activations meets four rows at once.
+ *
+ *   quads   i32x4.relaxed_dot_i8x16_i7x16_add_s: one instruction on Arm (sdot) and on x64 with AVX-VNNI (vpdpbusd), five
+ *           on other x64
+ *   pairs   i16x8.relaxed_dot_i8x16_i7x16_s, summed in i16 over a group: one instruction (pmaddubsw) and an addition on
+ *           any x64, four on Arm
+ *
+ *   wide    quads where the second operand is signed, with tiles for 32 registers: linear-wide.c. The other kernels are those
+ *           of quads
+ *
+ * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each.
+ * Wide ones take -127..127 there: the sum of two products is then an i16, and V8's baseline compiler adds two in i16 on Arm
+ * where its optimising one has sdot. */
+
+/* Tokens whose sums fit the registers together. */
+#define TOKEN_TILE 4
+
+/* One group of one token, ready for the dots. */
+struct activations { const int8_t *codes; };
+INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = codes; }
+
+struct masks { v128_t low4; };
+INLINE struct masks masks(void) { return (struct masks){constant(0x0f0f0f0f)}; }
+
+/* The form for this machine, as its dot tells: on Arm the second operand is signed, and the quad dot is made of the pair dot
+ * only where the sum of two products, 127 * 255 each, saturates: VNNI adds four at once. */
+INLINE enum dot_form best_dots(void) {
+    const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
+    switch (wasm_i32x4_extract_lane(sums, 0)) {
+    case 4 * -127: return BY_WIDE;
+    case 2 * INT16_MAX: return BY_PAIRS;
+    default: return BY_QUADS;
+    }
+}
+
+/* Many rows: one group of one row with every splat ready, its scale, what its sums start at, scale times sum of codes. */
+struct token { v128_t splats[8], scale, start, offset; };
+INLINE void lay_splats(struct token *token, const int8_t *codes) {
+    UNROLLED for (int i = 0; i < 2; i++) {
+        const v128_t q = load(codes + 16 * i);
+        UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
+    }
+}
+/* The codes of a block, ready for the dots: LAID vectors of nibbles, or twice as many of bytes, high nibbles first. */
+enum { LAID_NIBBLES = 16, LAID_BYTES = 32 };
+INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + 16 * j);
+        store(laid + 2 * j, wasm_v128_and(codes, masks.low4));
+        store(laid + 2 * j + 1, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
+    }
+}
+INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t i = 0; i < 16; i++) {
+        const v128_t codes = load(w + 16 * i);
+        store(laid + i, wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4));
+        store(laid + 16 + i, wasm_v128_and(codes, masks.low4));
+    }
+}
+
+#define WITH_PAIRS(name) name##__pairs
+#define WITH_WIDE(name) name##__wide
+/* DOTS_16: of kernels that have no wide form, which take the quads there. */
+#if defined(DOT_PAIRS)
+#define DOTS_16(name) WITH_PAIRS(name)
+#define DOTS(name) WITH_PAIRS(name)
+#include "simd/dot-pairs.h"
+#elif defined(DOT_WIDE)
+#define DOTS_16(name) name
+#define DOTS(name) WITH_WIDE(name)
+#include "simd/dot-quads.h"
+#else
+#define DOTS_16(name) name
+#define DOTS(name) name
+#include "simd/dot-quads.h"
+#endif
+
+/* dot[t] += dots with the unsigned bytes of 8 vectors `step` bytes apart: 16 times the high nibbles plus the low ones. */
+INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,
+                      int tokens) {
+    v128_t high[TOKEN_TILE];
+    UNROLLED for (int t = 0; t < tokens; t++) high[t] = wasm_i32x4_splat(0);
+    dot_nibbles(dot, high, w, step, x, masks, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(dot[t], wasm_i32x4_shl(high[t], 4));
+}
+
+/* Four i8 codes a lane times four factors of 0..127. Where pairs are faster, wider factors in i16 are faster still. */
+#if defined(DOT_PAIRS)
+#define HAS_PLANES 0
+#else
+#define HAS_PLANES 1
+#endif
+INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
+    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(codes, factors, acc);
+}

@@ -1,0 +1,100 @@
+// Forged sparse matrices. In: packs of each format with bytes changed where kernels go by them. Out: a typed error before any
+// kernel runs, or a matrix of which no kernel reads or writes a byte that is not its own.
+import { describe, expect, test } from 'vitest'
+import type { PackedEncoding } from '../../src/abi/encodings.ts'
+import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
+import { bufferSource } from '../../src/base/bytes.ts'
+import { HalfbyteError } from '../../src/base/errors.ts'
+import { dropWeights, keeper, sparseSlot } from '../../src/weights/sparse/testing/matrices.ts'
+import { streamMatrix } from '../../src/weights/stream.ts'
+import { BUILDS, type Build, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+import { fillMatrix } from '../testing/weights.ts'
+
+const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
+const [N, K, ROWS] = [64, 1120, 3]
+/** Packs forged of each format, and of those that are no matrix but one with other weights, how many are multiplied. */
+const FORGERIES = 400
+const MULTIPLIED = 16
+
+/** The matrix and all that a step takes, multiplied: 0 when their bytes are the same before and after, but for y. */
+function multiply(build: Build, encoding: (typeof SPARSE)[number], slot: Uint8Array): number {
+  const machine: Machine = plainMachine(build)
+  const w = machine.allocate(slot.length)
+  machine.u8.set(slot, w)
+  const x = machine.a8Rows(ROWS, K, (row, lane) => ((row + lane) % 255) - 127)
+  const y = machine.rows(ROWS, N, () => 0)
+  machine.setStep({ sequences: [{ position: 0, rows: ROWS }] })
+  machine.op('linear_sparse', {
+    ...{ w, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+    encoding: ENCODINGS[encoding].code,
+  })
+  const image = () => {
+    for (let row = 0; row < ROWS; row++)
+      machine.u8.fill(0, y.at + row * y.stride, y.at + row * y.stride + N * 4)
+    return machine.image()
+  }
+  const before = image()
+  machine.run()
+  return Buffer.compare(before, image())
+}
+
+describe.each(SPARSE)('a forged %s', (encoding) => {
+  const { base, format } = sparseParts(encoding)
+  const panels = new Uint8Array(matrixBytes(base, N, K))
+  fillMatrix(base, 3)(panels)
+  dropWeights(base, panels, K, keeper(format, 0.4, randomFrom(17)))
+  const good = sparseSlot(base, format, panels, K)
+
+  const load = async (bytes: Uint8Array): Promise<Uint8Array | undefined> => {
+    const source = bufferSource('forged.hbm', bytes)
+    const tensor = { name: 'w', dtype: 'Q4_0', shape: [N, K], source, offset: 0, packed: encoding } as const
+    const slot = new Uint8Array(good.length)
+    try {
+      await streamMatrix([{ tensor: { ...tensor, byteLength: bytes.length }, n: N }], K, encoding, () => slot)
+      return slot
+    } catch (error) {
+      expect(error).toBeInstanceOf(HalfbyteError)
+      expect((error as HalfbyteError).code).toBe('format')
+      return undefined
+    }
+  }
+
+  test('is refused, or read within its bytes', async () => {
+    const random = randomFrom(encoding.length)
+    const table = new Uint32Array(good.slice(0, 12).buffer)
+    const below = (most: number) => Math.floor(random() * most)
+    const accepted: Uint8Array[] = []
+    for (let i = 0; i < FORGERIES; i++) {
+      const bytes = good.slice()
+      for (let changes = 1 + below(3); changes > 0; changes--) {
+        // The table, the head and list of a strip, or anywhere.
+        const from = [0, table[below(2)]!, below(bytes.length - 64)][below(3)]!
+        const at = from + below(from === 0 ? 12 : 64)
+        bytes[at] = random() < 0.5 ? bytes[at]! ^ (1 << below(8)) : [0, 1, 0x7f, 0x80, 0xff][below(5)]!
+      }
+      const slot = await load(bytes)
+      if (slot !== undefined) accepted.push(slot)
+    }
+    // Values may be anything: some are accepted. What kernels go by is in every format but sp24.
+    expect(accepted.length).toBeGreaterThan(FORGERIES / 20)
+    expect(accepted.length).toBeLessThan(FORGERIES)
+    for (const [index, slot] of accepted.slice(0, MULTIPLIED).entries())
+      expect(multiply(BUILDS[index % BUILDS.length]!, encoding, slot)).toBe(0)
+  })
+
+  test('is refused with each count and each entry of a list at its most', async () => {
+    if (format === 'sp24') return
+    const first = new Uint32Array(good.slice(0, 4).buffer)[0]!
+    const changes = Array.from({ length: 64 }, (_, at) => first + at).filter((at) => good[at] !== 0)
+    expect(changes.length).toBeGreaterThan(8)
+    let refused = 0
+    for (const at of changes) {
+      const bytes = good.slice()
+      bytes[at] = 0xff
+      const slot = await load(bytes)
+      if (slot === undefined) refused++
+      else expect(multiply('relaxed', encoding, slot)).toBe(0)
+    }
+    expect(refused).toBeGreaterThan(8)
+  })
+})

@@ -1,0 +1,344 @@
+// Machine. In: a build of the kernels. Out: poisoned memory to lay operands in, and ops run by the kernels or their definitions.
+import { existsSync, readFileSync } from 'node:fs'
+import { SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/blocks.ts'
+import { ABI, ROWS } from '../../src/abi/constants.ts'
+import { type Encoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
+import { FLOAT_FIELDS, OPS, type OpName } from '../../src/abi/ops.ts'
+import type { EngineExports } from '../../src/runtime/module.ts'
+import { isNative, nativeExports, type Operands } from './native.ts'
+
+/** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
+export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128'
+/** Those whose results are defined here: the wide form needs a dot that is signed in both operands, which x64 has not. */
+export const BUILDS: readonly Build[] = [
+  ...(['relaxed', 'relaxed pairs', 'simd128'] as const),
+  ...(process.arch === 'arm64' || isNative ? (['relaxed wide'] as const) : []),
+]
+/** `enum dot_form` of wasm/simd/simd.h. */
+export const DOT_FORM = { relaxed: 0, 'relaxed pairs': 1, 'relaxed wide': 2, simd128: 0 } as const
+
+/** What the test modules export besides the engine's own names: see wasm/testing/*.c. */
+export interface TestExports extends EngineExports {
+  reference(op: number, step: number): void
+  /** One of DOT_FORM. */
+  choose_dots(form: number): void
+  /** The one that run() uses, or -1 before it has chosen. */
+  dots_in_use(): number
+  make_claimer(to: number, thread: number, threads: number): void
+  claim(sync: number, claimer: number, count: number): number
+  exponential(y: number, scalar: number, x: number, n: number): void
+  step_size(y: number, scalar: number, x: number, n: number): void
+  power_of_two(y: number, scalar: number, x: number, n: number): void
+}
+
+export function readModule(build: Build, kind: 'plain' | 'shared'): WebAssembly.Module {
+  const file = new URL(`../../build/test-wasm/halfbyte-${build.split(' ')[0]}-${kind}.wasm`, import.meta.url)
+  if (!existsSync(file)) throw new Error('the kernels are not built; run npm run build:wasm')
+  return new WebAssembly.Module(readFileSync(file))
+}
+
+/** f32 or a8 rows in a machine's memory. */
+export interface Rows {
+  readonly at: number
+  /** Bytes. */
+  readonly stride: number
+  readonly count: number
+  readonly width: number
+}
+
+/** Where operands begin: past the data and the stack of any build, so that addresses agree between builds. */
+const BASE = 1 << 20
+const PAGES = 160
+/** Bytes between operands that nobody may touch. */
+const GAP = 96
+const POISON = 0xff
+
+export class Machine {
+  readonly memory: WebAssembly.Memory
+  readonly exports: TestExports
+  readonly ops: number[] = []
+  readonly u8: Uint8Array
+  readonly i32: Int32Array
+  readonly u32: Uint32Array
+  readonly f32: Float32Array
+  step = 0
+  #next = BASE
+  #scratch: number
+  readonly #operands = new Map<number, number>()
+
+  constructor(module: WebAssembly.Module, build: Build, shared = false, used?: WebAssembly.Memory) {
+    this.memory =
+      used ?? new WebAssembly.Memory(shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES })
+    new Uint8Array(this.memory.buffer).fill(0, 0, BASE)
+    this.exports =
+      isNative && !shared
+        ? nativeExports(build, this.memory, () => this.operands())
+        : (new WebAssembly.Instance(module, { env: { memory: this.memory } })
+            .exports as unknown as TestExports)
+    this.exports.choose_dots(DOT_FORM[build])
+    const { buffer } = this.memory
+    this.u8 = new Uint8Array(buffer)
+    this.i32 = new Int32Array(buffer)
+    this.u32 = new Uint32Array(buffer)
+    this.f32 = new Float32Array(buffer)
+    this.u8.fill(POISON, BASE)
+    this.#scratch = this.u8.length
+  }
+
+  /** Poisoned bytes with poison around them. */
+  allocate(bytes: number): number {
+    const at = this.#next
+    this.#operands.set(at, bytes)
+    this.#next = roundUp(at + bytes + GAP, 16)
+    if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    return at
+  }
+
+  /** Bytes from the end of memory, where `image` does not look: what only kernels leave there is nobody's business. */
+  scratch(bytes: number): number {
+    this.#scratch = (this.#scratch - bytes) & ~63
+    this.#operands.set(this.#scratch, bytes)
+    if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    return this.#scratch
+  }
+
+  /** All that was handed out, to the byte. */
+  operands(): Operands {
+    return [...this.#operands].filter(([, bytes]) => bytes > 0)
+  }
+
+  /** Poisoned rows: operands are their `bytes`, and not what lies between them. */
+  #rowsOf(count: number, stride: number, bytes: number): number {
+    const at = this.allocate(count * stride)
+    for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, bytes)
+    return at
+  }
+
+  /** Makes an operand of a word behind the lanes of each row, and of those up to it. */
+  wordBehind({ at, stride, count, width }: Rows): void {
+    for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, roundUp(width, 32) * 4 + 4)
+  }
+
+  words(values: readonly number[]): number {
+    const at = this.allocate(values.length * 4)
+    this.u32.set(values, at / 4)
+    return at
+  }
+
+  /** f32 rows; lanes past `width` are zero up to a multiple of 32, then poison. Without values the rows are poison. */
+  rows(count: number, width: number, value?: (row: number, lane: number) => number): Rows {
+    const stride = roundUp(width, 32) * 4 + 32
+    const at = this.#rowsOf(count, stride, roundUp(width, 32) * 4)
+    for (let m = 0; value !== undefined && m < count; m++) {
+      for (let i = 0; i < roundUp(width, 32); i++)
+        this.f32[(at + m * stride) / 4 + i] = i < width ? value(m, i) : 0
+    }
+    return { at, stride, count, width }
+  }
+
+  /** a8 rows: given codes, and scales per group; the sums follow. */
+  a8Rows(
+    count: number,
+    width: number,
+    code?: (row: number, lane: number) => number,
+    scale?: (row: number, group: number) => number,
+  ): Rows {
+    const wide = roundUp(width, 32)
+    const groups = wide / 32
+    const stride = roundUp(wide + 8 * groups, 16) + 16
+    const at = this.#rowsOf(count, stride, stride - 16)
+    for (let m = 0; code !== undefined && m < count; m++) {
+      const row = at + m * stride
+      for (let g = 0; g < groups; g++) {
+        let sum = 0
+        for (let i = g * 32; i < g * 32 + 32; i++) {
+          const q = i < width ? code(m, i) : 0
+          this.u8[row + i] = q
+          sum += q
+        }
+        this.f32[(row + wide) / 4 + g] = scale?.(m, g) ?? 1
+        this.i32[(row + wide) / 4 + groups + g] = sum
+      }
+    }
+    return { at, stride, count, width }
+  }
+
+  matrix(encoding: Encoding, n: number, k: number, fill: (bytes: Uint8Array, k: number) => void): number {
+    const at = this.allocate(matrixBytes(encoding, n, k))
+    fill(this.u8.subarray(at, at + matrixBytes(encoding, n, k)), k)
+    return at
+  }
+
+  /** Appends an op record; `rows` defaults to tokens. */
+  op(name: OpName, fields: Readonly<Record<string, number>>): void {
+    const at =
+      this.ops.length === 0 ? this.allocate(64 * ABI.OP_BYTES) : this.ops[0]! + this.ops.length * ABI.OP_BYTES
+    this.u32.fill(0, at / 4, at / 4 + ABI.OP_BYTES / 4)
+    this.u32[at / 4] = OPS[name].code
+    for (const [index, field] of ['rows', ...OPS[name].fields].entries()) {
+      const value = fields[field] ?? (field === 'rows' ? ROWS.tokens : 0)
+      if (FLOAT_FIELDS.has(field)) this.f32[at / 4 + 1 + index] = value
+      else this.u32[at / 4 + 1 + index] = value
+    }
+    this.ops.push(at)
+  }
+
+  /** Writes the step's descriptor from sequences of (first position, rows, block addresses per state group). */
+  setStep(options: {
+    sequences: readonly { position: number; rows: number; tables?: readonly (readonly number[])[] }[]
+    ids?: readonly number[]
+    logitRows?: readonly number[]
+    ropes?: readonly number[]
+  }): void {
+    const { sequences, logitRows = [], ropes = [] } = options
+    const each = sequences.flatMap(({ position, rows }, index) =>
+      Array.from({ length: rows }, (_, r) => ({ index, position: position + r })),
+    )
+    const records: number[] = []
+    let row0 = 0
+    for (const { position, rows, tables = [] } of sequences) {
+      const addresses = tables.map((table) => this.words(table))
+      records.push(
+        row0,
+        rows,
+        position,
+        ...addresses,
+        ...new Array(ABI.MAX_STATE_GROUPS - addresses.length).fill(0),
+      )
+      row0 += rows
+    }
+    if (records.length !== sequences.length * SEQUENCE_WORDS) throw new Error('a sequence has the wrong size')
+    const ids = this.words(options.ids ?? each.map(() => 0))
+    const words = [
+      ...[each.length, sequences.length, logitRows.length, ids],
+      ...[this.words(each.map(({ index }) => index)), this.words(each.map(({ position }) => position))],
+      ...[this.words(records), this.words(logitRows)],
+      ...Array.from({ length: ABI.MAX_ROPES }, (_, index) => ropes[index] ?? 0),
+    ]
+    if (words.length !== STEP_WORDS) throw new Error('the step has the wrong size')
+    this.step = this.words(words)
+  }
+
+  /** Runs every op, on one thread. */
+  run(): void {
+    const failed = this.exports.run(0, this.ops[0]!, this.step, 0, this.ops.length, 0, 1)
+    if (failed !== 0) throw new Error('run failed')
+  }
+
+  /** Runs every op by its scalar definition. */
+  runReference(): void {
+    for (const op of this.ops) this.exports.reference(op, this.step)
+  }
+
+  /** Everything laid out so far, poison included. */
+  image(): Uint8Array {
+    return this.u8.slice(BASE, this.#next)
+  }
+
+  floats({ at, stride, width }: Rows, row: number): Float32Array {
+    return this.f32.slice((at + row * stride) / 4, (at + row * stride) / 4 + width)
+  }
+
+  /** Bytes of a row as the kernels must write it, padding lanes included. */
+  rowBytes({ at, stride, width }: Rows, row: number, kind: 'f32' | 'a8'): Uint8Array {
+    const wide = roundUp(width, 32)
+    return this.u8.slice(at + row * stride, at + row * stride + (kind === 'f32' ? wide * 4 : wide + wide / 4))
+  }
+
+  /** Values an a8 row stands for. */
+  dequantized({ at, stride, width }: Rows, row: number): Float32Array {
+    const start = at + row * stride
+    const scales = (start + roundUp(width, 32)) / 4
+    return Float32Array.from(
+      { length: width },
+      (_, i) => ((this.u8[start + i]! << 24) >> 24) * this.f32[scales + (i >> 5)]!,
+    )
+  }
+}
+
+const modules = new Map<Build, WebAssembly.Module>()
+/** used: the memory of a machine that is no longer run. */
+export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
+  const module = modules.get(build) ?? readModule(build, 'plain')
+  modules.set(build, module)
+  return new Machine(module, build, false, used)
+}
+
+/** Uniform in [0, 1), the same for the same seed. */
+export function randomFrom(seed: number): () => number {
+  let state = (seed * 2654435761 + 1) >>> 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (((state >>> 8) ^ (state >>> 20)) & 0xffffff) / 0x1000000
+  }
+}
+
+/**
+ * Lays the scene in three machines and runs it by the scalar definitions, by the relaxed kernels and by the simd128
+ * kernels. Returns the first machine and where the memories differ, poison included: undefined when nowhere.
+ */
+export function compare(scene: (machine: Machine) => void): {
+  machine: Machine
+  difference: string | undefined
+} {
+  const machine = plainMachine('relaxed')
+  scene(machine)
+  machine.runReference()
+  const expected = machine.image()
+  for (const build of BUILDS) {
+    const other = plainMachine(build)
+    scene(other)
+    other.run()
+    const image = other.image()
+    if (Buffer.compare(image, expected) === 0) continue
+    const at = image.findIndex((byte, index) => byte !== expected[index]) & ~3
+    const word = (bytes: Uint8Array) => new Float32Array(bytes.buffer, at, 1)[0]
+    return { machine, difference: `${build} at ${BASE + at}: ${word(image)} instead of ${word(expected)}` }
+  }
+  return { machine, difference: undefined }
+}
+
+let used: WebAssembly.Memory | undefined
+/**
+ * The same for many scenes, each run before the next is laid, and in one memory for all: where the processor is emulated, each
+ * takes tens of megabytes that never come back. Returns the names of the scenes that differ, with the build.
+ */
+export function compareAll(
+  scenes: Readonly<Record<string, (machine: Machine) => void>>,
+  builds: readonly Build[] = BUILDS,
+): string[] {
+  const play = (build: Build, run: (machine: Machine) => void): Uint8Array[] => {
+    const machine = plainMachine(build, used)
+    used = machine.memory
+    let from = 0
+    return Object.values(scenes).map((scene) => {
+      machine.ops.length = 0
+      scene(machine)
+      run(machine)
+      const image = machine.image().subarray(from)
+      from += image.length
+      return image
+    })
+  }
+  const expected = play('relaxed', (machine) => machine.runReference())
+  return builds.flatMap((build) => {
+    const images = play(build, (machine) => machine.run())
+    return Object.keys(scenes)
+      .filter((_, index) => Buffer.compare(images[index]!, expected[index]!) !== 0)
+      .map((name) => `${name} on ${build}`)
+  })
+}
+
+/** A function of one number as kernels compute it, by vectors and by scalars; as many inputs as fill vectors. */
+export function evaluate(
+  machine: Machine,
+  name: 'exponential' | 'step_size' | 'power_of_two',
+  inputs: Float32Array,
+): { readonly vector: Float32Array; readonly scalar: Float32Array } {
+  const place = () => machine.allocate(inputs.byteLength)
+  const [x, y, scalar] = [place(), place(), place()]
+  machine.f32.set(inputs, x / 4)
+  machine.exports[name](y, scalar, x, inputs.length)
+  const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)
+  return { vector: read(y), scalar: read(scalar) }
+}

@@ -1,0 +1,37 @@
+// In: the C files of wasm/. Out: those of a folder, and the forms of the dot that each is built in, for all that compiles kernels.
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const WASM = fileURLToPath(new URL('..', import.meta.url))
+/** Folders whose sources are not part of the engine. */
+const ASIDE = ['testing', 'limits', 'native']
+
+/** Every file of wasm/, or of one folder of it. */
+export const filesIn = (folder = '') =>
+  readdirSync(join(WASM, folder), { recursive: true }).map((name) => join(WASM, folder, name))
+
+/** The C files of a folder by name, whatever lies deeper: moving a file does not change a module's bytes. */
+export const sourcesIn = (folder = '') => {
+  const nameOf = (path) => basename(path, '.c').replaceAll('-', '_')
+  return filesIn(folder)
+    .filter((path) => path.endsWith('.c'))
+    .sort((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
+}
+
+/** The sources of the engine. */
+export const engineSources = () =>
+  sourcesIn().filter((path) => !ASIDE.includes(relative(WASM, path).split(sep)[0]))
+
+/** What makes a form, see wasm/simd/dot-relaxed.h. The simd128 build has quads alone. */
+export const FORM_DEFINES = { quads: [], pairs: ['-DDOT_PAIRS'], wide: ['-DDOT_WIDE'] }
+
+/** Read from a line of its own, `forms: quads, pairs` in a comment. Without that line a source has one form, quads. */
+export const formsOf = (source) => {
+  const [, listed = 'quads'] = /^\/\* forms: (.*) \*\/$/m.exec(readFileSync(source, 'utf8')) ?? []
+  const forms = listed.split(', ')
+  const unknown = forms.find((form) => FORM_DEFINES[form] === undefined)
+  if (unknown === undefined) return forms
+  const known = Object.keys(FORM_DEFINES).join(', ')
+  throw new Error(`${basename(source)} asks for the form "${unknown}"; there are ${known}`)
+}
