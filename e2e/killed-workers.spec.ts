@@ -1,4 +1,4 @@
-// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt and answers. Out: typed errors in time, and the next attempt.
+// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt, answers, saves, restores, forks and rests. Out: typed errors in time, and the next attempt.
 import { expect } from '@playwright/test'
 import {
   GOLDEN,
@@ -17,11 +17,23 @@ const POOLS = [
   { pool: 'shards', threads: 2, site: 'plain', workers: 2 },
 ] as const
 
+/**
+ * What else may be under way when a worker dies, and how it may end. The engine's worker is missed at once. One that helps is only
+ * missed by what needs it: the rest resolves, and then what comes next is what fails.
+ */
+const OTHERS = {
+  save: ['internal', 'resolved'],
+  restore: ['internal', 'resolved'],
+  fork: ['internal', 'resolved'],
+  embedding: ['internal'],
+  'idle time': ['resolved'],
+} as const
+
 /** In parallel, so that their patience of 15 and of 20 s is waited for once. */
 const MOST_MS = 60_000
 
 for (const { pool, threads, site: kind, workers } of POOLS) {
-  test(`a worker of ${pool} that is killed in a load, a prompt or an answer is a typed error, and the next attempt succeeds`, async ({
+  test(`a worker of ${pool} that is killed in a load, a prompt, an answer or anything else is a typed error, and the next attempt succeeds`, async ({
     page,
     site,
   }) => {
@@ -31,7 +43,7 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
     const golden = await site.add(await goldenFile(GOLDEN))
     await openLibrary(page, site[kind])
     const found = await page.evaluate(
-      async ({ files, pool, threads, workers }) => {
+      async ({ files, pool, threads, workers, others }) => {
         let started: Worker[] = []
         let onStart: () => unknown = () => {}
         globalThis.Worker = class extends Worker {
@@ -81,16 +93,49 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
             disposed: await codeOf(engine.dispose()),
           })
         }
+        /** Kills a worker in the middle of something else. */
+        const dieIn = async (what: string, who: 'engine' | 'last') => {
+          const engine = await load()
+          const victim = started.at(who === 'engine' ? 0 : -1)
+          const session = engine.createSession()
+          const short = { temperature: 0, maxTokens: 3, speculation: 'off' } as const
+          await session.send('the river', short).result
+          const file = await session.save()
+          const work: Record<string, () => Promise<unknown>> = {
+            save: () => session.save(),
+            restore: () => engine.restoreSession(file),
+            fork: () => session.fork(),
+            embedding: () => engine.embed(['the sea']),
+            'idle time': async () => undefined,
+          }
+          const outcome = codeOf(work[what]!())
+          victim?.terminate()
+          return async () => {
+            const during = await outcome
+            // A browser may take two seconds to end a thread that works; until then it helps.
+            let next: string
+            do next = await codeOf(session.send('b', short).result)
+            while (next === 'resolved')
+            const last = await codeOf(engine.complete('c').result)
+            return { what, during, next, last, disposed: await codeOf(engine.dispose()) }
+          }
+        }
         const start = performance.now()
+        const deaths: Awaited<ReturnType<typeof dieIn>>[] = []
+        for (const what of others) {
+          deaths.push(await dieIn(what, 'engine'))
+          if (workers > 1) deaths.push(await dieIn(what, 'last'))
+        }
+        const other = Promise.all(deaths.map((death) => death()))
         const reports = [await die('a'.repeat(12_000), 'prompt'), await die('and then', 'answer')]
         // One that helps dies before it has answered; the engine's own when it has begun to load.
         const kill = () => void (started.length === workers && started.at(-1)?.terminate())
         onStart = () => workers > 1 && kill()
         const loading = codeOf(load(({ phase }) => workers === 1 && phase === 'compile' && kill()))
         const [prompt, answer] = await Promise.all(reports.map((report) => report()))
-        return { load: await loading, prompt, answer, ms: performance.now() - start }
+        return { load: await loading, prompt, answer, other: await other, ms: performance.now() - start }
       },
-      { files, pool, threads, workers },
+      { files, pool, threads, workers, others: Object.keys(OTHERS) },
     )
     const ends = {
       ...{ pool, threads, disposed: 'resolved' },
@@ -101,6 +146,12 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
       prompt: { ...ends, began: false },
       answer: { ...ends, began: true },
     })
+    expect(found.other).toHaveLength(Object.keys(OTHERS).length * workers)
+    for (const { what, during, next, ...rest } of found.other) {
+      expect(OTHERS[what as keyof typeof OTHERS], what).toContain(during)
+      expect(['internal', 'disposed'], what).toContain(next)
+      expect(rest, what).toMatchObject({ last: 'disposed', disposed: 'resolved' })
+    }
     expect(found.ms).toBeLessThan(MOST_MS)
     const reply = await page.evaluate(
       async ({ url, prompt, options, pool, threads }) => {

@@ -1,6 +1,6 @@
 // Census. In: this process. Out: the memory it has after a collection, and the threads, ports and files it holds.
 import { readdir } from 'node:fs/promises'
-import { setFlagsFromString } from 'node:v8'
+import { queryObjects, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 export interface Census {
@@ -45,6 +45,10 @@ export function resourcesHeld(): Record<string, number> {
     if (!PASSING.has(name)) held[name] = (held[name] ?? 0) + 1
   return held
 }
+
+/** Objects of a class that are reachable after a collection. */
+export const reachable = (kind: object): number =>
+  queryObjects(kind as never, { format: 'count' }) as unknown as number
 
 async function filesHeld(): Promise<number> {
   try {

@@ -4,7 +4,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { type Census, takeCensus } from './census.ts'
+import { Engine } from '../src/api/engine.ts'
+import { type Census, reachable, takeCensus } from './census.ts'
 import { soakModels } from './models.ts'
 import { memoryPlot, type Sample } from './plot.ts'
 import { Random } from './random.ts'
@@ -41,6 +42,7 @@ await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')
 let rounds = 0
 const failed: Check[] = []
+const firstPorts = reachable(MessagePort)
 let [passed, operations, printed] = [0, 0, 0]
 
 const count = (checks: readonly Check[]): void => {
@@ -82,6 +84,12 @@ while (minutes() < options.minutes) {
 }
 await sample()
 count(trendChecks(samples))
+// What the last round did may not have been let go of yet.
+const [engines, ports] = [reachable(Engine), reachable(MessagePort)]
+count([
+  { what: `engines that ended are collected (${engines} are left)`, holds: engines < residents.length + 3 },
+  { what: `ports that were closed are collected (${ports} are left)`, holds: ports < firstPorts + 9 },
+])
 for (const { engine } of residents) await engine.dispose()
 await rm(storage, { recursive: true })
 

@@ -1,7 +1,7 @@
 // Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that go on after a reload, and never from half a file.
 import { expect, type Page } from '@playwright/test'
 import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
-import type { GenerationResult } from '../../src/index.ts'
+import type { GenerationResult, Session } from '../../src/index.ts'
 import { test as base, openLibrary } from '../library-site.ts'
 
 const QUESTION = 'the river goes to the sea and the sea goes to the hello world '
@@ -178,19 +178,126 @@ test('two tabs that store under one name leave one whole session, and a third re
   expect(written).toContain(((await goOn(page, model, 'shared')) as GenerationResult).text)
 })
 
-test('a full disk refuses the new session and keeps the old one', async ({ page, site, model }) => {
+/** Loads the model into a page that stays for several calls, and says something there. */
+const openSession = (page: Page, model: string, question = QUESTION) =>
+  page.evaluate(
+    async ({ model, question, options }) => {
+      const engine = await halfbyte.Engine.load(model, { threads: 1, cache: 'none' })
+      const session = engine.createSession()
+      await session.send(question, options).result
+      const fork = await session.fork()
+      const next = await fork.send('and then', options).text()
+      await fork.dispose()
+      Object.assign(globalThis, { session })
+      return next
+    },
+    { model, question, options: OPTIONS },
+  )
+
+/** What that session, stored `times` under a name, ends with. */
+const storeAgain = (page: Page, name: string, times = 1) =>
+  page.evaluate(
+    async ({ name, times }) => {
+      const { session } = globalThis as unknown as { session: Session }
+      try {
+        for (let time = 0; time < times; time++) await session.store(name)
+        return 'stored'
+      } catch (error) {
+        return halfbyte.isHalfbyteError(error) ? error.code : String(error)
+      }
+    },
+    { name, times },
+  )
+
+/** Resolves when more files are there than a session has. */
+const inTheMiddle = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-sessions')
+    for (let names = 0; names < 3; ) {
+      names = 0
+      for await (const _ of folder.keys()) names++
+    }
+  })
+
+test('a full disk refuses the new session and keeps the old one, wherever it is full', async ({
+  page,
+  site,
+  model,
+}) => {
   await openLibrary(page, site.isolated)
-  const { next } = await sayAndStore(page, model, 'trip')
+  const { next, stored: old } = await sayAndStore(page, model, 'trip')
   const before = await files(page)
   const session = await page.context().newCDPSession(page)
   const origin = new URL(page.url()).origin
-  await session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 60_000 })
+  const limit = (quotaSize?: number) =>
+    session.send('Storage.overrideQuotaForOrigin', { origin, ...(quotaSize !== undefined && { quotaSize }) })
+  await limit(60_000)
   const refused = await sayAndStore(page, model, 'trip', QUESTION.repeat(3))
   expect(refused.code).toBe('storage-full')
   expect(refused.message).toMatch(/the session needs \d{5} bytes of storage but .*remove a stored session/)
   expect(await files(page)).toEqual(before)
-  await session.send('Storage.overrideQuotaForOrigin', { origin })
+  // From no room at all to nearly enough for both.
+  await limit()
+  await openSession(page, model, QUESTION.repeat(2))
+  const outcomes: string[] = []
+  for (let step = 0; step < 12; step++) {
+    await limit(Math.round((old!.size * (step + 1)) / 2))
+    outcomes.push(await storeAgain(page, 'trip'))
+    if (outcomes.at(-1) === 'stored') break
+    expect(await files(page)).toEqual(before)
+  }
+  expect(new Set(outcomes)).toEqual(new Set(['storage-full', 'stored']))
+  await limit()
+  await sayAndStore(page, model, 'trip')
   expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
+})
+
+test('five tabs that store under one name leave one whole session', async ({
+  page,
+  site,
+  model,
+  context,
+}) => {
+  const others = await Promise.all([1, 2, 3, 4].map(() => context.newPage()))
+  const tabs = [page, ...others]
+  await Promise.all(tabs.map((tab) => openLibrary(tab, site.isolated)))
+  const written = await Promise.all(
+    tabs.map((tab, index) => openSession(tab, model, QUESTION + 'why '.repeat(index))),
+  )
+  const outcomes = await Promise.all(tabs.map((tab) => storeAgain(tab, 'shared', 4)))
+  expect(outcomes).toEqual(tabs.map(() => 'stored'))
+  expect(await listed(page)).toHaveLength(1)
+  expect(await files(page)).toHaveLength(2)
+  expect(written).toContain(((await goOn(page, model, 'shared')) as GenerationResult).text)
+})
+
+test('a renderer that crashes while it stores leaves the session before, or the one it stored', async ({
+  site,
+  model,
+  context,
+}) => {
+  const written = new Set<string>()
+  for (let round = 0; round < 3; round++) {
+    const page = await context.newPage()
+    await openLibrary(page, site.isolated)
+    written.add(await openSession(page, model, QUESTION + 'why '.repeat(round)))
+    expect(await storeAgain(page, 'trip')).toBe('stored')
+    void storeAgain(page, 'trip', 1000).catch(() => undefined)
+    await inTheMiddle(page)
+    const crashed = page.waitForEvent('crash')
+    const session = await context.newCDPSession(page)
+    void session.send('Page.crash').catch(() => undefined)
+    await crashed
+    const next = await context.newPage()
+    await openLibrary(next, site.isolated)
+    expect(written).toContain(((await goOn(next, model, 'trip')) as GenerationResult).text)
+    // What is stored next clears away what was left half.
+    await openSession(next, model)
+    expect(await storeAgain(next, 'other')).toBe('stored')
+    expect(await files(next)).toHaveLength(4)
+    await next.close()
+  }
 })
 
 test('where storage is refused, storing is refused and says what to do', async ({ page, site, model }) => {

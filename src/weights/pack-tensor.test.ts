@@ -47,7 +47,8 @@ async function roundTrip(source: ByteSource, policy: WeightPolicy): Promise<numb
   }
   const pack = await openModel([bufferSource('x.hbm', concat(chunks))])
   // JSON has no -0, which the fixture's scores begin with.
-  expect(JSON.stringify(pack.tokenizer)).toBe(JSON.stringify(model.tokenizer))
+  const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+  expect(written(pack.tokenizer)).toEqual(written(model.tokenizer))
   expect([...pack.tensors.keys()]).toEqual([...model.tensors.keys()])
   for (const tensor of model.tensors.values()) {
     const packed = pack.tensors.get(tensor.name)!
