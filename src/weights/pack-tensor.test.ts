@@ -47,7 +47,7 @@ async function roundTrip(source: ByteSource, policy: WeightPolicy): Promise<numb
   }
   const pack = await openModel([bufferSource('x.hbm', concat(chunks))])
   // JSON has no -0, which the fixture's scores begin with.
-  const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+  const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
   expect(written(pack.tokenizer)).toEqual(written(model.tokenizer))
   expect([...pack.tensors.keys()]).toEqual([...model.tensors.keys()])
   for (const tensor of model.tensors.values()) {
