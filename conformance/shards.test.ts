@@ -18,7 +18,7 @@ import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from '
 
 /**
  * Shards sum in another order. With float weights only f32 roundings differ; with quantised ones an activation near the
- * middle between two codes can take the other one, which is 1/254 of its group's largest. docs/pools.md states these bounds.
+ * middle between two codes can take the other one, which is 1/254 of its group's largest. docs/guide/pools.md states these bounds.
  */
 const FLOAT_BOUND = 1e-5
 const QUANTIZED_BOUND = 0.02

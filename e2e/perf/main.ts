@@ -13,8 +13,8 @@ import { prepareFiles } from './start.ts'
 import { summarise } from './summary.ts'
 import { markdown } from './tables.ts'
 
-const DOCS = new URL('../../docs/performance.md', import.meta.url)
-const DOCS_JSON = new URL('../../docs/performance.json', import.meta.url)
+const DOCS = new URL('../../docs/measurements/performance.md', import.meta.url)
+const DOCS_JSON = new URL('../../docs/measurements/performance.json', import.meta.url)
 
 const args = process.argv.slice(2)
 const options = readOptions(args)

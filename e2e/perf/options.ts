@@ -35,7 +35,10 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     .option('--minutes <n>', 'the whole run ends within; rounds are given up for it', number, 40)
     .option('--resume', 'keep what build/perf/*.json has and measure what is missing')
     .option('--report', 'measure nothing, only write the tables')
-    .option('--docs', 'write the tables into docs/performance.md and docs/performance.json')
+    .option(
+      '--docs',
+      'write the tables into docs/measurements/performance.md and docs/measurements/performance.json',
+    )
     .option('--out <folder>', 'where the JSON files go', 'build/perf')
   if (onError === 'throw') command.exitOverride().configureOutput({ writeErr: () => {} })
   const asked = command.parse([...args], { from: 'user' }).opts<{

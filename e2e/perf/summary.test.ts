@@ -77,8 +77,8 @@ test('only what lies between the markers is replaced', () => {
   expect(() => replaceBetweenMarkers(page + page, 'new')).toThrow(BEGIN)
 })
 
-test('docs/performance.md shows what docs/performance.json has', async () => {
-  const docs = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+test('docs/measurements/performance.md shows what docs/measurements/performance.json has', async () => {
+  const docs = (name: string) => readFile(new URL(`../../docs/measurements/${name}`, import.meta.url), 'utf8')
   const summary: Summary = JSON.parse(await docs('performance.json'))
   expect(betweenMarkers(await docs('performance.md'))).toBe(markdown(summary))
 })

@@ -111,7 +111,7 @@ describe.each(FAULTS)('a server that $title', (fault) => {
 })
 
 test('the table for people is this one', () => {
-  const text = readFileSync(new URL('../../docs/loading.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/guide/loading.md', import.meta.url), 'utf8')
   const rows = FAULTS.map(
     ({ title, sees, code, requests, seconds }) =>
       `| ${title} | ${sees} | ${code === undefined ? '' : `\`${code}\``} | ${requests} | ${seconds} |`,

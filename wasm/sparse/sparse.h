@@ -6,7 +6,7 @@
  *
  *   One strip is one stream: blocks of some groups, each with its masks, scales and values, lie one behind the other.
  *   Masks in one place, scales in another and values in a third were half as fast from memory, and so were four strips
- *   far apart read in turn, which is what dense panels like best (docs/sparse.md).
+ *   far apart read in turn, which is what dense panels like best (docs/internals/sparse.md).
  *
  *   Dropped weights have the zero code (8 in w4, 128 in w8), so that the products are those of the dense kernels to the
  *   bit: the same integer sums of each group, scaled and added in the same order. */

@@ -32,7 +32,7 @@ export const POOLS: readonly MatrixPool[] = [
 
 /**
  * How far shards may be from one thread: root mean square of the difference over that of
- * the logits, by what is rounded. docs/pools.md states these. All else has the same bits.
+ * the logits, by what is rounded. docs/guide/pools.md states these. All else has the same bits.
  */
 export const BOUNDS = { float: 1e-5, quantized: 0.02, channel: 0.1 } as const
 /** The same of two files of one model in f32: some families have the rows of their heads in another order in GGUF. */

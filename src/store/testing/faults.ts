@@ -1,6 +1,6 @@
 // Faults. In: nothing. Out: the table of what servers and networks do wrong, and what a load makes of each.
 //
-// docs/loading.md holds the same table for people; faults.test.ts compares both, and the table with what happens.
+// docs/guide/loading.md holds the same table for people; faults.test.ts compares both, and the table with what happens.
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Behaviour, FileServer } from './file-server.ts'
