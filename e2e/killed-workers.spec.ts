@@ -25,7 +25,7 @@ const OTHERS = {
   save: ['internal', 'resolved'],
   restore: ['internal', 'resolved'],
   fork: ['internal', 'resolved'],
-  embedding: ['internal'],
+  embedding: ['internal', 'resolved'],
   'idle time': ['resolved'],
 } as const
 

@@ -77,7 +77,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   lying('2^31 layers', 'architecture', /2147483648/, { 'llama.block_count': ['u32', 2 ** 31] }),
   lying('a layer more than the file has', 'architecture', /blk\.2/, { 'llama.block_count': ['u32', 3] }),
   lying('a layer less than the file has', 'unsupported', /blk\.1/, { 'llama.block_count': ['u32', 1] }),
-  lying('no heads', 'architecture', /heads is 0/, { 'llama.attention.head_count': ['u32', 0] }),
+  lying('no heads', 'architecture', /a llama needs heads/, { 'llama.attention.head_count': ['u32', 0] }),
   lying('rows of 2^30', 'architecture', /1073741824/, { 'llama.embedding_length': ['u32', 2 ** 30] }),
   lying('an epsilon that is no number', 'architecture', /NaN/, {
     'llama.attention.layer_norm_rms_epsilon': ['f32', Number.NaN],

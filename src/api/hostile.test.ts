@@ -145,6 +145,9 @@ test('priorities reach the scheduler', async () => {
   const { scheduler } = toy
   const spied = Object.assign(Object.create(toy) as typeof toy, {
     scheduler: {
+      get isOver() {
+        return scheduler.isOver
+      },
       forward: (request) => scheduler.forward(request),
       generate: (request) => {
         seen.push(request.priority)

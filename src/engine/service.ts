@@ -8,6 +8,7 @@ import { memo } from '../base/memo.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
+import { disposedError } from '../runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { promptText, reply } from './reply/reply.ts'
@@ -191,7 +192,7 @@ class Service implements EngineService {
     port: MessagePort,
     use: (pieces: AsyncIterable<Uint8Array<ArrayBuffer>>, bytes: number) => Promise<T>,
   ): Promise<T> {
-    const model = this.#loaded()
+    const model = this.#alive()
     const conversation = this.#conversation(model, session)
     const { sequence, transcript } = conversation
     const work = async (signal: AbortSignal) => {
@@ -204,6 +205,7 @@ class Service implements EngineService {
 
   restore(session: number, file: Blob | string, port: MessagePort): Promise<SavedSession> {
     return abortable(port, async (signal) => {
+      this.#alive()
       const restore = (source: ByteSource) => this.#restore(session, source, signal)
       if (typeof file !== 'string') return restore(blobSource('the saved session', file))
       const opening = openStore()
@@ -279,6 +281,13 @@ class Service implements EngineService {
   #loaded(): LoadedModel {
     if (this.#model !== undefined) return this.#model
     throw new HalfbyteError('disposed', 'this engine has no model; load one')
+  }
+
+  /** The model, whose pool has not ended with an error. */
+  #alive(): LoadedModel {
+    const model = this.#loaded()
+    if (model.scheduler.isOver) throw disposedError()
+    return model
   }
 }
 

@@ -25,7 +25,7 @@ export interface LoadedModel {
   readonly text: ModelText
   /** What a reply can be held to, as masks over this model's vocabulary. */
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
-  readonly scheduler: Pick<Scheduler, 'generate' | 'forward'>
+  readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */

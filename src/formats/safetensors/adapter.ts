@@ -44,8 +44,10 @@ export async function readAdapter(sources: readonly ByteSource[], signal?: Abort
   if (gguf !== undefined) {
     const { metadata, tensors } = await readGguf(gguf, signal)
     const [type, kind] = [metadata.get('general.type'), metadata.get('adapter.type')]
-    if (type !== 'adapter' || kind !== 'lora')
-      throw otherKind(gguf.name, `it is ${shown(type ?? 'model')}, ${shown(kind ?? '')}`)
+    if (type !== 'adapter' || kind !== 'lora') {
+      const found = type === undefined ? 'a model' : `${shown(type)}, ${shown(kind ?? '')}`
+      throw otherKind(gguf.name, `it is ${found}`)
+    }
     const alpha = metadata.get('adapter.lora.alpha') ?? 0
     if (typeof alpha !== 'number')
       throw malformed(gguf.name, `its alpha is ${shown(alpha)} but must be a number`)

@@ -75,6 +75,11 @@ export class Scheduler {
     })
   }
 
+  /** True once nothing more can be asked. */
+  get isOver(): boolean {
+    return this.#disposed
+  }
+
   /** Rejects what is pending with `reason`, by default `disposed`, and everything that comes later with `disposed`. */
   dispose(reason: unknown = disposedError()): void {
     this.#disposed = true

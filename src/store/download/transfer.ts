@@ -105,7 +105,10 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    const opening = await this.#retry(() => this.#open(first), true)
+    // Of a file that is all there one byte tells whether it is still the same, where its server names versions.
+    const isPeek = first === undefined && this.#file.version?.etag !== ''
+    const index = first ?? 0
+    const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)
     if (opening === undefined) return undefined
     const part = partOf(opening)
     if (part === undefined) return this.#whole(opening)
@@ -124,8 +127,10 @@ class Transfer {
     const sample = isUntold ? new Set([...there.slice(0, 1), ...there.slice(-1)]) : new Set<number>()
     for (const index of there) if (!sample.has(index)) this.#progress(chunkBytes(index, this.#total))
     const wanted = [...sample, ...missing]
-    const ready = { response: opening as Response | undefined, index: first }
+    const ready = { response: isPeek ? undefined : (opening as Response | undefined), index }
     await this.#fetch(wanted, version, ready)
+    if (isPeek && bodyLength(opening) === 1) await opening.arrayBuffer()
+    else if (isPeek) await opening.body?.cancel()
     await ready.response?.body?.cancel()
     // And at the end some of what came first, in case it is another by now.
     if (isUntold && this.#answers > 1) {
@@ -160,16 +165,16 @@ class Transfer {
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
   }
 
-  #firstMissing(): number {
+  /** Undefined where all is there. */
+  #firstMissing(): number | undefined {
     const { version } = this.#file
     let index = 0
     while (version !== undefined && index * CHUNK_BYTES < version.size && this.#file.has(index)) index++
-    // A file that is all there is asked for its first chunk, to learn whether it is still the same.
-    return version !== undefined && index * CHUNK_BYTES >= version.size ? 0 : index
+    return version !== undefined && index * CHUNK_BYTES >= version.size ? undefined : index
   }
 
-  async #open(index: number): Promise<Response | undefined> {
-    const range = { start: index * CHUNK_BYTES, length: CHUNK_BYTES }
+  async #open(index: number, length: number): Promise<Response | undefined> {
+    const range = { start: index * CHUNK_BYTES, length }
     const ranged = await tryRange(this.#url, this.#requestOptions, range)
     const part = ranged && partOf(ranged)
     if (this.#file.version?.size) await this.#refusePage(ranged)
@@ -196,6 +201,8 @@ class Transfer {
       throw new Changed(difference)
     }
     this.#answers++
+    // An answer of just this length is read to its end: a body that is left looks like a failed request to the browser.
+    const isExact = bodyLength(response) === chunk.length - before
     for await (const bytes of this.#pieces(response)) {
       // A server may send more than it was asked for; that is of another chunk.
       const wanted = bytes.subarray(0, chunk.length - chunk.written)
@@ -203,8 +210,9 @@ class Transfer {
       chunk.written += wanted.byteLength
       if (!chunk.isAgain) this.#progress(wanted.byteLength)
       if (chunk.written - before >= PROGRESS_BYTES) progressed()
-      if (chunk.written === chunk.length) return
+      if (chunk.written === chunk.length && !isExact) return
     }
+    if (chunk.written === chunk.length) return
     throw new HalfbyteError(
       'network',
       `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
