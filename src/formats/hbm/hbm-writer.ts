@@ -20,7 +20,7 @@ export interface PackTensor {
   readonly encoding: PackedEncoding
   readonly shape: readonly number[]
   readonly bytes: number
-  /** Called twice, for the hashes and for the file, because the header with the hashes comes first. */
+  /** Called twice, for the hashes and then for the file, because the header with the hashes comes first. */
   readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
@@ -28,7 +28,7 @@ export interface PackContents extends Omit<PackHeader, 'tensors'> {
   readonly tensors: readonly PackTensor[]
 }
 
-/** Tensors keep their order. Throws `internal` when data is not as long as promised, the signal's reason if aborted. */
+/** Tensors keep their order. Throws `internal` when data has the wrong length, and the signal's reason when aborted. */
 export async function* writePack(contents: PackContents, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const tensors: PackEntry[] = []
   let end = 0
@@ -85,7 +85,7 @@ async function hashes(
   return done
 }
 
-/** The prefix and the header, without the padding behind it. */
+/** The prefix and the header, without the padding after it. */
 async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Array> {
   const json = new TextEncoder().encode(JSON.stringify(header))
   const stored = await gzip(json)
