@@ -34,7 +34,7 @@ export interface Tokenizer {
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
   quote(text: string): string
-  /** Like `quote`, but also quotes ordinary tokens whose spelling is a marker. */
+  /** Like `quote`, but also quotes tokens that text may contain, if their spelling is a marker. */
   quoter(isMarker: (spelling: string) => boolean): (text: string) => string
   /** The text of ids that begin a text. Special tokens write nothing unless `options.special` is true. */
   decode(ids: Iterable<number>, options?: DetokenizeOptions): string
