@@ -66,7 +66,7 @@ export async function openEach(
   return sources
 }
 
-/** The address of the only GGUF file in a hub folder without config.json. Throws `error` when `folder` is not on the hub. */
+/** The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no listing. */
 async function onlyFile(folder: string, error: unknown, { hub, ...options }: EachOptions): Promise<string> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined

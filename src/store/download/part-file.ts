@@ -80,7 +80,7 @@ export class PartFile implements StoredPart {
       file.#version = { size: left.size, etag: left.etag }
       file.#sums = [...left.sums]
       file.isDoubted = left.isDoubted
-      // Not all that a journal claims need be there: a machine may have lost its power.
+      // After a power failure, chunks that the journal lists may be missing.
       const damaged = await damagedChunks(left.sums, left.size, (target, at) => bytes.read(target, { at }))
       for (const index of damaged) file.#sums[index] = null
     }

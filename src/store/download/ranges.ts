@@ -103,7 +103,7 @@ class RangeFile {
     const run = new Uint8Array(end - start)
     let filled = 0
     for await (const bytes of pieces(this.#url, response, { ...this.#options, signal })) {
-      // What is more than was asked for is left there.
+      // Bytes beyond the requested range are ignored.
       const wanted = bytes.subarray(0, run.byteLength - filled)
       run.set(wanted, filled)
       filled += wanted.byteLength
