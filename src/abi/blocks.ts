@@ -19,7 +19,10 @@ export const STEP_WORDS = STEP.ropes + ABI.MAX_ROPES
 export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const
 export const SEQUENCE_WORDS = SEQUENCE.tables + ABI.MAX_STATE_GROUPS
 
-/** Word index of each field of `struct sync`. Each word that several threads write has its own 64-byte cache line. */
+/**
+ * Word index of each field of `struct sync`. Each word that several threads write has its own 64-byte cache
+ * line.
+ */
 export const SYNC = {
   command: 0,
   plan: 16,

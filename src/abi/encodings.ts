@@ -3,16 +3,16 @@ import { ABI } from './constants.ts'
 import type { OpName } from './ops.ts'
 
 /**
- * Which weights a sparse matrix keeps or drops together. `sb84`: blocks of 8 outputs x 4 inputs. `sv32`: one input of
- * 32 outputs. `sp24`: 2 of 4 inputs. `ls16`: any weights.
+ * Which weights a sparse matrix keeps or drops together. `sb84`: blocks of 8 outputs x 4 inputs. `sv32`: one
+ * input of 32 outputs. `sp24`: 2 of 4 inputs. `ls16`: any weights.
  */
 export type SparseFormat = 'sb84' | 'sv32' | 'sp24' | 'ls16'
 /** The encoding of the weights that a sparse format keeps. */
 export type SparseBase = 'w4_g32' | 'w8_g32'
 
 /**
- * One encoding. A float encoding has `elementBytes`, a dense quantised one has `blockBytes`, and a sparse one has `base`
- * and `format`.
+ * One encoding. A float encoding has `elementBytes`, a dense quantised one has `blockBytes`, and a sparse one
+ * has `base` and `format`.
  */
 export interface EncodingEntry {
   /** `enum encoding`. */

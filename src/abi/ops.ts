@@ -1,7 +1,7 @@
 // Ops. In: nothing. Out: an entry for each op of wasm/core/abi.h: its code, fields, reads, writes and work.
 //
-// Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table. An op
-// without an entry has no name, so code that uses it does not compile.
+// Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table.
+// An op without an entry has no name, so code that uses it does not compile.
 import { ABI } from './constants.ts'
 
 /** One record, as the cost functions below read it. */
@@ -16,13 +16,17 @@ export interface OpReader {
   has(field: string): boolean
   /** Bytes of the keys and values of one position in the op's layer. */
   readonly positionBytes: number
-  /** `sum`: attended positions, summed over the step's rows. `distinct`: positions that at least one row attends to. */
+  /**
+   * `sum`: attended positions, summed over the step's rows. `distinct`: positions that at least one row
+   * attends to.
+   */
   readonly attended: { readonly sum: number; readonly distinct: number }
 }
 
 /**
- * The width of rows. A list names the fields whose product is the width of an f32 row. `a8`: int8 rows, which fill their
- * stride. `input`: f32 or int8, depending on the weight's encoding. Undefined: the data is not counted as rows.
+ * The width of rows. A list names the fields whose product is the width of an f32 row. `a8`: int8 rows, which
+ * fill their stride. `input`: f32 or int8, depending on the weight's encoding. Undefined: the data is not
+ * counted as rows.
  */
 export type Columns = 'a8' | 'input' | readonly string[] | undefined
 
@@ -42,21 +46,27 @@ export interface OpEntry {
   readonly work: (read: OpReader) => number
   /** The fraction of the op's weights that a step reads. Default 1. */
   readonly share?: (read: OpReader) => number
-  /** Bytes of the state cache that the step reads and writes. A position that several rows attend to counts once. Default 0. */
+  /**
+   * Bytes of the state cache that the step reads and writes. A position that several rows attend to counts
+   * once. Default 0.
+   */
   readonly state?: (read: OpReader) => number
 }
 
 /** Fields that hold an f32; every other field is a u32. */
 export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap', 'least', 'most'])
 
-/** Operations per element of a norm (square, add, two multiplications) and of a gate (an exponential), and per rotated pair. */
+/**
+ * Operations per element of a norm (square, add, two multiplications) and of a gate (an exponential), and per
+ * rotated pair.
+ */
 const NORM_WORK = 4
 const GATE_WORK = 6
 const ROTATE_WORK = 6
 /**
- * SiLU is a gate without its product. A scan takes, per state and row, 18 operations for the exponential and its
- * argument, 3 to update the state and 2 for the output; SSD takes only the last 5. A step size takes an exponential and
- * a logarithm per channel.
+ * SiLU is a gate without its product. A scan takes, per state and row, 18 operations for the exponential and
+ * its argument, 3 to update the state and 2 for the output; SSD takes only the last 5. A step size takes an
+ * exponential and a logarithm per channel.
  */
 const SILU_WORK = 5
 const SCAN_WORK = 23
@@ -77,7 +87,9 @@ const LINEAR_ROWS = {
 const LINEAR_FIELDS = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
 const linear = (code: number) => ({ code, struct: 'linear', fields: LINEAR_FIELDS, ...LINEAR_ROWS }) as const
 
-/** The products of gate and up. The gate itself is one operation for hundreds of these, so it is not counted. */
+/**
+ * The products of gate and up. The gate itself is one operation for hundreds of these, so it is not counted.
+ */
 const GATED_ROWS = {
   kind: 'linear',
   reads: { x: 'a8' },

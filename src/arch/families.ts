@@ -21,7 +21,10 @@ import { qwen3moe } from './families/qwen3moe.ts'
 import { smollm3 } from './families/smollm3.ts'
 import type { FamilyFile } from './family.ts'
 
-/** A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
+/**
+ * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
+ * recurrent-config.ts.
+ */
 const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
   build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },

@@ -22,14 +22,15 @@ export interface Place {
 }
 
 /**
- * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are not listed have
- * their common names.
+ * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are
+ * not listed have their common names.
  */
 export type Names = Readonly<Record<string, string | ((config: ModelConfig, expert: number) => Place)>>
 
 /**
- * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no windows. With
- * `use_sliding_window`, windows are used only when it is true. With `max_window_layers`, windows begin at that layer.
+ * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no
+ * windows. With `use_sliding_window`, windows are used only when it is true. With `max_window_layers`,
+ * windows begin at that layer.
  */
 export type Defaults = Readonly<Record<string, number | boolean>>
 
@@ -59,7 +60,9 @@ export interface FamilyFile {
     readonly architecture: string
     /** llama.cpp's converter reorders the rows of Q and K of some families. */
     readonly pairing: RopePairing
-    /** In each run of this many layers, all but the last have the window. 0, the default: all layers have it. */
+    /**
+     * In each run of this many layers, all but the last have the window. 0, the default: all layers have it.
+     */
     readonly windowPeriod?: number
     readonly config?: Reader
     readonly names?: Names

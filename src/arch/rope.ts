@@ -9,7 +9,10 @@ export interface RopeTable {
   readonly magnitude: number
 }
 
-/** The rotations of a model's layers, in the order of the graph's tables, for contexts of up to `contextLength`. */
+/**
+ * The rotations of a model's layers, in the order of the graph's tables, for contexts of up to
+ * `contextLength`.
+ */
 export function ropeTables({ rope, localRope }: ModelConfig, contextLength: number): RopeTable[] {
   const table = (config: RopeConfig): RopeTable => ({
     frequencies: inverseFrequencies(config, contextLength),

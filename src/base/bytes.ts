@@ -2,22 +2,27 @@
 import { isCount } from './counts.ts'
 import { HalfbyteError } from './errors.ts'
 
-/** A file, a download or a buffer that is read by byte range. Reads never return fewer bytes than requested. */
+/**
+ * A file, a download or a buffer that is read by byte range. Reads never return fewer bytes than requested.
+ */
 export interface ByteSource {
   /** File name or URL, for messages and for recognising the format by the extension. */
   readonly name: string
   /** Size in bytes. */
   readonly size: number
   /**
-   * Reads `length` bytes at `offset`. The caller may keep the result but must not write to it, because it may be a view.
-   * Throws `format` when the range is outside the source, and the signal's reason when aborted.
+   * Reads `length` bytes at `offset`. The caller may keep the result but must not write to it, because it may
+   * be a view. Throws `format` when the range is outside the source, and the signal's reason when aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
   /** True when the bytes have been compared with the file's own hashes since they were stored. */
   readonly isChecked?: boolean
-  /** Fetches bytes [start, end) again. Absent when the source was not fetched. Rejects with the same errors as fetching. */
+  /**
+   * Fetches bytes [start, end) again. Absent when the source was not fetched. Rejects with the same errors as
+   * fetching.
+   */
   renew?(start: number, end: number): Promise<void>
   /** True after `renew`, which may have replaced more than the given range. */
   isRenewed?: boolean
@@ -47,7 +52,9 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   )
 }
 
-/** A source of `size` bytes whose reads call `fill`. Ranges are checked first, so `fill` only gets valid ones. */
+/**
+ * A source of `size` bytes whose reads call `fill`. Ranges are checked first, so `fill` only gets valid ones.
+ */
 export function filledSource(
   name: string,
   size: number,
@@ -81,8 +88,8 @@ export interface SourceRange {
 }
 
 /**
- * Maps [offset, end) of the joined ranges to the sources: bytes [from, to) of each source that overlaps it, and `at`,
- * their position counted from `offset`.
+ * Maps [offset, end) of the joined ranges to the sources: bytes [from, to) of each source that overlaps it,
+ * and `at`, their position counted from `offset`.
  */
 export function heldIn(ranges: readonly SourceRange[], offset: number, end: number) {
   let next = 0
@@ -120,8 +127,8 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 }
 
 /**
- * A source of a Blob or File. Only the requested ranges are read into memory. Reads throw `integrity` when the file was
- * changed or removed after it was opened.
+ * A source of a Blob or File. Only the requested ranges are read into memory. Reads throw `integrity` when
+ * the file was changed or removed after it was opened.
  */
 export function blobSource(name: string, blob: Blob): ByteSource {
   return {
@@ -142,7 +149,10 @@ export function blobSource(name: string, blob: Blob): ByteSource {
   }
 }
 
-/** A File stands for the contents at the time it was opened. Browsers refuse to read a file that changed since. */
+/**
+ * A File stands for the contents at the time it was opened. Browsers refuse to read a file that changed
+ * since.
+ */
 const unreadable = (name: string, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'integrity',

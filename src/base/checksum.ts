@@ -2,8 +2,9 @@
 
 /**
  * Returns 32 lower-case hex digits. Each of four lanes takes every fourth 4-byte word:
- * h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32. This is one to one in h and in the word, so a single changed word always
- * changes the result. The bytes may be in shared memory; they are read once, at a few GB/s.
+ * h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32.
+ * This is one to one in h and in the word, so a single changed word always changes the result. The bytes may
+ * be in shared memory; they are read once, at a few GB/s.
  */
 export function checksum(bytes: Uint8Array): string {
   const words = wordsOf(bytes)

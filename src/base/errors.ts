@@ -1,22 +1,25 @@
 // Errors. In: a code, a message, details. Out: an error class that keeps its code across workers, copies and realms.
 
-/** Why something failed. The list is closed, so callers can switch on it. Each comment gives the cause, then the remedy. */
+/**
+ * Why something failed. The list is closed, so callers can switch on it. Each comment gives the cause, then
+ * the remedy.
+ */
 export type ErrorCode =
-  /** The page, the model or an option needs something that Halfbyte does not support. Change what the message names. */
+  /** The page, the model or an option needs an unsupported feature. Change what the message names. */
   | 'unsupported'
-  /** A server did not answer, or returned an error. Check the address and the connection, then try again. */
+  /** A server did not answer, or returned an error. Check the address and connection, then try again. */
   | 'network'
-  /** Bytes differ from the ones that were published or stored. Load again: damaged parts are fetched again. */
+  /** Bytes differ from those published or stored. Load again: damaged parts are fetched again. */
   | 'integrity'
   /** A file contradicts itself or ends early. Fetch it again, or convert the model again. */
   | 'format'
-  /** A model's configuration and weights do not match any supported family. Use another file of the model. */
+  /** A model's configuration and weights match no supported family. Use another file of the model. */
   | 'architecture'
-  /** The browser refused the memory. Use a smaller model, a shorter context, or what `Engine.probe` suggests. */
+  /** The browser refused the memory. Use a smaller model or context, or what `Engine.probe` suggests. */
   | 'out-of-memory'
-  /** The device or the browser's quota is full. Remove a stored model (`unstore`, `makeRoom`), then load again. */
+  /** The device or the browser's quota is full. Remove a model (`unstore`, `makeRoom`), then load again. */
   | 'storage-full'
-  /** A conversation or prompt does not fit the context. Shorten it, raise `contextLength`, or allow overflow. */
+  /** A conversation or prompt exceeds the context. Shorten it, raise `contextLength`, or allow overflow. */
   | 'context-overflow'
   /** The engine, session or pool was closed, or has ended with an earlier error. Load again. */
   | 'disposed'
@@ -36,7 +39,9 @@ export interface WireError {
 
 const BRAND = Symbol.for('halfbyte.error')
 
-/** Every error that Halfbyte throws on purpose. An abort is different: it rejects with the signal's reason. */
+/**
+ * Every error that Halfbyte throws on purpose. An abort is different: it rejects with the signal's reason.
+ */
 export class HalfbyteError extends Error {
   override readonly name = 'HalfbyteError'
   readonly code: ErrorCode

@@ -3,8 +3,8 @@
 /** Limit of nested brackets. Code that walks the parsed value may recurse this deep. */
 export const MOST_DEPTH = 128
 /**
- * Limit of opening brackets and commas; each value takes up to 60 bytes. A tokenizer of 262,144 tokens and 514,906
- * merges has 1.8 million.
+ * Limit of opening brackets and commas; each value takes up to 60 bytes. A tokenizer of 262,144 tokens and
+ * 514,906 merges has 1.8 million.
  */
 const MOST_VALUES = 1 << 22
 

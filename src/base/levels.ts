@@ -1,10 +1,15 @@
 // Levels. In: a value to send to another thread. Out: nothing, or an error when it is nested too deeply to arrive.
 import { HalfbyteError } from './errors.ts'
 
-/** Browsers can send about 6,000 levels and receive about 1,500. They drop deeper messages without an error. */
+/**
+ * Browsers can send about 6,000 levels and receive about 1,500. They drop deeper messages without an error.
+ */
 const MOST_LEVELS = 256
 
-/** Throws `unsupported` for a value with more nested lists and objects than that. A circular value always has more. */
+/**
+ * Throws `unsupported` for a value with more nested lists and objects than that. A circular value always has
+ * more.
+ */
 export function checkLevels(value: unknown): void {
   let level: readonly object[] = [[value]]
   for (let depth = 0; level.length > 0; depth++) {

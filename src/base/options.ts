@@ -2,8 +2,8 @@
 import { HalfbyteError } from './errors.ts'
 
 /**
- * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for which
- * `String(value)` does.
+ * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for
+ * which `String(value)` does.
  */
 export function shown(value: unknown): string {
   const text = written(value)

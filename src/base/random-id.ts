@@ -2,8 +2,8 @@
 import { hex } from './sha256.ts'
 
 /**
- * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a page over
- * plain HTTP.
+ * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a
+ * page over plain HTTP.
  */
 export function randomId(): string {
   return hex(crypto.getRandomValues(new Uint8Array(16)))

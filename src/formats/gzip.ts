@@ -9,7 +9,10 @@ export async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await new Response(packed ?? null).arrayBuffer())
 }
 
-/** Throws `format` when the data is damaged or does not decompress to `size` bytes. Stops as soon as there are more. */
+/**
+ * Throws `format` when the data is damaged or does not decompress to `size` bytes. Stops as soon as there are
+ * more.
+ */
 export async function gunzip(file: string, bytes: Uint8Array, size: number): Promise<Uint8Array> {
   // Filled piece by piece: collecting the pieces first would take twice the memory.
   const unpacked = new Uint8Array(size)

@@ -40,8 +40,8 @@ export function parseObject(file: string, text: string): JsonObject {
 }
 
 /**
- * Leaves out keys and elements that hold null, which MetaValue does not have. Reads `{"__float__": "Infinity"}`, as
- * transformers 5 writes infinities, as the number.
+ * Leaves out keys and elements that hold null, which MetaValue does not have. Reads `{"__float__":
+ * "Infinity"}`, as transformers 5 writes infinities, as the number.
  */
 export function withoutNulls(object: JsonObject): MetaObject {
   const entries = Object.entries(object).flatMap(([key, value]) => {

@@ -26,8 +26,8 @@ export interface ModelFile {
   /** By the file's own names, which are canonical in a .hbm pack. */
   readonly tensors: TensorIndex
   /**
-   * GGUF: the file's keys. safetensors: config.json as `config`, without `quantization_config` and nulls, and the keys of
-   * the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`.
+   * GGUF: the file's keys. safetensors: config.json as `config`, without `quantization_config` and nulls, and
+   * the keys of the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`.
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
@@ -39,8 +39,9 @@ const HEAD_BYTES = 64
 
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
- * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or all its parts.
- * Throws `format` for files that are damaged, missing or not a model, `unsupported` for unsupported formats.
+ * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or
+ * all its parts. Throws `format` for files that are damaged, missing or not a model, `unsupported` for
+ * unsupported formats.
  */
 export async function openModel(sources: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> {
   const { kinds, others } = await sort(sources, signal)

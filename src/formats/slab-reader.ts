@@ -101,7 +101,10 @@ export class SlabReader {
   i64(): bigint {
     return this.#view.getBigInt64(this.#take(8), true)
   }
-  /** Reads a string with its u64 length. Returns undefined and reads nothing when the slab does not hold all of it. */
+  /**
+   * Reads a string with its u64 length. Returns undefined and reads nothing when the slab does not hold all
+   * of it.
+   */
   prefixedText(): string | undefined {
     if (this.available < 8 || this.#view.getUint32(this.#next + 4, true) !== 0) return undefined
     const byteLength = this.#view.getUint32(this.#next, true)

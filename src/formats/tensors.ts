@@ -31,13 +31,19 @@ export interface TensorInfo {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
-  /** Present when the bytes already have a layout of wasm/core/abi.h (matrices in panels, vectors padded to 32). */
+  /**
+   * Present when the bytes already have a layout of wasm/core/abi.h (matrices in panels, vectors padded to
+   * 32).
+   */
   readonly packed?: PackedEncoding | undefined
   /** A change to each value after it is read as f32. Only tensors that are kept as f32 have one. */
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** The same matrix with sorted inputs, and their original order as F32. For kernels that read int8 activations. */
+  /**
+   * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8
+   * activations.
+   */
   readonly sorted?: { readonly tensor: TensorInfo; readonly order: TensorInfo } | undefined
 }
 

@@ -4,7 +4,10 @@ import type { GgufTokenizerSpec } from '../text/spec.ts'
 import type { MetaObject } from './json.ts'
 import type { MetaValue } from './tensors.ts'
 
-/** Returns undefined when the file has no vocabulary. Throws `format` when a value has the wrong type or length. */
+/**
+ * Returns undefined when the file has no vocabulary. Throws `format` when a value has the wrong type or
+ * length.
+ */
 export function ggufTokenizer(
   file: string,
   metadata: ReadonlyMap<string, MetaValue>,

@@ -30,8 +30,9 @@ export function fileName(url: string): string {
 }
 
 /**
- * The files of one address: a `.gguf` or a `.hbm` pack (all splits when the name contains `-00001-of-00003`), or a folder
- * of safetensors when the address ends with a slash. Shards of safetensors are found later, from the index.
+ * The files of one address: a `.gguf` or a `.hbm` pack (all splits when the name contains `-00001-of-00003`),
+ * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, from
+ * the index.
  */
 export function filesOf(address: string): readonly RemoteFile[] {
   if (address.endsWith('/')) {

@@ -1,7 +1,10 @@
 // Storage folders. In: a folder's name, or a key. Out: the folder in the origin's private file system, or a file in it.
 import { sha256 } from '../base/sha256.ts'
 
-/** Opens a folder. Undefined without such storage, or when the browser refuses it (private windows, pages without TLS). */
+/**
+ * Opens a folder. Undefined without such storage, or when the browser refuses it (private windows, pages
+ * without TLS).
+ */
 export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
   try {
     const root = await navigator.storage.getDirectory()
@@ -25,8 +28,8 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
 }
 
 /**
- * The unchecked fields of a JSON file. A file that is missing, was not written completely or holds something else has no
- * fields.
+ * The unchecked fields of a JSON file. A file that is missing, was not written completely or holds something
+ * else has no fields.
  */
 export async function readFields(
   folder: FileSystemDirectoryHandle,

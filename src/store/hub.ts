@@ -23,9 +23,9 @@ export const WEIGHTS = /\.(gguf|hbm|safetensors)$/i
 const HUGGING_FACE = 'https://huggingface.co/'
 
 /**
- * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. Without the prefix `hf:`, a text with
- * the extension of a model file is not a hub address but a file next to the page. Returns undefined for other kinds of
- * address. Throws `unsupported` for a malformed address after `hf:`.
+ * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. Without the prefix
+ * `hf:`, a text with the extension of a model file is not a hub address but a file next to the page. Returns
+ * undefined for other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
   const [, prefix, repo, file, revision] =

@@ -14,7 +14,9 @@ export type { FetchProgress } from './download/tally.ts'
 
 export interface OpenOptions extends RetryOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
-  /** Default `opfs`. Files are kept in memory when the browser refuses storage, but not when storage is full. */
+  /**
+   * Default `opfs`. Files are kept in memory when the browser refuses storage, but not when storage is full.
+   */
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
@@ -35,8 +37,8 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
 type EachOptions = RetryOptions & Pick<OpenOptions, 'hub'>
 
 /**
- * Opens the files of `address` in order, with `openOne`. Shards are found from their index. `left` is the number of files
- * that follow in the same list.
+ * Opens the files of `address` in order, with `openOne`. Shards are found from their index. `left` is the
+ * number of files that follow in the same list.
  */
 export async function openEach(
   address: string,
@@ -66,7 +68,10 @@ export async function openEach(
   return sources
 }
 
-/** The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no listing. */
+/**
+ * The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no
+ * listing.
+ */
 async function onlyFile(folder: string, error: unknown, { hub, ...options }: EachOptions): Promise<string> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
@@ -132,7 +137,9 @@ type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly onProgress?: (loaded: number, total: number) => void
 }
 
-/** Opens a file without storing it. If the server supports ranges, the file is not held in memory as a whole. */
+/**
+ * Opens a file without storing it. If the server supports ranges, the file is not held in memory as a whole.
+ */
 export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : undefined
   if (found !== undefined && !(found instanceof Response)) return found

@@ -11,15 +11,18 @@ export interface DetokenizeOptions {
   /** Writes special tokens too. Default false. */
   readonly special?: boolean
   /**
-   * True when the ids begin a text: the space that encoding added at the start is left out. False when they continue a
-   * prompt. Default false, but true in `Tokenizer.decode`.
+   * True when the ids begin a text: the space that encoding added at the start is left out. False when they
+   * continue a prompt. Default false, but true in `Tokenizer.decode`.
    */
   readonly atStart?: boolean
 }
 
 const SPACE = 0x20
 
-/** Turns the bytes of tokens into text as they arrive. An incomplete character is held back until it is complete. */
+/**
+ * Turns the bytes of tokens into text as they arrive. An incomplete character is held back until it is
+ * complete.
+ */
 export class Detokenizer {
   readonly #source: TokenSource
   readonly #special: boolean
@@ -32,7 +35,9 @@ export class Detokenizer {
     this.#dropsSpace = atStart && source.addsSpacePrefix
   }
 
-  /** Adds a token; returns the text that is now certain. Bytes that cannot become a character become U+FFFD. */
+  /**
+   * Adds a token; returns the text that is now certain. Bytes that cannot become a character become U+FFFD.
+   */
   push(id: number): string {
     const isSpecial = this.#source.isSpecial(id)
     if (isSpecial && !this.#special) return ''

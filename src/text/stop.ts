@@ -32,8 +32,8 @@ export class Matcher {
 }
 
 /**
- * Finds the stop string that is completed first, across any number of chunks. If several end at one place, the longest
- * wins. No part of a stop string is released, and only text that could become one is held back.
+ * Finds the stop string that is completed first, across any number of chunks. If several end at one place,
+ * the longest wins. No part of a stop string is released, and only text that could become one is held back.
  */
 export interface StopMatcher {
   /** The stop string that was found. After a match no more text is released. */

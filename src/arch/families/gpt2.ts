@@ -12,7 +12,9 @@ export const GPT: DecoderTraits = {
   activation: 'gelu',
 }
 
-/** Q, K and V as runs of rows of one tensor, for matrix and bias. `runsOf` gives the runs of one of the three. */
+/**
+ * Q, K and V as runs of rows of one tensor, for matrix and bias. `runsOf` gives the runs of one of the three.
+ */
 export const partsOfQkv = (
   name: string,
   runsOf: (config: ModelConfig, index: number) => NonNullable<Place['runs']>,

@@ -10,9 +10,9 @@ import { mamba2Layer } from './mamba2.ts'
 import { mergedGateUp } from './phi3.ts'
 
 /**
- * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual` before adding it.
- * This graph instead keeps the residual stream divided by `residual`; the embedding's scale and the norms' epsilon
- * compensate for that.
+ * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual`
+ * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
+ * and the norms' epsilon compensate for that.
  */
 function build(config: ModelConfig): Graph {
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}

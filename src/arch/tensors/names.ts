@@ -27,8 +27,8 @@ const UNUSED = [
 export type Weights = ReadonlyMap<string, TensorInfo>
 
 /**
- * Finds every tensor that the graph of `config` reads. Throws `architecture` when a tensor is missing or has another shape,
- * `unsupported` when the file has tensors that the graph would ignore.
+ * Finds every tensor that the graph of `config` reads. Throws `architecture` when a tensor is missing or has
+ * another shape, `unsupported` when the file has tensors that the graph would ignore.
  */
 export function resolveWeights(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
@@ -43,7 +43,7 @@ export function resolveWeights(
     // Quantisers do not transpose the matrices that transformers stores transposed.
     const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
     checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
-    // Single rows of a matrix cannot come from its sorted form.
+    // Runs of rows are taken from the unsorted form of a matrix.
     const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
     weights.set(name, pieceOf(whole, { ...place, form }, shape))
     used.add(tensor.name)
@@ -74,9 +74,9 @@ export function embeddingTable(
 }
 
 /**
- * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a matrix. So do the
- * small matrices that produce step sizes, because their errors add up in exponents. Weights that only recurrent kernels
- * read are f32 vectors, and so are routers.
+ * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
+ * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
+ * that only recurrent kernels read are f32 vectors, and so are routers.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
@@ -98,7 +98,8 @@ function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fi
 }
 
 function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
-  // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a convolution.
+  // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a
+  // convolution.
   const found =
     shape.length === tensor.shape.length ? tensor.shape : tensor.shape.filter((size) => size !== 1)
   if (found.length === shape.length && found.every((size, index) => size === shape[index])) return

@@ -5,8 +5,8 @@ import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Place } from '../family.ts'
 
 /**
- * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from the file. A
- * transposed tensor is read whole for each slab.
+ * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
+ * the file. A transposed tensor is read whole for each slab.
  */
 export function pieceOf(
   tensor: TensorInfo,

@@ -11,7 +11,10 @@ import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
 const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)
 
-/** Writes elements [first, first + count), counted over all of `rows`, to `out`. `first` and `count` are whole blocks. */
+/**
+ * Writes elements [first, first + count), counted over all of `rows`, to `out`. `first` and `count` are whole
+ * blocks.
+ */
 export function dequantize(
   rows: StoredRows,
   first: number,
@@ -99,7 +102,10 @@ function dequantizeCoded(
 /** Largest vector that is read at once; matrices are streamed. */
 const VECTOR_LIMIT_BYTES = 16 << 20
 
-/** Reads a whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is not a vector. */
+/**
+ * Reads a whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is not
+ * a vector.
+ */
 export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Promise<Float32Array> {
   const sizes = tensor.shape.filter((size) => size !== 1)
   const length = elementCount(tensor.shape) ?? 0

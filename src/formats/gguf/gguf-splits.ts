@@ -8,7 +8,10 @@ import type { GgufFile } from './gguf.ts'
 
 const SPLIT_LIMIT = 65535
 
-/** Throws `format` when splits are missing, given twice or from different models. The metadata is the first split's. */
+/**
+ * Throws `format` when splits are missing, given twice or from different models. The metadata is the first
+ * split's.
+ */
 export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadata' | 'tensors'> {
   const [first, ...others] = files.map((file) => ({
     ...file,

@@ -32,7 +32,10 @@ interface RawTensor {
   readonly offset: bigint
 }
 
-/** Reads a header. Throws `format` when it is damaged, `unsupported` for another version or an unsupported ggml type. */
+/**
+ * Reads a header. Throws `format` when it is damaged, `unsupported` for another version or an unsupported
+ * ggml type.
+ */
 export async function readGguf(source: ByteSource, signal?: AbortSignal): Promise<GgufFile> {
   const reader = new SlabReader(source, signal)
   await reader.fill(24)

@@ -9,7 +9,10 @@ import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedGroup } from './coded-group.ts'
 
-/** Codes are stored in two runs of 128 elements; a byte holds the elements l, l + 32, l + 64 and l + 96 of its run. */
+/**
+ * Codes are stored in two runs of 128 elements; a byte holds the elements l, l + 32, l + 64 and l + 96 of its
+ * run.
+ */
 function readTwoBits(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
   const from = at + 32 * (group >>> 2)
   const shift = 2 * (group & 3)
@@ -62,7 +65,9 @@ export function readQ5K({ u8, u16 }: StoredRows, index: number, out: CodedGroup)
   for (let i = 0; i < 32; i++) out.codes[i]! |= ((u8[at + 16 + i]! >>> group) & 1) << 4
 }
 
-/** A byte holds an element of an even group in its low nibble, and one of the next group in its high nibble. */
+/**
+ * A byte holds an element of an even group in its low nibble, and one of the next group in its high nibble.
+ */
 function readNibbles(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
   const from = at + 32 * (group >>> 1)
   const shift = 4 * (group & 1)

@@ -16,14 +16,15 @@ export function readTQ1({ u8, u16 }: StoredRows, index: number, { codes, scales 
 }
 
 /**
- * Bytes 0..31 hold elements 0..159, bytes 32..47 the next 80 and bytes 48..51 the last 16. The first digits of a run's
- * bytes come first, then the second digits, and so on.
+ * Bytes 0..31 hold elements 0..159, bytes 32..47 the next 80 and bytes 48..51 the last 16. The first digits
+ * of a run's bytes come first, then the second digits, and so on.
  */
 function trit(u8: Uint8Array, at: number, element: number): number {
   const [start, byte, width] = element < 160 ? [0, 0, 32] : element < 240 ? [160, 32, 16] : [240, 48, 4]
   const inRun = element - start
   const digit = Math.floor(inRun / width)
-  // The byte is a base-3 fraction, scaled to 256: multiplying by a power of 3 moves the wanted digit to the front.
+  // The byte is a base-3 fraction, scaled to 256: multiplying by a power of 3 moves the wanted digit to the
+  // front.
   const shifted = (u8[at + byte + (inRun % width)]! * POWERS_OF_3[digit]!) & 255
   return ((shifted * 3) >>> 8) - 1
 }

@@ -5,8 +5,8 @@ import { malformed } from '../malformed.ts'
 import { inOrder, SPLIT } from '../splits.ts'
 
 /**
- * Joins the parts in order. Whether they belong together is checked later, by the pack's own size and hashes. Throws
- * `format` for parts that are missing, given twice or of unequal sizes, and for several packs.
+ * Joins the parts in order. Whether they belong together is checked later, by the pack's own size and hashes.
+ * Throws `format` for parts that are missing, given twice or of unequal sizes, and for several packs.
  */
 export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSource {
   const [first, ...others] = files.map((source) => {

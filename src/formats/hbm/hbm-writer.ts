@@ -28,7 +28,10 @@ export interface PackContents extends Omit<PackHeader, 'tensors'> {
   readonly tensors: readonly PackTensor[]
 }
 
-/** Tensors keep their order. Throws `internal` when data has the wrong length, and the signal's reason when aborted. */
+/**
+ * Tensors keep their order. Throws `internal` when data has the wrong length, and the signal's reason when
+ * aborted.
+ */
 export async function* writePack(contents: PackContents, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const tensors: PackEntry[] = []
   let end = 0

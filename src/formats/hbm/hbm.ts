@@ -6,8 +6,8 @@
 //   64  header: JSON (PackHeader), gzip
 //       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
 //
-// The data needed to check a chunk comes before it, so a pack can be used while it downloads. A file whose size differs
-// from its prefix is refused before anything else is read.
+// The data needed to check a chunk comes before it, so a pack can be used while it downloads. A file whose
+// size differs from its prefix is refused before anything else is read.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { ByteSource } from '../../base/bytes.ts'
@@ -86,8 +86,8 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
 }
 
 /**
- * Throws `format` for a damaged or truncated pack, `integrity` when the header still differs from its hash after it was
- * fetched again.
+ * Throws `format` for a damaged or truncated pack, `integrity` when the header still differs from its hash
+ * after it was fetched again.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
@@ -137,7 +137,10 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   return { header, tensors }
 }
 
-/** The oldest version that has the layouts of `tensors`. Older releases can then read packs without newer layouts. */
+/**
+ * The oldest version that has the layouts of `tensors`. Older releases can then read packs without newer
+ * layouts.
+ */
 export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): number {
   return tensors.some(({ encoding }) => encoding.endsWith('sv32')) ? PACK_VERSION : 1
 }

@@ -13,12 +13,15 @@ export interface SharedChunk {
   passing?: Uint8Array
 }
 
-/** How often wrong bytes are fetched again before giving up. The first new fetch may hit another transfer error. */
+/**
+ * How often wrong bytes are fetched again before giving up. The first new fetch may hit another transfer
+ * error.
+ */
 const RENEWALS = 2
 
 /**
- * Returns the bytes [start, end) from `read` once they are right. Wrong bytes are fetched again if they came from a
- * network. Throws `integrity` when they stay wrong, and the errors of fetching.
+ * Returns the bytes [start, end) from `read` once they are right. Wrong bytes are fetched again if they came
+ * from a network. Throws `integrity` when they stay wrong, and the errors of fetching.
  */
 export async function readMatching(
   source: ByteSource,
@@ -40,7 +43,10 @@ export async function readMatching(
   }
 }
 
-/** The tensor's bytes, from 0. Reads throw `integrity` when a chunk still differs from its hash after it was renewed. */
+/**
+ * The tensor's bytes, from 0. Reads throw `integrity` when a chunk still differs from its hash after it was
+ * renewed.
+ */
 export function verifiedSource(
   tensor: TensorInfo,
   hashes: readonly string[],

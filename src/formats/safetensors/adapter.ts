@@ -33,8 +33,8 @@ export const adapterFiles = (source: string): string[] =>
     : [source]
 
 /**
- * Reads the headers of one adapter. Throws `format` when a file is missing or damaged or when matrices do not belong
- * together, `unsupported` for other kinds of adapter (DoRA, trained biases, whole modules).
+ * Reads the headers of one adapter. Throws `format` when a file is missing or damaged or when matrices do not
+ * belong together, `unsupported` for other kinds of adapter (DoRA, trained biases, whole modules).
  */
 export async function readAdapter(sources: readonly ByteSource[], signal?: AbortSignal): Promise<Adapter> {
   const find = (ending: RegExp) => sources.find((source) => ending.test(baseName(source.name)))

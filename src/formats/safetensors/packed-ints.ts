@@ -9,10 +9,11 @@
 //
 // A word holds p = 32 / bits codes, the first in the lowest bits. compressed-tensors uses `rows`.
 //
-// Symmetric codes become Q4_0 (4 bits) or Q8_0 (8 bits). 4-bit codes with zero points become Q4_1; its minimum,
-// -scale * zero, is rounded to f16, an error of at most 2^-11 of itself or 1/128 of a step. Scales that are not f16 in
-// the file are rounded to f16. Other matrices become F32, to be stored in 8 bits. When the inputs are not in the order of
-// their groups (desc_act), the matrix has two forms: F32, and codes with sorted inputs.
+// Symmetric codes become Q4_0 (4 bits) or Q8_0 (8 bits). 4-bit codes with zero points become Q4_1; its
+// minimum, -scale * zero, is rounded to f16, an error of at most 2^-11 of itself or 1/128 of a step. Scales
+// that are not f16 in the file are rounded to f16. Other matrices become F32, to be stored in 8 bits. When
+// the inputs are not in the order of their groups (desc_act), the matrix has two forms: F32, and codes with
+// sorted inputs.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
@@ -47,7 +48,10 @@ const AWQ = [0, 4, 1, 5, 2, 6, 3, 7] as const
 /** A matrix that is stored by inputs is read whole for each slab of outputs, in chunks of this size. */
 const CHUNK_BYTES = 4 << 20
 
-/** The matrix [outputs, inputs]. Reads compute its data, whole rows at a time. Throws `format` or `unsupported`. */
+/**
+ * The matrix [outputs, inputs]. Reads compute its data, whole rows at a time. Throws `format` or
+ * `unsupported`.
+ */
 export function packedInts(packed: PackedInts): TensorInfo {
   const { name, order, bits, isSymmetric, isOrdered, codes, scales, zeros, groupOf } = packed
   const file = codes.source.name
@@ -233,7 +237,10 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
   return out
 }
 
-/** Reads the scales and zero points of output n. Throws `format` for zero points that a symmetric matrix cannot have. */
+/**
+ * Reads the scales and zero points of output n. Throws `format` for zero points that a symmetric matrix
+ * cannot have.
+ */
 function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array): void {
   const { packed, groups, first, end, scales, zeros, file, per, from, across } = rows
   const { order, bits, isSymmetric, zeroOffset } = packed
@@ -254,7 +261,10 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
   }
 }
 
-/** The group of each input, and the order of the inputs in the result. Throws `format` for a missing or misplaced group. */
+/**
+ * The group of each input, and the order of the inputs in the result. Throws `format` for a missing or
+ * misplaced group.
+ */
 function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows) {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   if (groupOf === undefined) return { groupOf: inOrder, inputs: Uint32Array.from(inOrder.keys()) }

@@ -13,9 +13,10 @@ type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'
 const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape)$/
 
 /**
- * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from FP8 and INT8
- * with scales. Modules that a tool did not quantise are recognised by their plain tensors, so lists of ignored modules
- * are not read. Throws `unsupported` for another tool's formats, `format` for tensors that do not belong together.
+ * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from
+ * FP8 and INT8 with scales. Modules that a tool did not quantise are recognised by their plain tensors, so
+ * lists of ignored modules are not read. Throws `unsupported` for another tool's formats, `format` for
+ * tensors that do not belong together.
  */
 export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
   const settings = isObject(config) ? config : {}
@@ -52,7 +53,8 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
     const scales = need(isCt ? `${weight}_scale` : `${module}.scales`)
     const zeros = take(isCt ? `${weight}_zero_point` : `${module}.qzeros`)
     const groupOf = take(isCt ? `${weight}_g_idx` : `${module}.g_idx`)
-    // In compressed-tensors, the shape of a module's scales gives its group size. Symmetric modules have no zero points.
+    // In compressed-tensors, the shape of a module's scales gives its group size. Symmetric modules have no
+    // zero points.
     const own = isCt && {
       groupSize: (scheme.bits > 0 ? ((tensor.shape[1] ?? 0) * 32) / scheme.bits : 0) / (scales.shape[1] || 1),
       isSymmetric: zeros === undefined,

@@ -1,7 +1,7 @@
 // Part files. In: a folder of the origin's private file system. Out: a file written in place, which can be resumed.
 //
 //   <name>.bin    the bytes; only those of finished chunks are valid
-//   <name>.part   the journal: the file's version and the sums of its finished chunks, written after their bytes
+//   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes
 import { isCount } from '../../base/counts.ts'
 import { checkQuota, full, writeError } from '../device/quota.ts'
 import { addSum, chunkBytes, damagedChunks, isSums, type Sums } from '../device/sums.ts'
@@ -55,7 +55,9 @@ export class PartFile implements StoredPart {
     this.#journal = journal
   }
 
-  /** Resumes the file that an earlier visit left. Returns undefined where the browser cannot write in place. */
+  /**
+   * Resumes the file that an earlier visit left. Returns undefined where the browser cannot write in place.
+   */
   static async open(
     folder: FileSystemDirectoryHandle,
     name: string,
@@ -163,13 +165,16 @@ export class PartFile implements StoredPart {
   }
 }
 
-/** Bytes that are fetched again when a header makes no sense. A transfer requests one chunk of them in any case. */
+/**
+ * Bytes that are fetched again when a header makes no sense. A transfer requests one chunk of them in any
+ * case.
+ */
 const HEADER_BYTES = 4 * CHUNK_BYTES
 
 /**
- * Writes a journal for a stored file, without the chunks that overlap `lost`. The next transfer then checks that the file
- * on the server is still the same, and fetches those chunks. `lost`: default the header, or the whole file when fetching
- * the header again has not helped.
+ * Writes a journal for a stored file, without the chunks that overlap `lost`. The next transfer then checks
+ * that the file on the server is still the same, and fetches those chunks. `lost`: default the header, or the
+ * whole file when fetching the header again has not helped.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,

@@ -9,15 +9,15 @@ export interface Version {
 }
 
 /**
- * Pages of other origins see the time, and the ETag if the server exposes it. Weak and strong ETags count as the same
- * version.
+ * Pages of other origins see the time, and the ETag if the server exposes it. Weak and strong ETags count as
+ * the same version.
  */
 export const tagOf = ({ headers }: Response): string =>
   (headers.get('etag') ?? headers.get('last-modified') ?? '').replace(/^W\//, '')
 
 /**
- * The position of a partial answer in its file, and the file's version. Undefined for other answers, for answers that
- * were compressed in transit, and when CORS hides the range.
+ * The position of a partial answer in its file, and the file's version. Undefined for other answers, for
+ * answers that were compressed in transit, and when CORS hides the range.
  */
 export function partOf(
   response: Response,
@@ -28,7 +28,9 @@ export function partOf(
   return { start: Number(start), version: { size: Number(size), etag: tagOf(response) } }
 }
 
-/** How an answer differs from the expected part at `start` of the given version; undefined when it does not. */
+/**
+ * How an answer differs from the expected part at `start` of the given version; undefined when it does not.
+ */
 export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
   const part = partOf(response)
   if (part === undefined) return 'the server no longer answers ranges'

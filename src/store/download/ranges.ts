@@ -19,9 +19,9 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 }
 
 /**
- * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when it is the
- * whole file because the server does not support ranges. Returns undefined when the file does not exist or is empty; then
- * request it without a range.
+ * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when
+ * it is the whole file because the server does not support ranges. Returns undefined when the file does not
+ * exist or is empty; then request it without a range.
  */
 export async function openRanges(
   url: string,
@@ -122,7 +122,10 @@ class RangeFile {
     return run.subarray(0, this.#blockBytes)
   }
 
-  /** Fetches block `index` and missing ones after it in one request: up to `last`, and no more than can be kept. */
+  /**
+   * Fetches block `index` and missing ones after it in one request: up to `last`, and no more than can be
+   * kept.
+   */
   async #fetchRun(index: number, last: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     let next = index + 1
     while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++

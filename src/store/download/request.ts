@@ -47,7 +47,10 @@ export async function request(
   )
 }
 
-/** Requests a range. Also returns undefined when the server or browser refuses the request because of its range. */
+/**
+ * Requests a range. Also returns undefined when the server or browser refuses the request because of its
+ * range.
+ */
 export async function tryRange(
   url: string,
   options: RequestOptions,
@@ -86,12 +89,15 @@ export function bodyLength(response: Response): number {
 }
 
 /**
- * CORS hides that a body was compressed. The stated length is then that of the compressed bytes: less than what arrives,
- * or slightly more for data that does not compress.
+ * CORS hides that a body was compressed. The stated length is then that of the compressed bytes: less than
+ * what arrives, or slightly more for data that does not compress.
  */
 const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
 
-/** Most bytes of a body of unknown length. No published weight file is larger, and text files are much smaller. */
+/**
+ * Most bytes of a body of unknown length. No published weight file is larger, and text files are much
+ * smaller.
+ */
 const longest = (url: string): number => (/\.(json|jinja)$/.test(fileName(url)) ? 256 << 20 : 2 ** 34)
 
 export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
@@ -100,9 +106,9 @@ export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
 }
 
 /**
- * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` when the body
- * breaks off, ends early or stalls, and the signal's reason when aborted. The connection is closed then, and also when the
- * loop over the pieces is left.
+ * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` when
+ * the body breaks off, ends early or stalls, and the signal's reason when aborted. The connection is closed
+ * then, and also when the loop over the pieces is left.
  */
 export async function* pieces(
   url: string,
@@ -140,7 +146,10 @@ export async function* pieces(
 /** Bytes in one read. */
 const PIECE_BYTES = 256 << 10
 
-/** Reads into one reused buffer where the browser can. Otherwise a download leaves as much garbage as its size. */
+/**
+ * Reads into one reused buffer where the browser can. Otherwise a download leaves as much garbage as its
+ * size.
+ */
 function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   let reader: ReadableStreamBYOBReader
   try {

@@ -13,15 +13,15 @@ export interface RetryOptions {
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /**
- * How long to try an address that has never answered. Pages are not told why there is no answer; the address may be wrong,
- * and waiting does not help then.
+ * How long to try an address that has never answered. Pages are not told why there is no answer; the address
+ * may be wrong, and waiting does not help then.
  */
 const UNANSWERED_MS = 1800
 
 /**
- * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which makes the waits short again. Throws
- * the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown at once. `isFirst`: the
- * address has not answered yet, so give up within 2 s if it never does.
+ * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which makes the waits short
+ * again. Throws the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown
+ * at once. `isFirst`: the address has not answered yet, so give up within 2 s if it never does.
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,

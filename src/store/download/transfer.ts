@@ -1,4 +1,4 @@
-// Transfer. In: a URL and a file to write. Out: the complete file, in parallel ranges, across broken connections and visits.
+// Transfer. In: a URL and a file to write. Out: the whole file, in parallel ranges, across cuts and visits.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { chunkBytes } from '../device/sums.ts'
@@ -25,11 +25,17 @@ export interface PartialFile {
 }
 
 export interface TransferOptions extends RetryOptions, RequestOptions {
-  /** Called with the stored bytes, including those of earlier visits. `total` is 0 when the server does not send it. */
+  /**
+   * Called with the stored bytes, including those of earlier visits. `total` is 0 when the server does not
+   * send it.
+   */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
 
-/** A connection that breaks before it brings this much counts as no progress: otherwise retries could go on for ever. */
+/**
+ * A connection that breaks before it brings this much counts as no progress: otherwise retries could go on
+ * for ever.
+ */
 const PROGRESS_BYTES = 64 << 10
 
 /** Bytes [start, start + length) of the file; the first `written` of them are stored. */
@@ -45,9 +51,9 @@ interface Chunk {
 class Changed extends Error {}
 
 /**
- * Fetches the chunks that `file` lacks. Returns its version, or undefined when the server has no such file. Servers without
- * ranges send the whole file from the start. Throws `network` after the last try, `integrity` when the file keeps changing,
- * `storage-full`, or the signal's reason. Bytes that arrived stay stored.
+ * Fetches the chunks that `file` lacks. Returns its version, or undefined when the server has no such file.
+ * Servers without ranges send the whole file from the start. Throws `network` after the last try, `integrity`
+ * when the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
  */
 export async function transfer(
   url: string,
@@ -134,7 +140,9 @@ class Transfer {
     return version
   }
 
-  /** Fetches chunks in parallel. `ready` holds the answer for one chunk's first try; it is removed once used. */
+  /**
+   * Fetches chunks in parallel. `ready` holds the answer for one chunk's first try; it is removed once used.
+   */
   async #fetch(
     indices: readonly number[],
     version: Version,
@@ -212,7 +220,10 @@ class Transfer {
     )
   }
 
-  /** A network that requires a login answers every request with its login page. Keep the bytes that came before. */
+  /**
+   * A network that requires a login answers every request with its login page. Keep the bytes that came
+   * before.
+   */
   async #refusePage(response: Response | undefined): Promise<void> {
     if (!response?.headers.get('content-type')?.startsWith('text/html')) return
     await response.body?.cancel()
@@ -261,7 +272,10 @@ class Transfer {
     return retrying(work, this.#requestOptions, isFirst)
   }
 
-  /** Waits for all work. The first failure stops the rest and is thrown when none of it uses the file any more. */
+  /**
+   * Waits for all work. The first failure stops the rest and is thrown when none of it uses the file any
+   * more.
+   */
   async #together(work: readonly Promise<void>[]): Promise<void> {
     let failure: { readonly error: unknown } | undefined
     const each = work.map((one) =>

@@ -1,6 +1,7 @@
 // Faults. In: nothing. Out: a table of faults of servers and networks, and the result of a load with each.
 //
-// docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every fault.
+// docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
+// fault.
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Behaviour, FileServer } from './file-server.ts'

@@ -36,8 +36,8 @@ export const CHATML =
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 /**
- * The template of base models: plain text without roles. A reply follows the last message directly, because it continues
- * it. Every other message begins a new line.
+ * The template of base models: plain text without roles. A reply follows the last message directly, because
+ * it continues it. Every other message begins a new line.
  */
 export const PLAIN =
   "{{ bos_token }}{% for message in messages %}{% if not loop.first and message['role'] != 'assistant' %}{{ '\\n' }}{% endif %}" +
@@ -72,7 +72,10 @@ export class ChatTemplate {
     this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
   }
 
-  /** Throws `format` when the template refuses the messages, with its own words, and when it takes too much work. */
+  /**
+   * Throws `format` when the template refuses the messages, with its own words, and when it takes too much
+   * work.
+   */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
     return attempt('cannot render these messages', () => {
@@ -115,7 +118,10 @@ export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' |
   return { bosToken: textOf(tokenizer.bosId), eosToken: textOf(tokenizer.eosId) }
 }
 
-/** Encodes a rendered prompt. Special tokens are parsed, BOS is present once if the model uses it, and no EOS is added. */
+/**
+ * Encodes a rendered prompt. Special tokens are parsed, BOS is present once if the model uses it, and no EOS
+ * is added.
+ */
 export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
   const ids = tokenizer.encode(prompt, { parseSpecial: true })
   const { bosId, addsBos } = tokenizer
@@ -140,8 +146,8 @@ export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string
 }
 
 /**
- * The ids that end the assistant's turn: those of the tokenizer, and the special token that the template writes after an
- * answer. Files often do not name the latter.
+ * The ids that end the assistant's turn: those of the tokenizer, and the special token that the template
+ * writes after an answer. Files often do not name the latter.
  */
 export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
   const ends = new Set(tokenizer.endIds)

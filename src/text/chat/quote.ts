@@ -2,8 +2,8 @@
 import { type AddedToken, TokenSearch } from '../tokenize/token-search.ts'
 
 /**
- * Escape character before a UTF-16 unit that is spelled in four digits. It and the digits are noncharacters: normalising
- * does not change them, and no template looks for them.
+ * Escape character before a UTF-16 unit that is spelled in four digits. It and the digits are noncharacters:
+ * normalising does not change them, and no template looks for them.
  */
 const ESCAPE = '\uFDD0'
 const DIGIT_0 = 0xfde0
@@ -17,7 +17,10 @@ export interface Controls {
   readonly normalize?: ((text: string) => string) | undefined
 }
 
-/** Escapes the first unit of every control token that the normalised text would contain. `unquote` reverses it. */
+/**
+ * Escapes the first unit of every control token that the normalised text would contain. `unquote` reverses
+ * it.
+ */
 export function quoter(controls: readonly Controls[]): (text: string) => string {
   const searches = controls
     .map(({ tokens, normalize }) => ({ search: new TokenSearch(tokens), normalize }))
@@ -50,7 +53,10 @@ function escapeStarts(search: TokenSearch, text: string): string {
   return quoted + text.slice(from)
 }
 
-/** For tokens in normalised text: escapes every character that normalises to a token's first one, `＜` as well as `<`. */
+/**
+ * For tokens in normalised text: escapes every character that normalises to a token's first one, `＜` as well
+ * as `<`.
+ */
 function escapeAlike(search: TokenSearch, normalize: (text: string) => string, text: string): string {
   const starts = new Set(
     search.find(normalize(text)).map(({ token }) => String.fromCodePoint(token.text.codePointAt(0)!)),

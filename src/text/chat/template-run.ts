@@ -69,8 +69,8 @@ const STRIPS = {
 } as const
 
 /**
- * The library's interpreter, corrected to give Python's results: texts of values, equality, `strip`. It calls `spend`
- * before any work whose time or memory depends on the size of its input.
+ * The library's interpreter, corrected to give Python's results: texts of values, equality, `strip`. It calls
+ * `spend` before any work whose time or memory depends on the size of its input.
  */
 export class TemplateRun extends Base {
   readonly #spend: Spend

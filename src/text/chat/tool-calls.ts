@@ -2,7 +2,7 @@
 //
 //   Hermes, Qwen   <tool_call>{"name": .., "arguments": {..}}</tool_call>, any number of them
 //   Mistral        [TOOL_CALLS] [{"name": .., "arguments": {..}}, ..]
-//   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or after <|python_tag|>; ; separates several
+//   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or after <|python_tag|>; separator: ;
 //
 // Text that does not match a call exactly stays text: a wrong call is worse than none.
 

@@ -1,4 +1,4 @@
-// Tiny tokenizer specifications for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to break.
+// Tiny tokenizers for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to break.
 
 import type { GgufTokenizerSpec, JsonTokenizerSpec } from '../spec.ts'
 import { BYTE_CHARS } from '../tokenize/byte-level.ts'
@@ -49,7 +49,9 @@ export function jsonSpec(
   }
 }
 
-/** Tokens: `<unk> <s> </s>`, the 256 bytes, `pieces`. By default each piece's score is one less than the last. */
+/**
+ * Tokens: `<unk> <s> </s>`, the 256 bytes, `pieces`. By default each piece's score is one less than the last.
+ */
 export function spmSpec(
   pieces: readonly (string | readonly [string, number])[],
   changes: Partial<GgufTokenizerSpec> = {},

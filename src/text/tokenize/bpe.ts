@@ -33,8 +33,8 @@ export interface Bpe {
 }
 
 /**
- * `merges` are `left right` or pairs, the highest priority first. Throws `format` for a merge that is not a pair or whose
- * tokens are not in the vocabulary.
+ * `merges` are `left right` or pairs, the highest priority first. Throws `format` for a merge that is not a
+ * pair or whose tokens are not in the vocabulary.
  */
 export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
   if (merges.length > MAX_MERGES)

@@ -20,8 +20,8 @@ const MAX_CHARACTERS = 256
 const REFERENCE = /\$[$&`'<\d]/
 
 /**
- * Throws `format` for fields that are not texts. Throws `unsupported` for steps that together lengthen a text too much, and
- * for patterns whose time can grow faster than the square of a text's length.
+ * Throws `format` for fields that are not texts. Throws `unsupported` for steps that together lengthen a text
+ * too much, and for patterns whose time can grow faster than the square of a text's length.
  */
 export function checkSteps(...parts: readonly unknown[]): void {
   const steps = parts.flatMap(leaves)
@@ -71,8 +71,8 @@ const WIDE_WEIGHT = 8
 const MAX_WEIGHT = 15
 
 /**
- * The least number of characters that a pattern matches. Backtracking must be bounded: one unlimited repetition and a few
- * choices. Throws `unsupported` when it is not.
+ * The least number of characters that a pattern matches. Backtracking must be bounded: one unlimited
+ * repetition and a few choices. Throws `unsupported` when it is not.
  */
 export function checkPattern({ source }: RegExp): number {
   const branches = parse(source)

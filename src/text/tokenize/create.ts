@@ -12,8 +12,8 @@ export interface TokenizerOptions {
 }
 
 /**
- * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for an unknown kind of
- * tokenizer. Creating one with 150,000 tokens takes a few hundred milliseconds.
+ * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for an unknown
+ * kind of tokenizer. Creating one with 150,000 tokens takes a few hundred milliseconds.
  */
 export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerOptions = {}): Tokenizer {
   const checked = checkedSpec(spec)
@@ -21,7 +21,8 @@ export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerO
     return checked.kind === 'gguf' ? ggufTokenizer(checked, endIds) : jsonTokenizer(checked, endIds)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    // The file is the only input, so an error that no check expected, such as endless nesting, comes from the file.
+    // The file is the only input, so an error that no check expected, such as endless nesting, comes from the
+    // file.
     throw malformed(`cannot be read (${reasonOf(cause)})`)
   }
 }

@@ -1,8 +1,8 @@
 // End tokens. In: the ids of a vocabulary, by text. Out: the ids that end an answer, recognised by their spelling.
 
 /**
- * Files name one or two ids, but models also end their turns with others; llama.cpp has the same list. The last texts are
- * padding for code or the beginning of the next file, which also end an answer.
+ * Files name one or two ids, but models also end their turns with others; llama.cpp has the same list. The
+ * last texts are padding for code or the beginning of the next file, which also end an answer.
  */
 const END_TEXTS = [
   '<|eot_id|>',

@@ -27,15 +27,17 @@ const KINDS: readonly (number | undefined)[] = [
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 
 /**
- * Models most of whose control tokens also take the white space after them. No field says so; llama.cpp recognises them by
- * name.
+ * Models most of whose control tokens also take the white space after them. No field says so; llama.cpp
+ * recognises them by name.
  */
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
-/** Throws `format` when a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser. */
+/**
+ * Throws `format` when a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser.
+ */
 export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
   const isSpm = spec.model === 'llama'
   if (!isSpm && spec.model !== 'gpt2') {

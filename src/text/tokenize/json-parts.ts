@@ -176,7 +176,9 @@ function idOfPair(pair: unknown): number {
 /** Largest factor by which replacements may lengthen a text. */
 const MAX_GROWTH = 64
 
-/** How many times longer a text may become when `content` replaces matches of at least `length` characters. */
+/**
+ * How many times longer a text may become when `content` replaces matches of at least `length` characters.
+ */
 export function growthOf(content: string, length: number): number {
   return Math.max(1, content.length / length)
 }

@@ -2,8 +2,9 @@
 import { MOST_DEPTH } from '../../base/json.ts'
 
 /**
- * Follows brackets and strings from `at` in a growing text; only the parser decides whether the contents are JSON. Returns
- * the index after the value, undefined while it is incomplete, or -1 when it is not an object or array or nests too deeply.
+ * Follows brackets and strings from `at` in a growing text; only the parser decides whether the contents are
+ * JSON. Returns the index after the value, undefined while it is incomplete, or -1 when it is not an object
+ * or array or nests too deeply.
  */
 export function jsonScan(at: number): (text: string) => number | undefined {
   let depth = 0

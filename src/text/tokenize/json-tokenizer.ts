@@ -26,8 +26,8 @@ import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
 /**
- * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging is our own
- * code, which is several times faster. Throws `format` or `unsupported`.
+ * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging
+ * is our own code, which is several times faster. Throws `format` or `unsupported`.
  */
 export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
   const json = spec.tokenizer
@@ -130,8 +130,8 @@ interface ByteLevelSplit {
 }
 
 /**
- * Removes the last step, ByteLevel, from a pre-tokeniser. Words then arrive as text, and only new words are converted to
- * byte characters. ByteLevel's own pattern becomes a separate step.
+ * Removes the last step, ByteLevel, from a pre-tokeniser. Words then arrive as text, and only new words are
+ * converted to byte characters. ByteLevel's own pattern becomes a separate step.
  */
 function withoutByteLevel(value: unknown): ByteLevelSplit {
   if (value === undefined || value === null)

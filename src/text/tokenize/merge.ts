@@ -14,8 +14,9 @@ export interface MergeRule {
 const SHARED_LENGTH = 4096
 
 /**
- * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over the word's
- * positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed since.
+ * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over
+ * the word's positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed
+ * since.
  */
 export class Merger {
   readonly #rule: MergeRule
@@ -36,7 +37,10 @@ export class Merger {
     this.#rule = rule
   }
 
-  /** Returns the array to fill with the `count` symbols of the next word. -1 means a symbol that is not a token. */
+  /**
+   * Returns the array to fill with the `count` symbols of the next word. -1 means a symbol that is not a
+   * token.
+   */
   begin(count: number): Int32Array {
     this.#count = count
     const isShared = count <= SHARED_LENGTH
@@ -46,7 +50,10 @@ export class Merger {
     return this.#symbols
   }
 
-  /** Merges the symbols. The result is in `symbols` and `positions`, from 0. Returns the number of symbols left. */
+  /**
+   * Merges the symbols. The result is in `symbols` and `positions`, from 0. Returns the number of symbols
+   * left.
+   */
   merge(): number {
     const count = this.#count
     for (let at = 0; at < count; at++) {

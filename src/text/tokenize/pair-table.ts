@@ -1,6 +1,9 @@
 // Pair table. In: pairs of ids, each with a rank. Out: the rank of a pair, or -1.
 
-/** A hash table with open addressing in one typed array. It takes a quarter of a Map's memory and builds no keys. */
+/**
+ * A hash table with open addressing in one typed array. It takes a quarter of a Map's memory and builds no
+ * keys.
+ */
 export class PairTable {
   readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
   readonly #mask: number

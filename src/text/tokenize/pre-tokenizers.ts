@@ -3,7 +3,10 @@ import { shown, unsupported } from '../spec.ts'
 
 /** How text is split, and the defaults that a name implies. */
 export interface PreTokenizer {
-  /** Applied in order, each to the pieces of the last one. Matches and the gaps between them both become pieces. */
+  /**
+   * Applied in order, each to the pieces of the last one. Matches and the gaps between them both become
+   * pieces.
+   */
   readonly patterns: readonly RegExp[]
   readonly ignoreMerges?: boolean
   readonly addBos?: boolean
@@ -87,7 +90,10 @@ const FAMILIES: readonly Family[] = [
 
 const BY_NAME = new Map(FAMILIES.flatMap((family) => family.names.split(' ').map((name) => [name, family])))
 
-/** The pre-tokeniser with a GGUF name; `default` when the file names none. Throws `unsupported` for an unknown name. */
+/**
+ * The pre-tokeniser with a GGUF name; `default` when the file names none. Throws `unsupported` for an unknown
+ * name.
+ */
 export function preTokenizer(name = 'default'): PreTokenizer {
   const family = BY_NAME.get(name === '' ? 'default' : name)
   if (family === undefined) {

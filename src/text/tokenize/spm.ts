@@ -7,9 +7,9 @@ import { cachedWords } from './word-cache.ts'
 const encoder = new TextEncoder()
 
 /**
- * Returns a function that adds the ids of a text to `out`. Two neighbours merge when their joined text is a token; the best
- * score merges first. There are no merge rules, so neighbours are looked up by their text. `unknownId` replaces bytes that
- * the vocabulary lacks; without it they are left out.
+ * Returns a function that adds the ids of a text to `out`. Two neighbours merge when their joined text is a
+ * token; the best score merges first. There are no merge rules, so neighbours are looked up by their text.
+ * `unknownId` replaces bytes that the vocabulary lacks; without it they are left out.
  */
 export function createSpm(
   vocabulary: Vocabulary,

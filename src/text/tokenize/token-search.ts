@@ -16,8 +16,8 @@ const MAX_UNITS = 1 << 21
 const UNITS = 1 << 16
 
 /**
- * An Aho-Corasick automaton of the reversed texts. It reads a text from its end to its beginning, so it finds the longest
- * token that begins at each position.
+ * An Aho-Corasick automaton of the reversed texts. It reads a text from its end to its beginning, so it finds
+ * the longest token that begins at each position.
  */
 export class TokenSearch {
   /** By node * UNITS + unit. */

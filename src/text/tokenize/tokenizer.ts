@@ -9,7 +9,9 @@ import { KIND, type Vocabulary } from './vocabulary.ts'
 export interface EncodeOptions {
   /** Adds the tokens that the model expects around a text: usually one BOS at the start. Default false. */
   readonly addSpecial?: boolean
-  /** Parses `<|im_start|>` and similar texts as tokens. Default false: users' text must not control the model. */
+  /**
+   * Parses `<|im_start|>` and similar texts as tokens. Default false: users' text must not control the model.
+   */
   readonly parseSpecial?: boolean
   /** True when the text continues other text, so no space is added before it. Default false. */
   readonly continues?: boolean
@@ -63,7 +65,9 @@ export interface TokenizerParts {
   readonly added: AddedTokens
   /** Additional tokens, which `encodeText` finds in normalised text. */
   readonly normalized?: { readonly added: AddedTokens; readonly normalize: (text: string) => string }
-  /** Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts. */
+  /**
+   * Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts.
+   */
   readonly encodeText: (text: string, section: Section, out: number[]) => void
   /** The ids that `addSpecial` adds before and after a text. */
   readonly prefix: readonly number[]

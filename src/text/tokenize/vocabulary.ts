@@ -45,7 +45,10 @@ export class Vocabulary {
   readonly tokens: readonly (string | undefined)[]
   /** UTF-16 units of the longest token. */
   readonly longest: number
-  /** A hash table with open addressing, which takes a quarter of a Map's memory. A slot holds an id plus 1; 0 is free. */
+  /**
+   * A hash table with open addressing, which takes a quarter of a Map's memory. A slot holds an id plus 1; 0
+   * is free.
+   */
   readonly #slots: Int32Array
   readonly #kinds: Uint8Array
   readonly #spelling: Spelling

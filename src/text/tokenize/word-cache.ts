@@ -4,7 +4,10 @@
 const LONGEST = 12
 const MOST = 1 << 15
 
-/** Returns a function that adds a word's ids to `out`. A full cache is cleared, which is cheaper than tracking use. */
+/**
+ * Returns a function that adds a word's ids to `out`. A full cache is cleared, which is cheaper than tracking
+ * use.
+ */
 export function cachedWords(
   encode: (word: string) => readonly number[],
 ): (word: string, out: number[]) => void {
