@@ -26,13 +26,9 @@ export async function readString(
   if (reader.available < 8) await reader.fill(8)
   const length = reader.u64()
   if (length > BigInt(Math.min(reader.remaining, limit))) {
-    throw malformed(
-      file,
-      `${what} is said to be ${length} bytes long with ${reader.remaining} left in the file`,
-      {
-        offset: reader.position,
-      },
-    )
+    throw malformed(file, `${what} claims ${length} bytes with ${reader.remaining} left in the file`, {
+      offset: reader.position,
+    })
   }
   const byteLength = Number(length)
   if (reader.available < byteLength) await reader.fill(byteLength)
@@ -62,7 +58,7 @@ async function readArray(reader: SlabReader, file: string, key: string, depth: n
   if (length > BigInt(ARRAY_LIMIT) || length * BigInt(least) > BigInt(reader.remaining)) {
     throw malformed(
       file,
-      `${shown(key)} is said to have ${length} elements with ${reader.remaining} bytes left in the file`,
+      `${shown(key)} claims ${length} elements with ${reader.remaining} bytes left in the file`,
       { offset: reader.position },
     )
   }

@@ -74,8 +74,8 @@ function checkVersion(file: string, version: number): void {
   throw new HalfbyteError(
     'unsupported',
     bigEndian
-      ? `${file}: it is a big-endian GGUF and only little-endian ones are read; convert it again on a PC`
-      : `${file}: it is GGUF version ${version} and versions 2 and 3 are read; convert it with a current llama.cpp`,
+      ? `${file}: it is a big-endian GGUF but Halfbyte reads only little-endian ones; convert it again on a PC`
+      : `${file}: it is GGUF version ${version} but Halfbyte reads versions 2 and 3; convert it with a current llama.cpp`,
     { file, version },
   )
 }

@@ -109,7 +109,7 @@ async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Arr
 function wrongLength(name: string, came: number, due: number): HalfbyteError {
   return new HalfbyteError(
     'internal',
-    `${shown(name)}: ${came} bytes came where ${due} are due; this is a bug`,
+    `${shown(name)}: ${came} bytes came instead of ${due}; this is a bug`,
     {
       came,
       due,

@@ -104,7 +104,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
     throw malformed(
       file,
-      `its header is said to take ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
+      `its header claims ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
     )
   }
   const headBytes = PREFIX_BYTES + storedBytes

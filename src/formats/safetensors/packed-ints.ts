@@ -255,7 +255,7 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
     if (!isSymmetric || zero[g] === middle) continue
     throw new HalfbyteError(
       'format',
-      `${file}: ${shown(packed.name)} is said to be symmetric and has the zero point ${zero[g]} instead of ${middle}; set sym to false in config.json`,
+      `${file}: ${shown(packed.name)} is declared symmetric but has the zero point ${zero[g]} instead of ${middle}; set sym to false in config.json`,
       { tensor: packed.name },
     )
   }

@@ -31,7 +31,7 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
   const prefix = await source.read(0, 8, signal)
   const length = new DataView(prefix.buffer, prefix.byteOffset, 8).getBigUint64(0, true)
   if (length > BigInt(Math.min(size - 8, HEADER_LIMIT_BYTES))) {
-    throw malformed(file, `its header is said to be ${length} bytes long in a file of ${size}`)
+    throw malformed(file, `its header claims ${length} bytes in a file of ${size}`)
   }
   const dataStart = 8 + Number(length)
   const header = parseObject(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
@@ -97,10 +97,7 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
   let end = dataStart
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength)) {
     if (tensor.offset !== end) {
-      throw malformed(
-        source.name,
-        `${shown(tensor.name)} begins at byte ${tensor.offset} where ${end} is due`,
-      )
+      throw malformed(source.name, `${shown(tensor.name)} begins at byte ${tensor.offset} instead of ${end}`)
     }
     end += tensor.byteLength
   }

@@ -162,7 +162,7 @@ class Transfer {
           if (ready !== undefined && answer !== undefined) ready.response = undefined
           return this.#chunk(chunk, version, answer, progressed)
         })
-        if (!this.#file.finish(index)) throw new Changed('bytes that came before are others by now')
+        if (!this.#file.finish(index)) throw new Changed('bytes that came before have changed')
       }
     }
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
@@ -229,7 +229,7 @@ class Transfer {
     await response.body?.cancel()
     throw new HalfbyteError(
       'network',
-      `a web page came in the place of ${fileName(this.#url)}; log in to this network, or check the address`,
+      `a web page came instead of ${fileName(this.#url)}; log in to this network, or check the address`,
     )
   }
 

@@ -39,7 +39,7 @@ export function checkedSpec(value: unknown): TokenizerSpec {
     const field = given[key] ?? undefined
     const { what, fits } = TYPES[type]
     if (field === undefined ? REQUIRED.includes(key) : !fits(field)) {
-      throw malformed(`has ${shownItem(field, type)} for ${key} where ${what} is due`)
+      throw malformed(`has ${shownItem(field, type)} for ${key} instead of ${what}`)
     }
     spec[key] = field
   }

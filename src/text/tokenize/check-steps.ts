@@ -41,7 +41,7 @@ function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 
   for (const text of [content, prepend, replacement, str_rep]) {
     if (text === undefined || text === null) continue
     if (typeof text !== 'string' || text.length > MAX_CHARACTERS || REFERENCE.test(text)) {
-      throw malformed(`writes ${shown(text)} into text, where up to ${MAX_CHARACTERS} characters are due`)
+      throw malformed(`writes ${shown(text)} into text instead of up to ${MAX_CHARACTERS} characters`)
     }
   }
   if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)

@@ -8,7 +8,7 @@ import type { Spelling } from './vocabulary.ts'
 export function objectAt(json: JsonObject, key: string): JsonObject {
   const value = json[key]
   if (isObject(value)) return value
-  throw malformed(`has ${shown(value)} for ${key} where an object is due`)
+  throw malformed(`has ${shown(value)} for ${key} instead of an object`)
 }
 
 export function isId(value: unknown): value is number {
@@ -42,7 +42,7 @@ export interface JsonAddedToken extends AddedToken {
 /** Reads the added tokens. When `vocab` also has a token, its id there counts. */
 export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[] {
   const list = json['added_tokens'] ?? []
-  if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens where an array is due`)
+  if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens instead of an array`)
   return list.map((token: unknown, index) => {
     const { content: text, id, special, lstrip, rstrip, normalized } = isObject(token) ? token : {}
     if (typeof text !== 'string' || !isId(id)) {
@@ -97,7 +97,7 @@ export function readDecoding(decoder: unknown): Decoding {
     case 'Sequence':
       return stepsAt(json, 'decoders').map(readDecoding).reduce(joinDecodings, PLAIN)
   }
-  throw unsupported(`decodes by ${shown(decoder)}, which is not known`, 'use the GGUF file of the model')
+  throw unsupported(`decodes by ${shown(decoder)}, an unknown decoder`, 'use the GGUF file of the model')
 }
 
 function joinDecodings(a: Decoding, b: Decoding): Decoding {
@@ -139,7 +139,7 @@ export function readAffixes(processor: unknown): Affixes {
       return readTemplate(json)
     default:
       throw unsupported(
-        `adds tokens by ${shown(json['type'])}, which is not known`,
+        `adds tokens by ${shown(json['type'])}, an unknown post-processor`,
         'use the GGUF file of the model',
       )
   }
@@ -205,5 +205,5 @@ export function stepsAt(json: JsonObject, key: string): readonly unknown[] {
 export function listAt(json: JsonObject, key: string): readonly unknown[] {
   const value = json[key]
   if (Array.isArray(value)) return value
-  throw malformed(`has ${shown(value)} for ${key} where an array is due`)
+  throw malformed(`has ${shown(value)} for ${key} instead of an array`)
 }

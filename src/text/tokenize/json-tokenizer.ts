@@ -136,7 +136,7 @@ interface ByteLevelSplit {
 function withoutByteLevel(value: unknown): ByteLevelSplit {
   if (value === undefined || value === null)
     return { preTokenizer: null, byteLevel: false, prefixSpace: false }
-  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer where an object is due`)
+  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer instead of an object`)
   const isSequence = value['type'] === 'Sequence'
   const steps = isSequence ? listAt(value, 'pretokenizers') : [value]
   const last = steps.at(-1)
@@ -196,7 +196,7 @@ function ask<T>(action: () => T): T {
     return action()
   } catch (cause) {
     const message = reasonOf(cause)
-    throw unsupported(`cuts text in a way that is not known (${message})`, 'use the GGUF file of the model')
+    throw unsupported(`cuts text in an unknown way (${message})`, 'use the GGUF file of the model')
   }
 }
 
@@ -210,7 +210,7 @@ function namedId(
   const value = config[key]
   const text = isObject(value) ? value['content'] : value
   if (text === undefined || text === null) return undefined
-  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} where a token is due`)
+  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} instead of a token`)
   const id = added.get(text) ?? tokens.indexOf(text)
   if (id < 0) throw malformed(`names ${shown(text)} as ${key}, which is none of its ${tokens.length} tokens`)
   return id
