@@ -1,4 +1,4 @@
-// Blocks. In: nothing. Out: the word offsets of the step, of a sequence and of the sync block of wasm/core/abi.h.
+// Blocks. In: nothing. Out: the word offsets of wasm/core/abi.h's step, sequence and sync blocks.
 import { ABI } from './constants.ts'
 
 /** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */
@@ -19,7 +19,10 @@ export const STEP_WORDS = STEP.ropes + ABI.MAX_ROPES
 export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const
 export const SEQUENCE_WORDS = SEQUENCE.tables + ABI.MAX_STATE_GROUPS
 
-/** Word index of each field of `struct sync`: one 64-byte line for each word that several threads write. */
+/**
+ * Word index of each field of `struct sync`. Each word that several threads write has its own 64-byte cache
+ * line.
+ */
 export const SYNC = {
   command: 0,
   plan: 16,

@@ -1,13 +1,19 @@
-// Encodings. In: an encoding's name, a matrix's shape. Out: its entry in the one table of encodings, its bytes, where its rows lie.
+// Encodings. In: an encoding's name, a matrix's shape. Out: the encoding's table entry and the matrix's size in bytes.
 import { ABI } from './constants.ts'
 import type { OpName } from './ops.ts'
 
-/** Which weights are kept and dropped together: blocks of 8 outputs x 4 inputs, an input of 32 outputs, 2 of 4 inputs, any. */
+/**
+ * Which weights a sparse matrix keeps or drops together. `sb84`: blocks of 8 outputs x 4 inputs. `sv32`: one
+ * input of 32 outputs. `sp24`: 2 of 4 inputs. `ls16`: any weights.
+ */
 export type SparseFormat = 'sb84' | 'sv32' | 'sp24' | 'ls16'
 /** The encoding of the weights that a sparse format keeps. */
 export type SparseBase = 'w4_g32' | 'w8_g32'
 
-/** One encoding. A float encoding has `elementBytes`, a dense quantised one `blockBytes`, a sparse one `base` and `format`. */
+/**
+ * One encoding. A float encoding has `elementBytes`, a dense quantised one has `blockBytes`, and a sparse one
+ * has `base` and `format`.
+ */
 export interface EncodingEntry {
   /** `enum encoding`. */
   readonly code: number
@@ -19,16 +25,16 @@ export interface EncodingEntry {
   readonly headBytes?: number
   readonly base?: SparseBase
   readonly format?: SparseFormat
-  /** The op that multiplies by such a matrix. */
+  /** The op that multiplies by a matrix in this encoding. */
   readonly linear: OpName
-  /** The op that multiplies by the matrices of a gate and its up side at once. */
+  /** The op that multiplies by the gate and up matrices together. */
   readonly gated?: OpName
 }
 
 const sparse = <B extends SparseBase, F extends SparseFormat>(code: number, base: B, format: F) =>
   ({ code, base, format, linear: 'linear_sparse', gated: 'linear_swiglu_sparse' }) as const
 
-/** wasm/core/abi.h draws the layout of each. */
+/** All encodings. wasm/core/abi.h draws the layout of each. */
 export const ENCODINGS = {
   f32: { code: 0, elementBytes: 4, linear: 'linear_f32' },
   f16: { code: 1, elementBytes: 2, linear: 'linear_f16' },
@@ -47,16 +53,16 @@ export const ENCODINGS = {
   w4_channel: { code: 14, blockBytes: 128, headBytes: 16, linear: 'linear_w4a8_channel' },
 } as const satisfies Readonly<Record<string, EncodingEntry>>
 
-/** How a matrix lies in linear memory. */
+/** The layout of a matrix in linear memory. */
 export type PackedEncoding = keyof typeof ENCODINGS
-/** Strips of 32 outputs without the weights that are zero. */
+/** Encodings that store strips of 32 outputs and leave out zero weights. */
 export type SparseEncoding = `${SparseBase}_${SparseFormat}`
-/** Those that lie in panels. */
+/** Encodings that store panels. */
 export type Encoding = Exclude<PackedEncoding, SparseEncoding>
 
 /** Weights along K that share one scale. */
 export const GROUP_SIZE = ABI.GROUP
-/** Output rows that a panel interleaves. */
+/** Output rows interleaved in one panel. */
 export const PANEL_ROWS = ABI.PANEL
 /** Outputs are padded to a multiple of this with zero rows. */
 export const ROW_PADDING = ABI.GROUP
@@ -72,7 +78,7 @@ export function isQuantized(
   return entryOf(encoding).elementBytes === undefined
 }
 
-/** Bytes of one panel of 8 rows with `k` inputs; with none, those that come before the inputs. */
+/** Bytes of one panel of 8 rows with `k` inputs. With k = 0: the bytes before the first input. */
 export function panelBytes(encoding: Encoding, k: number): number {
   const { elementBytes, blockBytes = 0, headBytes = 0 } = entryOf(encoding)
   return elementBytes === undefined
@@ -89,16 +95,16 @@ export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {
   return entryOf(encoding).format !== undefined
 }
 
-/** What a sparse encoding is made of. */
+/** The base encoding and the sparse format of a sparse encoding. */
 export const sparseParts = (
   encoding: SparseEncoding,
 ): { readonly base: SparseBase; readonly format: SparseFormat } => ENCODINGS[encoding]
 
-/** The encoding in groups of 32 that an encoding stands in for where only such are read. */
+/** The group-of-32 encoding to use instead, where only those can be read. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {
   if (encoding === 'w4_channel') return 'w4_g32'
   return isSparse(encoding) ? ENCODINGS[encoding].base : encoding
 }
 
-/** Bytes of the table before the strips of `n` outputs, padded for the first strip. */
+/** Bytes of the table before the strips of `n` outputs, padded to align the first strip. */
 export const sparseTableBytes = (n: number): number => roundUp((Math.ceil(n / ROW_PADDING) + 1) * 4, 64)

@@ -1,61 +1,72 @@
-// Ops. In: nothing. Out: one entry for each op of wasm/core/abi.h: its code, its fields, what it reads and writes, its work.
+// Ops. In: nothing. Out: an entry for each op of wasm/core/abi.h: its code, fields, reads, writes and work.
 //
-// Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table. An op that
-// has no entry here has no name, so nothing that uses it compiles.
+// Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table.
+// An op without an entry has no name, so code that uses it does not compile.
 import { ABI } from './constants.ts'
 
-/** The fields of one record as the costs below see them. */
+/** One record, as the cost functions below read it. */
 export interface OpReader {
   /** Rows that the op works on in this step. */
   readonly rows: number
-  /** A field that holds a number; 0 when it is absent. */
+  /** The number in a field; 0 when the field is absent. */
   number(field: string): number
-  /** True when the weight in the field `w` is quantised, so that the input rows are int8. */
+  /** True when the weight in the field `w` is quantised; the input rows are then int8. */
   readonly isQuantized: boolean
   /** True when the field holds an address. */
   has(field: string): boolean
   /** Bytes of the keys and values of one position in the op's layer. */
   readonly positionBytes: number
-  /** Positions that each row of the step attends to, summed, and those that any row does. */
+  /**
+   * `sum`: attended positions, summed over the step's rows. `distinct`: positions that at least one row
+   * attends to.
+   */
   readonly attended: { readonly sum: number; readonly distinct: number }
 }
 
 /**
- * How wide rows are: f32 rows by the fields whose product that is, `a8` for int8 rows, which fill their stride, `input` for
- * either, by the weight's encoding. Undefined: what lies there is not counted as rows.
+ * The width of rows. A list names the fields whose product is the width of an f32 row. `a8`: int8 rows, which
+ * fill their stride. `input`: f32 or int8, depending on the weight's encoding. Undefined: the data is not
+ * counted as rows.
  */
 export type Columns = 'a8' | 'input' | readonly string[] | undefined
 
 export interface OpEntry {
   /** `enum op_code`. */
   readonly code: number
-  /** The C struct without its `op_` prefix. Default: the op's own name. */
+  /** Name of the C struct without its `op_` prefix. Default: the op's name. */
   readonly struct?: string
   /** Names of the words that follow `code` and `rows`, in order. */
   readonly fields: readonly string[]
-  /** Fields that point to what the op reads and writes. What it changes in place is in both. */
+  /** Fields that point to the data that the op reads and writes. Data changed in place is in both. */
   readonly reads: Readonly<Record<string, Columns>>
   readonly writes: Readonly<Record<string, Columns>>
-  /** What bounds the op. Default `other`. */
+  /** The kind of work that bounds the op. Default `other`. */
   readonly kind?: 'linear' | 'attention'
-  /** Operations. A multiplication and an addition are two. */
+  /** Arithmetic operations. A multiplication and an addition count as two. */
   readonly work: (read: OpReader) => number
-  /** The share of its weights that a step reads. Default 1. */
+  /** The fraction of the op's weights that a step reads. Default 1. */
   readonly share?: (read: OpReader) => number
-  /** Bytes of the state cache that the step reads and writes; what several rows attend to counts once. Default 0. */
+  /**
+   * Bytes of the state cache that the step reads and writes. A position that several rows attend to counts
+   * once. Default 0.
+   */
   readonly state?: (read: OpReader) => number
 }
 
 /** Fields that hold an f32; every other field is a u32. */
 export const FLOAT_FIELDS: ReadonlySet<string> = new Set(['scale', 'eps', 'cap', 'least', 'most'])
 
-/** Per element: a norm squares, adds and multiplies twice; a gate has an exponential. Per pair: a rotation. */
+/**
+ * Operations per element of a norm (square, add, two multiplications) and of a gate (an exponential), and per
+ * rotated pair.
+ */
 const NORM_WORK = 4
 const GATE_WORK = 6
 const ROTATE_WORK = 6
 /**
- * A gate without its product. Per state and row: a scan takes 18 for the exponential and its argument, 3 to go on and
- * 2 to leave; SSD takes the last 5 alone. Per channel: a step size is an exponential and a logarithm.
+ * SiLU is a gate without its product. A scan takes, per state and row, 18 operations for the exponential and
+ * its argument, 3 to update the state and 2 for the output; SSD takes only the last 5. A step size takes an
+ * exponential and a logarithm per channel.
  */
 const SILU_WORK = 5
 const SCAN_WORK = 23
@@ -76,7 +87,9 @@ const LINEAR_ROWS = {
 const LINEAR_FIELDS = ['w', 'bias', 'n', 'k', 'x', 'x_stride', 'y', 'y_stride', 'accumulate'] as const
 const linear = (code: number) => ({ code, struct: 'linear', fields: LINEAR_FIELDS, ...LINEAR_ROWS }) as const
 
-/** The products of both sides. The gate itself is one operation for hundreds of these and is left out. */
+/**
+ * The products of gate and up. The gate itself is one operation for hundreds of these, so it is not counted.
+ */
 const GATED_ROWS = {
   kind: 'linear',
   reads: { x: 'a8' },
@@ -92,7 +105,7 @@ const NORM_ROWS = {
   writes: { y: ['n'], q: 'a8' },
   work: perElement(NORM_WORK, 'n'),
 } as const
-/** Rows moved to or from the places of their experts. */
+/** Ops that move rows to or from the places of their experts. */
 const MOVED_ROWS = {
   reads: { x: ['n'], route: undefined },
   writes: { y: ['n'] },
@@ -103,7 +116,7 @@ const OUTSIDE_STEPS = { reads: {}, writes: {}, work: () => 0 } as const
 const HEADS = ['heads', 'head_dim'] as const
 const KV_HEADS = ['kv_heads', 'head_dim'] as const
 
-/** What no implementation of an op can do without, beside how its record is laid out. */
+/** Every op: the layout of its record, and the work and memory traffic that every implementation needs. */
 export const OPS = {
   embed: {
     code: 0,
@@ -276,8 +289,8 @@ export const OPS = {
 
 export type OpName = keyof typeof OPS
 
-/** What one word of a record is filled from: every field of the op, by its C name. */
+/** A value for each field of the op's record, by C name. */
 export type OpFields<N extends OpName, Word> = Readonly<Record<(typeof OPS)[N]['fields'][number], Word>>
 
-/** The entry of an op without the literal types of its own fields. */
+/** The entry of an op, without the literal types of its fields. */
 export const opEntry = (name: OpName): OpEntry => OPS[name]

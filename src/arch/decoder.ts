@@ -1,25 +1,25 @@
-// Decoder. In: hyperparameters, what a family's blocks are made of. Out: the graph of one step.
+// Decoder. In: hyperparameters, a family's traits. Out: the graph of one step.
 import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
 import type { Activation, Graph, Value, WeightRef } from '../graph/ir.ts'
 import type { ModelConfig } from './config/config.ts'
 
-/** What tells families apart that are built of attention and feed-forward blocks. */
+/** The differences between families of attention and feed-forward blocks. */
 export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
-  /** Where a block's norms stand: on what it reads, on what it adds, or both. */
+  /** Where a block's norms are: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
-  /** Norms of queries and keys: each head's alone, or all of a row's together. */
+  /** Norms of queries and keys: over each head, or over the whole row. */
   readonly headNorms?: 'head' | 'row'
   readonly qkvBias: boolean
   /** Biases on every other matrix and norm. */
   readonly bias: boolean
   readonly mlp: 'gated' | 'plain' | 'experts'
   readonly activation: Activation
-  /** Learned positions are added to the embeddings. */
+  /** `learned`: learned position embeddings are added to the token embeddings. */
   readonly positions: 'rope' | 'learned'
 }
 
-/** Llama's. */
+/** The traits of Llama. */
 export const PLAIN: DecoderTraits = {
   norm: 'rms',
   norms: 'before',
@@ -30,14 +30,14 @@ export const PLAIN: DecoderTraits = {
   positions: 'rope',
 }
 
-/** The parts that every block shares. */
+/** What every block is built from. */
 export interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
   readonly traits: DecoderTraits
-  /** A norm named `name`, of the whole row. */
+  /** Applies the norm named `name` to whole rows. */
   readonly norm: (name: string, input: Value) => Value
-  /** A matrix [n, k], with its bias where the family has them. */
+  /** Multiplies by the matrix `name` [n, k], and adds its bias if the family has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number) => Value
 }
 
@@ -56,14 +56,14 @@ function decoderParts(b: GraphBuilder, config: ModelConfig, traits: DecoderTrait
   return { b, config, traits, norm, linear }
 }
 
-/** What a layer mixes positions with, made of its normalised input; by default attention. */
+/** Builds the part of a layer that mixes positions, from the layer's normalised input. Default: attention. */
 export type Mixer = (parts: Parts, layer: number, input: Value) => Value
 
-/** Whether a layer keeps the state of a recurrence. */
+/** Whether a layer has recurrent state. */
 export const isRecurrent = ({ ssm, attentionLayers }: ModelConfig, layer: number): boolean =>
   ssm !== undefined && attentionLayers?.includes(layer) !== true
 
-/** One step of a decoder: layers of a mixer and, where the model has one, a feed-forward block. */
+/** One step of a decoder. Each layer is a mixer and, if the model has one, a feed-forward block. */
 export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attention): Graph {
   const { hiddenSize, vocabSize, logitScale = 1, logitCap = 0 } = config
   const b = graphBuilder()
@@ -88,7 +88,7 @@ export function decoder(config: ModelConfig, traits = PLAIN, mix: Mixer = attent
   return b.finish(b.rescale('scaled_logits', logits, logitScale, logitCap), wanted)
 }
 
-/** x + block(x), with the norms where they stand. `before` is what x was before the last block. */
+/** x + block(x), with the family's norms. `before` is x before the last block. */
 function addedTo(
   { b, traits, config, norm }: Parts,
   name: string,
@@ -170,7 +170,7 @@ function feedForward(parts: Parts, at: string, input: Value): Value {
   return linear(`${at}.mlp_product`, gated, `${at}.mlp_down`, hiddenSize)
 }
 
-/** Gated feed-forward blocks, of which each row goes through some. */
+/** Experts: gated feed-forward blocks. Each row passes through some of them. */
 function experts({ b, config, traits }: Parts, at: string, input: Value): Value {
   const { hiddenSize, intermediateSize, experts: choice, activation = traits.activation } = config
   if (choice === undefined) throw new RangeError(`${at} has no experts`)

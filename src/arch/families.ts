@@ -1,4 +1,4 @@
-// Families. In: the name of a family. Out: its file; the graph that it builds.
+// Families. In: the name of a family. Out: its description, and the graph that it builds.
 import type { Graph } from '../graph/ir.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder, type Mixer } from './decoder.ts'
@@ -21,7 +21,10 @@ import { qwen3moe } from './families/qwen3moe.ts'
 import { smollm3 } from './families/smollm3.ts'
 import type { FamilyFile } from './family.ts'
 
-/** A family of recurrent layers alone: its tensors are in recurrent-names.ts, its keys in recurrent-config.ts. */
+/**
+ * A family with only recurrent layers. Its tensors are in recurrent-names.ts, its keys in
+ * recurrent-config.ts.
+ */
 const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['classes']): FamilyFile => ({
   build: (config) => decoder(config, undefined, mix),
   gguf: { architecture, pairing: 'interleaved' },
@@ -44,12 +47,12 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
 
 export const familyFile = (family: Family): FamilyFile => FILES[family]
 
-/** The family that `matches` says a file is of. */
+/** The first family that `matches` accepts. */
 export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
   return (Object.keys(FILES) as Family[]).find((family) => matches(FILES[family]))
 }
 
-/** One step of the model, before any pass. */
+/** The graph of one step of the model, before any pass. */
 export function buildGraph(config: ModelConfig): Graph {
   return FILES[config.family].build(config)
 }

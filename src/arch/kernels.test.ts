@@ -124,7 +124,9 @@ const only =
   (encoding: Encoding): EncodingOf =>
   (name) =>
     roleOf(name) === 'vector' ? 'f32' : encoding
-/** As a file with several quantisations has them: V, the down projection and the table apart from the rest. */
+/**
+ * As a file with several quantisations has them: V, the down projection and the table apart from the rest.
+ */
 const mixed: EncodingOf = (name) => {
   if (/attn_v\.weight|embed|output\.weight$/.test(name)) return 'w8_g32'
   return /mlp_down/.test(name) ? 'f32' : only('w4_g32')(name)

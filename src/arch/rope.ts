@@ -1,15 +1,18 @@
-// RoPE. In: how a model rotates, positions. Out: inverse frequencies in f64; a step's table of cosines and sines.
+// RoPE. In: a model's RoPE settings, positions. Out: inverse frequencies in f64, and tables of cosines and sines.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config/config.ts'
 
-/** One way of rotating. */
+/** The frequencies and scale of one rotation. */
 export interface RopeTable {
   /** Radians per position of each pair. */
   readonly frequencies: Float64Array
-  /** Factor of cosines and sines. */
+  /** Factor applied to cosines and sines. */
   readonly magnitude: number
 }
 
-/** The ways in which a model's layers rotate, in the order of the graph's tables, for contexts of up to `contextLength`. */
+/**
+ * The rotations of a model's layers, in the order of the graph's tables, for contexts of up to
+ * `contextLength`.
+ */
 export function ropeTables({ rope, localRope }: ModelConfig, contextLength: number): RopeTable[] {
   const table = (config: RopeConfig): RopeTable => ({
     frequencies: inverseFrequencies(config, contextLength),
@@ -28,10 +31,10 @@ export function inverseFrequencies(rope: RopeConfig, contextLength = 0): Float64
   )
 }
 
-/** Peng and others (2023), with the corrections to whole dimensions that every implementation has. */
+/** YaRN (Peng et al., 2023), rounded to whole dimensions as in every implementation. */
 function yarn({ theta, dims }: RopeConfig, scaling: Extract<RopeScaling, { type: 'yarn' }>): Float64Array {
   const { factor, originalContextLength, fast, slow } = scaling
-  /** The dimension that turns `turns` times in the original length. */
+  /** The dimension that makes `turns` turns over the original context length. */
   const dimensionOf = (turns: number) =>
     (dims * Math.log(originalContextLength / (turns * 2 * Math.PI))) / (2 * Math.log(theta))
   const low = Math.max(0, Math.floor(dimensionOf(fast)))

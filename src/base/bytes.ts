@@ -1,27 +1,32 @@
-// ByteSource. In: a Blob or bytes. Out: something with a size that a byte range can be read from.
+// ByteSource. In: a Blob or bytes. Out: an object with a size, from which byte ranges can be read.
 import { isCount } from './counts.ts'
 import { HalfbyteError } from './errors.ts'
 
-/** A file, a download or a buffer, seen as a size and ranges. Reads never return fewer bytes than asked. */
+/**
+ * A file, a download or a buffer that is read by byte range. Reads never return fewer bytes than requested.
+ */
 export interface ByteSource {
-  /** File name or address, for messages and for telling formats apart by their ending. */
+  /** File name or URL, for messages and for recognising the format by the extension. */
   readonly name: string
   /** Size in bytes. */
   readonly size: number
   /**
-   * Reads `length` bytes at `offset`. The result is the caller's to keep but may be a view: do not write to it.
-   * Throws `format` when the range is outside the source, the signal's reason when aborted.
+   * Reads `length` bytes at `offset`. The caller may keep the result but must not write to it, because it may
+   * be a view. Throws `format` when the range is outside the source, and the signal's reason when aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
-  /** Fills `target`, which may be shared memory, with the bytes at `offset`: as `read`, without an array for each call. */
+  /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
-  /** True when the bytes have been compared with the hashes in them since they were stored. */
+  /** True when the bytes have been compared with the file's own hashes since they were stored. */
   readonly isChecked?: boolean
-  /** Brings bytes [start, end) again from where they were fetched; absent where they were not. Rejects as fetching does. */
+  /**
+   * Fetches bytes [start, end) again. Absent when the source was not fetched. Rejects with the same errors as
+   * fetching.
+   */
   renew?(start: number, end: number): Promise<void>
-  /** True after `renew`: more than that may be new. */
+  /** True after `renew`, which may have replaced more than the given range. */
   isRenewed?: boolean
-  /** Lets go of the file; nothing can be read afterwards. */
+  /** Closes the file; nothing can be read afterwards. */
   close?(): void
 }
 
@@ -47,7 +52,9 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   )
 }
 
-/** A source of `size` bytes that `fill` puts where they are wanted; it is only asked for ranges inside. */
+/**
+ * A source of `size` bytes whose reads call `fill`. Ranges are checked first, so `fill` only gets valid ones.
+ */
 export function filledSource(
   name: string,
   size: number,
@@ -73,14 +80,17 @@ export function filledSource(
   }
 }
 
-/** Bytes of a source. */
+/** A byte range of a source. */
 export interface SourceRange {
   readonly source: ByteSource
   readonly offset: number
   readonly bytes: number
 }
 
-/** Bytes [from, to) of each source whose range holds some of [offset, end) of all, one after the other, and where there. */
+/**
+ * Maps [offset, end) of the joined ranges to the sources: bytes [from, to) of each source that overlaps it,
+ * and `at`, their position counted from `offset`.
+ */
 export function heldIn(ranges: readonly SourceRange[], offset: number, end: number) {
   let next = 0
   return ranges.flatMap(({ source, offset: first, bytes }) => {
@@ -93,7 +103,7 @@ export function heldIn(ranges: readonly SourceRange[], offset: number, end: numb
   })
 }
 
-/** Ranges of sources, one after the other. */
+/** One source made of several ranges, one after the other. */
 export function joinedSource(name: string, ranges: readonly SourceRange[]): ReturnType<typeof filledSource> {
   const size = ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   return filledSource(name, size, async (target, offset, signal) => {
@@ -103,7 +113,7 @@ export function joinedSource(name: string, ranges: readonly SourceRange[]): Retu
   })
 }
 
-/** Bytes already in memory. */
+/** A source of bytes that are already in memory. */
 export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   return {
     name,
@@ -116,7 +126,10 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   }
 }
 
-/** A Blob or File; only the ranges asked for are read into memory. Reading throws `integrity` when the file is another by now. */
+/**
+ * A source of a Blob or File. Only the requested ranges are read into memory. Reads throw `integrity` when
+ * the file was changed or removed after it was opened.
+ */
 export function blobSource(name: string, blob: Blob): ByteSource {
   return {
     name,
@@ -136,7 +149,10 @@ export function blobSource(name: string, blob: Blob): ByteSource {
   }
 }
 
-/** A File is a promise of what lay on the disk when it was opened; browsers refuse to read what lies there since. */
+/**
+ * A File stands for the contents at the time it was opened. Browsers refuse to read a file that changed
+ * since.
+ */
 const unreadable = (name: string, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'integrity',

@@ -1,8 +1,10 @@
-// Checksum. In: bytes. Out: 128 bits that tell whether they were changed by accident; against intent there is SHA-256.
+// Checksum. In: bytes. Out: 128 bits that detect accidental changes. Use SHA-256 against deliberate ones.
 
 /**
- * 32 lower-case hex digits. Four lanes take a word of 4 bytes each in turn: h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32, which is one to one
- * in both, so that one changed word is always seen. The bytes may lie in shared memory, and are read once, at some GB/s.
+ * Returns 32 lower-case hex digits. Each of four lanes takes every fourth 4-byte word:
+ * h = rotl(h ^ word, 15) * 0x9e3779b1 mod 2^32.
+ * This is one to one in h and in the word, so a single changed word always changes the result. The bytes may
+ * be in shared memory; they are read once, at a few GB/s.
  */
 export function checksum(bytes: Uint8Array): string {
   const words = wordsOf(bytes)
@@ -16,7 +18,7 @@ export function checksum(bytes: Uint8Array): string {
   return checksumText([a, b, c, d])
 }
 
-/** The four lanes as digits. */
+/** The four lanes as hex digits. */
 export const checksumText = (lanes: readonly number[]): string =>
   lanes.map((lane) => (lane >>> 0).toString(16).padStart(8, '0')).join('')
 
@@ -25,7 +27,7 @@ function step(lane: number, word: number): number {
   return Math.imul((mixed << 15) | (mixed >>> 17), 0x9e3779b1)
 }
 
-/** Zeros follow where the last word is not whole. */
+/** The bytes as words; an incomplete last word is padded with zeros. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   const { buffer, byteOffset, length } = bytes
   if (byteOffset % 4 === 0 && length % 4 === 0) return new Uint32Array(buffer, byteOffset, length / 4)

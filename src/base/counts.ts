@@ -1,4 +1,4 @@
-// Counts. In: a value from outside. Out: whether it is a whole number from 0, or a list of them.
+// Counts. In: an untrusted value. Out: whether it is a whole number from 0, or a list of such numbers.
 
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0

@@ -1,29 +1,32 @@
-// Errors. In: a code, a sentence, details. Out: one class that keeps its code across workers, copies and realms.
+// Errors. In: a code, a message, details. Out: an error class that keeps its code across workers, copies and realms.
 
-/** Why something failed. Closed, so that callers can switch on it. Each: the cause, then what to do next. */
+/**
+ * Why something failed. The list is closed, so callers can switch on it. Each comment gives the cause, then
+ * the remedy.
+ */
 export type ErrorCode =
-  /** The page, the model or an option asks for what Halfbyte does not do. Change what the message names. */
+  /** The page, the model or an option needs an unsupported feature. Change what the message names. */
   | 'unsupported'
-  /** A server did not answer, or answered with an error. Check the address and the connection, then try again. */
+  /** A server did not answer, or returned an error. Check the address and connection, then try again. */
   | 'network'
-  /** Bytes are not the ones that were published or stored. Load again: what is damaged is fetched anew. */
+  /** Bytes differ from those published or stored. Load again: damaged parts are fetched again. */
   | 'integrity'
-  /** A file contradicts itself or ends too early. Fetch it again, or convert the model again. */
+  /** A file contradicts itself or ends early. Fetch it again, or convert the model again. */
   | 'format'
-  /** A model's configuration and its weights do not fit any family that is read. Use another file of the model. */
+  /** A model's configuration and weights match no supported family. Use another file of the model. */
   | 'architecture'
-  /** The page was refused the memory. Take a smaller model, a shorter context, or what `Engine.probe` suggests. */
+  /** The browser refused the memory. Use a smaller model or context, or what `Engine.probe` suggests. */
   | 'out-of-memory'
-  /** The device or the browser's quota is full. Remove a stored model (`unstore`, `makeRoom`), then load again. */
+  /** The device or the browser's quota is full. Remove a model (`unstore`, `makeRoom`), then load again. */
   | 'storage-full'
-  /** A conversation or prompt does not fit the context. Shorten it, raise `contextLength`, or allow overflow. */
+  /** A conversation or prompt exceeds the context. Shorten it, raise `contextLength`, or allow overflow. */
   | 'context-overflow'
   /** The engine, session or pool was closed, or has ended with an earlier error. Load again. */
   | 'disposed'
-  /** A fault of Halfbyte, or a thread that was lost. Load again, and report it with the message. */
+  /** A bug in Halfbyte, or a lost thread. Load again, and report the message. */
   | 'internal'
 
-/** The numbers and names of the message. Survives structured cloning. */
+/** The numbers and names in the message. Survives structured cloning. */
 export type ErrorDetail = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
 /** The form in which an error crosses a worker boundary. */
@@ -36,7 +39,9 @@ export interface WireError {
 
 const BRAND = Symbol.for('halfbyte.error')
 
-/** Everything Halfbyte throws on purpose. An abort is not one of these: it rejects with the signal's reason. */
+/**
+ * Every error that Halfbyte throws on purpose. An abort is different: it rejects with the signal's reason.
+ */
 export class HalfbyteError extends Error {
   override readonly name = 'HalfbyteError'
   readonly code: ErrorCode
@@ -60,12 +65,12 @@ export class HalfbyteError extends Error {
   }
 }
 
-/** True for a HalfbyteError of any copy of this library, in any realm. */
+/** True for a HalfbyteError from any copy of this library, in any realm. */
 export function isHalfbyteError(value: unknown): value is HalfbyteError {
   return typeof value === 'object' && value !== null && BRAND in value
 }
 
-/** What went wrong, for a sentence. */
+/** The message of any thrown value. */
 export function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }

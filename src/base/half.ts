@@ -1,10 +1,10 @@
-// f16. In: 16-bit patterns or numbers. Out: the other, exact one way and rounded to nearest even the other.
+// f16. In: f16 bit patterns, or numbers. Out: the exact numbers, or the patterns rounded to nearest even.
 
 const ROUNDER = 2 ** 52
 const bits = new DataView(new ArrayBuffer(8))
 let table: Float32Array | undefined
 
-/** The value of each of the 65536 patterns; made at first use. */
+/** The value of each of the 65536 bit patterns. Made at first use. */
 export function halfTable(): Float32Array {
   if (table !== undefined) return table
   table = new Float32Array(65536)
@@ -23,7 +23,7 @@ export function halfToFloat(pattern: number): number {
   return halfTable()[pattern & 0xffff]!
 }
 
-/** Rounds to nearest even; 65520 and above become infinity. */
+/** Rounds to nearest even; magnitudes of 65520 and above become infinity. */
 export function floatToHalf(value: number): number {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0
   const magnitude = Math.abs(value)
@@ -32,11 +32,11 @@ export function floatToHalf(value: number): number {
   if (magnitude < 2 ** -14) return sign | roundToEven(magnitude * 2 ** 24)
   bits.setFloat64(0, magnitude)
   const exponent = (bits.getUint16(0) >>> 4) - 1023
-  // A mantissa that rounds up to 2048 carries into the exponent, which is the right answer.
+  // A mantissa that rounds up to 2048 carries into the exponent, which is correct.
   return sign | (((exponent + 15) << 10) + roundToEven(magnitude * 2 ** (10 - exponent)) - 1024)
 }
 
-/** For 0 <= value < 2^51. */
+/** Requires 0 <= value < 2^51. */
 function roundToEven(value: number): number {
   return value + ROUNDER - ROUNDER
 }

@@ -1,14 +1,17 @@
-// JSON from outside. In: text. Out: the values it holds, or a SyntaxError, before a hostile text takes memory or stack.
+// Untrusted JSON. In: text. Out: its value, or a SyntaxError before a hostile text exhausts memory or stack.
 
-/** Levels of brackets. What walks a value afterwards may recurse as deep. */
+/** Limit of nested brackets. Code that walks the parsed value may recurse this deep. */
 export const MOST_DEPTH = 128
-/** Brackets and commas; a value takes up to 60 bytes. A tokenizer of 262,144 tokens and 514,906 merges has 1.8 million. */
+/**
+ * Limit of opening brackets and commas; each value takes up to 60 bytes. A tokenizer of 262,144 tokens and
+ * 514,906 merges has 1.8 million.
+ */
 const MOST_VALUES = 1 << 22
 
-/** Python writes two numbers that JSON has not: `Infinity` becomes one, `NaN` null. */
+/** Python writes two numbers that JSON lacks: `Infinity` is kept as a number, `NaN` becomes null. */
 const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
 
-/** Up to `most` levels. */
+/** Parses JSON of up to `most` levels. Throws SyntaxError beyond the limits. */
 export function parseJson(text: string, most = MOST_DEPTH): unknown {
   let [depth, values, done, before] = [0, 0, 0, '']
   for (let at = 0; at < text.length; at++) {

@@ -1,10 +1,15 @@
-// Levels. In: a value on its way to another thread. Out: nothing, or the error for one that would not arrive.
+// Levels. In: a value to send to another thread. Out: nothing, or an error when it is nested too deeply to arrive.
 import { HalfbyteError } from './errors.ts'
 
-/** Browsers write some 6,000 levels and read some 1,500; what they cannot read is dropped, and nobody is told of it. */
+/**
+ * Browsers can send about 6,000 levels and receive about 1,500. They drop deeper messages without an error.
+ */
 const MOST_LEVELS = 256
 
-/** Throws `unsupported` for a value of more levels of lists and objects, and so for one that comes back to itself. */
+/**
+ * Throws `unsupported` for a value with more nested lists and objects than that. A circular value always has
+ * more.
+ */
 export function checkLevels(value: unknown): void {
   let level: readonly object[] = [[value]]
   for (let depth = 0; level.length > 0; depth++) {
@@ -14,7 +19,7 @@ export function checkLevels(value: unknown): void {
         `a value nests more than ${MOST_LEVELS} levels or comes back to itself, so the engine cannot be given it; flatten it`,
         { most: MOST_LEVELS },
       )
-    // Each object once a level: many that hold the same one would be too many to look at.
+    // Visit each object once per level: objects that share children could otherwise multiply without limit.
     const below = new Set<object>()
     for (const each of level) {
       if (ArrayBuffer.isView(each)) continue

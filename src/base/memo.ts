@@ -1,12 +1,12 @@
-// Memos. In: a map, a key and how a value is made. Out: the value, made when it is first asked for.
+// Memos. In: a map, a key and a function that makes a value. Out: the value, made at first use.
 
-/** The map's value for the key; makes and keeps it when there is none. */
+/** Returns the map's value for the key; makes and stores it when there is none. */
 export function memo<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   if (!map.has(key)) map.set(key, make())
   return map.get(key) as Value
 }
 
-/** The same; of more than `most` values the one that was asked for longest ago is given up. */
+/** Like `memo`, but keeps at most `most` values and drops the least recently used one. */
 export function recentMemo<Key, Value>(
   map: Map<Key, Value>,
   key: Key,

@@ -1,7 +1,10 @@
-// Random ids. In: nothing. Out: a name that nobody else has.
+// Random ids. In: nothing. Out: a unique name.
 import { hex } from './sha256.ts'
 
-/** 128 random bits as 32 hex digits. `crypto.randomUUID` is only there on secure pages; a phone may open one over plain HTTP. */
+/**
+ * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a
+ * page over plain HTTP.
+ */
 export function randomId(): string {
   return hex(crypto.getRandomValues(new Uint8Array(16)))
 }

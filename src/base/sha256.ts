@@ -1,8 +1,8 @@
-// SHA-256. In: bytes. Out: their hash in hex. The platform's where it has one, which pages without TLS have not.
+// SHA-256. In: bytes. Out: their hash in hex, by the platform's implementation where there is one.
 
-/** 64 lower-case hex digits. */
+/** Returns 64 lower-case hex digits. */
 export async function sha256(bytes: Uint8Array): Promise<string> {
-  // Pages served without TLS have no `subtle`, whatever the type says.
+  // Pages served without TLS have no `subtle`, although its type says otherwise.
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle
   if (subtle === undefined) return hex(digest(bytes))
   return hex(new Uint8Array(await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)))
@@ -87,7 +87,7 @@ function rotate(value: number, count: number): number {
 
 let made: { readonly initial: Uint32Array; readonly constants: Uint32Array } | undefined
 
-/** The first 32 bits of the fractions of the square and cube roots of the first primes. */
+/** The first 32 bits of the fractional parts of the first primes' square and cube roots. */
 function tables(): { readonly initial: Uint32Array; readonly constants: Uint32Array } {
   if (made !== undefined) return made
   const primes: number[] = []

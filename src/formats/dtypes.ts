@@ -1,7 +1,7 @@
 // Dtypes. In: a dtype's name. Out: how many elements its blocks hold and how many bytes they take.
 import type { DType } from './tensors.ts'
 
-/** Elements and bytes of the unit that is stored whole; rows are a whole number of units. */
+/** Elements and bytes of a block, the smallest unit that is stored. Rows are a whole number of blocks. */
 export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonly bytes: number }>> = {
   F32: { elements: 1, bytes: 4 },
   F16: { elements: 1, bytes: 2 },
@@ -34,7 +34,7 @@ export function rowBytes(dtype: DType, k: number): number {
   return (k / BLOCKS[dtype].elements) * BLOCKS[dtype].bytes
 }
 
-/** The shape's elements, or undefined when they are too many to count exactly. */
+/** Number of elements of the shape, or undefined when it is too large to be exact. */
 export function elementCount(shape: readonly number[]): number | undefined {
   let count = 1
   for (const size of shape) {

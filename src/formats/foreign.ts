@@ -1,9 +1,9 @@
-// Foreign files. In: the first bytes and the name of a file that is no model we read. Out: the error that says what it is.
+// Foreign files. In: the name and first bytes of a file that cannot be read. Out: an error that says what it is.
 import { HalfbyteError } from '../base/errors.ts'
 
 const NEXT = 'give a .gguf, .safetensors (with config.json) or .hbm file'
 
-/** Always an error: `unsupported` for another program's model, `format` for what is no model at all. */
+/** Returns `unsupported` for another program's model, `format` for a file that is not a model. */
 export function foreignFile(name: string, size: number, head: Uint8Array): HalfbyteError {
   const text = new TextDecoder('latin1').decode(head)
   const start = text.trimStart().slice(0, 64).toLowerCase()

@@ -1,4 +1,4 @@
-// gzip. In: bytes. Out: them packed, or unpacked to exactly the size that was promised.
+// gzip. In: bytes. Out: the compressed bytes, or the bytes decompressed to exactly the expected size.
 import { reasonOf } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
@@ -9,9 +9,12 @@ export async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await new Response(packed ?? null).arrayBuffer())
 }
 
-/** Throws `format` when the data is damaged or does not unpack to `size` bytes; stops as soon as it is more. */
+/**
+ * Throws `format` when the data is damaged or does not decompress to `size` bytes. Stops as soon as there are
+ * more.
+ */
 export async function gunzip(file: string, bytes: Uint8Array, size: number): Promise<Uint8Array> {
-  // Filled as it comes: pieces that are kept until the last of them would take the same once more.
+  // Filled piece by piece: collecting the pieces first would take twice the memory.
   const unpacked = new Uint8Array(size)
   let total = 0
   const stream = new Response(bytes as Uint8Array<ArrayBuffer>).body?.pipeThrough(

@@ -1,4 +1,4 @@
-// JSON files. In: a small ByteSource. Out: its parsed object, or a typed error with the file's name.
+// JSON files. In: a small ByteSource. Out: its parsed object, or a `format` error with the file's name.
 
 import type { ByteSource } from '../base/bytes.ts'
 import { reasonOf } from '../base/errors.ts'
@@ -40,8 +40,8 @@ export function parseObject(file: string, text: string): JsonObject {
 }
 
 /**
- * JSON's null has no MetaValue: keys and elements that hold it are left out, as if absent. transformers 5 writes infinities as
- * `{"__float__": "Infinity"}`.
+ * Leaves out keys and elements that hold null, which MetaValue does not have. Reads `{"__float__":
+ * "Infinity"}`, as transformers 5 writes infinities, as the number.
  */
 export function withoutNulls(object: JsonObject): MetaObject {
   const entries = Object.entries(object).flatMap(([key, value]) => {

@@ -1,4 +1,4 @@
-// Malformed files. In: which file and what is wrong in it. Out: the `format` error every reader throws.
+// Malformed files. In: a file's name and what is wrong with it. Out: the `format` error that every reader throws.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'

@@ -1,4 +1,4 @@
-// ModelFile. In: the files of one model, in any order. Out: its tensors, metadata and tokenizer, whatever the format.
+// ModelFile. In: the files of one model in any format and order. Out: its tensors, metadata and tokenizer.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
@@ -16,18 +16,18 @@ import { ggufGeneration, ggufTokenizer } from './tokenizer-data.ts'
 
 export type ModelFormat = 'gguf' | 'safetensors' | 'hbm'
 
-/** A model whose headers have been read and checked; its data is still in the sources. */
+/** A model whose headers have been read and checked. Its data is still in the sources. */
 export interface ModelFile {
   readonly format: ModelFormat
-  /** What config.json calls the tool that quantised it. */
+  /** The quantisation method that config.json names. */
   readonly quantization?: MetaValue | undefined
-  /** The name it gives itself, or its file's. */
+  /** The model's own name, or its file's name. */
   readonly name: string
-  /** By the file's own names; canonical ones in a .hbm pack. */
+  /** By the file's own names, which are canonical in a .hbm pack. */
   readonly tensors: TensorIndex
   /**
-   * GGUF keys; for safetensors config.json under `config`, without `quantization_config` and its nulls, whose keys are `unset`; for .hbm
-   * `config` is a ModelConfig and `about` the card.
+   * GGUF: the file's keys. safetensors: config.json as `config`, without `quantization_config` and nulls, and
+   * the keys of the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`.
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
@@ -39,8 +39,9 @@ const HEAD_BYTES = 64
 
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
- * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or all its parts.
- * Throws `format` for what is damaged, missing or no model, `unsupported` for what is not read.
+ * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or
+ * all its parts. Throws `format` for files that are damaged, missing or not a model, `unsupported` for
+ * unsupported formats.
  */
 export async function openModel(sources: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> {
   const { kinds, others } = await sort(sources, signal)
@@ -63,7 +64,7 @@ export async function openModel(sources: readonly ByteSource[], signal?: AbortSi
 
 interface Sorted {
   readonly kinds: ReadonlyMap<ModelFormat, readonly ByteSource[]>
-  /** Configuration files by base name, and whatever else was given. */
+  /** Configuration files, and all others that are not weights. */
   readonly others: readonly ByteSource[]
 }
 
@@ -84,10 +85,10 @@ async function head(source: ByteSource, signal?: AbortSignal): Promise<Uint8Arra
 
 function formatOf(source: ByteSource, bytes: Uint8Array): ModelFormat | undefined {
   const magic = String.fromCharCode(...bytes.subarray(0, 4))
-  // Behind the first part of a pack anything may stand.
+  // Only the first part of a pack begins with the magic number.
   if (magic === 'HBM1' || /-\d{5}-of-\d{5}\.hbm$/.test(baseName(source.name))) return 'hbm'
   if (magic === 'GGUF') return 'gguf'
-  // A safetensors file has no magic: its header's length, then a JSON object.
+  // A safetensors file has no magic number. It begins with its header's length, then a JSON object.
   const isJsonBehindLength =
     bytes.length > 8 && bytes[8] === 0x7b && bytes[7] === 0 && bytes[6] === 0 && bytes[5] === 0
   const isNamed = baseName(source.name).endsWith('.safetensors') && !/^\s*[<v]/.test(magic)

@@ -1,8 +1,8 @@
-// Overlap. In: the tensors of one file. Out: a typed error when two of them claim the same bytes.
+// Overlap. In: the tensors of one file. Out: a `format` error when two of them claim the same bytes.
 import { malformed, shown } from './malformed.ts'
 import type { TensorInfo } from './tensors.ts'
 
-/** Two tensors never share bytes: a header that says so lies about one of them. */
+/** Two tensors never share bytes, so a header that says so is wrong. */
 export function checkOverlap(file: string, tensors: readonly TensorInfo[]): void {
   let last: TensorInfo | undefined
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset)) {

@@ -4,30 +4,30 @@ import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
 const SLAB_BYTES = 1 << 20
-/** No header of a published model is a tenth of this. */
+/** Headers of published models are less than a tenth of this. */
 const HEADER_LIMIT_BYTES = 256 << 20
 
 /**
- * Numbers are read without waiting once `fill` has promised their bytes:
+ * Reads numbers and strings without waiting, after `fill` has fetched their bytes:
  * `if (reader.available < 8) await reader.fill(8)`.
  */
 export class SlabReader {
-  /** Byte of the source that comes next. */
+  /** Offset in the source of the next byte. */
   get position(): number {
     return this.#start + this.#next
   }
-  /** Bytes that can be taken without another `fill`. */
+  /** Bytes that can be read without another `fill`. */
   get available(): number {
     return this.#bytes.length - this.#next
   }
-  /** Bytes between here and the end of the file. */
+  /** Bytes from here to the end of the file. */
   get remaining(): number {
     return this.#source.size - this.position
   }
 
   readonly #source: ByteSource
   readonly #signal: AbortSignal | undefined
-  // A byte order mark is part of a vocabulary, not of the encoding.
+  // A byte order mark belongs to the text: vocabularies contain it.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #start = 0
   #next = 0
@@ -39,7 +39,7 @@ export class SlabReader {
     this.#signal = signal
   }
 
-  /** Makes the next `count` bytes available. Throws `format` when the file ends before them. */
+  /** Makes the next `count` bytes available. Throws `format` when the file ends first. */
   async fill(count: number): Promise<void> {
     if (count > this.remaining) {
       throw malformed(
@@ -64,7 +64,7 @@ export class SlabReader {
     this.#next = 0
   }
 
-  /** Where the next `width` bytes begin in the view. */
+  /** Takes the next `width` bytes; returns their offset in the view. */
   #take(width: number): number {
     const at = this.#next
     this.#next += width
@@ -101,7 +101,10 @@ export class SlabReader {
   i64(): bigint {
     return this.#view.getBigInt64(this.#take(8), true)
   }
-  /** A string after its u64 length, or undefined, taking nothing, when it is not wholly in the slab. */
+  /**
+   * Reads a string with its u64 length. Returns undefined and reads nothing when the slab does not hold all
+   * of it.
+   */
   prefixedText(): string | undefined {
     if (this.available < 8 || this.#view.getUint32(this.#next + 4, true) !== 0) return undefined
     const byteLength = this.#view.getUint32(this.#next, true)

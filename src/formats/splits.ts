@@ -1,8 +1,8 @@
-// Splits. In: the files of one model that was cut, in any order. Out: the same in order, or which of them are missing.
+// Splits. In: the files of one split model, in any order. Out: the files in order, or an error naming missing ones.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 
-/** The end of a name that says which split a file is: number and count, from 1, and the ending. */
+/** The end of a split's file name: number and count, from 1, before the extension. */
 export const SPLIT = /-(\d{5})-of-(\d{5})(?=\.(gguf|hbm)$)/
 
 /** One of several files of a model. */
@@ -13,7 +13,7 @@ export interface Split {
   readonly count: number
 }
 
-/** Throws `format` when one is missing or doubled, or of a model in another number of files. */
+/** Throws `format` when a split is missing, given twice, or from a model with another number of splits. */
 export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly T[] {
   const [{ name, count }] = splits
   if (count === 1 && splits.length > 1) {
@@ -54,7 +54,7 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   )
 }
 
-/** The name of another split, from 1, beside that of one. */
+/** The name of split `number`, from 1, made from the name of any other split. */
 export function splitName(name: string, number: number, count: number): string {
   const pad = (value: number) => String(value).padStart(5, '0')
   return name.replace(SPLIT, `-${pad(number)}-of-${pad(count)}`)

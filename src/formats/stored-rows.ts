@@ -1,7 +1,7 @@
-// Stored rows. In: the bytes of some rows of a tensor. Out: the same bytes as every kind of view that a reader indexes.
+// Stored rows. In: the bytes of some rows of a tensor. Out: every typed view of them that a reader needs.
 import type { DType } from './tensors.ts'
 
-/** Stored bytes seen as what the inner loops index: no views are made per row. */
+/** Stored bytes as typed views for the inner loops. They are made once, not per row. */
 export interface StoredRows {
   readonly dtype: DType
   readonly u8: Uint8Array
@@ -11,7 +11,7 @@ export interface StoredRows {
   readonly f32: Float32Array
 }
 
-/** Views of `bytes`, copied first when they do not begin at a multiple of 4. */
+/** Views of `bytes`, which are copied first when they do not begin at a multiple of 4. */
 export function storedRows(dtype: DType, bytes: Uint8Array): StoredRows {
   const u8 = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
   const { buffer, byteOffset, byteLength } = u8

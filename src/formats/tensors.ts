@@ -1,11 +1,11 @@
-// TensorIndex. In: what a reader found in a file's header. Out: name -> dtype, shape, byte range; no data.
+// TensorIndex. In: nothing. Out: the types of what readers find in a file's header: dtypes, shapes, byte ranges.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 
-/** How a tensor's elements are stored in its file. Names are the GGUF and safetensors ones. */
+/** How a tensor's elements are stored in its file. The names are those of GGUF and safetensors. */
 export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDType
 
-/** Those of GGUF that are read group by group: codes under one or two scales. */
+/** GGUF dtypes that are read group by group, as codes with one or two scales. */
 export type CodedDType =
   | 'Q5_0'
   | 'Q5_1'
@@ -23,7 +23,7 @@ export type CodedDType =
 /** One stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
 export interface TensorInfo {
   readonly name: string
-  /** For a packed tensor the dtype whose values its encoding holds without loss. */
+  /** For a packed tensor: the dtype whose values its encoding holds without loss. */
   readonly dtype: DType
   /** Outermost first: a projection is [outputs, inputs], whatever order the file's header uses. */
   readonly shape: readonly number[]
@@ -31,13 +31,19 @@ export interface TensorInfo {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
-  /** Present when the bytes already lie as wasm/core/abi.h says (matrices in panels, vectors padded to 32). */
+  /**
+   * Present when the bytes already have a layout of wasm/core/abi.h (matrices in panels, vectors padded to
+   * 32).
+   */
   readonly packed?: PackedEncoding | undefined
-  /** What each value becomes once it is read as f32; only tensors that are kept as f32 have it. */
+  /** A change to each value after it is read as f32. Only tensors that are kept as f32 have one. */
   readonly change?: ValueChange | undefined
-  /** F32 that is made while it is read: the dtype by which its encoding is chosen. */
+  /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** The same with its inputs sorted, and the place that each had, as F32: for kernels that read int8 activations. */
+  /**
+   * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8
+   * activations.
+   */
   readonly sorted?: { readonly tensor: TensorInfo; readonly order: TensorInfo } | undefined
 }
 

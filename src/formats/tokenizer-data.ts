@@ -1,10 +1,13 @@
-// Tokenizer data. In: GGUF metadata or a folder's JSON. Out: what src/text makes a tokenizer from, by one shape.
+// Tokenizer data. In: GGUF metadata. Out: the specification from which src/text makes a tokenizer.
 import { HalfbyteError } from '../base/errors.ts'
 import type { GgufTokenizerSpec } from '../text/spec.ts'
 import type { MetaObject } from './json.ts'
 import type { MetaValue } from './tensors.ts'
 
-/** Undefined when the file has no vocabulary. Throws `format` when a key has the wrong type or length. */
+/**
+ * Returns undefined when the file has no vocabulary. Throws `format` when a value has the wrong type or
+ * length.
+ */
 export function ggufTokenizer(
   file: string,
   metadata: ReadonlyMap<string, MetaValue>,
@@ -55,7 +58,7 @@ export function ggufTokenizer(
   }
 }
 
-/** The sampling defaults some GGUF files carry, under the names of generation_config.json. */
+/** The sampling defaults in some GGUF files, under the names of generation_config.json. */
 export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaObject | undefined {
   const names = {
     temp: 'temperature',

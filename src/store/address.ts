@@ -1,4 +1,4 @@
-// Addresses. In: what a caller names as a model. Out: the URLs of its files, required and optional.
+// Addresses. In: a model's address. Out: the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
@@ -18,7 +18,7 @@ const FOLDER_FILES = [
   ['model.safetensors.index.json', true],
 ] as const
 
-/** The last part of an address's path, decoded: a name for people. */
+/** The last part of an address's path, decoded for display. */
 export function fileName(url: string): string {
   const path = url.split(/[?#]/, 1)[0] ?? url
   const last = path.slice(path.lastIndexOf('/') + 1)
@@ -30,8 +30,9 @@ export function fileName(url: string): string {
 }
 
 /**
- * Files that one address stands for: a `.gguf` or a `.hbm` pack (all splits when the name says `-00001-of-00003`),
- * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, in the index.
+ * The files of one address: a `.gguf` or a `.hbm` pack (all splits when the name contains `-00001-of-00003`),
+ * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, from
+ * the index.
  */
 export function filesOf(address: string): readonly RemoteFile[] {
   if (address.endsWith('/')) {
@@ -58,14 +59,14 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }))
 }
 
-/** Whether a file's URL is one of those that `address` stands for. A folder's shards lie directly in it. */
+/** Whether a file's URL belongs to `address`. A folder's shards are directly in it. */
 export function isFileOf(address: string): (url: string) => boolean {
   if (address.endsWith('/')) return (url) => url.startsWith(address) && !url.includes('/', address.length)
   const urls = new Set(filesOf(address).map(({ url }) => url))
   return (url) => urls.has(url)
 }
 
-/** Weight files that a folder's index names, or the one file when there is no index. */
+/** The weight files that a folder's index names, or the single file when there is no index. */
 export function shardsOf(folder: string, index: Uint8Array | undefined): readonly RemoteFile[] {
   if (index === undefined) return [{ url: `${folder}model.safetensors`, optional: false }]
   const names = new Set<string>()

@@ -46,7 +46,10 @@ async function load(url = URL): Promise<true | string> {
   }
 }
 
-/** Runs `once` with a disk that fails at the first step, then at the second, and so on, until one is no longer reached. */
+/**
+ * Runs `once` with a disk that fails at the first step, then at the second, and so on, until one is no longer
+ * reached.
+ */
 async function atEachStep(
   fault: (isNow: (what: string) => boolean) => Disk,
   once: () => Promise<unknown>,

@@ -14,7 +14,10 @@ import { memoryStorage } from './testing/memory-folders.ts'
 /** Three chunks of a download. */
 const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)
 const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
-/** Where a load may take longer than 2 s, its waits are so many times as short: what they are by default, retry.test.ts says. */
+/**
+ * Where a load may take longer than 2 s, its waits are so many times as short: what they are by default,
+ * retry.test.ts says.
+ */
 const HURRY = 12
 
 /** What a machine that does other work may take beside. */

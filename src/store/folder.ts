@@ -1,7 +1,10 @@
-// Storage folders. In: a folder's name, or what a file is kept under. Out: the folder in the origin's private file system, a file's name, what is in it.
+// Storage folders. In: a folder's name, or a key. Out: the folder in the origin's private file system, or a file in it.
 import { sha256 } from '../base/sha256.ts'
 
-/** Undefined where there is no such storage, or the browser refuses it (private windows, pages without TLS). */
+/**
+ * Opens a folder. Undefined without such storage, or when the browser refuses it (private windows, pages
+ * without TLS).
+ */
 export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
   try {
     const root = await navigator.storage.getDirectory()
@@ -11,11 +14,11 @@ export async function openFolder(name: string): Promise<FileSystemDirectoryHandl
   }
 }
 
-/** 32 hex digits that stand for an address or a name of any length and letters. */
+/** A file name of 32 hex digits, made from any text, such as an address. */
 export const fileKey = async (text: string): Promise<string> =>
   (await sha256(new TextEncoder().encode(text))).slice(0, 32)
 
-/** Undefined when it is not there. */
+/** Returns undefined when the file does not exist. */
 export async function readFile(folder: FileSystemDirectoryHandle, entry: string): Promise<File | undefined> {
   try {
     return await (await folder.getFileHandle(entry)).getFile()
@@ -25,8 +28,8 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
 }
 
 /**
- * The fields of a file's JSON, of which nothing is believed yet: a file that is not there, was not written to its end or holds
- * something else has none.
+ * The unchecked fields of a JSON file. A file that is missing, was not written completely or holds something
+ * else has no fields.
  */
 export async function readFields(
   folder: FileSystemDirectoryHandle,

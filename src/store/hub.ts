@@ -1,14 +1,14 @@
-// Hub. In: the address of a repository, where the hub is, a token. Out: plain URLs, and the header that opens private ones.
+// Hub. In: a repository's address, the hub's URL, a token. Out: plain URLs, and the header for private repositories.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 
 export interface Hub {
   /** Default: Hugging Face. */
   readonly baseUrl?: string | undefined
-  /** Sent to the hub alone; never stored, logged or put into an error. */
+  /** Sent only to the hub. Never stored, logged or put into an error. */
   readonly token?: string | undefined
 }
 
-/** A model on the hub; without `file` the folder of its safetensors, or its only GGUF file. */
+/** A model on the hub. Without `file`: the repository's safetensors, or its only GGUF file. */
 export interface RepoAddress {
   /** `owner/name` */
   readonly repo: string
@@ -23,9 +23,9 @@ export const WEIGHTS = /\.(gguf|hbm|safetensors)$/i
 const HUGGING_FACE = 'https://huggingface.co/'
 
 /**
- * `owner/name[:file][@revision]`: two plain names with one slash between them, and no ending of a model file, which is one
- * beside the page; with `hf:` before it whatever it ends with. Undefined for addresses of other kinds. Throws `unsupported`
- * for a malformed one behind `hf:`.
+ * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. Without the prefix
+ * `hf:`, a text with the extension of a model file is not a hub address but a file next to the page. Returns
+ * undefined for other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
   const [, prefix, repo, file, revision] =
@@ -41,39 +41,39 @@ const malformed = (text: string): HalfbyteError =>
     `"${text.slice(0, 100)}" is not a hub address; write owner/name, owner/name:file.gguf or owner/name@revision`,
   )
 
-/** No step of a path leads up or stays, also when a server decodes it once more than it should. */
+/** True when no segment of a path is empty, `.` or `..`, even if a server decodes the path twice. */
 const isInside = (path: string): boolean => !/(^|[/\\]|%2f|%5c)(\.|%2e){0,2}([/\\]|%2f|%5c|$)/i.test(path)
 
-/** Where the file lies, or the folder. Throws `unsupported` for what would lead out of the repository. */
+/** The URL of the file or folder. Throws `unsupported` for a path that leads out of the repository. */
 export function hubUrl({ repo, file = '', revision = 'main' }: RepoAddress, hub: Hub = {}): string {
   if (![repo, file || 'x', revision].every(isInside)) throw malformed(`${repo}:${file}@${revision}`)
   const path = file.split('/').map(encodeURIComponent).join('/')
   return `${baseOf(hub)}${repo}/resolve/${encodeURIComponent(revision)}/${path}`
 }
 
-/** What opens a private repository. Nothing for other servers, whatever address they have. */
+/** The headers for a private repository; none for any other server. */
 export function hubHeaders(url: string, hub: Hub = {}): Record<string, string> {
   const base = baseOf(hub)
-  // The browser takes steps up before it asks: they may lead out of a mirror in a folder.
+  // Browsers resolve `..` before they send a request. It may lead out of a hub mirror that is in a folder.
   return hub.token !== undefined && url.startsWith(base) && new URL(url).href.startsWith(new URL(base).href)
     ? { Authorization: `Bearer ${hub.token}` }
     : {}
 }
 
-/** Repository, revision and file of an address; all undefined for one that is not of the hub. */
+/** Repository, revision and file of an address; all undefined when it is not on the hub. */
 function partsOf(url: string, hub: Hub): readonly (string | undefined)[] {
   const base = baseOf(hub)
   const path = url.startsWith(base) ? url.slice(base.length) : ''
   return /^([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.*)$/.exec(path)?.slice(1) ?? []
 }
 
-/** Where a folder's files are listed as JSON; undefined when it is not one of the hub. */
+/** The URL of a folder's JSON listing; undefined when the folder is not on the hub. */
 export function hubListing(folder: string, hub: Hub = {}): string | undefined {
   const [repo, revision, file] = partsOf(folder, hub)
   return file === '' ? `${baseOf(hub)}api/models/${repo}/tree/${revision}` : undefined
 }
 
-/** A failed lookup; one on the hub says so, since a page or a folder may have a place of the same name. */
+/** The error of a failed lookup. For a hub address it says so, because a local path may have been meant. */
 export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
   const [repo] = partsOf(url, hub)
   const isLookup =
@@ -87,7 +87,7 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
   )
 }
 
-/** The one GGUF file of a listing. Throws `format` when there is none, or more than one to choose from. */
+/** The only GGUF file of a listing. Throws `format` when there is none or more than one. */
 export function onlyGguf(listing: unknown, folder: string): string {
   const names = (Array.isArray(listing) ? listing : [])
     .map((entry: { path?: unknown } | null) => entry?.path)

@@ -1,4 +1,4 @@
-// Opening. In: a model's address. Out: its files as byte sources, stored for the next visit where possible.
+// Opening. In: a model's address. Out: its files as byte sources, stored for the next visit if possible.
 import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
@@ -14,11 +14,13 @@ export type { FetchProgress } from './download/tally.ts'
 
 export interface OpenOptions extends RetryOptions {
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
-  /** Default `opfs`; storage that is refused or full falls back to memory only when it is refused. */
+  /**
+   * Default `opfs`. Files are kept in memory when the browser refuses storage, but not when storage is full.
+   */
   readonly cache?: 'opfs' | 'none' | undefined
-  /** Where the hub is, and what opens its private repositories. */
+  /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
-  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
 }
 
@@ -35,8 +37,8 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
 type EachOptions = RetryOptions & Pick<OpenOptions, 'hub'>
 
 /**
- * Opens the files that `address` stands for with `openOne`, in order; shards are found in their index. `left` are those behind a
- * file that lie beside it.
+ * Opens the files of `address` in order, with `openOne`. Shards are found from their index. `left` is the
+ * number of files that follow in the same list.
  */
 export async function openEach(
   address: string,
@@ -66,7 +68,10 @@ export async function openEach(
   return sources
 }
 
-/** A folder of the hub without config.json may hold one GGUF file; its address then. Throws `error` where it cannot. */
+/**
+ * The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no
+ * listing.
+ */
 async function onlyFile(folder: string, error: unknown, { hub, ...options }: EachOptions): Promise<string> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
@@ -77,7 +82,7 @@ async function onlyFile(folder: string, error: unknown, { hub, ...options }: Eac
   return onlyGguf(await response.json().catch(() => undefined), folder)
 }
 
-/** The file as a source that can bring parts of it again. */
+/** Opens a file as a source that can fetch parts again. */
 async function openFile(
   file: RemoteFile,
   store: Opfs | undefined,
@@ -132,7 +137,9 @@ type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly onProgress?: (loaded: number, total: number) => void
 }
 
-/** What is not stored need not be in memory as a whole either, where the server answers ranges. */
+/**
+ * Opens a file without storing it. If the server supports ranges, the file is not held in memory as a whole.
+ */
 export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
   const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : undefined
   if (found !== undefined && !(found instanceof Response)) return found
@@ -150,7 +157,7 @@ export async function openUnstored(url: string, options: UnstoredOptions): Promi
         loaded += bytes.byteLength
         options.onProgress?.(loaded, total)
       }
-      // The browser may move a Blob to disk.
+      // A Blob, because the browser may move it to disk.
       return blobSource(fileName(url), new Blob(parts))
     },
     options,

@@ -19,7 +19,10 @@ const textOf = async (name: string) =>
     new TextDecoder().decode(await source.read(0, source.size)),
   )
 
-/** A session that was stored, and the storing of another over it, whose changes to files `onChange` hears of and can refuse. */
+/**
+ * A session that was stored, and the storing of another over it, whose changes to files `onChange` hears of
+ * and can refuse.
+ */
 async function storedOver(onChange: (change: number, what: string) => void) {
   const folder = memoryStorage()('halfbyte-sessions')
   const store = (await SessionStore.open())!

@@ -1,6 +1,6 @@
-// Detokenizer. In: ids, one at a time. Out: the text they add, in whole characters.
+// Detokenizer. In: ids, one at a time. Out: the text that each adds, in whole characters.
 
-/** What a detokenizer asks of a tokenizer. */
+/** The parts of a tokenizer that a detokenizer uses. */
 export interface TokenSource {
   readonly addsSpacePrefix: boolean
   tokenBytes(id: number): Uint8Array
@@ -11,15 +11,18 @@ export interface DetokenizeOptions {
   /** Writes special tokens too. Default false. */
   readonly special?: boolean
   /**
-   * True when the ids begin a text: the space that encoding put in front is left out. False when they go on from a
-   * prompt. Default false; `Tokenizer.decode` has true.
+   * True when the ids begin a text: the space that encoding added at the start is left out. False when they
+   * continue a prompt. Default false, but true in `Tokenizer.decode`.
    */
   readonly atStart?: boolean
 }
 
 const SPACE = 0x20
 
-/** Joins the bytes of tokens to text as they come. What is no character yet is held back until it is one. */
+/**
+ * Turns the bytes of tokens into text as they arrive. An incomplete character is held back until it is
+ * complete.
+ */
 export class Detokenizer {
   readonly #source: TokenSource
   readonly #special: boolean
@@ -32,7 +35,9 @@ export class Detokenizer {
     this.#dropsSpace = atStart && source.addsSpacePrefix
   }
 
-  /** The text that is certain with this token. Bytes that cannot become a character read as U+FFFD. */
+  /**
+   * Adds a token; returns the text that is now certain. Bytes that cannot become a character become U+FFFD.
+   */
   push(id: number): string {
     const isSpecial = this.#source.isSpecial(id)
     if (isSpecial && !this.#special) return ''
@@ -44,7 +49,7 @@ export class Detokenizer {
     return this.#decoder.decode(bytes, { stream: true })
   }
 
-  /** What is held back, as U+FFFD, when no more ids come. The next push begins anew. */
+  /** Call when no more ids follow. Returns held-back bytes as U+FFFD; the next push starts afresh. */
   flush(): string {
     return this.#decoder.decode()
   }

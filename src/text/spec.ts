@@ -1,9 +1,9 @@
-// Tokenizer specification. In: nothing. Out: the two shapes a tokenizer is made from, their limits, their errors.
+// Tokenizer specification. In: nothing. Out: the two specifications of tokenizers, their limits and errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'
 
-/** Parsed and not yet looked at. */
+/** Parsed JSON whose fields have not been checked. */
 export type JsonObject = { readonly [key: string]: unknown }
 
 /** A tokenizer.json of the Hugging Face library, with its tokenizer_config.json. */
@@ -14,11 +14,11 @@ export interface JsonTokenizerSpec {
   readonly config?: JsonObject | undefined
 }
 
-/** The vocabulary of a GGUF file, under GGUF's names of models (`gpt2`, `llama`) and pre-tokenisers. */
+/** The vocabulary of a GGUF file, with GGUF's names of models (`gpt2`, `llama`) and pre-tokenisers. */
 export interface GgufTokenizerSpec {
   readonly kind: 'gguf'
   readonly model: string
-  /** `general.name`, by which llama.cpp knows some families. */
+  /** `general.name`, by which llama.cpp recognises some families. */
   readonly name?: string | undefined
   readonly pre?: string | undefined
   /** By id. */
@@ -26,7 +26,7 @@ export interface GgufTokenizerSpec {
   readonly scores?: readonly number[] | undefined
   /** GGUF token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. */
   readonly types?: readonly number[] | undefined
-  /** `left right`, the most important first. */
+  /** Each `left right`, the highest priority first. */
   readonly merges?: readonly string[] | undefined
   readonly bosId?: number | undefined
   readonly eosId?: number | undefined

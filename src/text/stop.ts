@@ -1,11 +1,11 @@
-// Stop strings. In: text as it is generated. Out: the text that is certain not to be part of a stop string.
+// Stop strings. In: text as it is generated. Out: the text that is certainly not part of a stop string.
 
-/** Finds one text in units that come one by one, as Knuth, Morris and Pratt do. */
+/** Finds a text in a stream of UTF-16 units, by Knuth-Morris-Pratt. */
 export class Matcher {
-  /** How many of the text's units the units seen end with. */
+  /** Length of the longest beginning of the text that the units seen so far end with. */
   length = 0
   readonly #units: ArrayLike<number>
-  /** By length of a beginning: the longest shorter beginning it ends with. */
+  /** By length of a beginning: length of the longest shorter beginning that it ends with. */
   readonly #borders = [0, 0]
 
   constructor(units: ArrayLike<number>) {
@@ -17,7 +17,7 @@ export class Matcher {
     this.length = 0
   }
 
-  /** True when the text ends with this unit. */
+  /** Adds a unit; returns true when it completes the text. */
   push(unit: number): boolean {
     this.#next(unit)
     if (this.length < this.#units.length) return false
@@ -32,19 +32,19 @@ export class Matcher {
 }
 
 /**
- * Finds the stop string that is complete first, over any number of chunks; of several that end at one place the longest.
- * It never leaks, and no more is held back than could still become one.
+ * Finds the stop string that is completed first, across any number of chunks. If several end at one place,
+ * the longest wins. No part of a stop string is released, and only text that could become one is held back.
  */
 export interface StopMatcher {
-  /** The stop string that was found; nothing is given out any more. */
+  /** The stop string that was found. After a match no more text is released. */
   readonly matched: string | undefined
   /** The text that may be shown now. */
   push(chunk: string): string
-  /** What was held back, when no more text comes; nothing after a match. */
+  /** Call when no more text follows. Returns the held-back text; empty after a match. */
   flush(): string
 }
 
-/** Empty strings are left out: they would end every text at once. */
+/** Empty stop strings are ignored: they would end every text at once. */
 export function stopMatcher(stops: readonly string[]): StopMatcher {
   const patterns = stops
     .filter((text) => text !== '')

@@ -1,11 +1,11 @@
-// Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, a window in every other layer.
+// Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers.
 import type { ModelConfig } from '../config/config.ts'
 import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'
 
 export const GEMMA: DecoderTraits = { ...PLAIN, norms: 'around', activation: 'gelu' }
 
-/** Scores are divided by this root; in the models of 27 billion weights it is not that of a head's size. */
+/** The scale of scores: 1 over a square root, which in 27B models is not that of the head size. */
 export const gemmaScale = ({ layers, hiddenSize, heads, headDim }: ModelConfig, largest: number): number =>
   1 / Math.sqrt(layers === largest ? hiddenSize / heads : headDim)
 
@@ -15,7 +15,7 @@ export const GEMMA_DEFAULTS = {
 
 const lessOne = (tensor: string) => () => ({ tensor, change: { scale: 1, offset: 1 } })
 
-/** Norms as Hugging Face stores them: their distance from 1. */
+/** Norms in Hugging Face's files, which store the weight minus 1. */
 export const GEMMA_NORMS: Names = {
   'norm.weight': lessOne('model.norm.weight'),
   'layers.N.attn_norm.weight': lessOne('model.layers.N.input_layernorm.weight'),

@@ -1,4 +1,4 @@
-// Gemma 3. In: nothing. Out: Gemma 3, its text models: Gemma 2 with norms of heads for caps, and a RoPE of its own for windows.
+// Gemma 3. In: nothing. Out: Gemma 3's text models: Gemma 2 with head norms, no caps, another RoPE for windows.
 
 import { localRope } from '../config/hf-rope.ts'
 import { defaults, family } from '../family.ts'
@@ -15,7 +15,7 @@ export const gemma3 = family(
         embeddingScale: Math.sqrt(common.hiddenSize),
         attentionScale: gemmaScale(common, 62),
         logitCap: fields.number('final_logit_softcapping', 0),
-        // Layers with a window rotate faster, and their frequencies are not scaled.
+        // Layers with a window rotate faster, and their frequencies are unscaled.
         localRope: {
           ...common.rope,
           theta: fields.number('rope.freq_base_swa', 10_000),

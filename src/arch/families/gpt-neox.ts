@@ -1,8 +1,8 @@
-// GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE, and both blocks reading the same rows.
+// GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
 import { defaults, family, type Names } from '../family.ts'
 import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
 
-/** Hugging Face keeps Q, K and V of each head together. */
+/** Hugging Face's files keep Q, K and V of each head together. */
 const byHead = (name: string): Names =>
   partsOfQkv(name, ({ heads, headDim }, index) =>
     Array.from({ length: heads }, (_, head) => [(3 * head + index) * headDim, headDim] as const),

@@ -1,4 +1,4 @@
-// GPT-2. In: nothing. Out: GPT-2: layer norms, learned positions, biases everywhere, a feed-forward block without gate.
+// GPT-2. In: nothing. Out: GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
 import type { ModelConfig } from '../config/config.ts'
 import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names, type Place } from '../family.ts'
@@ -12,7 +12,9 @@ export const GPT: DecoderTraits = {
   activation: 'gelu',
 }
 
-/** Q, K and V as runs of rows of one tensor, matrix and bias; `runsOf`: those of one of the three. */
+/**
+ * Q, K and V as runs of rows of one tensor, for matrix and bias. `runsOf` gives the runs of one of the three.
+ */
 export const partsOfQkv = (
   name: string,
   runsOf: (config: ModelConfig, index: number) => NonNullable<Place['runs']>,
@@ -30,11 +32,11 @@ export const partsOfQkv = (
   return Object.fromEntries([...parts('weight'), ...parts('bias')])
 }
 
-/** One after the other. */
+/** Q, K and V one after the other in one tensor. */
 export const mergedQkv = (name: string, form?: Place['form']): Names =>
   partsOfQkv(name, ({ heads, headDim }, index) => [[index * heads * headDim, heads * headDim]], form)
 
-/** Matrices or norms with their biases, by module; `form`: of the matrices. */
+/** Matrices or norms with their biases, by module. `form` is that of the matrices. */
 export const withBias = (modules: Readonly<Record<string, string>>, form?: Place['form']): Names =>
   Object.fromEntries(
     Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [
@@ -52,7 +54,7 @@ export const gpt2 = family(
     hf: {
       classes: {
         GPT2LMHeadModel: {
-          // Where nothing is said, it is four times the hidden size.
+          // Absent: four times the hidden size.
           ...defaults(50_257, 768, 0, 12, 12, 1024, { rms_norm_eps: 1e-5, tie_word_embeddings: true }),
         },
       },

@@ -1,4 +1,4 @@
-// Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, what blocks add, and logits.
+// Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits.
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 

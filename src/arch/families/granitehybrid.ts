@@ -1,4 +1,4 @@
-// Granite 4 hybrids. In: hyperparameters. Out: the graph of one step: Mamba-2 in most layers, attention in some, an MLP in each.
+// Granite 4 hybrids. In: hyperparameters. Out: one step: Mamba-2 in most layers, attention in some, an MLP in each.
 import type { Graph } from '../../graph/ir.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
@@ -10,8 +10,9 @@ import { mamba2Layer } from './mamba2.ts'
 import { mergedGateUp } from './phi3.ts'
 
 /**
- * `GraniteMoeHybridForCausalLM` without experts. What a layer makes is multiplied by `residual` before it is added: instead
- * the whole residual stream is kept divided by it, which the embedding's scale and the norms' epsilon make up for.
+ * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual`
+ * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
+ * and the norms' epsilon compensate for that.
  */
 function build(config: ModelConfig): Graph {
   const { embedding = 1, residual = 1 } = config.multipliers ?? {}
@@ -22,12 +23,12 @@ function build(config: ModelConfig): Graph {
   }
   return decoder(divided, PLAIN, (parts, layer, input) => {
     if (!isRecurrent(config, layer)) return attention(parts, layer, input)
-    // The norm behind the gate is inside the layer, where nothing is divided.
+    // The norm after the gate is inside the layer, where values are not divided.
     return mamba2Layer({ ...parts, config }, layer, input)
   })
 }
 
-/** The logits are divided by a number: the norm in front of them does it. */
+/** The model divides its logits by a number. The final norm does that here. */
 const scaledNorm =
   (tensor: string) =>
   ({ multipliers }: ModelConfig): Place => ({
@@ -37,10 +38,10 @@ const scaledNorm =
 
 const MLP = 'model.layers.N.shared_mlp'
 
-/** Positions are told by the recurrent layers alone. */
+/** No rotation: only the recurrent layers encode positions. */
 const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
 
-/** What `hfSsm` reads, under Granite's names. */
+/** The keys that `hfSsm` reads, and Granite's names for them. */
 const SSM_KEYS = {
   ...{ use_bias: 'mamba_proj_bias', use_conv_bias: 'mamba_conv_bias', expand: 'mamba_expand' },
   ...{ state_size: 'mamba_d_state', conv_kernel: 'mamba_d_conv' },
@@ -73,7 +74,7 @@ export const granitehybrid: FamilyFile = {
       }),
     },
     config(fields, { rope, activation }) {
-      // The convolutions go through the same one.
+      // The convolutions use the same activation.
       if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')
       const experts = fields.number('num_local_experts', 0)
       if (experts > 0) throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')

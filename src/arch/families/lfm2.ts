@@ -8,7 +8,7 @@ import { defaults, type FamilyFile } from '../family.ts'
 
 const TRAITS: DecoderTraits = { ...PLAIN, headNorms: 'head' }
 
-/** out(c * conv(b * x)), with b, c and x made of the input by one matrix. */
+/** out(c * conv(b * x)), where one matrix projects the input to b, c and x. */
 const shortConvolution: Mixer = ({ b, config }, layer, input) => {
   const { hiddenSize, convTaps = 0 } = config
   const at = `layers.${layer}`
@@ -36,7 +36,7 @@ const shortConvolution: Mixer = ({ b, config }, layer, input) => {
 const mix: Mixer = (parts, layer, input) =>
   (parts.config.attentionLayers?.includes(layer) ? attention : shortConvolution)(parts, layer, input)
 
-/** Rows of the projection of a convolution: B, C, x. */
+/** Rows of a convolution's input projection: B, C, x. */
 const projected =
   (tensor: string, index: number) =>
   ({ hiddenSize: n }: ModelConfig) => ({
@@ -114,7 +114,7 @@ export const lfm2: FamilyFile = {
   },
 }
 
-/** config.json states a size of which two thirds are used, in whole blocks. */
+/** The feed-forward size: two thirds of the size in config.json, rounded to whole blocks. */
 function adjusted(stated: number, multiplier: number, multiple: number): number {
   return multiple * Math.ceil(Math.trunc(multiplier * Math.trunc((2 * stated) / 3)) / multiple)
 }

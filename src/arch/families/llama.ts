@@ -1,4 +1,4 @@
-// Llama. In: nothing. Out: Llama 1 to 3 and what was built like them: Mistral, SmolLM, TinyLlama.
+// Llama. In: nothing. Out: Llama 1 to 3 and models with the same structure: Mistral, SmolLM, TinyLlama.
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 

@@ -1,4 +1,4 @@
-// OLMo 2. In: nothing. Out: OLMo 2 and 3: norms on what blocks add, and over whole rows of queries and keys.
+// OLMo 2. In: nothing. Out: OLMo 2 and 3: norms on block outputs, and over whole rows of queries and keys.
 
 import { localRope } from '../config/hf-rope.ts'
 import { PLAIN } from '../decoder.ts'
@@ -13,7 +13,7 @@ export const olmo2 = family(
       architecture: 'olmo2',
       pairing: 'halves',
       windowPeriod: 4,
-      // Frequencies are scaled where there is no window.
+      // Only layers without a window scale their frequencies.
       config: (_, { rope, window }) => ({ localRope: window && { ...rope, scaling: undefined } }),
     },
     hf: {

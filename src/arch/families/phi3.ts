@@ -3,7 +3,7 @@ import type { ModelConfig } from '../config/config.ts'
 import { PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'
 
-/** Gate and up as one tensor. */
+/** Gate and up in one tensor. */
 export const mergedGateUp = (tensor: string): Names => {
   const part =
     (index: 0 | 1) =>
@@ -15,7 +15,7 @@ export const mergedGateUp = (tensor: string): Names => {
   return { 'layers.N.mlp_gate.weight': part(0), 'layers.N.mlp_up.weight': part(1) }
 }
 
-/** Q, K and V as one tensor, gate and up as another. */
+/** Q, K and V in one tensor, gate and up in another. */
 const merged = (qkv: string, gateUp: string): Names => {
   const ofQkv = (part: 0 | 1 | 2) => (config: ModelConfig) => {
     const { heads, kvHeads, headDim, hiddenSize } = config

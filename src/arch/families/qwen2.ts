@@ -2,7 +2,7 @@
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
-/** Layers from `max_window_layers` on have the window, where it is used. */
+/** If the window is used, layers from `max_window_layers` on have it. */
 export const QWEN_DEFAULTS = {
   ...{ num_key_value_heads: 32, use_sliding_window: false, sliding_window: 4096, max_window_layers: 28 },
 }

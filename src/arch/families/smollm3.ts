@@ -1,10 +1,10 @@
-// SmolLM3. In: nothing. Out: SmolLM3: Llama with layers that do not rotate.
+// SmolLM3. In: nothing. Out: SmolLM3: Llama with some layers without RoPE.
 
 import { layersOf, windowOf } from '../config/sliding.ts'
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
-/** Every fourth layer, unless the file says otherwise. */
+/** Every fourth layer has no RoPE, unless the file says otherwise. */
 const PERIOD = 4
 const everyNth = (layers: number, period: number): number[] =>
   layersOf({ layers }).filter((layer) => (layer + 1) % period === 0)
@@ -29,7 +29,7 @@ export const smollm3 = family(PLAIN, {
         rotated.length > 0
           ? [...rotated.keys()].filter((layer) => rotated[layer] === 0)
           : everyNth(layers, fields.number('no_rope_layer_interval', PERIOD))
-      // Where the kinds of layers are not listed, those that do not rotate have the window.
+      // If the file does not list the kinds of layers, those without RoPE have the window.
       const isUnrotated = layersOf({ layers }).map((layer) => unrotatedLayers.includes(layer))
       return {
         unrotatedLayers,

@@ -1,4 +1,4 @@
-// Names. In: an opened model and its hyperparameters. Out: its tensors by canonical name, each with the shape the graph expects.
+// Names. In: an opened model, its hyperparameters. Out: its tensors by canonical name, in the shapes the graph expects.
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -11,13 +11,13 @@ import { pieceOf } from './pieces.ts'
 import { expectedTensors } from './tensor-names.ts'
 import { EMBEDDING } from './tensor-row.ts'
 
-/** Divisors of RoPE's frequencies in GGUF files of Llama 3. */
+/** Divisors of RoPE frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
-/** Those of LongRoPE. */
+/** The divisors of LongRoPE. */
 export const LONG_FACTORS = 'rope_factors_long.weight'
 export const SHORT_FACTORS = 'rope_factors_short.weight'
 
-/** Tensors that files carry and no graph reads: values that are computed, and the second copy of a tied table. */
+/** Tensors in files that no graph reads: values that can be computed, and second copies of tied tables. */
 const UNUSED = [
   ...[ROPE_FACTORS, LONG_FACTORS, SHORT_FACTORS, 'lm_head.weight', 'output.weight'],
   ...[/rotary_emb\.inv_freq$/, /\.(attn|attention)\.(masked_)?bias$/],
@@ -27,8 +27,8 @@ const UNUSED = [
 export type Weights = ReadonlyMap<string, TensorInfo>
 
 /**
- * Finds every tensor the graph of `config` reads. Throws `architecture` for one that is missing or has another shape,
- * `unsupported` for a file with tensors the graph would ignore.
+ * Finds every tensor that the graph of `config` reads. Throws `architecture` when a tensor is missing or has
+ * another shape, `unsupported` when the file has tensors that the graph would ignore.
  */
 export function resolveWeights(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
@@ -40,10 +40,10 @@ export function resolveWeights(
     const tensor = requireTensor(model, place.tensor)
     const stored = place.isFlat === true ? flat(tensor) : tensor
     const due = place.shape ?? shape
-    // Quantisers store what transformers has transposed as they store every matrix.
+    // Quantisers do not transpose the matrices that transformers stores transposed.
     const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
     checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
-    // Rows of a matrix whose inputs are sorted are made from the other form of it.
+    // Runs of rows are taken from the unsorted form of a matrix.
     const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
     weights.set(name, pieceOf(whole, { ...place, form }, shape))
     used.add(tensor.name)
@@ -74,8 +74,9 @@ export function embeddingTable(
 }
 
 /**
- * What a weight is to `chooseEncoding`: the tables of tokens, positions and logits are more than a matrix, and so are the small ones from
- * which step sizes come, whose errors add up in exponents; what only recurrent kernels read is f32, and so are routers.
+ * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than a
+ * matrix. So do the small matrices that produce step sizes, because their errors add up in exponents. Weights
+ * that only recurrent kernels read are f32 vectors, and so are routers.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
@@ -83,7 +84,7 @@ export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
 }
 
 function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fileName: string): TensorInfo {
-  // GPT-2's own files leave the name of the model out.
+  // GPT-2's original files omit the prefix `transformer.`.
   const names = fileName.split('|').flatMap((name) => [name, name.replace(/^transformer\./, '')])
   const found = names.find((name) => model.tensors.has(name))
   const tensor = found === undefined ? undefined : model.tensors.get(found)
@@ -97,7 +98,8 @@ function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fi
 }
 
 function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
-  // Some writers keep a vector as a matrix of one row, and torch the one input channel of a convolution.
+  // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a
+  // convolution.
   const found =
     shape.length === tensor.shape.length ? tensor.shape : tensor.shape.filter((size) => size !== 1)
   if (found.length === shape.length && found.every((size, index) => size === shape[index])) return

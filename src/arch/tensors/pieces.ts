@@ -1,12 +1,12 @@
-// Pieces. In: a stored tensor, which of its rows a weight is, in what form. Out: the weight as a tensor of its own.
+// Pieces. In: a stored tensor, a weight's rows in it and their form. Out: the weight as a tensor of its own.
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { rowBytes } from '../../formats/dtypes.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Place } from '../family.ts'
 
 /**
- * The weight of shape `shape` that `place` says lies in `tensor`. Reads nothing yet; rows that lie together are read where
- * they lie. A transposed tensor is read whole for each slab.
+ * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
+ * the file. A transposed tensor is read whole for each slab.
  */
 export function pieceOf(
   tensor: TensorInfo,
@@ -15,7 +15,7 @@ export function pieceOf(
 ): TensorInfo {
   if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
   if (runs === undefined) {
-    // A vector keeps the shape that its file gives it.
+    // A vector keeps its shape in the file.
     return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
   }
   const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
@@ -32,7 +32,7 @@ export function pieceOf(
   return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
 }
 
-/** Rows [first, first + n) of the transpose of a float matrix. */
+/** Rows [first, first + n) of a float matrix's transpose. */
 function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
   const [n = 0, k = 0] = shape
   const width = tensor.shape[1] ?? 0

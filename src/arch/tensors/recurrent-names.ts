@@ -1,9 +1,9 @@
-// Recurrent names. In: nothing. Out: the rows of the tensor table that Mamba, Mamba-2 and hybrids add.
+// Recurrent names. In: nothing. Out: the rows of the tensor table for Mamba, Mamba-2 and hybrids.
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent } from '../decoder.ts'
 import { first, hidden, type IsIn, row, type Shape, type StoredPlace, type TensorRow } from './tensor-row.ts'
 
-/** Layer N's mixer, under Mamba's and under Granite's prefix. */
+/** A tensor of layer N's mixer, with Mamba's and with Granite's prefix. */
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`
 
 const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
@@ -14,11 +14,11 @@ const hasConvBias: IsIn = (config, _, layer) => isRecurrent(config, layer) && co
 const inner = ({ ssm }: ModelConfig) => ssm?.innerSize ?? 0
 const heads = ({ ssm }: ModelConfig) => ssm?.heads ?? 0
 const rank = ({ ssm }: ModelConfig) => ssm?.timeStepRank ?? 0
-/** Columns of B and C of all groups; Mamba has one. */
+/** Columns of B and C in all groups; Mamba has one group. */
 const between = ({ ssm }: ModelConfig) => 2 * (ssm?.stateSize ?? 0) * Math.max(1, ssm?.groups ?? 0)
 const channels = (config: ModelConfig) => inner(config) + (heads(config) > 0 ? between(config) : 0)
 
-/** Each width as the next rows of one stored matrix; `k` its inputs. */
+/** Splits one stored matrix by rows: each width takes the next rows. `k` is the number of inputs. */
 function stacked(
   names: Readonly<Record<string, (config: ModelConfig) => number>>,
   gguf: string,
@@ -44,7 +44,7 @@ function stacked(
   )
 }
 
-/** GGUF stores A, safetensors ln(-A); the kernels take A log2(e), so that a power of two does. */
+/** GGUF stores A, safetensors ln(-A). The kernels take A log2(e), because they compute powers of 2. */
 const decay: StoredPlace = (_, format) => ({
   change: format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true },
 })
@@ -109,7 +109,7 @@ export const recurrentTensors: readonly TensorRow[] = [
   row('layers.N.ssm_decay', 'blk.N.ssm_a', mixer('A_log'), perHead, isMamba2, decay),
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perChannel, isMamba),
   row('layers.N.ssm_skip', 'blk.N.ssm_d', mixer('D'), perHead, isMamba2),
-  // GGUF keeps a row for each group.
+  // GGUF stores one row for each group.
   row(
     'layers.N.ssm_gate_norm.weight',
     'blk.N.ssm_norm.weight',

@@ -1,4 +1,4 @@
-// Tensor names. In: hyperparameters, a kind of file. Out: every tensor of the model: our name, the file's, the shape.
+// Tensor names. In: hyperparameters, a file format. Out: each tensor of the model: our name, the file's, the shape.
 import type { ModelFormat } from '../../formats/model-file.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent, PLAIN } from '../decoder.ts'
@@ -47,7 +47,7 @@ const hasExperts: IsIn = (_, { mlp }) => mlp === 'experts'
 const isUntied: IsIn = ({ tiedEmbeddings }) => !tiedEmbeddings
 const hasPositions: IsIn = (_, { positions }) => positions === 'learned'
 
-/** Rows of each layer, by the names of their modules. */
+/** Table rows for each layer, by module name. */
 const ofLayer =
   (kind: 'weight' | 'bias') =>
   (name: string, gguf: string, safetensors: string, shape: Shape, isIn?: IsIn): TensorRow =>
@@ -113,7 +113,7 @@ const TENSORS: readonly TensorRow[] = [
   weight('mlp_post_norm', 'post_ffw_norm', 'post_feedforward_layernorm', hidden, normsAfter),
 ]
 
-/** Every tensor the graph of `config` reads, in the order of the layers. */
+/** Every tensor that the graph of `config` reads, in layer order. */
 export function* expectedTensors(format: ModelFormat, config: ModelConfig): Generator<ExpectedTensor> {
   const { traits = PLAIN } = familyFile(config.family)
   for (let layer = -1; layer < config.layers; layer++) {
@@ -146,7 +146,7 @@ function placeOf(
   if (special !== undefined) return { tensor: special }
   if (format !== 'gguf' || !one.name.includes('.E.'))
     return { tensor: one[format], ...one.place?.(config, format) }
-  // GGUF stacks the experts of a layer.
+  // GGUF stacks the experts of a layer in one tensor.
   const [n = 0] = shape
   const count = config.experts?.count ?? 0
   return { tensor: one.gguf, shape: [count, ...shape], runs: [[expert * n, n]] }

@@ -1,23 +1,23 @@
-// Tensor rows. In: nothing. Out: how one kind of tensor is called and shaped, and what that takes of the hyperparameters.
+// Tensor rows. In: nothing. Out: the type of a table row: a tensor's names, and its shape from hyperparameters.
 import type { ModelConfig } from '../config/config.ts'
 import type { DecoderTraits } from '../decoder.ts'
 import type { Place } from '../family.ts'
 
-/** The embedding table of safetensors, where a family does not say otherwise. */
+/** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
 
-/** One kind of tensor under its three common names; N is the layer, E the expert. */
+/** One kind of tensor and its three common names; N is the layer, E the expert. */
 export interface TensorRow {
-  /** Canonical: in graphs, plans and .hbm packs. */
+  /** The canonical name, used in graphs, plans and .hbm packs. */
   readonly name: string
   readonly gguf: string
-  /** Several, separated by |, where writers differ. */
+  /** Several names, separated by |, when writers differ. */
   readonly safetensors: string
   /** Outermost first. */
   readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
-  /** Default: every model has it. */
+  /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file keeps it, when not as it is in a tensor of its own; packs keep what is read. */
+  /** Where a file keeps it, unless it is a tensor of its own. Packs store it as it is read. */
   readonly place?: StoredPlace | undefined
 }
 export type Shape = TensorRow['shape']
@@ -34,7 +34,7 @@ export const row = (
 ): TensorRow => ({ name, gguf, safetensors, shape, isIn, place })
 
 export const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
-/** The vector of a matrix's outputs. */
+/** Shape of a vector with one value for each output of a matrix. */
 export const first =
   (shape: Shape): Shape =>
   (config, traits) =>

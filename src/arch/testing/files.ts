@@ -1,11 +1,11 @@
-// Test files. In: hyperparameters. Out: what openModel gives for a file of each format that has them.
+// Test files. In: hyperparameters. Out: the result of openModel for a file of each format with them.
 import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../formats/tensors.ts'
 import type { ModelConfig } from '../config/config.ts'
 
-/** Small, and different in every number. */
+/** A small model in which all numbers differ. */
 export const SMALL: ModelConfig = {
   family: 'llama',
   name: 'small',
@@ -34,7 +34,7 @@ function index(sizes: Sizes): TensorIndex {
   return tensors
 }
 
-/** Names as the formats' own documentation writes them, not by way of our table. */
+/** Names from the formats' own documentation, independent of our table. */
 function tensors(format: 'gguf' | 'safetensors' | 'hbm', config: ModelConfig): Sizes {
   const { hiddenSize: h, heads, kvHeads, headDim, intermediateSize: i, vocabSize } = config
   const sizes: Record<string, readonly number[]> = {}
@@ -141,7 +141,7 @@ export function hbmFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   }
 }
 
-/** The file with other tensors: a shape replaces, undefined removes. */
+/** The file with changed tensors: a shape replaces a tensor, undefined removes it. */
 export function withTensors(
   file: ModelFile,
   changes: Readonly<Record<string, readonly number[] | undefined>>,
@@ -154,7 +154,7 @@ export function withTensors(
   return { ...file, tensors }
 }
 
-/** Code and sentence of what a call throws. */
+/** Code and message of the error that a call throws. */
 export async function failureOf(work: () => unknown): Promise<{ code: string; message: string }> {
   try {
     await work()

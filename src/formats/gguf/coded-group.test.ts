@@ -12,7 +12,10 @@ import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
 const COUNT = 200
 const SEED = 7
 
-/** SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same blocks. */
+/**
+ * SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same
+ * blocks.
+ */
 const GGML: Readonly<Record<CodedDType, string>> = {
   Q5_0: '5bdc103f599411534ac7ef7ef3a946fd',
   Q5_1: '96852175a30bb917ce0dbec94f6e1137',

@@ -1,12 +1,12 @@
-// Coded groups. In: nothing. Out: what 32 elements of a quantised row look like once they are read.
+// Coded groups. In: nothing. Out: the form in which readers return 32 elements of a quantised row.
 import type { StoredRows } from '../stored-rows.ts'
 
 /** W[i] = scales[h] * codes[i] + minimums[h], where h is 0 for the first 16 elements and 1 for the others. */
 export interface CodedGroup {
   readonly codes: Int16Array
-  /** f32, as ggml's own definitions multiply them. Equal where the dtype has groups of 32. */
+  /** f32, because ggml's definitions multiply in f32. Both are equal when the dtype has groups of 32. */
   readonly scales: Float32Array
-  /** Zeros where the dtype has none. */
+  /** Zeros when the dtype has no minimums. */
   readonly minimums: Float32Array
 }
 

@@ -1,4 +1,4 @@
-// Dequantise. In: stored rows of any dtype. Out: f32. By the definitions in dtypes.ts; every layout goes through here.
+// Dequantise. In: stored rows of any dtype. Out: f32 values, by the definitions in dtypes.ts.
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
 import { BLOCKS, elementCount } from '../dtypes.ts'
@@ -11,7 +11,10 @@ import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
 const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)
 
-/** Writes elements [first, first + count) of `rows`, counted over all of them, to `out`. Both are whole blocks. */
+/**
+ * Writes elements [first, first + count), counted over all of `rows`, to `out`. `first` and `count` are whole
+ * blocks.
+ */
 export function dequantize(
   rows: StoredRows,
   first: number,
@@ -89,17 +92,20 @@ function dequantizeCoded(
   for (let index = first / 32; index < (first + count) / 32; index++, at += 32) {
     read(rows, index, group)
     for (let i = 0; i < 32; i++) {
-      // Rounded to f32 after the product and after the sum, as the definitions are.
+      // The definitions round to f32 after the product and after the sum.
       const product = Math.fround(scales[i >>> 4]! * codes[i]!)
       out[at + i] = hasMinimum ? product + minimums[i >>> 4]! : product
     }
   }
 }
 
-/** Vectors are at most this long; matrices are streamed. */
+/** Largest vector that is read at once; matrices are streamed. */
 const VECTOR_LIMIT_BYTES = 16 << 20
 
-/** A whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is no vector. */
+/**
+ * Reads a whole vector (norm weight, bias, RoPE factors) as f32. Throws `architecture` when the tensor is not
+ * a vector.
+ */
 export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Promise<Float32Array> {
   const sizes = tensor.shape.filter((size) => size !== 1)
   const length = elementCount(tensor.shape) ?? 0
@@ -110,7 +116,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   ) {
     throw new HalfbyteError(
       'architecture',
-      `${shown(tensor.name)} has the shape [${tensor.shape}] where a vector is due; the file is of another architecture`,
+      `${shown(tensor.name)} has the shape [${tensor.shape}] but must be a vector; the file is of another architecture`,
       { tensor: tensor.name },
     )
   }
@@ -127,7 +133,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   return out
 }
 
-/** Replaces each value, in f64 and rounded once. */
+/** Applies the change to each value, in f64 and rounded once. */
 export function changeValues(values: Float32Array, { scale, exp = false, offset = 0 }: ValueChange): void {
   for (let i = 0; i < values.length; i++)
     values[i] = scale * (exp ? Math.exp(values[i]!) : values[i]!) + offset

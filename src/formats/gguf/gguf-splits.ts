@@ -1,4 +1,4 @@
-// GGUF splits. In: the files of one model, in any order. Out: one file's metadata and all tensors.
+// GGUF splits. In: the files of one model, in any order. Out: the first split's metadata and the tensors of all.
 import { isCount } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { malformed, shown } from '../malformed.ts'
@@ -8,7 +8,10 @@ import type { GgufFile } from './gguf.ts'
 
 const SPLIT_LIMIT = 65535
 
-/** Throws `format` when splits are missing, doubled or of different models. The metadata is the first split's. */
+/**
+ * Throws `format` when splits are missing, given twice or from different models. The metadata is the first
+ * split's.
+ */
 export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadata' | 'tensors'> {
   const [first, ...others] = files.map((file) => ({
     ...file,
@@ -41,7 +44,7 @@ export function mergeSplits(files: readonly GgufFile[]): Pick<GgufFile, 'metadat
 }
 
 function splitCount(file: GgufFile): number {
-  // llama.cpp's splitter writes 0 or nothing into a file that is whole.
+  // llama.cpp writes 0 or nothing into a file that is not split.
   return Math.max(1, integerOf(file, 'split.count', 1))
 }
 

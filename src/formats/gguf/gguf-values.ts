@@ -1,9 +1,11 @@
-// GGUF values. In: a SlabReader at a value and the value's type. Out: a MetaValue, every length checked first.
+// GGUF values. In: a SlabReader at a value, the value's type. Out: a MetaValue. Every length is checked first.
 import { malformed, shown } from '../malformed.ts'
 import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'
 
-/** Strings and arrays longer than this are lies: templates reach 100 KB, vocabularies 300,000 entries. */
+/**
+ * Longer strings and arrays are refused as damage: real templates reach 100 KB, vocabularies 300,000 entries.
+ */
 const STRING_LIMIT_BYTES = 16 << 20
 const ARRAY_LIMIT = 16 << 20
 const NESTING_LIMIT = 4
@@ -11,7 +13,7 @@ const NESTING_LIMIT = 4
 const STRING = 8
 const ARRAY = 9
 
-/** Bytes of one value of each type; for strings and arrays the least they can take. Index: GGUF's type number. */
+/** Bytes of one value, by GGUF type number; for strings and arrays, the least that they can take. */
 const LEAST_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8]
 
 /** Reads a length-prefixed string of at most `limit` bytes. */
@@ -24,20 +26,16 @@ export async function readString(
   if (reader.available < 8) await reader.fill(8)
   const length = reader.u64()
   if (length > BigInt(Math.min(reader.remaining, limit))) {
-    throw malformed(
-      file,
-      `${what} is said to be ${length} bytes long with ${reader.remaining} left in the file`,
-      {
-        offset: reader.position,
-      },
-    )
+    throw malformed(file, `${what} claims ${length} bytes with ${reader.remaining} left in the file`, {
+      offset: reader.position,
+    })
   }
   const byteLength = Number(length)
   if (reader.available < byteLength) await reader.fill(byteLength)
   return reader.text(byteLength)
 }
 
-/** Reads one value. 64-bit integers beyond 2^53 become decimal strings, so that no digit is lost. */
+/** Reads one value. 64-bit integers beyond 2^53 become decimal strings, which lose no digit. */
 export async function readValue(
   reader: SlabReader,
   file: string,
@@ -60,14 +58,14 @@ async function readArray(reader: SlabReader, file: string, key: string, depth: n
   if (length > BigInt(ARRAY_LIMIT) || length * BigInt(least) > BigInt(reader.remaining)) {
     throw malformed(
       file,
-      `${shown(key)} is said to have ${length} elements with ${reader.remaining} bytes left in the file`,
+      `${shown(key)} claims ${length} elements with ${reader.remaining} bytes left in the file`,
       { offset: reader.position },
     )
   }
   const values: MetaValue[] = []
   for (let rest = Number(length); rest > 0; rest--) {
     if (type === STRING) {
-      // Vocabularies have 10^5 strings: a promise is made only where one crosses the end of the slab.
+      // Vocabularies have 10^5 strings: only a string that crosses the end of the slab costs a promise.
       values.push(reader.prefixedText() ?? (await readString(reader, file, `an element of ${shown(key)}`)))
     } else if (type === ARRAY) {
       values.push(await readValue(reader, file, key, type, depth + 1))

@@ -1,4 +1,4 @@
-// GGUF. In: one file of a model. Out: its metadata and where each tensor lies; data stays in the file.
+// GGUF. In: one file of a model. Out: its metadata and the location of each tensor; the data stays in the file.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, DTYPES, elementCount, rowBytes } from '../dtypes.ts'
@@ -32,7 +32,10 @@ interface RawTensor {
   readonly offset: bigint
 }
 
-/** Throws `format` for a damaged header, `unsupported` for a version or a ggml type that is not read. */
+/**
+ * Reads a header. Throws `format` when it is damaged, `unsupported` for another version or an unsupported
+ * ggml type.
+ */
 export async function readGguf(source: ByteSource, signal?: AbortSignal): Promise<GgufFile> {
   const reader = new SlabReader(source, signal)
   await reader.fill(24)
@@ -71,8 +74,8 @@ function checkVersion(file: string, version: number): void {
   throw new HalfbyteError(
     'unsupported',
     bigEndian
-      ? `${file}: it is a big-endian GGUF and only little-endian ones are read; convert it again on a PC`
-      : `${file}: it is GGUF version ${version} and versions 2 and 3 are read; convert it with a current llama.cpp`,
+      ? `${file}: it is a big-endian GGUF but Halfbyte reads only little-endian ones; convert it again on a PC`
+      : `${file}: it is GGUF version ${version} but Halfbyte reads versions 2 and 3; convert it with a current llama.cpp`,
     { file, version },
   )
 }

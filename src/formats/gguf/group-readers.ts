@@ -1,4 +1,4 @@
-// Group readers. In: stored rows and the number of a group. Out: 32 elements as codes under scales, without any rounding.
+// Group readers. In: stored rows, a group's index. Out: its 32 elements as codes and scales, without rounding.
 import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedDType } from '../tensors.ts'
@@ -24,9 +24,9 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
 /** Dtypes whose elements have minimums. */
 export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>(['Q5_1', 'Q2_K', 'Q4_K', 'Q5_K'])
 
-/** ggml's `kvalues_iq4nl`: levels that lie closer around zero. */
+/** ggml's `kvalues_iq4nl`: levels that are denser around zero. */
 const IQ4_LEVELS = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
-/** E2M1 times two. */
+/** E2M1 values times two, which makes them whole numbers. */
 const FP4_LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 
 function readQ5_0({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
@@ -42,7 +42,7 @@ function readQ5_1({ u8, u16 }: StoredRows, index: number, { codes, scales, minim
   readFives(u8, at + 4, codes, 0)
 }
 
-/** Four bytes of fifth bits, one bit per element, then the nibbles as in Q4_0. */
+/** Reads four bytes that hold the fifth bit of each element, then the nibbles as in Q4_0. */
 function readFives(u8: Uint8Array, at: number, codes: Int16Array, offset: number): void {
   for (let i = 0; i < 16; i++) {
     const pair = u8[at + 4 + i]!
@@ -80,7 +80,7 @@ function readIQ4XS({ u8, u16 }: StoredRows, index: number, { codes, scales }: Co
 /** An exponent of 8 bits and 32 codes of 4 bits (OCP Microscaling Formats, MXFP4). */
 function readMXFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 17
-  // Half of 2^(e - 127), for the levels are doubled.
+  // Half of 2^(e - 127), because the levels are doubled.
   scales.fill(2 ** (u8[at]! - 128))
   readLevels(u8, at + 1, FP4_LEVELS, codes)
 }

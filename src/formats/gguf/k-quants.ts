@@ -1,4 +1,4 @@
-// K-quants. In: superblocks of 256 elements with scales of their scales. Out: their groups, by ggml's definitions.
+// K-quants. In: superblocks of 256 elements, whose scales have a scale. Out: groups, by ggml's definitions.
 //
 //   Q2_K   u8 [16] scale, minimum nibbles | 64 B of 2-bit codes | f16 d | f16 dmin                    84 B
 //   Q3_K   32 B of high bits | 64 B of 2-bit codes | 12 B of 6-bit scales | f16 d                    110 B
@@ -9,7 +9,10 @@ import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedGroup } from './coded-group.ts'
 
-/** Codes lie in two runs of 128 elements; a byte has the elements l, l + 32, l + 64 and l + 96 of its run. */
+/**
+ * Codes are stored in two runs of 128 elements; a byte holds the elements l, l + 32, l + 64 and l + 96 of its
+ * run.
+ */
 function readTwoBits(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
   const from = at + 32 * (group >>> 2)
   const shift = 2 * (group & 3)
@@ -36,11 +39,11 @@ export function readQ3K({ u8, u16 }: StoredRows, index: number, { codes, scales 
   const d = halfTable()[u16[at / 2 + 54]!]!
   for (let h = 0; h < 2; h++) scales[h] = d * (sixBits(u8, at + 96, 2 * group + h) - 32)
   readTwoBits(u8, at + 32, group, codes)
-  // A high bit that is not set takes 4 away.
+  // A clear high bit means 4 less.
   for (let i = 0; i < 32; i++) codes[i]! -= (u8[at + i]! >>> group) & 1 ? 0 : 4
 }
 
-/** Scale j of 16: its low nibble lies in the first 8 bytes, its two high bits in the last 4. */
+/** Scale j of 16: the low nibble is in the first 8 bytes, the two high bits are in the last 4. */
 function sixBits(u8: Uint8Array, at: number, j: number): number {
   const low = (u8[at + (j & 7)]! >>> (j < 8 ? 0 : 4)) & 15
   const high = (u8[at + 8 + (j & 3)]! >>> (2 * (j >>> 2))) & 3
@@ -62,7 +65,9 @@ export function readQ5K({ u8, u16 }: StoredRows, index: number, out: CodedGroup)
   for (let i = 0; i < 32; i++) out.codes[i]! |= ((u8[at + 16 + i]! >>> group) & 1) << 4
 }
 
-/** A byte has an element of an even group in its low nibble, one of the next group in its high one. */
+/**
+ * A byte holds an element of an even group in its low nibble, and one of the next group in its high nibble.
+ */
 function readNibbles(u8: Uint8Array, at: number, group: number, codes: Int16Array): void {
   const from = at + 32 * (group >>> 1)
   const shift = 4 * (group & 1)

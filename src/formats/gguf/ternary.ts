@@ -1,4 +1,4 @@
-// Ternary blocks. In: superblocks of 256 elements of -1, 0 and 1 under one scale. Out: their groups, by ggml's definitions.
+// Ternary blocks. In: superblocks of 256 elements -1, 0 or 1 with one scale. Out: groups, by ggml's definitions.
 //
 //   TQ1_0  48 B of five elements each | 4 B of four elements each | f16 d    54 B
 //   TQ2_0  64 B of four elements each | f16 d                               66 B
@@ -15,12 +15,16 @@ export function readTQ1({ u8, u16 }: StoredRows, index: number, { codes, scales 
   for (let i = 0; i < 32; i++) codes[i] = trit(u8, at, 32 * group + i)
 }
 
-/** Bytes 0..31 hold elements 0..159, one digit after the other; bytes 32..47 the next 80; bytes 48..51 the last 16. */
+/**
+ * Bytes 0..31 hold elements 0..159, bytes 32..47 the next 80 and bytes 48..51 the last 16. The first digits
+ * of a run's bytes come first, then the second digits, and so on.
+ */
 function trit(u8: Uint8Array, at: number, element: number): number {
   const [start, byte, width] = element < 160 ? [0, 0, 32] : element < 240 ? [160, 32, 16] : [240, 48, 4]
   const inRun = element - start
   const digit = Math.floor(inRun / width)
-  // The byte is a fraction of 3^5 over 256: multiplied by a power of 3 its first digit is the wanted one.
+  // The byte is a base-3 fraction, scaled to 256: multiplying by a power of 3 moves the wanted digit to the
+  // front.
   const shifted = (u8[at + byte + (inRun % width)]! * POWERS_OF_3[digit]!) & 255
   return ((shifted * 3) >>> 8) - 1
 }

@@ -1,12 +1,12 @@
-// Parts of a pack. In: the files that a .hbm pack was cut into, in any order. Out: the pack as one source, nothing copied.
+// Parts of a pack. In: the files of a split .hbm pack, in any order. Out: the pack as one source, without copies.
 import { type ByteSource, heldIn, joinedSource } from '../../base/bytes.ts'
 import { baseName } from '../file-names.ts'
 import { malformed } from '../malformed.ts'
 import { inOrder, SPLIT } from '../splits.ts'
 
 /**
- * Its bytes are those of the parts, one after the other. Whether they belong together, the pack's own size and hashes tell.
- * Throws `format` for parts that are missing, doubled or of unequal sizes, and for several packs.
+ * Joins the parts in order. Whether they belong together is checked later, by the pack's own size and hashes.
+ * Throws `format` for parts that are missing, given twice or of unequal sizes, and for several packs.
  */
 export function joinParts(files: readonly [ByteSource, ...ByteSource[]]): ByteSource {
   const [first, ...others] = files.map((source) => {

@@ -20,7 +20,7 @@ export interface PackTensor {
   readonly encoding: PackedEncoding
   readonly shape: readonly number[]
   readonly bytes: number
-  /** Called twice, for the hashes and for the file, because the header with the hashes comes first. */
+  /** Called twice, for the hashes and then for the file, because the header with the hashes comes first. */
   readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
@@ -28,7 +28,10 @@ export interface PackContents extends Omit<PackHeader, 'tensors'> {
   readonly tensors: readonly PackTensor[]
 }
 
-/** Tensors keep their order. Throws `internal` when data is not as long as promised, the signal's reason if aborted. */
+/**
+ * Tensors keep their order. Throws `internal` when data has the wrong length, and the signal's reason when
+ * aborted.
+ */
 export async function* writePack(contents: PackContents, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const tensors: PackEntry[] = []
   let end = 0
@@ -85,7 +88,7 @@ async function hashes(
   return done
 }
 
-/** The prefix and the header, without the padding behind it. */
+/** The prefix and the header, without the padding after it. */
 async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Array> {
   const json = new TextEncoder().encode(JSON.stringify(header))
   const stored = await gzip(json)
@@ -106,7 +109,7 @@ async function packHead(header: PackHeader, dataBytes: number): Promise<Uint8Arr
 function wrongLength(name: string, came: number, due: number): HalfbyteError {
   return new HalfbyteError(
     'internal',
-    `${shown(name)}: ${came} bytes came where ${due} are due; this is a bug`,
+    `${shown(name)}: ${came} bytes came instead of ${due}; this is a bug`,
     {
       came,
       due,

@@ -1,4 +1,4 @@
-// .hbm packs. In: a pack. Out: its model, with tensors already in kernel layout whose every byte is checked by hash.
+// .hbm packs. In: a pack. Out: its model, with tensors in kernel layout. Every byte is checked by hash.
 //
 //   0   'HBM1'            8   u32 bytes of the header as stored       16  u64 bytes of the whole file
 //   4   u32 version       12  u32 bytes of the header's JSON          24  u64 zero
@@ -6,8 +6,8 @@
 //   64  header: JSON (PackHeader), gzip
 //       data: begins at the next multiple of 64; each tensor at a multiple of 64 from there
 //
-// Everything needed to check a chunk stands before it, so a pack can be used while it downloads; a file that is
-// shorter or longer than its prefix says is refused before anything else is read.
+// The data needed to check a chunk comes before it, so a pack can be used while it downloads. A file whose
+// size differs from its prefix is refused before anything else is read.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { ByteSource } from '../../base/bytes.ts'
@@ -25,7 +25,7 @@ import { checkOverlap } from '../overlap.ts'
 import type { DType, TensorIndex, TensorInfo } from '../tensors.ts'
 import { readMatching, type SharedChunk, verifiedSource } from './verified.ts'
 
-/** Version 2 has the inputs of `sv32` sorted by what they keep; all else lies as in version 1. */
+/** Version 2 sorts the inputs of `sv32` by the outputs that they keep. The rest is as in version 1. */
 const PACK_VERSION = 2
 export const PREFIX_BYTES = 64
 export const PACK_ALIGNMENT = 64
@@ -40,18 +40,18 @@ export interface PackHeader {
   readonly tokenizer?: TokenizerSpec | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generation?: MetaObject | undefined
-  /** Licence, source, attribution: shown, never interpreted. */
+  /** Licence, source, attribution. Shown, never interpreted. */
   readonly about?: MetaObject | undefined
   readonly tensors: readonly PackEntry[]
 }
 
 export interface PackEntry {
-  /** Canonical. */
+  /** Canonical name. */
   readonly name: string
   readonly encoding: PackedEncoding
   /** [n, k] in panels, or [n] as f32 padded to a multiple of 32. */
   readonly shape: readonly number[]
-  /** From the start of the data. */
+  /** In bytes from the start of the data. */
   readonly offset: number
   readonly bytes: number
   /** One hash per CHUNK_BYTES, in hex. */
@@ -66,7 +66,7 @@ export interface Pack {
 const MAGIC = 0x48424d31
 /** A tokenizer of 300,000 tokens takes 20 MB as JSON. */
 const HEADER_LIMIT_BYTES = 128 << 20
-/** What a tensor in an encoding counts as, among the types of other files. */
+/** The dtype of other formats that corresponds to each encoding. */
 export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   f32: 'F32',
   f16: 'F16',
@@ -85,7 +85,10 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w4_channel: 'Q4_0',
 }
 
-/** Throws `format` for a damaged or truncated pack, `integrity` for a header that differs from its hash and stays so. */
+/**
+ * Throws `format` for a damaged or truncated pack, `integrity` when the header still differs from its hash
+ * after it was fetched again.
+ */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
   if (size < PREFIX_BYTES) throw malformed(file, `it has ${size} bytes and a pack at least ${PREFIX_BYTES}`)
@@ -101,7 +104,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   if (storedBytes > size - PREFIX_BYTES || jsonBytes > HEADER_LIMIT_BYTES) {
     throw malformed(
       file,
-      `its header is said to take ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
+      `its header claims ${storedBytes} bytes, ${jsonBytes} unpacked, in a file of ${size}`,
     )
   }
   const headBytes = PREFIX_BYTES + storedBytes
@@ -123,7 +126,7 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   header.tensors.forEach((entry, index) => {
     if (tensors.has(entry.name)) throw malformed(file, `the tensor ${shown(entry.name)} occurs twice`)
     const tensor = located[index] as TensorInfo
-    // What was checked since it was stored is not hashed at every load.
+    // Bytes that were checked after they were stored are not hashed at every load.
     tensors.set(
       entry.name,
       source.isChecked === true
@@ -134,7 +137,10 @@ export async function readPack(source: ByteSource, signal?: AbortSignal): Promis
   return { header, tensors }
 }
 
-/** The version in which such tensors are written: the oldest that has their layouts, so that older releases read what they can. */
+/**
+ * The oldest version that has the layouts of `tensors`. Older releases can then read packs without newer
+ * layouts.
+ */
 export function packVersion(tensors: readonly Pick<PackEntry, 'encoding'>[]): number {
   return tensors.some(({ encoding }) => encoding.endsWith('sv32')) ? PACK_VERSION : 1
 }
@@ -147,7 +153,7 @@ function otherVersion(file: string, version: number, read: number): HalfbyteErro
   )
 }
 
-/** Bytes of the whole pack, as its beginning says. */
+/** Bytes of the whole pack, as its prefix says. */
 export function packBytes({ buffer, byteOffset }: Uint8Array): number {
   return Number(new DataView(buffer, byteOffset).getBigUint64(16, true))
 }
@@ -156,7 +162,7 @@ export function alignUp(bytes: number): number {
   return Math.ceil(bytes / PACK_ALIGNMENT) * PACK_ALIGNMENT
 }
 
-/** The hash that stands in bytes 32..63, over everything else up to the header's end. */
+/** The hash in bytes 32..63. It covers everything else up to the end of the header. */
 export function headerHash(head: Uint8Array): Promise<string> {
   const hashed = new Uint8Array(head.length - 32)
   hashed.set(head.subarray(0, 32))

@@ -1,24 +1,27 @@
-// Verified reads. In: a tensor's range in a file and the hashes of its chunks. Out: a source that only yields what matches.
+// Verified reads. In: a tensor's range in a file, its chunks' hashes. Out: a source that yields only matching bytes.
 import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { sha256 } from '../../base/sha256.ts'
 import { shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
 
-/** What the sources of one file share, so that they hold one chunk together and not one each. */
+/** Memory that the sources of one file share: they hold one chunk together instead of one each. */
 export interface SharedChunk {
-  /** Slabs rarely end where a chunk does: the chunk they share is neither read nor hashed twice. */
+  /** Slabs rarely end where a chunk ends. Keeping the last chunk avoids reading and hashing it twice. */
   last?: { readonly at: number; readonly bytes: Uint8Array }
-  /** Where a chunk is hashed on its way to shared memory. */
+  /** Buffer in which a chunk is hashed before it is copied to shared memory. */
   passing?: Uint8Array
 }
 
-/** Times that bytes are fetched again before they are given up: one may be another fault of the same line. */
+/**
+ * How often wrong bytes are fetched again before giving up. The first new fetch may hit another transfer
+ * error.
+ */
 const RENEWALS = 2
 
 /**
- * What `read` brings of bytes [start, end) once it is right: what is not is fetched again, where it came from a network.
- * Throws `integrity` when it stays wrong, and what fetching throws.
+ * Returns the bytes [start, end) from `read` once they are right. Wrong bytes are fetched again if they came
+ * from a network. Throws `integrity` when they stay wrong, and the errors of fetching.
  */
 export async function readMatching(
   source: ByteSource,
@@ -40,7 +43,10 @@ export async function readMatching(
   }
 }
 
-/** The tensor's bytes from 0 on. Reads throw `integrity` when a chunk differs from its hash and stays so. */
+/**
+ * The tensor's bytes, from 0. Reads throw `integrity` when a chunk still differs from its hash after it was
+ * renewed.
+ */
 export function verifiedSource(
   tensor: TensorInfo,
   hashes: readonly string[],
@@ -64,7 +70,7 @@ export function verifiedSource(
     return bytes
   }
 
-  /** A whole chunk. Hashing needs memory that no other thread can write. */
+  /** Reads a whole chunk into `target`. Hashing needs memory that no other thread can write. */
   const chunkInto = async (target: Uint8Array, index: number, signal?: AbortSignal): Promise<void> => {
     const isShared = !(target.buffer instanceof ArrayBuffer)
     if (isShared) shared.passing ??= new Uint8Array(chunkBytes)

@@ -1,4 +1,4 @@
-// Adapters. In: a LoRA in a GGUF, or PEFT's safetensors with adapter_config.json. Out: which tensors it changes, and by what.
+// Adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it adds, by tensor.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { baseName } from '../file-names.ts'
@@ -8,7 +8,7 @@ import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { floatTensor, readSafetensors } from './safetensors.ts'
 
-/** Adds scale * up * down to a matrix [outputs, inputs]. */
+/** A change that adds scale * up * down to a matrix [outputs, inputs]. */
 export interface LowRank {
   /** A: [rank, inputs] */
   readonly down: TensorInfo
@@ -22,19 +22,19 @@ export interface Adapter {
   readonly format: 'gguf' | 'safetensors'
   /** `general.architecture` of a GGUF. */
   readonly architecture?: unknown
-  /** By the name that a file of its format gives the matrix. */
+  /** By the matrix's name in model files of the same format. */
   readonly changes: ReadonlyMap<string, LowRank>
 }
 
-/** Files of an adapter's folder; anything else is one file. */
+/** The files of an adapter: two when `source` is a folder, otherwise one. */
 export const adapterFiles = (source: string): string[] =>
   source.endsWith('/')
     ? ['adapter_config.json', 'adapter_model.safetensors'].map((name) => source + name)
     : [source]
 
 /**
- * Reads the headers of one adapter. Throws `format` for a file that is missing or damaged and for matrices that do not belong
- * together, `unsupported` for another kind of adapter (DoRA, trained biases, whole modules).
+ * Reads the headers of one adapter. Throws `format` when a file is missing or damaged or when matrices do not
+ * belong together, `unsupported` for other kinds of adapter (DoRA, trained biases, whole modules).
  */
 export async function readAdapter(sources: readonly ByteSource[], signal?: AbortSignal): Promise<Adapter> {
   const find = (ending: RegExp) => sources.find((source) => ending.test(baseName(source.name)))
@@ -73,7 +73,7 @@ export async function readAdapter(sources: readonly ByteSource[], signal?: Abort
   }
 }
 
-/** PEFT's scale for a rank. */
+/** The scale that PEFT uses for a rank. */
 function scaleOf(file: string, settings: JsonObject): (rank: number) => number {
   const { peft_type, r, lora_alpha: alpha, use_rslora, use_dora, rank_pattern, alpha_pattern } = settings
   const isPlain = (pattern: unknown) => !isObject(pattern) || Object.keys(pattern).length === 0

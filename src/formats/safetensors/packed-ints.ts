@@ -1,16 +1,19 @@
-// Packed integers. In: a matrix as GPTQ, AWQ or compressed-tensors store it, several tensors. Out: the same as rows of blocks.
+// Packed integers. In: the tensors of a GPTQ, AWQ or compressed-tensors matrix. Out: the matrix as rows of blocks.
 //
-//   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), where g is the group of input i; codes lie in words of 32 bits
+//   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), where g is the group of input i; codes are in 32-bit words
 //
 //              codes                      word of input i, output n      scales    zeros
 //   gptq       [inputs/p, outputs]        [i/p][n], place i%p            [g][n]    [g][n/p], place n%p
 //   awq        [inputs, outputs/8]        [i][n/8], place AWQ[n%8]       [g][n]    [g][n/8], place AWQ[n%8]
 //   rows       [outputs, inputs/p]        [n][i/p], place i%p            [n][g]    [n/p][g], place n%p
 //
-// p = 32 / bits codes a word, the first lowest. compressed-tensors has `rows`. Symmetric codes of 4 bits become Q4_0, of 8 bits
-// Q8_0; those with zero points Q4_1, whose minimum -scale * zero is rounded to f16: by 2^-11 of itself, 1/128 of a step, at
-// most. Scales that are not f16 in the file are rounded to it. What has no such form becomes F32, to be stored in 8 bits. Where inputs
-// are in no order of groups (desc_act) the matrix has both forms: F32, and codes with the inputs sorted.
+// A word holds p = 32 / bits codes, the first in the lowest bits. compressed-tensors uses `rows`.
+//
+// Symmetric codes become Q4_0 (4 bits) or Q8_0 (8 bits). 4-bit codes with zero points become Q4_1; its
+// minimum, -scale * zero, is rounded to f16, an error of at most 2^-11 of itself or 1/128 of a step. Scales
+// that are not f16 in the file are rounded to f16. Other matrices become F32, to be stored in 8 bits. When
+// the inputs are not in the order of their groups (desc_act), the matrix has two forms: F32, and codes with
+// sorted inputs.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
@@ -22,11 +25,11 @@ import type { DType, TensorInfo } from '../tensors.ts'
 import { floatTensor, STORED_BYTES, type StoredTensor } from './safetensors.ts'
 
 export interface PackedInts {
-  /** Of the matrix. */
+  /** Name of the matrix. */
   readonly name: string
   readonly order: 'gptq' | 'awq' | 'rows'
   readonly bits: number
-  /** Inputs that share a scale; all of them when it is below 1. */
+  /** Inputs that share a scale; below 1: all of them do. */
   readonly groupSize: number
   readonly isSymmetric: boolean
   /** Added to stored zero points. */
@@ -34,18 +37,21 @@ export interface PackedInts {
   readonly codes: StoredTensor
   readonly scales: StoredTensor
   readonly zeros?: StoredTensor | undefined
-  /** Inputs are in the order of their groups. */
+  /** True when inputs are in the order of their groups. */
   readonly isOrdered: boolean
   /** The group of each input. */
   readonly groupOf?: StoredTensor | undefined
 }
 
-/** Place of output n % 8 in a word of AWQ. */
+/** Place of output n % 8 in an AWQ word. */
 const AWQ = [0, 4, 1, 5, 2, 6, 3, 7] as const
-/** Of a matrix that lies by inputs all is read for each slab of outputs, this much at a time. */
+/** A matrix that is stored by inputs is read whole for each slab of outputs, in chunks of this size. */
 const CHUNK_BYTES = 4 << 20
 
-/** The matrix [outputs, inputs]; its data is made when it is read, whole rows at a time. Throws `format` or `unsupported`. */
+/**
+ * The matrix [outputs, inputs]. Reads compute its data, whole rows at a time. Throws `format` or
+ * `unsupported`.
+ */
 export function packedInts(packed: PackedInts): TensorInfo {
   const { name, order, bits, isSymmetric, isOrdered, codes, scales, zeros, groupOf } = packed
   const file = codes.source.name
@@ -108,7 +114,7 @@ export function packedInts(packed: PackedInts): TensorInfo {
   return { ...made('F32', false), sorted }
 }
 
-/** A tensor whose bytes are made when they are read. */
+/** A tensor whose bytes are computed when they are read. */
 export function virtual(
   file: string,
   name: string,
@@ -131,7 +137,7 @@ const unread = (file: string, found: string, supported: string): HalfbyteError =
     { file },
   )
 
-/** Rows [from, to) of a matrix, or columns of all its rows. */
+/** Reads rows [from, to) of a matrix, or columns [from, to) of all its rows. */
 async function part(
   { source, offset, shape: [rows = 1, columns = 1], dtype }: StoredTensor,
   isByRows: boolean,
@@ -164,7 +170,7 @@ export function floatsOf(tensor: StoredTensor, bytes: Uint8Array): Float32Array 
   return out
 }
 
-/** Outputs [first, end) of a matrix, read. */
+/** What was read for outputs [first, end) of a matrix. */
 interface Rows {
   readonly packed: PackedInts
   readonly k: number
@@ -179,7 +185,7 @@ interface Rows {
   readonly zeros: Uint32Array | undefined
   readonly groupOf: Uint32Array | undefined
   readonly isSorted: boolean
-  /** Codes of a word; the first word of zero points, and how many there are. */
+  /** `per`: codes in a word. `from`, `across`: the first word of zero points, and their number. */
   readonly per: number
   readonly from: number
   readonly across: number
@@ -190,7 +196,7 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
   const { order, bits } = packed
   const mask = 2 ** bits - 1
   const count = end - first
-  // Where the word of an input lies, and how far to shift it.
+  // For each input: the index of its word, and how far to shift it.
   const { groupOf, inputs } = inputsOf(rows)
   const wordAt = Int32Array.from(inputs, (i) =>
     order === 'awq' ? i * across : Math.floor(i / per) * (order === 'rows' ? 1 : count),
@@ -231,7 +237,10 @@ function blocksOf(rows: Rows, out: Uint8Array): Uint8Array {
   return out
 }
 
-/** Those of output n. Throws `format` for zero points that a symmetric matrix cannot have. */
+/**
+ * Reads the scales and zero points of output n. Throws `format` for zero points that a symmetric matrix
+ * cannot have.
+ */
 function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array): void {
   const { packed, groups, first, end, scales, zeros, file, per, from, across } = rows
   const { order, bits, isSymmetric, zeroOffset } = packed
@@ -246,17 +255,20 @@ function readScales(rows: Rows, n: number, scale: Float32Array, zero: Int16Array
     if (!isSymmetric || zero[g] === middle) continue
     throw new HalfbyteError(
       'format',
-      `${file}: ${shown(packed.name)} is said to be symmetric and has the zero point ${zero[g]} instead of ${middle}; set sym to false in config.json`,
+      `${file}: ${shown(packed.name)} is declared symmetric but has the zero point ${zero[g]} instead of ${middle}; set sym to false in config.json`,
       { tensor: packed.name },
     )
   }
 }
 
-/** The group of each input, and the inputs as they shall lie. Throws `format` for a group that is not there, or not where it should be. */
+/**
+ * The group of each input, and the order of the inputs in the result. Throws `format` for a missing or
+ * misplaced group.
+ */
 function inputsOf({ k, groups, groupSize, groupOf, packed, file, isSorted }: Rows) {
   const inOrder = Uint32Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   if (groupOf === undefined) return { groupOf: inOrder, inputs: Uint32Array.from(inOrder.keys()) }
-  // Sorted they must be in order, or a block of 32 would have several groups.
+  // Sorted inputs must fill whole groups in order: otherwise a block of 32 would have several groups.
   const inputs = isSorted ? sortedBy(groupOf) : Uint32Array.from(inOrder.keys())
   const found = inputs.map((i) => groupOf[i]!)
   const isFixed = isSorted || packed.isOrdered

@@ -1,4 +1,4 @@
-// Quantised safetensors. In: stored tensors, `quantization_config`. Out: one tensor for each matrix, of a dtype that is read.
+// Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per matrix.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../json.ts'
 import { shown } from '../malformed.ts'
@@ -9,13 +9,14 @@ import { scaledBytes } from './scaled-bytes.ts'
 
 type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
 
-/** Of activations and caches, which are quantised here in another way. */
+/** Scales of activations and caches, which Halfbyte quantises in its own way. */
 const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape)$/
 
 /**
- * `X.weight` for GPTQ's and AWQ's `X.qweight`, for compressed-tensors' `X.weight_packed`, and for FP8 and INT8 with scales.
- * What a tool left as it was is what it was, so lists of ignored modules need no reading. Throws `unsupported` for another
- * tool's formats, `format` for tensors that do not belong together.
+ * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from
+ * FP8 and INT8 with scales. Modules that a tool did not quantise are recognised by their plain tensors, so
+ * lists of ignored modules are not read. Throws `unsupported` for another tool's formats, `format` for
+ * tensors that do not belong together.
  */
 export function unpackQuantized(file: string, stored: StoredIndex, config: unknown): TensorIndex {
   const settings = isObject(config) ? config : {}
@@ -52,7 +53,8 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
     const scales = need(isCt ? `${weight}_scale` : `${module}.scales`)
     const zeros = take(isCt ? `${weight}_zero_point` : `${module}.qzeros`)
     const groupOf = take(isCt ? `${weight}_g_idx` : `${module}.g_idx`)
-    // compressed-tensors says for each module by its scales what it is, and nothing where zero points are the middle.
+    // In compressed-tensors, the shape of a module's scales gives its group size. Symmetric modules have no
+    // zero points.
     const own = isCt && {
       groupSize: (scheme.bits > 0 ? ((tensor.shape[1] ?? 0) * 32) / scheme.bits : 0) / (scales.shape[1] || 1),
       isSymmetric: zeros === undefined,
@@ -66,7 +68,7 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
   return tensors
 }
 
-/** What `config_groups` says of weights, when all groups say the same. */
+/** The weights' settings in `config_groups`, when all groups have the same number of bits. */
 function weightsOf({ config_groups: groups }: JsonObject): JsonObject {
   const all = Object.values(isObject(groups) ? groups : {}).map(
     (group) => isObject(group) && group['weights'],

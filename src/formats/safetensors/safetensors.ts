@@ -1,4 +1,4 @@
-// safetensors. In: one file, or the shards of a model and their index. Out: where each tensor lies.
+// safetensors. In: one file, or the shards of a model and their index. Out: the location of each tensor.
 import type { ByteSource } from '../../base/bytes.ts'
 import { areCounts } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -12,26 +12,26 @@ import type { DType, TensorInfo } from '../tensors.ts'
 const HEADER_LIMIT_BYTES = 32 << 20
 const MAX_DIMS = 8
 
-/** Bytes of an element. What is no float is read as part of a quantised matrix. */
+/** Bytes of an element. Integer and FP8 tensors are read as parts of a quantised matrix. */
 export const STORED_BYTES = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8, I8: 1, F8_E4M3: 1, F8_E5M2: 1 }
 
 export type StoredDType = keyof typeof STORED_BYTES
 
-/** A tensor as it lies in its file. */
+/** A tensor as its file stores it. */
 export interface StoredTensor extends Omit<TensorInfo, 'dtype'> {
   readonly dtype: StoredDType
 }
 
 export type StoredIndex = ReadonlyMap<string, StoredTensor>
 
-/** Throws `format` for a damaged header, `unsupported` for a dtype that is not read. */
+/** Reads a header. Throws `format` when it is damaged, `unsupported` for an unsupported dtype. */
 export async function readSafetensors(source: ByteSource, signal?: AbortSignal): Promise<StoredIndex> {
   const { name: file, size } = source
   if (size < 10) throw malformed(file, `it has ${size} bytes and a safetensors file at least 10`)
   const prefix = await source.read(0, 8, signal)
   const length = new DataView(prefix.buffer, prefix.byteOffset, 8).getBigUint64(0, true)
   if (length > BigInt(Math.min(size - 8, HEADER_LIMIT_BYTES))) {
-    throw malformed(file, `its header is said to be ${length} bytes long in a file of ${size}`)
+    throw malformed(file, `its header claims ${length} bytes in a file of ${size}`)
   }
   const dataStart = 8 + Number(length)
   const header = parseObject(file, new TextDecoder().decode(await source.read(8, Number(length), signal)))
@@ -72,7 +72,7 @@ function locate(source: ByteSource, name: string, entry: unknown, dataStart: num
 
 const FLOATS = ['F32', 'F16', 'BF16'] as const satisfies (DType & StoredDType)[]
 
-/** Throws `unsupported` for what only means something together with other tensors. */
+/** The tensor as a float tensor. Throws `unsupported` for dtypes that need other tensors to be read. */
 export function floatTensor(tensor: StoredTensor): TensorInfo {
   const dtype = FLOATS.find((float) => float === tensor.dtype)
   if (dtype === undefined) throw unreadDType(tensor)
@@ -92,15 +92,12 @@ function unreadDType({
   )
 }
 
-/** The format wants the data to have neither holes nor overlaps nor a rest: so a cut or doubled part shows. */
+/** The format allows no gaps, overlaps or trailing data, so a lost or repeated part is detected here. */
 function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dataStart: number): void {
   let end = dataStart
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength)) {
     if (tensor.offset !== end) {
-      throw malformed(
-        source.name,
-        `${shown(tensor.name)} begins at byte ${tensor.offset} where ${end} is due`,
-      )
+      throw malformed(source.name, `${shown(tensor.name)} begins at byte ${tensor.offset} instead of ${end}`)
     }
     end += tensor.byteLength
   }
@@ -108,8 +105,8 @@ function checkCoverage(source: ByteSource, tensors: readonly StoredTensor[], dat
 }
 
 /**
- * Reads all shards of a model. `index` is its parsed `model.safetensors.index.json`; without one the names
- * `-00001-of-00003` tell how many belong together. Throws `format` naming what is missing.
+ * Reads all shards of a model. `index` is its parsed `model.safetensors.index.json`; without one, names like
+ * `-00001-of-00003` give the number of shards. Throws `format`, naming missing shards.
  */
 export async function readShards(
   sources: readonly ByteSource[],

@@ -1,15 +1,15 @@
-// Scaled bytes. In: a matrix of FP8 or INT8 and its scales. Out: the same as rows of F32, to be stored in 8 bits.
+// Scaled bytes. In: a matrix in FP8 or INT8, and its scales. Out: the matrix as F32 rows, to be stored in 8 bits.
 //
 //   W[n][i] = scale[n / a][i / b] * value[n][i], rounded once to f32; blocks of a x b share a scale
 //
-// Stored as w8_g32: within half a step, max |W| / 254 of each group of 32.
+// The matrix is stored as w8_g32. The error is at most half a step: max |W| / 254 of each group of 32.
 import { halfTable } from '../../base/half.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { floatsOf, virtual } from './packed-ints.ts'
 import type { StoredDType, StoredTensor } from './safetensors.ts'
 
-/** The value of each of the 256 bytes: E4M3 without infinities, E5M2 as the upper half of an f16. */
+/** The value of each of the 256 bytes. E4M3 has no infinities; E5M2 is the upper byte of an f16. */
 function levelsOf(dtype: StoredDType): Float32Array {
   return Float32Array.from({ length: 256 }, (_, byte) => {
     if (dtype === 'I8') return (byte << 24) >> 24
@@ -22,8 +22,8 @@ function levelsOf(dtype: StoredDType): Float32Array {
 }
 
 /**
- * `scale`: of the whole matrix, of each output, or of blocks [rows, columns], [128, 128] where nothing is said. Throws
- * `format` when its shape is none of these.
+ * `scale` holds one scale for the whole matrix, for each output, or for each block of `block` [rows,
+ * columns]. Throws `format` when its shape is none of these.
  */
 export function scaledBytes(
   weight: StoredTensor,

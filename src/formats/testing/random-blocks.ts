@@ -1,4 +1,4 @@
-// Random blocks. In: a dtype, a seed. Out: stored blocks whose codes are any bits and whose scales are finite.
+// Random blocks. In: a dtype, a seed. Out: stored blocks with random codes and finite scales.
 import { floatToHalf } from '../../base/half.ts'
 import { BLOCKS } from '../dtypes.ts'
 import type { CodedDType } from '../tensors.ts'
@@ -21,7 +21,7 @@ const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
 
 export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 
-/** With `scale` every f16 of a block is that number: weights for a model that computes something. */
+/** With `scale`, every f16 in a block is that number, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
   let state = seed
@@ -30,13 +30,13 @@ export function randomBlocks(dtype: CodedDType, count: number, seed: number, sca
     return state >>> 24
   })
   for (let block = 0; block < count; block++) {
-    // An exponent without its highest bit is below 2, and neither infinite nor NaN.
+    // Without the highest exponent bit, an f16 is below 2 and neither infinite nor NaN.
     for (const offset of HALVES[dtype]) {
       const at = block * bytes + offset
       blocks[at + 1]! &= 0xbf
       if (scale !== undefined) new DataView(blocks.buffer).setUint16(at, floatToHalf(scale), true)
     }
-    // Exponents that f32 and f16 hold.
+    // Use exponents that both f32 and f16 can hold.
     if (dtype === 'MXFP4') {
       const exponent = scale === undefined ? blocks[block * bytes]! & 15 : Math.log2(scale) + 22
       blocks[block * bytes] = 106 + Math.round(exponent)

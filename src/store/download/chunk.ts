@@ -1,4 +1,4 @@
-// Chunks. In: nothing. Out: the piece in which files are fetched and written.
+// Chunks. In: nothing. Out: the size in which files are fetched and written.
 
-/** What is asked for at a time, and what a cut costs at most per connection. */
+/** Bytes in one request. A broken connection loses at most this much. */
 export const CHUNK_BYTES = 4 << 20

@@ -1,7 +1,7 @@
-// Part files. In: a folder of the origin's private file system. Out: a file that is written in place and goes on where it stopped.
+// Part files. In: a folder of the origin's private file system. Out: a file written in place, which can be resumed.
 //
-//   <name>.bin    the bytes; where no chunk has been finished they mean nothing
-//   <name>.part   the journal: what the file will be, and the sums of the chunks that are there. It is written after its bytes
+//   <name>.bin    the bytes; only those of finished chunks are valid
+//   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes
 import { isCount } from '../../base/counts.ts'
 import { checkQuota, full, writeError } from '../device/quota.ts'
 import { addSum, chunkBytes, damagedChunks, isSums, type Sums } from '../device/sums.ts'
@@ -14,13 +14,13 @@ import type { PartialFile } from './transfer.ts'
 /** The journal as JSON. */
 export interface Journal extends Version {
   readonly url: string
-  /** Null where a chunk is not there. */
+  /** By chunk; null for a missing one. */
   readonly sums: Sums
-  /** Its header came again, since it made no sense, and it has not been read well since. */
+  /** True when the header made no sense and was fetched again, and no read has succeeded since. */
   readonly isDoubted?: boolean | undefined
 }
 
-/** Bytes [start, end) of a file that are not what they should be. */
+/** Wrong bytes [start, end) of a file. */
 export interface LostBytes {
   readonly start: number
   readonly end: number
@@ -30,9 +30,9 @@ export interface LostBytes {
 export interface StoredPart extends PartialFile {
   /** As in the journal. */
   readonly isDoubted?: boolean | undefined
-  /** Makes the file `size` bytes long and lets go of it, for a transfer that has ended well. The result are its sums. */
+  /** Call after a successful transfer. Makes the file `size` bytes long, closes it and returns its sums. */
   complete(size: number): Sums
-  /** Lets go of the file as it is. Doing it twice is harmless. */
+  /** Closes the file as it is. May be called twice. */
   close(): void
 }
 
@@ -41,11 +41,11 @@ export class PartFile implements StoredPart {
   readonly #bytes: SyncFile
   readonly #journal: SyncFile
   #version: Version | undefined
-  /** Of the chunks that are there. */
+  /** Sums of the finished chunks. */
   #sums: (number | null)[] = []
-  /** Of what was written of each chunk, from its beginning on. */
+  /** Sum of the bytes written so far, for each chunk. */
   readonly #running: number[] = []
-  /** Bytes that the browser said were free, for a file whose size nobody knows. */
+  /** Free bytes that the browser reported. Used for a file of unknown size. */
   #room = Number.POSITIVE_INFINITY
   isDoubted: boolean | undefined
 
@@ -55,7 +55,9 @@ export class PartFile implements StoredPart {
     this.#journal = journal
   }
 
-  /** Goes on with what an earlier visit left. Undefined where the browser cannot write in place. */
+  /**
+   * Resumes the file that an earlier visit left. Returns undefined where the browser cannot write in place.
+   */
   static async open(
     folder: FileSystemDirectoryHandle,
     name: string,
@@ -80,7 +82,7 @@ export class PartFile implements StoredPart {
       file.#version = { size: left.size, etag: left.etag }
       file.#sums = [...left.sums]
       file.isDoubted = left.isDoubted
-      // Not all that a journal claims need be there: a machine may have lost its power.
+      // After a power failure, chunks that the journal lists may be missing.
       const damaged = await damagedChunks(left.sums, left.size, (target, at) => bytes.read(target, { at }))
       for (const index of damaged) file.#sums[index] = null
     }
@@ -133,7 +135,7 @@ export class PartFile implements StoredPart {
       this.#bytes.flush()
     })
     this.close()
-    // A file that came as a whole has no chunks that were finished.
+    // A file that came in one answer has no finished chunks.
     return Array.from(
       { length: chunksOf({ size }) },
       (_, index) => this.#sums[index] ?? this.#running[index] ?? 0,
@@ -163,12 +165,16 @@ export class PartFile implements StoredPart {
   }
 }
 
-/** Where what makes no sense is looked for: one chunk of it a transfer asks for anyway. */
+/**
+ * Bytes that are fetched again when a header makes no sense. A transfer requests one chunk of them in any
+ * case.
+ */
 const HEADER_BYTES = 4 * CHUNK_BYTES
 
 /**
- * Writes the journal of a file that is there but for what overlaps its lost bytes, so that the next transfer asks whether it is still the same and brings the
- * rest. Default: its header, and all of it when that has not helped.
+ * Writes a journal for a stored file, without the chunks that overlap `lost`. The next transfer then checks
+ * that the file on the server is still the same, and fetches those chunks. `lost`: default the header, or the
+ * whole file when fetching the header again has not helped.
  */
 export async function reopen(
   folder: FileSystemDirectoryHandle,
@@ -191,7 +197,7 @@ export async function reopen(
   }
 }
 
-/** Where not even an empty file finds room: says so once it is known how much was to come. */
+/** Used when the disk has no room even for an empty file. Throws once the size of the file is known. */
 class FullDisk implements StoredPart {
   readonly version = undefined
   readonly #cause: unknown
@@ -223,7 +229,7 @@ class FullDisk implements StoredPart {
   close(): void {}
 }
 
-/** Bytes that a download which has not ended has brought, and will; undefined when there is none. */
+/** Bytes that an unfinished download has stored, and its total; undefined when there is none. */
 export async function partialProgress(
   folder: FileSystemDirectoryHandle,
   name: string,

@@ -1,20 +1,23 @@
-// Partial answers. In: an answer to a range. Out: what it says of the file it is a part of, and whether that is still the same.
+// Partial answers. In: an answer to a range request. Out: its file's size and version, and whether they changed.
 
-/** What a server says of a file. Parts of two versions never go together. */
+/** The version of a file on a server. Parts of two versions are never combined. */
 export interface Version {
   /** Bytes. */
   readonly size: number
-  /** The ETag, else the time of the last change, else ''. */
+  /** The ETag; without one, the time of the last change; otherwise ''. */
   readonly etag: string
 }
 
-/** Pages of other origins see the time, and the ETag where the server exposes it; of those, weak and strong are the same bytes. */
+/**
+ * Pages of other origins see the time, and the ETag if the server exposes it. Weak and strong ETags count as
+ * the same version.
+ */
 export const tagOf = ({ headers }: Response): string =>
   (headers.get('etag') ?? headers.get('last-modified') ?? '').replace(/^W\//, '')
 
 /**
- * Where a partial answer lies in its file, and in which; undefined for other answers, for those that were compressed on
- * the way, and where CORS hides it.
+ * The position of a partial answer in its file, and the file's version. Undefined for other answers, for
+ * answers that were compressed in transit, and when CORS hides the range.
  */
 export function partOf(
   response: Response,
@@ -25,7 +28,9 @@ export function partOf(
   return { start: Number(start), version: { size: Number(size), etag: tagOf(response) } }
 }
 
-/** In what an answer is not the part from `start` of the file whose version is known; undefined when it is. */
+/**
+ * How an answer differs from the expected part at `start` of the given version; undefined when it does not.
+ */
 export function differenceOf(response: Response, start: number, { size, etag }: Version): string | undefined {
   const part = partOf(response)
   if (part === undefined) return 'the server no longer answers ranges'

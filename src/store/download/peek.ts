@@ -1,4 +1,4 @@
-// Peeking. In: a model's address. Out: sources that only fetch what is read of them, for headers, and what a load would download.
+// Peeking. In: a model's address. Out: sources that fetch only what is read, and the bytes a load would download.
 import { type ByteSource, blobSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName, type RemoteFile } from '../address.ts'
@@ -10,22 +10,22 @@ import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request 
 
 export interface Peeked {
   readonly sources: readonly ByteSource[]
-  /** Bytes of the weights' files that are not on this device. */
+  /** Bytes of the weight files that are not on this device. */
   readonly downloadBytes: number
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>
 }
 
 export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
-/** A header without its vocabulary takes some 100 KB, with it some MB. */
+/** A header takes about 100 KB without a vocabulary, and a few MB with one. */
 const BLOCK_BYTES = 512 << 10
-/** Most bytes of a file that are held, where its server sends it from the start. No header is as long. */
+/** Most bytes held of a file whose server can only send it from the start. Headers are shorter. */
 const LONGEST_BEGINNING = 256 << 20
-/** Beside the weights only this says what a model is; a vocabulary can be as large as a small model. */
+/** Apart from the weights, only these files are needed. A vocabulary can be as large as a small model. */
 const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
 
-/** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that says no size. */
+/** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that sends no size. */
 export async function peekAddress(address: string, options: PeekOptions = {}): Promise<Peeked> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const known = (await store?.list()) ?? []
@@ -55,7 +55,7 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
   }
 }
 
-/** Bytes that a download which has not ended has brought. */
+/** Bytes that an unfinished download has stored. */
 const partOf = (files: readonly StoredFile[], url: string): number =>
   files.find((file) => file.url === url && !file.isComplete)?.size ?? 0
 
@@ -75,7 +75,7 @@ async function openWeights(
   return stream
 }
 
-/** A file of a server without ranges: its first bytes, as far as they were asked for. */
+/** A file on a server without ranges. Holds its first bytes, as far as they were requested. */
 class Beginning implements ByteSource {
   readonly name: string
   readonly size: number
@@ -117,7 +117,7 @@ class Beginning implements ByteSource {
 
   async close(): Promise<void> {
     await this.#pieces.return().catch(() => undefined)
-    // Where nothing was read nobody has let go of it.
+    // When nothing was read, the body is still open.
     await this.#body?.cancel().catch(() => undefined)
   }
 

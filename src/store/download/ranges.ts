@@ -1,4 +1,4 @@
-// Ranges. In: a URL whose server answers byte ranges. Out: its file as a source that only fetches what is read.
+// Ranges. In: a URL whose server supports byte ranges. Out: its file as a source that fetches only what is read.
 import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
@@ -6,21 +6,22 @@ import { differenceOf, partOf, type Version } from './partial.ts'
 import { pieces, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
-/** What is fetched at a time: tensors that lie together are not asked for one by one. */
+/** Bytes in one request, so tensors that are close together need only one. */
 const BLOCK_BYTES = 4 << 20
-/** Blocks that are kept. A layer's tensors are seldom read in the order of the file, but they lie close. */
+/** Blocks that are kept. A layer's tensors are close together, but are rarely read in file order. */
 const KEPT_BLOCKS = 8
 
 export interface RangeOptions extends RequestOptions, RetryOptions {
   /** Bytes fetched so far, each counted once, and the file's size. */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
-  /** Bytes that are fetched at a time; default 4 MB. */
+  /** Bytes in one request; default 4 MB. */
   readonly blockBytes?: number | undefined
 }
 
 /**
- * Asks for the first block, again where waiting may help. The result is a source, or the answer when it is the whole file (the server knows no
- * ranges), or undefined when there is no such file or it has no bytes to take a range of: then ask without a range.
+ * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when
+ * it is the whole file because the server does not support ranges. Returns undefined when the file does not
+ * exist or is empty; then request it without a range.
  */
 export async function openRanges(
   url: string,
@@ -40,7 +41,7 @@ export async function openRanges(
   }
   const { size } = part.version
   const file = new RangeFile(url, part.version, options)
-  // What does not arrive now is asked for again when it is read.
+  // Bytes that do not arrive now are requested again when they are read.
   await file.accept(response, 0, Math.min(blockBytes, size)).catch(() => options.signal?.throwIfAborted())
   return {
     name: fileName(url),
@@ -57,7 +58,7 @@ class RangeFile {
   readonly #version: Version
   readonly #options: RangeOptions
   readonly #blockBytes: number
-  /** By number; the one used last comes last. */
+  /** By number; the most recently used block comes last. */
   readonly #blocks = new Map<number, Uint8Array>()
   readonly #seen = new Set<number>()
   #loaded = 0
@@ -87,7 +88,7 @@ class RangeFile {
     return bytes
   }
 
-  /** Takes a response with bytes [start, end) apart into blocks; the result is the first. */
+  /** Splits a response with bytes [start, end) into blocks; returns the first. */
   async accept(
     response: Response,
     start: number,
@@ -102,7 +103,7 @@ class RangeFile {
     const run = new Uint8Array(end - start)
     let filled = 0
     for await (const bytes of pieces(this.#url, response, { ...this.#options, signal })) {
-      // What is more than was asked for is left there.
+      // Bytes beyond the requested range are ignored.
       const wanted = bytes.subarray(0, run.byteLength - filled)
       run.set(wanted, filled)
       filled += wanted.byteLength
@@ -121,7 +122,10 @@ class RangeFile {
     return run.subarray(0, this.#blockBytes)
   }
 
-  /** Fetches block `index` and those missing after it, up to `last` and no more than are kept, in one request. */
+  /**
+   * Fetches block `index` and missing ones after it in one request: up to `last`, and no more than can be
+   * kept.
+   */
   async #fetchRun(index: number, last: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     let next = index + 1
     while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++

@@ -1,12 +1,12 @@
-// Requests. In: a URL. Out: its answer, and its body piece by piece, or a typed error that says whether waiting may help.
+// Requests. In: a URL. Out: the answer and its body in pieces, or an error that says whether waiting may help.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
-  /** Silence after which a connection counts as broken, in milliseconds; default 30 000. */
+  /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
-  /** Beside what a range needs. */
+  /** Headers in addition to those of a range. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -16,7 +16,7 @@ export interface Range {
   readonly length: number
 }
 
-/** Starts a request; undefined when the server says that there is no such file (404 or 410). */
+/** Starts a request. Returns undefined when the file does not exist (404 or 410). */
 export async function request(
   url: string,
   { signal, headers, stallMs }: RequestOptions = {},
@@ -35,7 +35,7 @@ export async function request(
     )
   }
   if (response.status === 404 || response.status === 410) return undefined
-  // A part that nobody asked for is not the file.
+  // A partial answer to a request without a range is not the file.
   if (response.ok && (range !== undefined || response.status !== 206)) return response
   await response.body?.cancel()
   const { status } = response
@@ -47,7 +47,10 @@ export async function request(
   )
 }
 
-/** The same for a part; undefined also where a server or a browser refuses a request because of its range alone. */
+/**
+ * Requests a range. Also returns undefined when the server or browser refuses the request because of its
+ * range.
+ */
 export async function tryRange(
   url: string,
   options: RequestOptions,
@@ -63,7 +66,7 @@ export async function tryRange(
   }
 }
 
-/** Parts go past the browser's cache, which would mix those of two versions. */
+/** Ranges bypass the browser's cache, which would mix parts of two versions. */
 function partInit(headers: RequestOptions['headers'], range: Range | undefined): RequestInit {
   if (range === undefined) return { headers: { ...headers } }
   const { start, length } = range
@@ -78,7 +81,7 @@ export function missingFile(url: string): HalfbyteError {
   )
 }
 
-/** The length that the body will have, or 0 when the server does not say or compresses on the way. */
+/** The length of the body, or 0 when the server does not send it or compresses the body. */
 export function bodyLength(response: Response): number {
   if (response.headers.has('content-encoding')) return 0
   const length = Number(response.headers.get('content-length') ?? 0)
@@ -86,22 +89,26 @@ export function bodyLength(response: Response): number {
 }
 
 /**
- * CORS hides that a body was compressed, and its length is then that of the compressed bytes: less than what arrives, or
- * a little more for what does not compress.
+ * CORS hides that a body was compressed. The stated length is then that of the compressed bytes: less than
+ * what arrives, or slightly more for data that does not compress.
  */
 const hiddenBytes = (response: Response): number => (response.type === 'cors' ? 64 : 0)
 
-/** Most bytes of a body whose length nobody says: no weights in one file are larger, and no text is nearly as large. */
+/**
+ * Most bytes of a body of unknown length. No published weight file is larger, and text files are much
+ * smaller.
+ */
 const longest = (url: string): number => (/\.(json|jinja)$/.test(fileName(url)) ? 256 << 20 : 2 ** 34)
 
 export interface BodyOptions extends Omit<RequestOptions, 'headers'> {
-  /** What earlier bodies were read into, for this one and those that follow it. */
+  /** Buffers of earlier bodies, which this body and later ones reuse. */
   readonly spare?: ArrayBuffer[] | undefined
 }
 
 /**
- * The body of `response`; a piece is valid until the next is asked for. Throws `network` when it breaks off, ends early or stands still, the signal's reason when
- * aborted. The connection is given up then, and when the loop over it is left.
+ * The body of `response` in pieces. A piece is valid until the next one is requested. Throws `network` when
+ * the body breaks off, ends early or stalls, and the signal's reason when aborted. The connection is closed
+ * then, and also when the loop over the pieces is left.
  */
 export async function* pieces(
   url: string,
@@ -129,17 +136,20 @@ export async function* pieces(
     signal?.throwIfAborted()
     throw cause instanceof HalfbyteError ? cause : brokenOff(url, loaded, total, cause)
   } finally {
-    // What nobody reads must not be waited for either.
+    // Do not wait for a body that nobody reads.
     if (!isOver) void reader.cancel().catch(() => undefined)
     if ('leave' in reader) reader.leave()
   }
   if (loaded < total - hidden) throw endedEarly(url, loaded, total)
 }
 
-/** What is read at a time. */
+/** Bytes in one read. */
 const PIECE_BYTES = 256 << 10
 
-/** Reads into one buffer over and over where the browser can: a download otherwise leaves its size in garbage. */
+/**
+ * Reads into one reused buffer where the browser can. Otherwise a download leaves as much garbage as its
+ * size.
+ */
 function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   let reader: ReadableStreamBYOBReader
   try {
@@ -155,7 +165,7 @@ function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
       return result
     },
     cancel: () => reader.cancel(),
-    // One that a read never gave back is empty.
+    // A buffer that a read did not return is empty.
     leave: () => buffer.byteLength > 0 && spare.push(buffer),
   }
 }

@@ -1,24 +1,27 @@
-// Retrying. In: work that a network may break. Out: its result, after waits that grow, or the error that no wait mends.
+// Retrying. In: work that a network may break. Out: its result, after growing waits, or its final error.
 import { HalfbyteError } from '../../base/errors.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
-  /** Tries in a row without a single new byte before it is given up; default 6. */
+  /** Consecutive tries without any new byte before giving up; default 6. */
   readonly attempts?: number | undefined
-  /** First wait in milliseconds; each next one is twice as long, up to 30 s. Default 500. */
+  /** First wait in milliseconds; each later one is twice as long, up to 30 s. Default 500. */
   readonly firstWaitMs?: number | undefined
 }
 
-/** Answers that may be different soon: too many requests, and a server that is overloaded or restarting. */
+/** Statuses that may change soon: too many requests, and a server that is overloaded or restarting. */
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
-/** How long an address is tried that has never answered. Pages are not told why: it may be wrong, and no wait mends that. */
+/**
+ * How long to try an address that has never answered. Pages are not told why there is no answer; the address
+ * may be wrong, and waiting does not help then.
+ */
 const UNANSWERED_MS = 1800
 
 /**
- * Runs `work` until it succeeds. It is told to note new bytes by calling `progressed`, which makes the waits short again.
- * Throws what `work` threw at last, an error that waiting does not mend at once, or the signal's reason. `isFirst`: nothing has come
- * from there yet, so without any answer it is given up within 2 s.
+ * Runs `work` until it succeeds. `work` calls `progressed` when new bytes arrive, which makes the waits short
+ * again. Throws the last error of `work`, or the signal's reason. An error that waiting cannot fix is thrown
+ * at once. `isFirst`: the address has not answered yet, so give up within 2 s if it never does.
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,
@@ -39,7 +42,7 @@ export async function retrying<T>(
       failures++
       if (!isPassing(error) || failures >= attempts) throw error
       const growing = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (failures - 1))
-      // Many pages that were cut off together should not all come back together.
+      // Pages that lost their connections together should not all retry together.
       const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
       if (isFirst && isUnanswered(error) && performance.now() + ms > begun + UNANSWERED_MS) throw error
       await wait(ms, signal)
@@ -56,7 +59,7 @@ function isPassing(error: unknown): boolean {
   return status === undefined || PASSING.has(Number(status))
 }
 
-/** What the server asked for in `Retry-After`, within reason. */
+/** The wait that the server requested in `Retry-After`, up to a limit. */
 function askedWaitMs(error: unknown): number | undefined {
   const seconds = error instanceof HalfbyteError ? error.detail['retryAfter'] : undefined
   return typeof seconds === 'number' ? Math.min(LONGEST_WAIT_MS, seconds * 1000) : undefined
@@ -75,7 +78,7 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
       reject(signal?.reason)
     }
     const timer = setTimeout(settle, ms)
-    // A device that comes out of a tunnel need not wait any longer.
+    // A device that is online again need not wait any longer.
     globalThis.addEventListener?.('online', settle)
     signal?.addEventListener('abort', abort)
   })

@@ -1,31 +1,31 @@
-// Tally. In: the bytes of files as they come, side by side. Out: their sum, how fast it grows, and how long the rest takes.
+// Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining time.
 
-/** Bytes, and milliseconds where it says so. */
+/** Progress of a download, in bytes unless stated otherwise. */
 export interface FetchProgress {
-  /** Of all files so far, and of all files whose size is known. */
+  /** `loaded`: bytes of all files so far. `total`: bytes of all files whose size is known. */
   readonly loaded: number
   readonly total: number
   /** True when every byte came from storage. */
   readonly cached: boolean
-  /** Bytes that came per second of late; absent before anything came. */
+  /** Recent rate, in bytes per second; absent before the first byte. */
   readonly bytesPerSecond?: number
-  /** Seconds that the rest will take at that rate; absent where that is unknown. */
+  /** Seconds that the rest will take at that rate; absent when unknown. */
   readonly secondsLeft?: number
 }
 
-/** What the rate is taken over: long enough to be steady, short enough to follow a train out of a tunnel. */
+/** Time over which the rate is averaged: long enough to be steady, short enough to follow changes. */
 const WINDOW_MS = 5000
 
 export class Tally {
   readonly #report: ((progress: FetchProgress) => void) | undefined
   readonly #now: () => number
-  /** `isSized` is false for one whose server does not say how long it is. */
+  /** `isSized` is false when the server does not send the size. */
   readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
-  /** Bytes that have come from the network, at some times of the window; the oldest first. */
+  /** Bytes received from the network, at several times in the window; the oldest first. */
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
   #fetched = 0
   #cached = true
-  /** Files that have not begun; each counts as long as the longest of those that have. */
+  /** Files that have not begun. Each is assumed to be as long as the longest file that has. */
   left = 0
 
   constructor(report: ((progress: FetchProgress) => void) | undefined, now = () => performance.now()) {
@@ -39,7 +39,7 @@ export class Tally {
     this.#emit()
   }
 
-  /** Takes the progress of one more file. What its first call brings was there before. */
+  /** Returns a progress callback for one more file. Bytes in its first call count as already stored. */
   file(): (loaded: number, total: number) => void {
     const file = { loaded: 0, total: 0, isSized: true }
     this.#files.push(file)

@@ -236,7 +236,7 @@ describe('a server with ranges', () => {
     const onProgress = () => void (file.chunks.size >= 2 && Object.assign(server.behaviour, { raw: login }))
     await expect(bring({ onProgress, attempts: 2 })).rejects.toMatchObject({
       code: 'network',
-      message: expect.stringContaining('a web page came in the place of m.gguf'),
+      message: expect.stringContaining('a web page came instead of m.gguf'),
     })
     const there = [...file.chunks.keys()]
     expect(there.length).toBeGreaterThan(1)

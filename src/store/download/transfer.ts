@@ -1,4 +1,4 @@
-// Transfer. In: a URL and a file to write. Out: all of its bytes there, several ranges at once, across cuts and visits.
+// Transfer. In: a URL and a file to write. Out: the whole file, in parallel ranges, across cuts and visits.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { chunkBytes } from '../device/sums.ts'
@@ -7,47 +7,53 @@ import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
 import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
-/** Browsers keep six connections to an HTTP/1.1 server; the page may need some. */
+/** Browsers allow six connections to an HTTP/1.1 server, and the page may need some. */
 const CONNECTIONS = 4
 
 /** A file that is being written. Calls of one transfer never overlap. */
 export interface PartialFile {
-  /** What the chunks belong to; undefined when nothing is known yet. */
+  /** The version of the stored chunks; undefined when nothing is known yet. */
   readonly version: Version | undefined
-  /** Whether chunk `index` is there whole. */
+  /** Whether chunk `index` is complete. */
   has(index: number): boolean
-  /** Forgets every byte; what comes now is of `version`. Size 0: nobody knows it yet. Throws `storage-full`. */
+  /** Forgets every byte; later bytes are of `version`. Size 0 means unknown. Throws `storage-full`. */
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void
-  /** All of chunk `index` has been written; false when it was there before with other bytes. */
+  /** Marks chunk `index` as complete. Returns false when it was stored before with other bytes. */
   finish(index: number): boolean
 }
 
 export interface TransferOptions extends RetryOptions, RequestOptions {
-  /** Bytes that are there, those of earlier visits included; `total` is 0 when the server does not say. */
+  /**
+   * Called with the stored bytes, including those of earlier visits. `total` is 0 when the server does not
+   * send it.
+   */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
 
-/** A connection that brings less than this and breaks has brought nothing: asking it for ever would take for ever. */
+/**
+ * A connection that breaks before it brings this much counts as no progress: otherwise retries could go on
+ * for ever.
+ */
 const PROGRESS_BYTES = 64 << 10
 
-/** Bytes [start, start + length) of the file, of which the first `written` are there. */
+/** Bytes [start, start + length) of the file; the first `written` of them are stored. */
 interface Chunk {
   readonly start: number
   readonly length: number
-  /** It was brought before, and is compared. */
+  /** True when the chunk was fetched before and is fetched again to compare. */
   readonly isAgain: boolean
   written: number
 }
 
-/** The file on the server is another by now. */
+/** The file on the server has changed. */
 class Changed extends Error {}
 
 /**
- * Brings what `file` lacks. The result is its version, or undefined when there is no such file. Servers without ranges
- * send the whole from the start. Throws `network` after the last try, `integrity` when the file keeps changing,
- * `storage-full`, or the signal's reason; what arrived stays.
+ * Fetches the chunks that `file` lacks. Returns its version, or undefined when the server has no such file.
+ * Servers without ranges send the whole file from the start. Throws `network` after the last try, `integrity`
+ * when the file keeps changing, `storage-full`, or the signal's reason. Bytes that arrived stay stored.
  */
 export async function transfer(
   url: string,
@@ -73,12 +79,12 @@ class Transfer {
   readonly #url: string
   readonly #file: PartialFile
   readonly #options: TransferOptions
-  /** Ends the other connections when one fails for good. */
+  /** Closes the other connections when one fails finally. */
   readonly #stop = new AbortController()
   readonly #spare: ArrayBuffer[] = []
   #loaded = 0
   #total = 0
-  /** Answers that brought bytes of the file. */
+  /** Number of answers that brought bytes of the file. */
   #answers = 0
 
   constructor(url: string, file: PartialFile, options: TransferOptions) {
@@ -122,7 +128,7 @@ class Transfer {
     for (let index = 0; index < Math.ceil(version.size / CHUNK_BYTES); index++) {
       ;(this.#file.has(index) ? there : missing).push(index)
     }
-    // Where nothing tells versions apart, some of what is there comes again before more is put beside it.
+    // If the server sends no version, fetch a stored chunk again and compare it before adding to the file.
     const isUntold = version.etag === ''
     const sample = isUntold ? new Set([...there.slice(0, 1), ...there.slice(-1)]) : new Set<number>()
     for (const index of there) if (!sample.has(index)) this.#progress(chunkBytes(index, this.#total))
@@ -132,14 +138,16 @@ class Transfer {
     if (isPeek && bodyLength(opening) === 1) await opening.arrayBuffer()
     else if (isPeek) await opening.body?.cancel()
     await ready.response?.body?.cancel()
-    // And at the end some of what came first, in case it is another by now.
+    // At the end, fetch an early chunk again, in case the file has changed since.
     if (isUntold && this.#answers > 1) {
       await this.#fetch([...new Set([wanted[0]!, wanted[wanted.length >> 1]!])], version)
     }
     return version
   }
 
-  /** Brings chunks, several at once. `ready` is the answer for one of them, and only for its first try; nothing is left there once it is used. */
+  /**
+   * Fetches chunks in parallel. `ready` holds the answer for one chunk's first try; it is removed once used.
+   */
   async #fetch(
     indices: readonly number[],
     version: Version,
@@ -159,7 +167,7 @@ class Transfer {
           if (ready !== undefined && answer !== undefined) ready.response = undefined
           return this.#chunk(chunk, version, answer, progressed)
         })
-        if (!this.#file.finish(index)) throw new Changed('bytes that came before are others by now')
+        if (!this.#file.finish(index)) throw new Changed('bytes that came before have changed')
       }
     }
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
@@ -184,7 +192,7 @@ class Transfer {
     return this.#request()
   }
 
-  /** Brings what `chunk` lacks, or some of it. */
+  /** Fetches the missing bytes of `chunk`, or some of them. */
   async #chunk(
     chunk: Chunk,
     version: Version,
@@ -204,7 +212,7 @@ class Transfer {
     // An answer of just this length is read to its end: a body that is left looks like a failed request to the browser.
     const isExact = bodyLength(response) === chunk.length - before
     for await (const bytes of this.#pieces(response)) {
-      // A server may send more than it was asked for; that is of another chunk.
+      // A server may send more than was requested; the rest belongs to another chunk.
       const wanted = bytes.subarray(0, chunk.length - chunk.written)
       this.#file.write(chunk.start + chunk.written, wanted)
       chunk.written += wanted.byteLength
@@ -220,17 +228,20 @@ class Transfer {
     )
   }
 
-  /** A network that wants a login answers everything with its page: no reason to forget what came. */
+  /**
+   * A network that requires a login answers every request with its login page. Keep the bytes that came
+   * before.
+   */
   async #refusePage(response: Response | undefined): Promise<void> {
     if (!response?.headers.get('content-type')?.startsWith('text/html')) return
     await response.body?.cancel()
     throw new HalfbyteError(
       'network',
-      `a web page came in the place of ${fileName(this.#url)}; log in to this network, or check the address`,
+      `a web page came instead of ${fileName(this.#url)}; log in to this network, or check the address`,
     )
   }
 
-  /** For servers without ranges. The answer at hand is for the first try. */
+  /** Fetches the whole file, for servers without ranges. `opening` is the answer for the first try. */
   async #whole(opening: Response): Promise<Version> {
     let ready: Response | undefined = opening
     return this.#retry(async () => {
@@ -269,7 +280,10 @@ class Transfer {
     return retrying(work, this.#requestOptions, isFirst)
   }
 
-  /** Waits for all; the first failure ends the others, and is thrown when they have let go of the file. */
+  /**
+   * Waits for all work. The first failure stops the rest and is thrown when none of it uses the file any
+   * more.
+   */
   async #together(work: readonly Promise<void>[]): Promise<void> {
     let failure: { readonly error: unknown } | undefined
     const each = work.map((one) =>

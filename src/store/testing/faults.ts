@@ -1,34 +1,35 @@
-// Faults. In: nothing. Out: the table of what servers and networks do wrong, and what a load makes of each.
+// Faults. In: nothing. Out: a table of faults of servers and networks, and the result of a load with each.
 //
-// docs/guide/loading.md holds the same table for people; faults.test.ts compares both, and the table with what happens.
+// docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
+// fault.
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Behaviour, FileServer } from './file-server.ts'
 
 export interface Fault {
-  /** A server or a network that … */
+  /** Completes "A server or a network that …". */
   readonly title: string
   readonly behaviour: Behaviour
-  /** What the person sees. */
+  /** What the user sees. */
   readonly sees: string
-  /** Absent when the load ends well. */
+  /** The error's code; absent when the load succeeds. */
   readonly code?: ErrorCode
-  /** Requests at most, of a file in three chunks. */
+  /** Most requests, for a file in three chunks. */
   readonly requests: number
-  /** Seconds until then at most, with the waits as they are by default. */
+  /** Most seconds until the load ends, with the default waits. */
   readonly seconds: number
-  /** There is no server. */
+  /** True when there is no server. */
   readonly isAbsent?: boolean
-  /** The model is the server's second version. */
+  /** True when the loaded model is the server's second version. */
   readonly isNext?: boolean
 }
 
-/** Where the server has the second version. */
+/** Path of the second version on the server. */
 export const NEXT = 'next'
 const CHANGED = 'Tue, 01 Sep 2026 10:00:00 GMT'
 const CHANGED_AGAIN = 'Wed, 02 Sep 2026 10:00:00 GMT'
 
-/** Puts the second version in the place of the first once so many requests have come. */
+/** Replaces the first version by the second after `requests` requests. */
 const changeAfter = (requests: number, behaviour: Behaviour = {}) => ({
   onRequest(server: FileServer) {
     if (server.requests.length !== requests) return

@@ -1,44 +1,44 @@
-// File server. In: files and how it misbehaves. Out: an HTTP server on this machine that sends them so, to any page.
+// File server. In: files, faults. Out: a local HTTP server that sends the files to any page, with these faults.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
 export interface Behaviour {
-  /** Only for the file at this path; others are sent as they should be. */
+  /** Misbehaves only for the file at this path. */
   only?: string
   /** Answers `Range` with 206. Default true. */
   ranges?: boolean
   /** Answers 401 to requests without this bearer token. */
   token?: string
-  /** Answers every request so. */
+  /** Answers every request with this status. */
   status?: number | undefined
-  /** Requests that are answered so; default all. */
+  /** Number of requests that get that status; default all. */
   refusals?: number
-  /** Seconds to wait, beside the status. */
+  /** Sends this `Retry-After`, in seconds, with the status. */
   retryAfter?: number
-  /** Sends this byte of the file with its bits turned over. */
+  /** Sends this byte of the file with all bits inverted. */
   flips?: number
-  /** Bodies with that byte in which it is; default all. */
+  /** Number of bodies in which that byte is inverted; default all. */
   flipTimes?: number
-  /** Sends so many bytes behind each range, too, and says so. */
+  /** Sends this many additional bytes after each range, and says so. */
   excess?: number
-  /** Sends no more of each range, and says so. */
+  /** Sends at most this many bytes of each range, and says so. */
   most?: number
-  /** Sends the beginning of the file for each range, and says so. */
+  /** Sends the beginning of the file instead of each range, and says so. */
   rewinds?: boolean
-  /** Sends each range from so many bytes later, and says so. */
+  /** Shifts each range by this many bytes, and says so. */
   shifts?: number
-  /** Ranges that are shifted; default all. */
+  /** Number of ranges that are shifted; default all. */
   shiftTimes?: number
-  /** Says that the file has so many bytes more, or fewer. */
+  /** States a file size that is wrong by this many bytes. */
   liesBy?: number
-  /** ETags of the next answers, in order; the last one stays. */
+  /** ETags of the next answers, in order; the last one is repeated. */
   etags?: string[]
   /** Sends this many bytes of each body and then drops the connection. */
   cutAfter?: number
-  /** Bodies that are cut; default all. */
+  /** Number of bodies that are cut; default all. */
   cuts?: number
-  /** Sends the length of the body; default true. */
+  /** Whether to send the length of the body; default true. */
   length?: boolean
   gzip?: boolean
   /** Lets pages of other origins see the range and the version. */
@@ -46,23 +46,23 @@ export interface Behaviour {
   etag?: string | undefined
   /** `Last-Modified`. */
   changed?: string | undefined
-  /** Sends this in the place of HTTP, and hangs up. */
+  /** Sends this instead of HTTP, and closes the connection. */
   raw?: string | Uint8Array
-  /** Requests that are answered first. */
+  /** Number of requests that are answered before that. */
   rawAfter?: number
-  /** Answers the request of this number with a page of HTML. */
+  /** Answers the request with this number with an HTML page. */
   htmlAt?: number
-  /** Redirects every request there. */
+  /** Redirects every request to this URL. */
   redirect?: string
   /** Never answers. */
   isSilent?: boolean
-  /** Sends bytes until the other side has enough, and no length. */
+  /** Sends bytes without a length until the client closes the connection. */
   isEndless?: boolean
   /** Runs before each answer. */
   onRequest?: (server: FileServer) => void
-  /** Sends the headers and the first bytes, and then nothing. */
+  /** Sends the headers and the first bytes, then nothing more. */
   stalls?: boolean
-  /** Does so for ranges that begin before this byte. */
+  /** Stalls only for ranges that begin before this byte. */
   stallsBefore?: number | undefined
 }
 
@@ -182,7 +182,7 @@ function sendEndless(response: ServerResponse): void {
   fill()
 }
 
-/** A part that begins at `start`, perhaps with one byte turned over. */
+/** A part that begins at `start`, possibly with one byte inverted. */
 function flipped(behaviour: Behaviour, start: number, part: Uint8Array): Uint8Array {
   const { flips = -1, flipTimes = Number.POSITIVE_INFINITY } = behaviour
   const index = flips - start

@@ -1,11 +1,11 @@
-// Folders in memory. In: nothing. Out: an origin's private file system as a worker sees it, and which files were read.
+// Folders in memory. In: nothing. Out: an origin's private file system for tests, which records its reads.
 import { afterEach, vi } from 'vitest'
 
 let clock = Date.now()
 
 class Entry {
   bytes = new Uint8Array()
-  /** Where they lie, with room for more. */
+  /** The buffer that holds them, with spare room. */
   #room = this.bytes
   /** Time of the last change, by a clock that never stands still. */
   changed = ++clock
@@ -34,7 +34,7 @@ class Entry {
       write: (bytes: Uint8Array, { at }: { readonly at: number }) => {
         note('write')
         const answer = this.#folder.disk.take(bytes.byteLength)
-        // What a disk answers that took nothing need not be 0.
+        // A disk that wrote nothing need not return 0.
         const taken = answer >= 0 && answer <= bytes.byteLength ? answer : 0
         if (taken === 0) return answer
         this.changed = ++clock
@@ -65,11 +65,11 @@ class Entry {
   }
 }
 
-/** What a disk may do in the place of what it is told. */
+/** How a disk may misbehave. */
 export interface Disk {
-  /** Before anything is changed; what it throws, the change throws. */
+  /** Called before each change. An error thrown here is thrown by the change. */
   step(what: string): void
-  /** What a write of so many bytes answers; so many of them are written, or none where the answer makes no sense. */
+  /** The return value of a write. That many bytes are written, or none when the value makes no sense. */
   take(bytes: number): number
 }
 
@@ -79,7 +79,7 @@ class Folder {
   readonly entries = new Map<string, Entry>()
   /** Names of the files that were read as a File, in order. */
   readonly reads: string[] = []
-  /** What was done to files, in order, each run of the same once: `write` and the name's ending, and so on. */
+  /** Changes to files in order, e.g. `write` and the file's extension. Repeated changes are listed once. */
   readonly changes: string[] = []
 
   disk: Disk = SOUND
@@ -109,7 +109,7 @@ class Folder {
     this.entries.delete(name)
   }
 
-  /** Writes past the store. */
+  /** Writes a file directly, without the store. */
   put(name: string, contents: string): void {
     const entry = new Entry(name, this)
     entry.bytes = new TextEncoder().encode(contents)
@@ -117,7 +117,7 @@ class Folder {
   }
 }
 
-/** Gives this test storage of its own; the result is a folder of it by name. */
+/** Gives the current test its own storage. Returns a function from a name to its folder. */
 export function memoryStorage(): (name: string) => Folder {
   const folders = new Map<string, Folder>()
   const folder = (name: string): Folder => {

@@ -1,4 +1,4 @@
-// Chat templates. In: messages and a template in Jinja. Out: the prompt, its ids, and which ids end a turn.
+// Chat templates. In: messages and a Jinja template. Out: the prompt, its ids, and the ids that end a turn.
 import { Environment, parse, tokenize } from '@huggingface/jinja'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
@@ -6,9 +6,9 @@ import { strftime } from './strftime.ts'
 import { TemplateRun } from './template-run.ts'
 import { PART_UNITS, type Spend } from './template-values.ts'
 
-/** One turn. Further fields (`tool_calls`, `name`) are passed to the template as they are. */
+/** One turn. Other fields (`tool_calls`, `name`) are passed to the template unchanged. */
 export interface ChatMessage {
-  /** Most templates know `system`, `user` and `assistant`, some `tool`. */
+  /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
   readonly role: string
   readonly content: string
   readonly [field: string]: unknown
@@ -17,12 +17,12 @@ export interface ChatMessage {
 export interface ChatOptions {
   /** Ends the prompt with the beginning of the assistant's turn. Default true. */
   readonly addGenerationPrompt?: boolean
-  /** What `bos_token` and `eos_token` stand for in the template. Default empty. */
+  /** The values of `bos_token` and `eos_token` in the template. Default empty. */
   readonly bosToken?: string | undefined
   readonly eosToken?: string | undefined
-  /** Descriptions of functions the model may call, as JSON schema objects. */
+  /** Functions that the model may call, described by JSON schema objects. */
   readonly tools?: readonly object[] | undefined
-  /** For templates that tell the model the date. Default now. */
+  /** The date for templates that tell it to the model. Default now. */
   readonly now?: Date | undefined
 }
 
@@ -30,34 +30,34 @@ export interface RenderOptions extends ChatOptions {
   readonly template: string
 }
 
-/** ChatML: what a model without a template gets when it has ChatML's tokens. */
+/** The template of models that have ChatML's tokens but no template. */
 export const CHATML =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 /**
- * Plain text: what a base model gets. It goes on where the last message ends, so a reply stands right behind what it goes
- * on from; every other message begins a line. No roles are known.
+ * The template of base models: plain text without roles. A reply follows the last message directly, because
+ * it continues it. Every other message begins a new line.
  */
 export const PLAIN =
   "{{ bos_token }}{% for message in messages %}{% if not loop.first and message['role'] != 'assistant' %}{{ '\\n' }}{% endif %}" +
   "{{ message['content'] }}{% endfor %}"
 
 const MAX_TEMPLATE_LENGTH = 1 << 20
-/** A template that counts further than this never comes to an end. */
+/** A template that counts further than this is assumed never to end. */
 const MAX_RANGE = 1 << 16
 
-/** Longer runs of white space take the parser a time that grows with their square. */
+/** The parser's time grows with the square of the length of a run of white space. */
 const LONG_SPACE = /\s{1024}/
-/** What rendering may cost, and what more for each character that is given; see template-run.ts. */
+/** Work units that rendering may take, and additional units for each input character; see template-run.ts. */
 const RENDER_UNITS = 1 << 26
 const UNITS_PER_CHARACTER = 512
-/** What a date costs for each character of its format. */
+/** Work units of a date for each character of its format. */
 const DATE_UNITS = 1 << 15
 
 const WHITESPACE = { lstrip_blocks: true, trim_blocks: true }
 
-/** A template, parsed once for many prompts. */
+/** A template that is parsed once and used for many prompts. */
 export class ChatTemplate {
   readonly source: string
   readonly #program: ReturnType<typeof parse>
@@ -72,7 +72,10 @@ export class ChatTemplate {
     this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
   }
 
-  /** Throws `format` with the template's own words when it refuses the messages, and when it takes too much work. */
+  /**
+   * Throws `format` when the template refuses the messages, with its own words, and when it takes too much
+   * work.
+   */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
     return attempt('cannot render these messages', () => {
@@ -88,7 +91,7 @@ export class ChatTemplate {
       environment.set('add_generation_prompt', addGenerationPrompt)
       environment.set('bos_token', bosToken)
       environment.set('eos_token', eosToken)
-      // Templates ask whether tools are none, which undefined is not.
+      // Templates test whether tools are none. Undefined is not none; null is.
       environment.set('tools', tools ?? null)
       environment.set('documents', null)
       const { value } = new TemplateRun(environment, spend, this.source.length).run(this.#program)
@@ -97,25 +100,28 @@ export class ChatTemplate {
   }
 }
 
-/** Renders once; keep a ChatTemplate for many prompts. Throws `format` as that does. */
+/** Renders one prompt; use a ChatTemplate for several. Throws `format` as ChatTemplate does. */
 export function renderChat(messages: readonly ChatMessage[], options: RenderOptions): string {
   return new ChatTemplate(options.template).render(messages, options)
 }
 
-/** The model's own template, ChatML when it has ChatML's tokens, plain text otherwise. */
+/** The model's own template; without one, ChatML if the model has ChatML's tokens, otherwise plain text. */
 export function chatTemplateOf(tokenizer: Tokenizer): string {
   if (tokenizer.chatTemplate !== undefined) return tokenizer.chatTemplate
   const isChatMl = tokenizer.idOf('<|im_start|>') !== undefined && tokenizer.idOf('<|im_end|>') !== undefined
   return isChatMl ? CHATML : PLAIN
 }
 
-/** The texts of BOS and EOS, for a template. */
+/** The texts of BOS and EOS, for use in a template. */
 export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' | 'eosToken'> {
   const textOf = (id: number | undefined) => (id === undefined ? undefined : tokenizer.tokenText(id))
   return { bosToken: textOf(tokenizer.bosId), eosToken: textOf(tokenizer.eosId) }
 }
 
-/** The ids of a rendered prompt: its special tokens are read, BOS is there once if the model wants it, no EOS is added. */
+/**
+ * Encodes a rendered prompt. Special tokens are parsed, BOS is present once if the model uses it, and no EOS
+ * is added.
+ */
 export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
   const ids = tokenizer.encode(prompt, { parseSpecial: true })
   const { bosId, addsBos } = tokenizer
@@ -124,7 +130,7 @@ export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
 
 const PROBE = 'Zqxj'
 
-/** A short conversation as the template writes it; empty when it refuses so short a one. */
+/** A short conversation, rendered by the template. Empty when the template refuses it. */
 export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
   const messages = [
     { role: 'user', content: 'a' },
@@ -140,8 +146,8 @@ export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string
 }
 
 /**
- * The ids that end the assistant's turn: the tokenizer's own, and the special token the template writes after an answer,
- * which files often do not name.
+ * The ids that end the assistant's turn: those of the tokenizer, and the special token that the template
+ * writes after an answer. Files often do not name the latter.
  */
 export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): ReadonlySet<number> {
   const ends = new Set(tokenizer.endIds)
@@ -153,7 +159,7 @@ export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): Readon
   return ends
 }
 
-/** What Jinja and Transformers give every template. */
+/** The globals that Jinja and Transformers give every template. */
 function newEnvironment(now: Date, spend: Spend): Environment {
   const environment = new Environment()
   const constants = { true: true, false: false, none: null, True: true, False: false, None: null }
@@ -183,7 +189,7 @@ function range(first: number, last?: number, step = 1): number[] {
   return Array.from({ length: count }, (_, index) => start + index * step)
 }
 
-/** Characters of everything in a value. */
+/** Number of characters in a value, with everything nested in it. */
 export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 1

@@ -5,7 +5,10 @@ import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from '../tokenize/create.ts'
 import { CHATML, encodeChat, renderChat } from './chat.ts'
 
-/** Special tokens that are looked for in normalised text, as some tokenizer.json have them; one is a single letter. */
+/**
+ * Special tokens that are looked for in normalised text, as some tokenizer.json have them; one is a single
+ * letter.
+ */
 function normalizedSpec(normalizer: object) {
   const { tokenizer } = jsonSpec()
   const tokens = tokenizer['added_tokens'] as { content: string; id: number }[]

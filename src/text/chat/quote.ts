@@ -1,23 +1,26 @@
-// Quoting. In: what somebody wrote. Out: the same for a prompt, where nothing in it can be taken for a control token.
+// Quoting. In: a user's text. Out: the text for a prompt, in which nothing can be read as a control token.
 import { type AddedToken, TokenSearch } from '../tokenize/token-search.ts'
 
 /**
- * Begins the spelling of one UTF-16 unit in four digits. These are noncharacters, which normalising leaves alone and no
- * template looks for.
+ * Escape character before a UTF-16 unit that is spelled in four digits. It and the digits are noncharacters:
+ * normalising does not change them, and no template looks for them.
  */
 const ESCAPE = '\uFDD0'
 const DIGIT_0 = 0xfde0
-/** What quoting writes: no token that holds any of it is ever found. */
+/** Matches the characters that quoting writes. No token that contains one of them is ever found. */
 export const QUOTING = /[\uFDD0\uFDE0-\uFDEF]/
 const ESCAPED = /\uFDD0([\uFDE0-\uFDEF]{4})/g
 
-/** Tokens in the spelling that they are looked for in, which `normalize` gives a text. */
+/** Tokens as they are spelled in text that `normalize` has changed. */
 export interface Controls {
   readonly tokens: readonly AddedToken[]
   readonly normalize?: ((text: string) => string) | undefined
 }
 
-/** Escapes the first unit of every control token, as far as text that is normalised would hold one. `unquote` undoes it. */
+/**
+ * Escapes the first unit of every control token that the normalised text would contain. `unquote` reverses
+ * it.
+ */
 export function quoter(controls: readonly Controls[]): (text: string) => string {
   const searches = controls
     .map(({ tokens, normalize }) => ({ search: new TokenSearch(tokens), normalize }))
@@ -32,7 +35,7 @@ export function quoter(controls: readonly Controls[]): (text: string) => string 
   }
 }
 
-/** Text as it was before it was quoted. */
+/** Restores quoted text. */
 export function unquote(text: string): string {
   if (!text.includes(ESCAPE)) return text
   return text.replace(ESCAPED, (_, digits: string) =>
@@ -50,7 +53,10 @@ function escapeStarts(search: TokenSearch, text: string): string {
   return quoted + text.slice(from)
 }
 
-/** Where a token is normalised text, whatever becomes its beginning is escaped: `＜` as well as `<`. */
+/**
+ * For tokens in normalised text: escapes every character that normalises to a token's first one, `＜` as well
+ * as `<`.
+ */
 function escapeAlike(search: TokenSearch, normalize: (text: string) => string, text: string): string {
   const starts = new Set(
     search.find(normalize(text)).map(({ token }) => String.fromCodePoint(token.text.codePointAt(0)!)),

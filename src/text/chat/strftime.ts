@@ -1,4 +1,4 @@
-// strftime. In: a date and Python's format. Out: the date as an English template expects it, in local time.
+// strftime. In: a date and a Python format. Out: the date in English and in local time.
 
 const padded = (value: number, width = 2) => String(value).padStart(width, '0')
 const named = (date: Date, part: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', part)
@@ -21,7 +21,7 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   '%': () => '%',
 }
 
-/** Fields this does not know stay as they are. `%-d` and its like leave out the padding. */
+/** Unknown fields stay unchanged. `%-d` and similar fields are written without padding. */
 export function strftime(date: Date, format: string): string {
   return format.replace(/%(-?)([A-Za-z%])/g, (whole, bare: string, letter: string) => {
     const text = FIELDS[letter]?.(date)

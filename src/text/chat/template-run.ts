@@ -1,4 +1,4 @@
-// Template runs. In: a parsed template and what it may name. Out: its text as Jinja writes it, for a bounded price.
+// Template runs. In: a parsed template and its variables. Out: its text as Jinja writes it, for a bounded cost.
 import { Environment, Interpreter } from '@huggingface/jinja'
 import {
   areEqual,
@@ -12,19 +12,19 @@ import {
   type Value,
 } from './template-values.ts'
 
-/** A node of a parsed template, as far as it is looked at here. */
+/** The fields of a parsed template's node that are used here. */
 interface Node {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** A node whose value is known already. */
+/** A node whose value is already known. */
 interface Held extends Node {
   readonly type: 'Held'
   readonly held: Value
 }
 
-/** The interpreter's steps, which its types keep to themselves. */
+/** The interpreter's methods that its types declare private. */
 interface Steps {
   run(program: object): Value
   evaluate(node: Node | undefined, scope: Environment): Value
@@ -43,14 +43,14 @@ type Call = (args: readonly Value[], scope: Environment) => Value
 
 const Base = Interpreter as unknown as new (environment: Environment) => Steps
 
-/** What a step costs, in units of about a nanosecond. */
+/** Cost of a step, in units of about a nanosecond. */
 const STEP_UNITS = 32
-/** The same of a turn of a loop, which makes a scope. */
+/** Cost of one iteration of a loop, which creates a scope. */
 const TURN_UNITS = 256
 
-/** Statements that give a value but write nothing. */
+/** Statements that have a value but write nothing. */
 const SILENT: readonly string[] = ['Set', 'Macro', 'Comment']
-/** Filters that look into what lists hold. */
+/** Filters that read the elements of lists. */
 const WHOLE: readonly string[] = [
   'tojson',
   'string',
@@ -69,14 +69,14 @@ const STRIPS = {
 } as const
 
 /**
- * The library's interpreter, where it gives what Python gives: texts of values, equality, `strip`. `spend` is asked before
- * anything that takes time or room by the size of what it works on.
+ * The library's interpreter, corrected to give Python's results: texts of values, equality, `strip`. It calls
+ * `spend` before any work whose time or memory depends on the size of its input.
  */
 export class TemplateRun extends Base {
   readonly #spend: Spend
   readonly #make: (value: unknown) => Value
   readonly #functionOf: (call: Call) => Value
-  /** What a scan of the whole template costs. */
+  /** Cost of a scan of the whole template. */
   readonly #scanUnits: number
 
   constructor(environment: Environment, spend: Spend, sourceLength: number) {
@@ -140,7 +140,7 @@ export class TemplateRun extends Base {
         this.#spend((sizeOf(left) * sizeOf(right)) / 16)
         break
       case '+':
-        // The library writes a list behind a text.
+        // The library appends a list to a text as text.
         if (left.type !== right.type) for (const each of [left, right]) spendWhole(each, this.#spend)
     }
     return super.evaluateBinaryExpression({ ...node, left: held(left), right: held(right) }, scope)
@@ -203,7 +203,7 @@ export class TemplateRun extends Base {
       if (node.type.endsWith('SpreadExpression')) return { ...node, argument: hold(node['argument'] as Node) }
       const value = this.evaluate(node, scope)
       values.push(value)
-      // Some filters want their names as they are written.
+      // Some filters need their string arguments as written.
       return node.type === 'StringLiteral' ? node : held(value)
     }
     const asked = isCall ? { ...filter, args: (filter['args'] as readonly Node[]).map(hold) } : filter
@@ -221,11 +221,11 @@ export class TemplateRun extends Base {
       name === 'trim' && typeof operand.value === 'string'
         ? this.#strip(operand.value, name, values)
         : undefined
-    // Nothing comes back for the first of no items.
+    // The first item of an empty list is undefined.
     return bare ?? super.applyFilter(operand, asked, scope) ?? this.#make(undefined)
   }
 
-  /** The value of what only a part is wanted of, for the price of a step where it need not be made. */
+  /** The value of a node of which only a part is needed. Costs one step when the value need not be made. */
   #look(node: Node, scope: Environment, isWhole: boolean): Value {
     if (isWhole || (node.type !== 'Identifier' && node.type !== 'MemberExpression'))
       return this.evaluate(node, scope)
@@ -243,7 +243,7 @@ export class TemplateRun extends Base {
 
 const held = (value: Value): Held => ({ type: 'Held', held: value })
 
-/** How much longer what is done with arguments can become: by their characters, or by the numbers they are. */
+/** By how much arguments can lengthen a result: their characters, or their value when they are numbers. */
 function argumentUnits(values: readonly Value[]): number {
   return values.reduce((sum, value) => {
     if (value.value instanceof Map || Array.isArray(value.value))

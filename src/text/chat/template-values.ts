@@ -1,13 +1,13 @@
-// Template values. In: values of the Jinja interpreter. Out: their texts, equality and size as Python has them.
+// Template values. In: values of the Jinja interpreter. Out: their texts, equality and size, as in Python.
 import type { Environment } from '@huggingface/jinja'
 
-/** What an expression gives; `type` says what `value` is. */
+/** The value of an expression; `type` says what `value` is. */
 export type Value = ReturnType<Environment['set']>
 
-/** Pays for work before it is done; throws when there is no more. */
+/** Charges for work before it is done; throws when the limit is reached. */
 export type Spend = (units: number) => void
 
-/** What a value that is made, and not only looked at, costs for each part: an object, where a character takes a byte or two. */
+/** Cost of each part of a new value. A part is an object, while a character takes only one or two bytes. */
 export const PART_UNITS = 32
 
 /** Characters of a text, parts of a list or mapping. */
@@ -16,18 +16,18 @@ export function sizeOf({ value }: Value): number {
   return Array.isArray(value) ? value.length : value instanceof Map ? value.size : 0
 }
 
-/** Parts of a list, values of a mapping; undefined for all else. */
+/** Parts of a list, values of a mapping; undefined for other values. */
 export function partsOf({ value }: Value): Iterable<Value> | undefined {
   return Array.isArray(value) ? value : value instanceof Map ? (value.values() as Iterable<Value>) : undefined
 }
 
-/** Pays for a walk over everything in a value, `units` for each part and more for what lies deeper. */
+/** Charges for a walk over everything in a value: `units` for each part, and more for deeper parts. */
 export function spendWhole(value: Value, spend: Spend, units = PART_UNITS, depth = 1): void {
   spend(units * depth + (typeof value.value === 'string' ? value.value.length : 0))
   for (const part of partsOf(value) ?? []) spendWhole(part, spend, units, depth + 1)
 }
 
-/** Python's `str`; what is not defined writes nothing. */
+/** Python's `str`; undefined values write nothing. */
 export function textOf(value: Value, spend: Spend): string {
   if (typeof value.value === 'string') return value.value
   return value.type === 'UndefinedValue' ? '' : reprOf(value, spend)
@@ -59,7 +59,7 @@ function reprOf(value: Value, spend: Spend): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** Python writes single quotes, unless only single ones are in the text. */
+/** Python writes single quotes, unless the text contains single quotes but no double ones. */
 function quotedText(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const inner = text.replace(/[\\'\p{C}\p{Z}]/gu, (character) => {
@@ -74,7 +74,7 @@ function quotedText(text: string): string {
   return quote + inner + quote
 }
 
-/** Python's `==`: by content, true as 1, and nothing else across types. */
+/** Python's `==`: compares content. Values of different types differ, but true equals 1. */
 export function areEqual(one: Value, other: Value, spend: Spend): boolean {
   spend(1)
   const a = one.value
@@ -100,10 +100,10 @@ export function areEqual(one: Value, other: Value, spend: Spend): boolean {
 
 const isNumeric = (value: unknown) => typeof value === 'number' || typeof value === 'boolean'
 
-/** What Python takes for white space. */
+/** Python's white space. */
 const SPACE = /(?!\uFEFF)[\s\x85]/
 
-/** Python's `strip`, of one end or of both: white space, or any of `characters`. */
+/** Python's `strip`, at one end or both: removes white space, or any of `characters`. */
 export function stripped(
   text: string,
   characters: string | undefined,

@@ -1,15 +1,15 @@
-// Tool calls. In: a reply's text in pieces, and the names of the tools. Out: the calls in it, and the text around them.
+// Tool calls. In: a reply's text in pieces, the names of the tools. Out: its calls, and the text around them.
 //
 //   Hermes, Qwen   <tool_call>{"name": .., "arguments": {..}}</tool_call>, any number of them
 //   Mistral        [TOOL_CALLS] [{"name": .., "arguments": {..}}, ..]
-//   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or behind <|python_tag|>; several with ; between
+//   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or after <|python_tag|>; separator: ;
 //
-// What is not a call to the letter stays text: a wrong call is worse than none.
+// Text that does not match a call exactly stays text: a wrong call is worse than none.
 
 import { isObject } from '../spec.ts'
 import { jsonScan } from '../tokenize/json-scan.ts'
 
-/** A call that a model asks for. */
+/** A call that a model requests. */
 export interface ParsedCall {
   readonly name: string
   readonly arguments: { readonly [name: string]: unknown }
@@ -20,37 +20,37 @@ type Marker = '<tool_call>' | '[TOOL_CALLS]' | '<|python_tag|>'
 const MARKERS: readonly Marker[] = ['<tool_call>', '[TOOL_CALLS]', '<|python_tag|>']
 const HERMES_END = '</tool_call>'
 
-/** Tokens that must be written for calls to be found, though some vocabularies count them as special. */
+/** Tokens that must be written as text to find calls, although some vocabularies mark them as special. */
 export const TOOL_CALL_TEXTS: readonly string[] = [...MARKERS, HERMES_END]
 
-/** How a bare call of Llama 3 begins, but for blanks around its brace. */
+/** How a bare call of Llama 3 begins, ignoring white space around its brace. */
 const BARE_STARTS = ['{"name"', '{"type"', '{"function"']
 
-/** What was held since a marker, or since a bare call began. */
+/** The text held since a marker, or since a bare call began. */
 interface Block {
   readonly marker: Marker | ''
-  /** Calls before the value that is read now. */
+  /** Calls before the current value. */
   readonly before: readonly ParsedCall[]
-  /** Where that value begins in what is held. */
+  /** Where that value begins in the held text. */
   readonly start: number
   readonly scan: ReturnType<typeof jsonScan>
-  /** Behind the value, once it is whole; -1 when it is none. */
+  /** The index after the value, once it is complete; -1 when it is not a value. */
   end: number | undefined
 }
 
-/** Takes a reply apart while it comes. Text is let go as soon as it can be no part of a call. */
+/** Parses a reply as it arrives. Text is released as soon as it cannot be part of a call. */
 export interface ToolCallParser {
   readonly calls: readonly ParsedCall[]
-  /** The text that is certain with this piece. */
+  /** Adds a piece; returns the text that is now certain. */
   push(piece: string): string
-  /** What is left when the reply has ended: text, unless it was a whole call. */
+  /** Ends the reply. Returns the remaining text, unless it was a complete call. */
   finish(): string
 }
 
 export function toolCallParser(names: readonly string[]): ToolCallParser {
   const calls: ParsedCall[] = []
   let held = ''
-  // Nothing but blanks has been let go.
+  // True while only white space has been released.
   let atStart = true
   let opened: Block | undefined
   return { calls, push, finish }
@@ -74,7 +74,7 @@ export function toolCallParser(names: readonly string[]): ToolCallParser {
     }
     const rest = held
     held = ''
-    // Blanks behind the last call belong to it.
+    // White space after the last call belongs to it.
     return letGo(text + (calls.length > 0 && rest.trim() === '' ? '' : rest))
   }
 
@@ -83,7 +83,7 @@ export function toolCallParser(names: readonly string[]): ToolCallParser {
     return text
   }
 
-  /** Lets text go up to the next marker, or to what may become one. */
+  /** Releases text up to the next marker, or up to a possible beginning of one. */
   function outside(): string {
     if (atStart && calls.length === 0) {
       const dense = held.replace(/^\s*(\{?)\s*/, '$1')
@@ -98,14 +98,14 @@ export function toolCallParser(names: readonly string[]): ToolCallParser {
       .toSorted((one, other) => one.at - other.at)[0]
     if (found === undefined) return take(held.length - doubtful())
     const before = held.slice(0, found.at)
-    // Blanks between two calls are theirs.
+    // White space between two calls belongs to them.
     const isBetween = calls.length > 0 && before.trim() === ''
     held = held.slice(found.at)
     open(found.marker, found.marker.length)
     return isBetween ? '' : before
   }
 
-  /** Characters at the end that may be the beginning of a marker, or blanks before one. */
+  /** Number of characters at the end that may begin a marker, or that are white space before one. */
   function doubtful(): number {
     const most = Math.max(...MARKERS.map(({ length }) => length)) - 1
     for (let length = Math.min(most, held.length); length > 0; length--) {
@@ -123,7 +123,7 @@ export function toolCallParser(names: readonly string[]): ToolCallParser {
     return opened
   }
 
-  /** Follows a block to its end; lets its beginning go as text when it turns out to be no call. */
+  /** Follows a block to its end. Releases its beginning as text when it is not a call. */
   function inBlock(block: Block, isOver: boolean): string {
     block.end ??= block.scan(held)
     const { marker, before, start, end } = block
@@ -147,7 +147,7 @@ export function toolCallParser(names: readonly string[]): ToolCallParser {
     }
   }
 
-  /** At the end of the reply: calls with nothing but blanks behind their last `;` are whole. */
+  /** At the end of the reply: calls are complete when only white space follows their last `;`. */
   function afterLast(block: Block): string {
     const isWhole = block.before.length > 0 && held.slice(block.start).trim() === ''
     return isWhole ? close(block.before, held.length) : notACall(block.marker)

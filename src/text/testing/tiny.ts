@@ -1,4 +1,4 @@
-// Tiny tokenizer specifications for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to break.
+// Tiny tokenizers for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to break.
 
 import type { GgufTokenizerSpec, JsonTokenizerSpec } from '../spec.ts'
 import { BYTE_CHARS } from '../tokenize/byte-level.ts'
@@ -7,7 +7,7 @@ import { byteName } from '../tokenize/vocabulary.ts'
 const MERGES = ['h e', 'l l', 'he ll', 'hell o', 'Ġ w', 'o r', 'Ġw or', 'Ġwor l', 'Ġworl d', 'Ã ©']
 const SPECIALS = ['<|bos|>', '<|im_start|>', '<|im_end|>']
 
-/** Bytes, what the merges make, then special tokens; `hello`, ` world` and `é` are one token each. */
+/** Tokens: bytes, the results of merges, special tokens. `hello`, ` world` and `é` are one token each. */
 export function byteLevelSpec(changes: Partial<GgufTokenizerSpec> = {}): GgufTokenizerSpec {
   const tokens = [...BYTE_CHARS, ...MERGES.map((merge) => merge.replace(' ', '')), ...SPECIALS]
   return {
@@ -49,7 +49,9 @@ export function jsonSpec(
   }
 }
 
-/** `<unk> <s> </s>`, the 256 bytes, then `pieces` with the scores given or, by default, one less each. */
+/**
+ * Tokens: `<unk> <s> </s>`, the 256 bytes, `pieces`. By default each piece's score is one less than the last.
+ */
 export function spmSpec(
   pieces: readonly (string | readonly [string, number])[],
   changes: Partial<GgufTokenizerSpec> = {},

@@ -1,4 +1,4 @@
-// Added tokens. In: text and the tokens to be found in it whole. Out: the ids found and the text between them.
+// Added tokens. In: text, tokens that are matched whole. Out: the ids found and the text between them.
 import { QUOTING } from '../chat/quote.ts'
 import { type AddedToken, TokenSearch } from './token-search.ts'
 
@@ -10,7 +10,7 @@ export class AddedTokens {
   readonly #literal: TokenSearch
   readonly #all: TokenSearch
 
-  /** Throws `format` when they are too long together. */
+  /** Throws `format` when the tokens together are too long. */
   constructor(tokens: readonly AddedToken[]) {
     this.tokens = tokens.filter(({ text }) => !QUOTING.test(text))
     this.#all = new TokenSearch(this.tokens)
@@ -18,14 +18,14 @@ export class AddedTokens {
     this.#literal = literal.length < this.tokens.length ? new TokenSearch(literal) : this.#all
   }
 
-  /** Texts and ids in order; of tokens that begin at one place the longest is taken. No text is empty. */
+  /** Returns texts and ids in order. The longest token at a place wins. No text is empty. */
   split(text: string, withSpecial: boolean): (string | number)[] {
     const found = (withSpecial ? this.#all : this.#literal).find(text)
     const pieces: (string | number)[] = []
     let from = 0
     for (let next = found.pop(); next !== undefined; next = found.pop()) {
       const { at, token } = next
-      // Part of the one before, or of the white space that went with it.
+      // This match is part of the last one, or of white space that it took.
       if (at < from) continue
       const before = text.slice(from, at)
       const kept = token.stripsLeft ? before.trimEnd() : before

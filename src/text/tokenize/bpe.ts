@@ -9,32 +9,32 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 import { cachedWords } from './word-cache.ts'
 
 export interface BpeOptions {
-  /** Words are cut into bytes, not into characters. */
+  /** Words are split into bytes, not into characters. */
   readonly byteLevel: boolean
   /** A character without a token becomes its bytes `<0x..>`. */
   readonly byteFallback?: boolean
-  /** A word that is a token is that token, whatever the merges say. */
+  /** A word that is a token becomes that token, regardless of the merges. */
   readonly ignoreMerges?: boolean
-  /** Stands for what has no token; without it that is left out. */
+  /** Replaces symbols that have no token. Without it they are left out. */
   readonly unknownId?: number | undefined
-  /** Several unknown characters in a row become one. */
+  /** Several unknown characters in a row become one unknown token. */
   readonly fuseUnknown?: boolean
 }
 
 const encoder = new TextEncoder()
-/** Bytes per UTF-16 unit, at most. */
+/** Most bytes that a UTF-16 unit can take in UTF-8. */
 const UTF8_GROWTH = 3
 
 export interface Bpe {
-  /** True when a merge makes a token that goes from one marked word into the next. */
+  /** True when a merge makes a token that spans two marked words. */
   readonly crossesWords: boolean
   /** Adds the ids of `word` to `out`. */
   encode(word: string, out: number[]): void
 }
 
 /**
- * `merges` are `left right` or pairs, the first the most important. Throws `format` for a merge that is no pair or
- * whose tokens are not in the vocabulary.
+ * `merges` are `left right` or pairs, the highest priority first. Throws `format` for a merge that is not a
+ * pair or whose tokens are not in the vocabulary.
  */
 export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], options: BpeOptions): Bpe {
   if (merges.length > MAX_MERGES)
@@ -47,7 +47,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     symbol: (merge) => made[merge] as number,
   })
   const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
-  // Id of each byte, -1 without one.
+  // The id of each byte; -1 when it has none.
   const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
   let bytes = new Uint8Array(1024)
   return {
@@ -95,7 +95,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     else ids.push(...own)
   }
 
-  /** The word as the vocabulary would spell it. */
+  /** The word in the spelling of the vocabulary. */
   function spell(word: string): string {
     return byteLevel ? charsOfBytes(bytes, writeBytes(word)) : word
   }
@@ -107,9 +107,9 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
 }
 
 interface Merges {
-  /** The rank of a pair of ids. */
+  /** Rank of each pair of ids. */
   readonly pairs: PairTable
-  /** The id each merge makes, by rank. */
+  /** The id that each merge makes, by rank. */
   readonly made: Int32Array
 }
 
@@ -135,7 +135,7 @@ function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges 
 
 function readPair(merge: unknown, rank: number): readonly [string, string] {
   if (typeof merge === 'string') {
-    // A token may begin with a space but, as a merge's left side, is never empty.
+    // The left token may begin with a space but is never empty.
     const at = merge.indexOf(' ', 1)
     if (at > 0 && at + 1 < merge.length) return [merge.slice(0, at), merge.slice(at + 1)]
   } else if (Array.isArray(merge) && merge.length === 2) {

@@ -1,6 +1,6 @@
-// Byte-level text. In: bytes or the characters that stand for them. Out: the other, as GPT-2's vocabulary writes bytes.
+// Byte-level text. In: bytes, or GPT-2's characters for them. Out: the characters, or the bytes.
 
-/** Printable bytes stand for themselves; the others for the characters from U+0100 on, in order. */
+/** Printable bytes are written as themselves, the others as the characters from U+0100, in order. */
 function isPrintable(byte: number): boolean {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
 }
@@ -10,12 +10,12 @@ function charCodes(): readonly number[] {
   return Array.from({ length: 256 }, (_, byte) => (isPrintable(byte) ? byte : next++))
 }
 
-/** The character of each byte. */
+/** The character that stands for each byte. */
 export const BYTE_CHARS: readonly string[] = charCodes().map((code) => String.fromCharCode(code))
 
 const BYTES = new Map(BYTE_CHARS.map((char, byte) => [char, byte]))
 
-/** The bytes a byte-level token stands for, or undefined when one of its characters stands for none. */
+/** The bytes of a byte-level token, or undefined when one of its characters stands for no byte. */
 export function bytesOfChars(token: string): Uint8Array | undefined {
   const bytes = new Uint8Array(token.length)
   for (let at = 0; at < token.length; at++) {

@@ -1,4 +1,4 @@
-// Specification check. In: what a file says a tokenizer is, not looked at yet. Out: the same, each field of its type.
+// Specification check. In: an unchecked tokenizer specification. Out: the same, with the type of each field checked.
 import { isObject, type JsonObject, malformed, shown, type TokenizerSpec } from '../spec.ts'
 
 const TYPES = {
@@ -26,10 +26,10 @@ const FIELDS: { readonly [Kind in TokenizerSpec['kind']]: Readonly<Record<string
     ...{ addBos: 'boolean', addEos: 'boolean', addSpacePrefix: 'boolean', chatTemplate: 'text' },
   },
 }
-/** Fields that no tokenizer can do without. */
+/** Fields that every tokenizer must have. */
 const REQUIRED: readonly string[] = ['tokens', 'model', 'tokenizer']
 
-/** Null is the same as absent. Throws `format` with the field that is not what it must be. */
+/** Treats null as absent. Throws `format`, naming the field that is wrong. */
 export function checkedSpec(value: unknown): TokenizerSpec {
   const given: JsonObject = isObject(value) ? value : {}
   const { kind } = given
@@ -39,7 +39,7 @@ export function checkedSpec(value: unknown): TokenizerSpec {
     const field = given[key] ?? undefined
     const { what, fits } = TYPES[type]
     if (field === undefined ? REQUIRED.includes(key) : !fits(field)) {
-      throw malformed(`has ${shownItem(field, type)} for ${key} where ${what} is due`)
+      throw malformed(`has ${shownItem(field, type)} for ${key} instead of ${what}`)
     }
     spec[key] = field
   }
@@ -50,7 +50,7 @@ function isListOf(type: string) {
   return (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === type)
 }
 
-/** Of a list only the item that is wrong. */
+/** The wrong value; for a list, only the wrong item. */
 function shownItem(field: unknown, type: string): string {
   if (!Array.isArray(field)) return shown(field)
   const at = field.findIndex((item) => `${typeof item}s` !== type)

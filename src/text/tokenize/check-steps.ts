@@ -1,9 +1,9 @@
-// Step check. In: the library's normaliser and pre-tokeniser of a tokenizer.json. Out: an error where they could go on and on.
+// Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without end.
 import { isCount } from '../../base/counts.ts'
 import { type JsonObject, malformed, shown, unsupported } from '../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
 
-/** What the library makes of one step, or of several. */
+/** The library's object for one step, or for several. */
 interface Step {
   readonly normalizers?: readonly (Step | null)[]
   readonly tokenizers?: readonly (Step | null)[]
@@ -14,14 +14,14 @@ interface Step {
   readonly _length?: unknown
 }
 
-/** Of what a step writes; published ones write one. */
+/** Limit of the characters that a step inserts; published steps insert one. */
 const MAX_CHARACTERS = 256
-/** `String.replaceAll` reads these in what it writes, other than the library that trained the model. */
+/** `String.replaceAll` expands these in the replacement text; the library that trained the model does not. */
 const REFERENCE = /\$[$&`'<\d]/
 
 /**
- * Throws `format` for fields that are not texts, `unsupported` for steps that together lengthen a text much, and for patterns
- * whose time can grow faster than with the square of a text.
+ * Throws `format` for fields that are not texts. Throws `unsupported` for steps that together lengthen a text
+ * too much, and for patterns whose time can grow faster than the square of a text's length.
  */
 export function checkSteps(...parts: readonly unknown[]): void {
   const steps = parts.flatMap(leaves)
@@ -41,38 +41,38 @@ function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 
   for (const text of [content, prepend, replacement, str_rep]) {
     if (text === undefined || text === null) continue
     if (typeof text !== 'string' || text.length > MAX_CHARACTERS || REFERENCE.test(text)) {
-      throw malformed(`writes ${shown(text)} into text, where up to ${MAX_CHARACTERS} characters are due`)
+      throw malformed(`writes ${shown(text)} into text instead of up to ${MAX_CHARACTERS} characters`)
     }
   }
   if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)
   if (pattern === null) throw malformed('cuts text by a pattern that is none')
-  // A character has up to 3 bytes, and each of them becomes a character.
+  // A UTF-16 unit has up to 3 bytes, and each becomes a character.
   if (config['type'] === 'ByteLevel') return 3
   const least = pattern ? checkPattern(pattern) : 1
   const written = `${content ?? str_rep ?? ''}`
   return least > 0 ? growthOf(written, least) : 1 + written.length
 }
 
-/** A part of a pattern and how often it may come; of a group what it is made of. */
+/** A part of a pattern, how often it may repeat and, for a group, its contents. */
 interface Item {
   readonly min: number
   readonly max: number
   readonly body?: Branches | undefined
-  /** It takes no character. */
+  /** True when the part matches no characters. */
   readonly isAssertion: boolean
 }
 
 type Branches = readonly (readonly Item[])[]
 
-/** From here on a repetition counts as one without end. */
+/** Repetitions of at least this many count as unlimited. */
 const WIDE = 32
-/** What a repetition without end weighs that may have to give characters back, against a choice between two ways. */
+/** Weight of an unlimited repetition that may have to backtrack. A choice between two branches weighs 1. */
 const WIDE_WEIGHT = 8
 const MAX_WEIGHT = 15
 
 /**
- * The least a pattern matches, in characters. What is tried again when a later part fails is bounded: one repetition without
- * end and a few choices. Throws `unsupported` where it is not.
+ * The least number of characters that a pattern matches. Backtracking must be bounded: one unlimited
+ * repetition and a few choices. Throws `unsupported` when it is not.
  */
 export function checkPattern({ source }: RegExp): number {
   const branches = parse(source)
@@ -103,7 +103,7 @@ function isFixed(branches: Branches): boolean {
   )
 }
 
-/** How much may be tried again; `isFollowed` when something that can fail comes after it. */
+/** How much backtracking is possible. `isFollowed`: a part that can fail follows. */
 function weightOf(branches: Branches, isFollowed: boolean): number {
   let most = 0
   for (const items of branches) {
@@ -126,7 +126,7 @@ const GROUP = /\((?:\?(?:[:=!>]|<[=!]|<\w+>|[a-z-]+:))?/y
 const ATOM = /\\[pPu]\{[^}]*\}|\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|[\s\S]/uy
 const QUANTIFIER = /([*+?])\??|\{(\d+)(,?)(\d*)\}\??/y
 
-/** Reads a pattern of JavaScript, which the library has made of Oniguruma's. */
+/** Parses a JavaScript pattern, which the library translated from Oniguruma's syntax. */
 function parse(source: string): Branches {
   let at = 0
   const take = (pattern: RegExp) => {

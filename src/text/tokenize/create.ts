@@ -7,13 +7,13 @@ import { jsonTokenizer } from './json-tokenizer.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 export interface TokenizerOptions {
-  /** Further ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
+  /** Additional ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
   readonly endIds?: readonly number[]
 }
 
 /**
- * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for a kind of tokenizer that
- * is not known. A vocabulary of 150,000 tokens takes some hundred milliseconds.
+ * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for an unknown
+ * kind of tokenizer. Creating one with 150,000 tokens takes a few hundred milliseconds.
  */
 export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerOptions = {}): Tokenizer {
   const checked = checkedSpec(spec)
@@ -21,7 +21,8 @@ export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerO
     return checked.kind === 'gguf' ? ggufTokenizer(checked, endIds) : jsonTokenizer(checked, endIds)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
-    // Nothing but the file comes in here: what no check expected, such as lists in lists without end, is in it.
+    // The file is the only input, so an error that no check expected, such as endless nesting, comes from the
+    // file.
     throw malformed(`cannot be read (${reasonOf(cause)})`)
   }
 }

@@ -1,8 +1,8 @@
-// End tokens. In: the ids of a vocabulary by text. Out: those that end an answer, known by how they are written.
+// End tokens. In: the ids of a vocabulary, by text. Out: the ids that end an answer, recognised by their spelling.
 
 /**
- * Files name one or two ids, but models end their turns with others too (llama.cpp keeps the same list). The last ones
- * fill up code or begin the next file, which ends an answer as well.
+ * Files name one or two ids, but models also end their turns with others; llama.cpp has the same list. The
+ * last texts are padding for code or the beginning of the next file, which also end an answer.
  */
 const END_TEXTS = [
   '<|eot_id|>',
@@ -39,11 +39,11 @@ const END_TEXTS = [
   '<|file_sep|>',
 ] as const
 
-/** `idOf` gives the id of a token that may end an answer. */
+/** `idOf` returns the id of a token that may end an answer. */
 export function endTokens(idOf: (text: string) => number | undefined): Set<number> {
   const texts = new Set<string>(END_TEXTS)
   const has = (text: string) => idOf(text) !== undefined
-  // Where these exist, `<|end|>` ends a message but not the answer.
+  // In vocabularies with these tokens, `<|end|>` ends a message but not the answer.
   if ((has('<|call|>') || has('<|calls|>')) && (has('<|return|>') || has('<|flush|>')))
     texts.delete('<|end|>')
   if (has('<|tool_response>')) texts.delete('</s>')

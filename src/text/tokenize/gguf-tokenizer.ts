@@ -1,4 +1,4 @@
-// GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that gives llama.cpp's ids.
+// GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that produces llama.cpp's ids.
 import { isCount } from '../../base/counts.ts'
 import { unquote } from '../chat/quote.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../spec.ts'
@@ -12,7 +12,7 @@ import type { AddedToken } from './token-search.ts'
 import { type Section, type Tokenizer, tokenizerOf } from './tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 
-/** Kind by GGUF token type; an unused token is one that text may still spell. */
+/** Kind by GGUF token type. Text may still contain an unused token. */
 const KINDS: readonly (number | undefined)[] = [
   KIND.normal,
   KIND.normal,
@@ -23,16 +23,21 @@ const KINDS: readonly (number | undefined)[] = [
   KIND.byte,
 ]
 
-/** llama.cpp's ids for a SentencePiece vocabulary that does not name them. */
+/** The ids that llama.cpp uses when a SentencePiece vocabulary does not name them. */
 const SPM_IDS = { unknownId: 0, bosId: 1, eosId: 2 } as const
 
-/** Models whose control tokens take the white space after them, but for a few; no field says so, and llama.cpp goes by the name. */
+/**
+ * Models most of whose control tokens also take the white space after them. No field says so; llama.cpp
+ * recognises them by name.
+ */
 const STRIPPING = /phi-?3/i
 const KEEPING_SPACE: readonly string[] = ['<unk>', '<s>', '<|endoftext|>']
 
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
-/** Throws `format` for a vocabulary that contradicts itself, `unsupported` for a model or pre-tokeniser not known. */
+/**
+ * Throws `format` when a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser.
+ */
 export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
   const isSpm = spec.model === 'llama'
   if (!isSpm && spec.model !== 'gpt2') {

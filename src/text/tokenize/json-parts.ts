@@ -1,21 +1,21 @@
-// Parts of a tokenizer.json. In: its parsed fields, not yet looked at. Out: what the tokenizer needs of them, checked.
+// Parts of a tokenizer.json. In: its unchecked fields. Out: the checked values that the tokenizer needs.
 import { isCount } from '../../base/counts.ts'
 import { isObject, type JsonObject, MAX_TOKENS, malformed, shown, unsupported } from '../spec.ts'
 import type { AddedToken } from './token-search.ts'
 import type { Spelling } from './vocabulary.ts'
 
-/** A field that must be an object. */
+/** Reads a field that must be an object. */
 export function objectAt(json: JsonObject, key: string): JsonObject {
   const value = json[key]
   if (isObject(value)) return value
-  throw malformed(`has ${shown(value)} for ${key} where an object is due`)
+  throw malformed(`has ${shown(value)} for ${key} instead of an object`)
 }
 
 export function isId(value: unknown): value is number {
   return isCount(value) && value < MAX_TOKENS
 }
 
-/** Tokens by id; undefined where none has the id. */
+/** Tokens by id; undefined for an id without a token. */
 export function readTokens(model: JsonObject, added: readonly AddedToken[]): (string | undefined)[] {
   const tokens: (string | undefined)[] = []
   const put = (id: number, token: string) => {
@@ -34,15 +34,15 @@ export function readTokens(model: JsonObject, added: readonly AddedToken[]): (st
   return tokens
 }
 
-/** An added token, with whether it is looked for in normalised text. */
+/** An added token, and whether it is searched for in normalised text. */
 export interface JsonAddedToken extends AddedToken {
   readonly normalized: boolean
 }
 
-/** `vocab` decides the id of an added token that is in it too. */
+/** Reads the added tokens. When `vocab` also has a token, its id there counts. */
 export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[] {
   const list = json['added_tokens'] ?? []
-  if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens where an array is due`)
+  if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens instead of an array`)
   return list.map((token: unknown, index) => {
     const { content: text, id, special, lstrip, rstrip, normalized } = isObject(token) ? token : {}
     if (typeof text !== 'string' || !isId(id)) {
@@ -62,13 +62,13 @@ export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[]
 
 export interface Decoding extends Spelling {
   readonly byteFallback: boolean
-  /** The first space of a text is not part of it. */
+  /** True when decoding drops a text's first space. */
   readonly stripsFirstSpace: boolean
 }
 
 const PLAIN: Decoding = { byteLevel: false, replacements: [], byteFallback: false, stripsFirstSpace: false }
 
-/** How tokens become text, from the decoder. */
+/** Reads from the decoder how tokens become text. */
 export function readDecoding(decoder: unknown): Decoding {
   if (decoder === undefined || decoder === null) return PLAIN
   const json = isObject(decoder) ? decoder : {}
@@ -97,7 +97,7 @@ export function readDecoding(decoder: unknown): Decoding {
     case 'Sequence':
       return stepsAt(json, 'decoders').map(readDecoding).reduce(joinDecodings, PLAIN)
   }
-  throw unsupported(`decodes by ${shown(decoder)}, which is not known`, 'use the GGUF file of the model')
+  throw unsupported(`decodes by ${shown(decoder)}, an unknown decoder`, 'use the GGUF file of the model')
 }
 
 function joinDecodings(a: Decoding, b: Decoding): Decoding {
@@ -111,13 +111,13 @@ function joinDecodings(a: Decoding, b: Decoding): Decoding {
   }
 }
 
-/** Ids put in front of a text and behind it. */
+/** Ids added before and after a text. */
 export interface Affixes {
   readonly prefix: readonly number[]
   readonly suffix: readonly number[]
 }
 
-/** What a post-processor adds to a single text. */
+/** The ids that a post-processor adds to a single text. */
 export function readAffixes(processor: unknown): Affixes {
   const json = isObject(processor) ? processor : { type: processor }
   switch (json['type']) {
@@ -139,7 +139,7 @@ export function readAffixes(processor: unknown): Affixes {
       return readTemplate(json)
     default:
       throw unsupported(
-        `adds tokens by ${shown(json['type'])}, which is not known`,
+        `adds tokens by ${shown(json['type'])}, an unknown post-processor`,
         'use the GGUF file of the model',
       )
   }
@@ -173,15 +173,17 @@ function idOfPair(pair: unknown): number {
   throw malformed(`adds ${shown(pair)} to every text, which names no token`)
 }
 
-/** The most that replacing may lengthen a text. */
+/** Largest factor by which replacements may lengthen a text. */
 const MAX_GROWTH = 64
 
-/** How many times longer a text may become when `content` stands for what has `length` characters at least. */
+/**
+ * How many times longer a text may become when `content` replaces matches of at least `length` characters.
+ */
 export function growthOf(content: string, length: number): number {
   return Math.max(1, content.length / length)
 }
 
-/** Throws `unsupported` where steps that each lengthen a text would take the memory together. */
+/** Throws `unsupported` when steps together lengthen a text so much that memory could run out. */
 export function checkGrowth(growth: number): void {
   if (growth <= MAX_GROWTH) return
   throw unsupported(
@@ -190,10 +192,10 @@ export function checkGrowth(growth: number): void {
   )
 }
 
-/** More than any published tokenizer takes. */
+/** Limit of steps, above that of any published tokenizer. */
 export const MAX_STEPS = 64
 
-/** A list of steps, which are few. */
+/** Reads a list of steps. */
 export function stepsAt(json: JsonObject, key: string): readonly unknown[] {
   const steps = listAt(json, key)
   if (steps.length <= MAX_STEPS) return steps
@@ -203,5 +205,5 @@ export function stepsAt(json: JsonObject, key: string): readonly unknown[] {
 export function listAt(json: JsonObject, key: string): readonly unknown[] {
   const value = json[key]
   if (Array.isArray(value)) return value
-  throw malformed(`has ${shown(value)} for ${key} where an array is due`)
+  throw malformed(`has ${shown(value)} for ${key} instead of an array`)
 }

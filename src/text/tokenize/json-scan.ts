@@ -1,9 +1,10 @@
-// JSON scan. In: text in pieces. Out: where one object or array ends in it, without parsing what is not there yet.
+// JSON scan. In: text that grows. Out: where an object or array in it ends, without parsing incomplete JSON.
 import { MOST_DEPTH } from '../../base/json.ts'
 
 /**
- * Follows brackets and strings from `at` of a text that grows; whether what they hold is JSON is for the parser to say. The
- * answer is the index behind the value; undefined while it is not whole; -1 when what is there is no object or array, or nests too deep.
+ * Follows brackets and strings from `at` in a growing text; only the parser decides whether the contents are
+ * JSON. Returns the index after the value, undefined while it is incomplete, or -1 when it is not an object
+ * or array or nests too deeply.
  */
 export function jsonScan(at: number): (text: string) => number | undefined {
   let depth = 0

@@ -1,4 +1,4 @@
-// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that gives the library's ids.
+// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the library's ids.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../base/errors.ts'
 import { unquote } from '../chat/quote.ts'
@@ -26,8 +26,8 @@ import { KIND, namedByte, Vocabulary } from './vocabulary.ts'
 type EncodeText = (text: string, section: Section, out: number[]) => void
 
 /**
- * The library normalises text and cuts it into words, with its translation of Oniguruma's patterns; merging is ours,
- * which is several times faster. Throws `format` or `unsupported`.
+ * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging
+ * is our own code, which is several times faster. Throws `format` or `unsupported`.
  */
 export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
   const json = spec.tokenizer
@@ -79,7 +79,7 @@ function readKinds(
       if (token !== undefined && namedByte(token) !== undefined) kinds[id] = KIND.byte
     })
   }
-  // Other added tokens are spelled as the decoder says.
+  // The decoder decides how other added tokens are spelled.
   for (const { id, special } of added) if (special) kinds[id] = KIND.special
   return kinds
 }
@@ -123,27 +123,27 @@ function textEncoder(
 }
 
 interface ByteLevelSplit {
-  /** What is left for the library, null for nothing. */
+  /** The steps left for the library; null when there are none. */
   readonly preTokenizer: JsonObject | null
   readonly byteLevel: boolean
   readonly prefixSpace: boolean
 }
 
 /**
- * Takes the last step, ByteLevel, out of a pre-tokeniser: words then come as text, and only those not seen before have
- * their bytes written as characters. Its own pattern becomes a step like the others.
+ * Removes the last step, ByteLevel, from a pre-tokeniser. Words then arrive as text, and only new words are
+ * converted to byte characters. ByteLevel's own pattern becomes a separate step.
  */
 function withoutByteLevel(value: unknown): ByteLevelSplit {
   if (value === undefined || value === null)
     return { preTokenizer: null, byteLevel: false, prefixSpace: false }
-  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer where an object is due`)
+  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer instead of an object`)
   const isSequence = value['type'] === 'Sequence'
   const steps = isSequence ? listAt(value, 'pretokenizers') : [value]
   const last = steps.at(-1)
   const whole = { preTokenizer: value, byteLevel: false, prefixSpace: false }
   if (!isObject(last) || last['type'] !== 'ByteLevel') return whole
   const prefixSpace = last['add_prefix_space'] === true
-  // In a sequence the space goes in front of every piece, which only the library does.
+  // In a sequence, the space is added before every piece, which only the library does.
   if (prefixSpace && steps.length > 1) return whole
   const pattern = {
     type: 'Split',
@@ -190,17 +190,17 @@ function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): Lib
   }
 }
 
-/** The library's errors, in ours. */
+/** Runs the library and turns its errors into ours. */
 function ask<T>(action: () => T): T {
   try {
     return action()
   } catch (cause) {
     const message = reasonOf(cause)
-    throw unsupported(`cuts text in a way that is not known (${message})`, 'use the GGUF file of the model')
+    throw unsupported(`cuts text in an unknown way (${message})`, 'use the GGUF file of the model')
   }
 }
 
-/** The id a key of the configuration names, by text or as an added token. */
+/** The id of the token that a configuration key names, as text or as an added token. */
 function namedId(
   config: JsonObject,
   key: string,
@@ -210,13 +210,13 @@ function namedId(
   const value = config[key]
   const text = isObject(value) ? value['content'] : value
   if (text === undefined || text === null) return undefined
-  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} where a token is due`)
+  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} instead of a token`)
   const id = added.get(text) ?? tokens.indexOf(text)
   if (id < 0) throw malformed(`names ${shown(text)} as ${key}, which is none of its ${tokens.length} tokens`)
   return id
 }
 
-/** What `add_bos_token` and `add_eos_token` say goes before what the post-processor says. */
+/** The ids to add around a text. `add_bos_token` and `add_eos_token` override the post-processor. */
 function affixes(
   { prefix, suffix }: Affixes,
   config: JsonObject,
@@ -238,7 +238,7 @@ function affixes(
   }
 }
 
-/** One template, or the one named default of several. */
+/** The only template, or the one named `default`. */
 function readTemplate(config: JsonObject): string | undefined {
   const value = config['chat_template']
   if (!Array.isArray(value)) return typeof value === 'string' ? value : undefined

@@ -71,7 +71,7 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
   [
     'a token that is no text',
     'format',
-    /7 at 1 for tokens where an array of texts/,
+    /7 at 1 for tokens instead of an array of texts/,
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
   ],
   [
@@ -211,7 +211,7 @@ describe('a field of another type', () => {
       for (const make of [() => createTokenizer(spec), () => checkedSpec(spec)]) {
         expect(failure(make)).toMatchObject({
           code: 'format',
-          message: expect.stringContaining(`for ${key} where`),
+          message: expect.stringContaining(`for ${key} instead of`),
         })
       }
     },

@@ -1,12 +1,12 @@
-// Marks. In: text whose spaces are written U+2581. Out: its words, where cutting cannot change how they are encoded.
+// Marks. In: text whose spaces are written as U+2581. Out: its words, split where this cannot change the encoding.
 
 export const MARK = '\u2581'
 
-/** A run of marks with what follows it. */
+/** A run of marks and the text up to the next mark. */
 const WORD = /\u2581*[^\u2581]+|\u2581+/g
 const CROSSING = /[^\u2581]\u2581/
 
-/** True when a token goes from one word into the next, so that a text cannot be encoded word by word. */
+/** True when a token spans two words. A text can then not be encoded word by word. */
 export function crossesWords(tokens: Iterable<string>): boolean {
   for (const token of tokens) if (CROSSING.test(token)) return true
   return false

@@ -10,7 +10,9 @@ interface Rule {
   readonly made: number
 }
 
-/** The definition: of all neighbours the pair with the lowest rank, the leftmost of those, again and again. */
+/**
+ * The definition: of all neighbours the pair with the lowest rank, the leftmost of those, again and again.
+ */
 function mergeSlowly(word: readonly number[], rules: readonly Rule[]): number[] {
   const symbols = [...word]
   for (;;) {

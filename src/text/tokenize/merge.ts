@@ -1,27 +1,28 @@
-// Merging. In: the symbols of a word and a rule for neighbours. Out: the symbols left when no two merge any more.
+// Merging. In: the symbols of a word, a rule for neighbours. Out: the symbols that remain when no more can merge.
 
-/** Which neighbours become one, and how soon. A merge is a number the rule understands. */
+/** Decides which neighbours merge, and in what order. A merge is a number that only the rule interprets. */
 export interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
   find(left: number, right: number, start: number, end: number): number
-  /** The lowest merges first; of equals the leftmost. */
+  /** The lowest priority merges first; among equals, the leftmost. */
   priority(merge: number): number
-  /** The symbol a merge makes. */
+  /** The symbol that a merge makes. */
   symbol(merge: number): number
 }
 
-/** Words up to this length share scratch memory; longer ones, rare and large, get their own. */
+/** Words up to this length share scratch memory. Longer words are rare and get their own. */
 const SHARED_LENGTH = 4096
 
 /**
- * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over the word's
- * positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed since.
+ * Merges the best pair of neighbours until none is left, in O(n log n): the symbols are a linked list over
+ * the word's positions, the pairs a binary heap. A pair in the heap is stale when its neighbours have changed
+ * since.
  */
 export class Merger {
   readonly #rule: MergeRule
   #room = 0
   #symbols = new Int32Array(0)
-  /** Position of the next symbol, which is where this one ends; 0 once it is part of another. */
+  /** Position of the next symbol, where this one ends. 0: this one is now part of another symbol. */
   #next = new Int32Array(0)
   #previous = new Int32Array(0)
   #count = 0
@@ -36,7 +37,10 @@ export class Merger {
     this.#rule = rule
   }
 
-  /** Where to write the `count` symbols of the next word; -1 is one that is no token. */
+  /**
+   * Returns the array to fill with the `count` symbols of the next word. -1 means a symbol that is not a
+   * token.
+   */
   begin(count: number): Int32Array {
     this.#count = count
     const isShared = count <= SHARED_LENGTH
@@ -46,7 +50,10 @@ export class Merger {
     return this.#symbols
   }
 
-  /** Merges them; the result is in `symbols` and `positions` from 0 on. Returns how many are left. */
+  /**
+   * Merges the symbols. The result is in `symbols` and `positions`, from 0. Returns the number of symbols
+   * left.
+   */
   merge(): number {
     const count = this.#count
     for (let at = 0; at < count; at++) {
@@ -63,7 +70,7 @@ export class Merger {
     return this.#symbols
   }
 
-  /** Where each symbol left began before merging. */
+  /** The original position of each remaining symbol. */
   get positions(): Int32Array {
     return this.#starts
   }
@@ -86,7 +93,7 @@ export class Merger {
     if (previous >= 0) this.#offer(previous)
   }
 
-  /** Puts the pair that begins at `start` on the heap, if it merges. */
+  /** Adds the pair that begins at `start` to the heap, if it can merge. */
   #offer(start: number): void {
     const right = this.#next[start] as number
     const end = this.#next[right] as number
@@ -162,7 +169,7 @@ export class Merger {
     this.#symbols = new Int32Array(count)
     this.#next = new Int32Array(count)
     this.#previous = new Int32Array(count)
-    // One pair per neighbour at first, then at most two per merge and never as many merges as symbols.
+    // One pair per symbol at first, then at most two per merge; there are fewer merges than symbols.
     const pairs = 3 * count
     this.#priorities = new Float64Array(pairs)
     this.#starts = new Int32Array(pairs)

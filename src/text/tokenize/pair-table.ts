@@ -1,10 +1,13 @@
-// Pair table. In: pairs of ids with a rank each. Out: the rank of a pair, or -1.
+// Pair table. In: pairs of ids, each with a rank. Out: the rank of a pair, or -1.
 
-/** Open addressing in one typed array: a quarter of a Map's memory, and no key has to be made to look one up. */
+/**
+ * A hash table with open addressing in one typed array. It takes a quarter of a Map's memory and builds no
+ * keys.
+ */
 export class PairTable {
   readonly #slots: Int32Array // [slot][left + 1, right, rank]; 0 is free
   readonly #mask: number
-  // Other ones in each table, so that no merges can be made whose pairs all fall into one slot.
+  // Random in each table: nobody can then construct merges whose pairs all collide.
   readonly #left = randomOdd()
   readonly #right = randomOdd()
 
@@ -14,7 +17,7 @@ export class PairTable {
     this.#mask = slots - 1
   }
 
-  /** A pair that is there already keeps its rank. At most as many as the table was made for. */
+  /** Adds a pair; an existing pair keeps its rank. Do not add more pairs than the table was made for. */
   add(left: number, right: number, rank: number): void {
     const at = this.#slot(left, right) * 3
     if (this.#slots[at] !== 0) return
@@ -30,7 +33,7 @@ export class PairTable {
     return this.#slots[at] === 0 ? -1 : (this.#slots[at + 2] as number)
   }
 
-  /** Where the pair is, or the free slot where it would be. */
+  /** The slot of the pair, or the free slot where it belongs. */
   #slot(left: number, right: number): number {
     const mixed = Math.imul(left, this.#left) ^ Math.imul(right, this.#right)
     let slot = (Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 7) & this.#mask

@@ -1,9 +1,12 @@
-// Pre-tokenisers. In: their names in GGUF files. Out: the patterns that cut text into words before merging.
+// Pre-tokenisers. In: a name from a GGUF file. Out: the patterns that split text into words before merging.
 import { shown, unsupported } from '../spec.ts'
 
-/** How text is cut, and what comes with a name unless the file says otherwise. */
+/** How text is split, and the defaults that a name implies. */
 export interface PreTokenizer {
-  /** Applied one after the other, each to what the ones before left: matches and gaps both become pieces. */
+  /**
+   * Applied in order, each to the pieces of the last one. Matches and the gaps between them both become
+   * pieces.
+   */
   readonly patterns: readonly RegExp[]
   readonly ignoreMerges?: boolean
   readonly addBos?: boolean
@@ -13,19 +16,19 @@ const CONTRACTION = "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]"
 const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
 const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
 
-/** Text of the GPT-2 family: the pattern that ByteLevel stands for in a tokenizer.json. */
+/** GPT-2's pattern, which ByteLevel in a tokenizer.json implies. */
 export const GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-/** Llama 3's pattern, which differs between models in how many digits go together. */
+/** Llama 3's pattern. Models differ in how many digits form a piece. */
 const withDigits = (digits: string) =>
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
-/** Words cut at a change of case, as in GPT-4o; `ending` may follow a word. */
+/** Words split at a change of case, as in GPT-4o; `ending` may follow a word. */
 const withCase = (ending: string, digits: string) =>
   `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${ending}|` +
   `${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
-/** The letters of DeepSeek's first tokeniser: those with case, less what its list leaves out. */
+/** The letters of DeepSeek's first tokeniser: letters with case, without those that its list omits. */
 const DEEPSEEK_LETTERS =
   '(?:(?![\\u0560-\\u058F\\u10C6-\\u10FF\\u1C80-\\u1C8F\\u2D00-\\u2D2F\\uA790-\\uAB6F\\u{10500}-\\u{10C7F}' +
   '\\u{10D00}-\\u{1189F}\\u{16000}-\\u{1E8FF}])[\\p{Lu}\\p{Ll}\\p{Lt}\\u0295])'
@@ -87,7 +90,10 @@ const FAMILIES: readonly Family[] = [
 
 const BY_NAME = new Map(FAMILIES.flatMap((family) => family.names.split(' ').map((name) => [name, family])))
 
-/** The pre-tokeniser of a GGUF name, `default` when the file has none. Throws `unsupported` for an unknown name. */
+/**
+ * The pre-tokeniser with a GGUF name; `default` when the file names none. Throws `unsupported` for an unknown
+ * name.
+ */
 export function preTokenizer(name = 'default'): PreTokenizer {
   const family = BY_NAME.get(name === '' ? 'default' : name)
   if (family === undefined) {
@@ -101,7 +107,7 @@ export function preTokenizer(name = 'default'): PreTokenizer {
   return { patterns: patterns.map(compile), ignoreMerges, addBos }
 }
 
-/** JavaScript's \s differs from Unicode's White_Space, which the patterns mean, in U+0085 and U+FEFF. */
+/** The patterns mean Unicode's White_Space. JavaScript's \s differs from it in U+0085 and U+FEFF. */
 export function unicodeSpace(pattern: string): string {
   return pattern.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}')
 }
@@ -110,7 +116,7 @@ function compile(pattern: string): RegExp {
   return new RegExp(unicodeSpace(pattern), 'gu')
 }
 
-/** The pieces of `text`, none empty, which together are `text`. */
+/** Splits `text` into pieces. None is empty, and joined they are `text`. */
 export function cut(text: string, patterns: readonly RegExp[]): readonly string[] {
   let pieces: readonly string[] = [text]
   for (const pattern of patterns) {

@@ -8,7 +8,10 @@ import { byteName } from './vocabulary.ts'
 
 const M = '\u2581'
 
-/** The definition, on the whole text at once: the neighbours that spell the token with the best score, the leftmost first. */
+/**
+ * The definition, on the whole text at once: the neighbours that spell the token with the best score, the
+ * leftmost first.
+ */
 function encodeSlowly({ tokens, scores = [], types = [] }: GgufTokenizerSpec, text: string): number[] {
   const idOf = (piece: string) => {
     const id = tokens.indexOf(piece)

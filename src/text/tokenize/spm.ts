@@ -1,4 +1,4 @@
-// SentencePiece's BPE. In: text whose spaces are marks, a vocabulary with scores. Out: ids.
+// SentencePiece's BPE. In: text with marks for spaces, a vocabulary with scores. Out: ids.
 import { crossesWords, markedWords } from './marks.ts'
 import { Merger } from './merge.ts'
 import { byteName, KIND, type Vocabulary } from './vocabulary.ts'
@@ -7,9 +7,9 @@ import { cachedWords } from './word-cache.ts'
 const encoder = new TextEncoder()
 
 /**
- * Two neighbours merge when what they spell together is a token; the best score goes first. There are no merge rules,
- * so neighbours are looked up by what they spell. `unknownId` stands for bytes the vocabulary lacks; without it they are
- * left out. Adds the ids of a text to `out`.
+ * Returns a function that adds the ids of a text to `out`. Two neighbours merge when their joined text is a
+ * token; the best score merges first. There are no merge rules, so neighbours are looked up by their text.
+ * `unknownId` replaces bytes that the vocabulary lacks; without it they are left out.
  */
 export function createSpm(
   vocabulary: Vocabulary,
@@ -52,13 +52,13 @@ export function createSpm(
     return ids
   }
 
-  /** The token that the characters [start, end) spell, or -1. Only normal tokens are spelled by text. */
+  /** The token whose text is the characters [start, end), or -1. Only normal tokens match. */
   function find(start: number, end: number): number {
     const id = vocabulary.idOf(word.slice(offsets[start], offsets[end]))
     return id !== undefined && vocabulary.kind(id) === KIND.normal ? id : -1
   }
 
-  /** Only single characters are left without a token. */
+  /** Adds the bytes of a symbol without a token, which is always a single character. */
   function pushBytes(position: number, ids: number[]): void {
     for (const byte of encoder.encode(word.slice(offsets[position], offsets[position + 1]))) {
       const id = byteIds[byte] as number

@@ -1,12 +1,12 @@
-// Token search. In: texts with ids. Out: where each begins in another text, in time that grows with that text alone.
+// Token search. In: texts with ids. Out: where each begins in another text, in time linear in that text's length.
 import { malformed } from '../spec.ts'
 
 export interface AddedToken {
   readonly id: number
   readonly text: string
-  /** Only found on request: text of users must not control the model. */
+  /** True: only found on request, because users' text must not control the model. */
   readonly special: boolean
-  /** Takes the white space before or after it with it; `ascii` as llama.cpp does. */
+  /** True when the token also takes the white space before or after it. `ascii`: as llama.cpp does. */
   readonly stripsLeft?: boolean
   readonly stripsRight?: boolean | 'ascii'
 }
@@ -16,18 +16,18 @@ const MAX_UNITS = 1 << 21
 const UNITS = 1 << 16
 
 /**
- * Aho's and Corasick's automaton over the reversed texts, fed from the end of a text to its beginning: the longest that
- * ends there is the longest that begins here.
+ * An Aho-Corasick automaton of the reversed texts. It reads a text from its end to its beginning, so it finds
+ * the longest token that begins at each position.
  */
 export class TokenSearch {
   /** By node * UNITS + unit. */
   readonly #edges = new Map<number, number>()
-  /** By node: the longest text found there. */
+  /** By node: the longest token found there. */
   readonly #found: (AddedToken | undefined)[] = [undefined]
-  /** By node: the longest shorter node that this one ends with. */
+  /** By node: the node of its longest proper suffix. */
   readonly #shorter: number[] = [0]
 
-  /** Empty texts are never found. Throws `format` when there is too much to look for. */
+  /** Empty texts are never found. Throws `format` when all texts together are too long. */
   constructor(tokens: Iterable<AddedToken>) {
     const parents = [0]
     const units = [0]
@@ -62,7 +62,7 @@ export class TokenSearch {
     return this.#edges.size === 0
   }
 
-  /** Where a text begins and the longest one there, the last first. */
+  /** Each position where a token begins, and the longest token there. The last position comes first. */
   find(text: string): { readonly at: number; readonly token: AddedToken }[] {
     const found: { at: number; token: AddedToken }[] = []
     if (this.isEmpty) return found

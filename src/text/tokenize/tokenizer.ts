@@ -1,4 +1,4 @@
-// Tokenizer. In: text or ids. Out: the other. What it does with text between special tokens is given to it.
+// Tokenizer. In: text or ids. Out: ids or text. A given function encodes the text between special tokens.
 
 import { quoter } from '../chat/quote.ts'
 import { type DetokenizeOptions, Detokenizer } from '../detokenizer.ts'
@@ -7,53 +7,55 @@ import type { AddedToken } from './token-search.ts'
 import { KIND, type Vocabulary } from './vocabulary.ts'
 
 export interface EncodeOptions {
-  /** Adds what the model wants around a text: most often BOS in front, once. Default false. */
+  /** Adds the tokens that the model expects around a text: usually one BOS at the start. Default false. */
   readonly addSpecial?: boolean
-  /** Reads `<|im_start|>` and its like as tokens. Default false: text of users must not control the model. */
+  /**
+   * Parses `<|im_start|>` and similar texts as tokens. Default false: users' text must not control the model.
+   */
   readonly parseSpecial?: boolean
-  /** True when the text goes on from other text: no space is put in front of it. Default false. */
+  /** True when the text continues other text, so no space is added before it. Default false. */
   readonly continues?: boolean
 }
 
-/** Text to ids and back, for one model. Holds no state that a caller could see. */
+/** Converts text to ids and back, for one model. Has no state that callers can observe. */
 export interface Tokenizer {
-  /** One more than the largest id. A model's logits may be longer: the ids beyond write nothing. */
+  /** The largest id plus 1. A model may have more logits; the ids beyond write nothing. */
   readonly vocabSize: number
-  /** UTF-16 units of the longest token as the vocabulary spells it, which no token's text exceeds. */
+  /** UTF-16 units of the longest token in the vocabulary's spelling. No token's text is longer. */
   readonly longestToken: number
   readonly bosId: number | undefined
   readonly eosId: number | undefined
-  /** Every id after which the model has nothing more to say: EOS, the end of a turn and their like. */
+  /** Every id that ends an answer: EOS, the end of a turn and similar tokens. */
   readonly endIds: ReadonlySet<number>
   /** True when a prompt begins with BOS. */
   readonly addsBos: boolean
-  /** True when encoding puts a space in front of a text, which decoding takes away again. */
+  /** True when encoding adds a space before a text. Decoding removes it. */
   readonly addsSpacePrefix: boolean
-  /** The template that comes with the model, in Jinja; see chat.ts. */
+  /** The model's own Jinja template; see chat.ts. */
   readonly chatTemplate: string | undefined
   encode(text: string, options?: EncodeOptions): number[]
-  /** The same text, whose special tokens `encode` takes for mere characters even with `parseSpecial`. */
+  /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
   quote(text: string): string
-  /** `quote` that breaks further tokens: those that text may contain and whose spelling is a marker. */
+  /** Like `quote`, but also quotes tokens that text may contain, if their spelling is a marker. */
   quoter(isMarker: (spelling: string) => boolean): (text: string) => string
-  /** The text of ids that begin a text; special tokens write nothing unless `options.special`. */
+  /** The text of ids that begin a text. Special tokens write nothing unless `options.special` is true. */
   decode(ids: Iterable<number>, options?: DetokenizeOptions): string
-  /** The id of a token by its spelling, e.g. `<|im_end|>`; undefined when there is none. */
+  /** The id of the token with a spelling, e.g. `<|im_end|>`; undefined when there is none. */
   idOf(token: string): number | undefined
-  /** What a token writes. Half a character reads as U+FFFD here: stream ids through a Detokenizer. */
+  /** The text of one token. Part of a character becomes U+FFFD; to stream ids, use a Detokenizer. */
   tokenText(id: number): string
-  /** The UTF-8 bytes a token writes, also of special ones; empty for an id without a token. */
+  /** The UTF-8 bytes of a token, special or not; empty for an id without a token. */
   tokenBytes(id: number): Uint8Array
-  /** True for tokens that control the model and are not written. */
+  /** True for tokens that control the model and are not written as text. */
   isSpecial(id: number): boolean
   isEnd(id: number): boolean
 }
 
-/** Where a text to encode stands. */
+/** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True when nothing but tokens stands before it. */
+  /** True when only tokens come before it. */
   readonly isFirst: boolean
-  /** True at the beginning and behind a token. */
+  /** True at the beginning and after a token. */
   readonly followsToken: boolean
   readonly parseSpecial: boolean
 }
@@ -61,11 +63,13 @@ export interface Section {
 export interface TokenizerParts {
   readonly vocabulary: Vocabulary
   readonly added: AddedTokens
-  /** Further ones, which `encodeText` finds in what `normalize` gives. */
+  /** Additional tokens, which `encodeText` finds in normalised text. */
   readonly normalized?: { readonly added: AddedTokens; readonly normalize: (text: string) => string }
-  /** Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts. */
+  /**
+   * Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts.
+   */
   readonly encodeText: (text: string, section: Section, out: number[]) => void
-  /** What `addSpecial` puts in front and behind. */
+  /** The ids that `addSpecial` adds before and after a text. */
   readonly prefix: readonly number[]
   readonly suffix: readonly number[]
   readonly bosId: number | undefined
@@ -100,7 +104,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
         isFirst &&= followsToken
       }
       if (!addSpecial) return ids
-      // A rendered template often has its BOS already, and a second one spoils the answer.
+      // A rendered template often has its BOS already. A second one makes the answer worse.
       const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
       return [...(has ? [] : prefix), ...ids, ...suffix]
     },

@@ -1,31 +1,31 @@
-// Vocabulary. In: the tokens by id and what kind each is. Out: ids by text and the bytes each token writes.
+// Vocabulary. In: tokens by id, and the kind of each. Out: ids by text, and the bytes that each token writes.
 
 import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed, shown } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'
 
-/** How a token writes itself and whether text may contain it. */
+/** How a token is written, and whether text may contain it. */
 export const KIND = {
-  /** Text, as the vocabulary spells it. */
+  /** Text in the vocabulary's spelling. */
   normal: 0,
   /** `<0x0A>`: one byte. */
   byte: 1,
-  /** Found in any text before the rest is cut into tokens; its spelling is its text. */
+  /** Found in any text before the rest is split into tokens. Its spelling is its text. */
   literal: 2,
-  /** Controls the model; found in text only on request and not written. */
+  /** Controls the model. Found in text only on request, and not written. */
   special: 3,
 } as const
 
 /** How the spelling of a normal token becomes text. */
 export interface Spelling {
-  /** Its characters stand for bytes, see byte-level.ts. */
+  /** True when its characters stand for bytes; see byte-level.ts. */
   readonly byteLevel: boolean
-  /** Replaced one after the other, e.g. U+2581 by a space. */
+  /** Replacements, applied in order, e.g. U+2581 by a space. */
   readonly replacements: readonly (readonly [string, string])[]
 }
 
 const encoder = new TextEncoder()
 const NOTHING = new Uint8Array(0)
-/** Another one on each visit, so that no vocabulary can be made whose tokens all fall into one slot. */
+/** Random on each visit: nobody can then construct a vocabulary whose tokens all collide. */
 const SEED = Math.random() * 1e9
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
 
@@ -41,16 +41,19 @@ export function byteName(byte: number): string {
 }
 
 export class Vocabulary {
-  /** By id; undefined where no token has the id. */
+  /** By id; undefined for an id without a token. */
   readonly tokens: readonly (string | undefined)[]
   /** UTF-16 units of the longest token. */
   readonly longest: number
-  /** Open addressing, a quarter of a Map's memory: ids by their tokens, and 1 more; 0 is free. */
+  /**
+   * A hash table with open addressing, which takes a quarter of a Map's memory. A slot holds an id plus 1; 0
+   * is free.
+   */
   readonly #slots: Int32Array
   readonly #kinds: Uint8Array
   readonly #spelling: Spelling
 
-  /** Throws `format` when two tokens are spelled alike, one is too long or there are too many. */
+  /** Throws `format` when two tokens have one spelling, a token is too long or there are too many. */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
       throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} fit`)
@@ -80,13 +83,13 @@ export class Vocabulary {
     return this.tokens.length
   }
 
-  /** The id of what is spelled so. */
+  /** The id of the token with this spelling. */
   idOf(token: string): number | undefined {
     const found = this.#slots[this.#slotOf(token)]
     return found ? found - 1 : undefined
   }
 
-  /** Where the token is, or the free slot where it would be. */
+  /** The slot of the token, or the free slot where it belongs. */
   #slotOf(token: string): number {
     let slot = SEED
     for (let at = 0; at < token.length; at++) slot = Math.imul(slot ^ token.charCodeAt(at), 0x01000193)
@@ -103,7 +106,7 @@ export class Vocabulary {
     return this.#kinds[id] ?? KIND.normal
   }
 
-  /** What the token writes; nothing for an id without a token. */
+  /** The bytes that the token writes; none for an id without a token. */
   bytes(id: number): Uint8Array {
     const token = this.tokens[id]
     if (token === undefined) return NOTHING

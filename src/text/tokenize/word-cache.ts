@@ -1,10 +1,13 @@
-// Word cache. In: how a word becomes ids. Out: the same, which remembers the words that come back.
+// Word cache. In: a function from words to ids. Out: the same function, with a cache.
 
-/** V8 copies slices up to this length; a longer one would keep the whole text it was cut from alive. */
+/** V8 copies slices up to this length. A longer slice would keep the text that it was cut from alive. */
 const LONGEST = 12
 const MOST = 1 << 15
 
-/** Adds a word's ids to `out`. Short words are kept; when it is full it starts again, which costs less than an order of use. */
+/**
+ * Returns a function that adds a word's ids to `out`. A full cache is cleared, which is cheaper than tracking
+ * use.
+ */
 export function cachedWords(
   encode: (word: string) => readonly number[],
 ): (word: string, out: number[]) => void {
