@@ -17,7 +17,7 @@ export interface KvShiftOptions {
 }
 
 /** A run of positions in block tables. */
-export interface KvPlace {
+export interface KvPosition {
   /** Per state group, the address of a table: u32 addresses of blocks, each of 64 positions. */
   readonly tables: readonly Ptr[]
   /** The first position. */
@@ -50,7 +50,7 @@ export class KvShift {
    * read where they are not in `to` too. Throws `internal` for a move up inside the same tables, which would read what it
    * has overwritten, and when a thread died.
    */
-  move(from: KvPlace, to: KvPlace, count: number, group?: number): void {
+  move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
     const { arena, pool } = this.#options
     const layers = this.#layers.filter(({ fields }) => group === undefined || fields.group === group)
     if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
@@ -83,7 +83,7 @@ export class KvShift {
     }
   }
 
-  #fields({ fields }: PlanOp, from: KvPlace, to: KvPlace, count: number): PlanOp['fields'] {
+  #fields({ fields }: PlanOp, from: KvPosition, to: KvPosition, count: number): PlanOp['fields'] {
     const number = (name: string): number => Number(fields[name])
     const group = number('group')
     const isTurned = to.position !== from.position

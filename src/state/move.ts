@@ -2,7 +2,7 @@
 import type { Ptr } from '../runtime/arena.ts'
 
 /** A run of positions: where its block table lies, u32 per 64 positions, and its first position. */
-export interface Place {
+export interface TablePosition {
   readonly table: Ptr
   readonly position: number
 }
@@ -12,4 +12,4 @@ export interface Place {
  * as they are. Positions move down, or to the same position in other blocks; blocks of `to` have one holder, those of
  * `from` are only read where they are not blocks of `to` too.
  */
-export type MovePositions = (group: number, from: Place, to: Place, count: number) => void
+export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void

@@ -8,8 +8,8 @@ import type { Checkpoint } from './checkpoint.ts'
 import { overflow } from './overflow.ts'
 import { type PathSource, SharedPath } from './shared-path.ts'
 import { canShift, shiftNeed, shiftTable, tidyBlock } from './shift.ts'
-import { Slabs } from './slabs.ts'
 import type { StateCache } from './state-cache.ts'
+import { StateSlabs } from './state-slabs.ts'
 import type { Prefix } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
@@ -22,7 +22,7 @@ export class SequenceState implements PathSource {
   readonly #cache: StateCache
   /** One per group of keys and values. */
   readonly tables: readonly BlockTable[]
-  readonly slabs: Slabs
+  readonly slabs: StateSlabs
   /** Absent when nothing is shared. */
   readonly #path: SharedPath | undefined
   /** Reused by each `reserve`. */
@@ -40,7 +40,7 @@ export class SequenceState implements PathSource {
       (_, group) =>
         new BlockTable(cache.arena, cache.pools[group]!, offset(start, group * cache.tableWords * 4)),
     )
-    this.slabs = new Slabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
+    this.slabs = new StateSlabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
     this.#needs = cache.pools.map(() => 0)
     this.#path = tokens && new SharedPath(cache.tree, this, tokens)
     if (this.#path !== undefined) cache.sharing.add(this.#path)

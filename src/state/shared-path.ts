@@ -1,8 +1,8 @@
 // Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, as far as other sequences can use them.
 import { ABI } from '../abi/constants.ts'
 import type { BlockTable } from './block-table.ts'
-import type { Slabs } from './slabs.ts'
-import type { Run, Tail, TokenTree, TreeNode } from './token-tree.ts'
+import type { StateSlabs } from './state-slabs.ts'
+import type { Tail, TokenRun, TokenTree, TreeNode } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
@@ -11,7 +11,7 @@ export interface PathSource {
   /** Positions stored. */
   readonly length: number
   readonly tables: readonly BlockTable[]
-  readonly slabs: Slabs
+  readonly slabs: StateSlabs
 }
 
 export class SharedPath implements Tail {
@@ -63,7 +63,7 @@ export class SharedPath implements Tail {
     }
   }
 
-  tail(): Run | undefined {
+  tail(): TokenRun | undefined {
     const rest = Math.min(this.#known - this.#depth * BLOCK_POSITIONS, BLOCK_POSITIONS)
     return rest > 0 ? this.#run(rest) : undefined
   }
@@ -104,7 +104,7 @@ export class SharedPath implements Tail {
   }
 
   /** `length` positions behind the anchor. */
-  #run(length: number): Run {
+  #run(length: number): TokenRun {
     const start = this.#depth * BLOCK_POSITIONS
     return {
       ids: this.#tokens.slice(start, start + length),

@@ -7,7 +7,7 @@ import type { Checkpoint, Checkpoints } from './checkpoint.ts'
 const { BLOCK_POSITIONS } = ABI
 
 /** Up to 64 tokens and their state. */
-export interface Run {
+export interface TokenRun {
   readonly ids: readonly number[]
   /** Per group; absent where a window has left it behind. */
   readonly blocks: readonly (Ptr | undefined)[]
@@ -18,7 +18,7 @@ export interface Run {
 export interface Prefix {
   readonly tokens: number
   /** In order; each but the last has 64 tokens. */
-  readonly runs: readonly Run[]
+  readonly runs: readonly TokenRun[]
   /** The recurrent state there; absent for models without. */
   readonly checkpoint: Checkpoint | undefined
 }
@@ -26,18 +26,18 @@ export interface Prefix {
 /** Where a match may end: in `run`, behind the first `depth` runs of the path. */
 interface End {
   readonly depth: number
-  readonly run: Run
+  readonly run: TokenRun
   readonly tokens: number
 }
 
 /** The end of a sequence that is not in the tree yet, below `anchor`. */
 export interface Tail {
   readonly anchor: TreeNode | undefined
-  tail(): Run | undefined
+  tail(): TokenRun | undefined
 }
 
 /** One block's tokens; what comes after them are its children. Only leaves have fewer than 64. */
-export class TreeNode implements Run {
+export class TreeNode implements TokenRun {
   ids: readonly number[]
   readonly parent: TreeNode | undefined
   readonly children: TreeNode[] = []
@@ -103,7 +103,7 @@ export class TokenTree {
    * Puts `run` below `node` and returns where it is then: a node that was there already keeps its own blocks. A run of
    * fewer than 64 tokens may end up in a longer one.
    */
-  extend(node: TreeNode, run: Run): TreeNode {
+  extend(node: TreeNode, run: TokenRun): TreeNode {
     const child = this.#childFor(node, run)
     this.#fill(child, run)
     child.used = child.windowUsed = ++this.#clock
@@ -112,7 +112,7 @@ export class TokenTree {
 
   /** The longest beginning of `ids`, at most `most` of them, from which a sequence can go on. */
   match(ids: ArrayLike<number>, most: number, tails: Iterable<Tail>): Prefix | undefined {
-    const path: Run[] = []
+    const path: TokenRun[] = []
     const ends: End[] = []
     let node: TreeNode | undefined = this.root
     while (node !== undefined) {
@@ -174,7 +174,7 @@ export class TokenTree {
     return window === 0 ? 0 : Math.max(0, tokens - window + 1)
   }
 
-  #childFor(node: TreeNode, run: Run): TreeNode {
+  #childFor(node: TreeNode, run: TokenRun): TreeNode {
     for (const child of node.children) {
       const common = commonLength(child.ids, run.ids, 0, run.ids.length)
       if (common === run.ids.length) return child
@@ -188,7 +188,7 @@ export class TokenTree {
     return fresh
   }
 
-  #fill(node: TreeNode, run: Run): void {
+  #fill(node: TreeNode, run: TokenRun): void {
     const { pools, checkpoints } = this.#options
     // Part of a longer run: its positions are there already.
     if (node.ids.length === run.ids.length) {
@@ -209,7 +209,7 @@ export class TokenTree {
     node.checkpoints.splice(0, node.checkpoints.length, ...kept)
   }
 
-  #best(path: readonly Run[], ends: End[]): Prefix | undefined {
+  #best(path: readonly TokenRun[], ends: End[]): Prefix | undefined {
     let best: Prefix | undefined
     for (const { depth, run, tokens } of ends.sort((a, b) => b.tokens - a.tokens)) {
       if (tokens <= (best?.tokens ?? 0)) break
@@ -220,7 +220,7 @@ export class TokenTree {
   }
 
   /** The most of `runs` from which a sequence can go on. */
-  #usable(runs: readonly Run[], tokens: number): Prefix | undefined {
+  #usable(runs: readonly TokenRun[], tokens: number): Prefix | undefined {
     const { isRecurrent, checkpoints } = this.#options
     const prefix = (count: number, checkpoint?: Checkpoint): Prefix => ({
       tokens: count,
@@ -245,7 +245,7 @@ export class TokenTree {
   }
 
   /** The first run without a block that going on after `tokens` needs. */
-  #missing(runs: readonly Run[], tokens: number): number | undefined {
+  #missing(runs: readonly TokenRun[], tokens: number): number | undefined {
     const end = Math.ceil(tokens / BLOCK_POSITIONS)
     let missing: number | undefined
     for (const group of this.#options.pools.keys()) {
@@ -310,7 +310,7 @@ export class TokenTree {
   }
 }
 
-function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<Run> {
+function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<TokenRun> {
   yield* node.children
   for (const tail of tails) {
     const run = tail.anchor === node ? tail.tail() : undefined

@@ -2,7 +2,7 @@
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
 import type { Range } from '../graph/shard/divide.ts'
-import { checkMatrix, readPart, type StreamOptions, type StreamPart, slabs } from './stream.ts'
+import { checkMatrix, readPart, rowSlabs, type StreamOptions, type StreamPart } from './stream.ts'
 
 /**
  * Takes bytes that belong at `offset` of a shard's slot, and keeps them: a message takes their memory away. Where they
@@ -33,9 +33,9 @@ export async function dealMatrix(
   const begins = held.map((ref) => beginsOf(ref, (n) => matrixBytes(encoding, n, ref.k)))
   let begin = 0
   for (const [index, part] of parts.entries()) {
-    for await (const { slab, offset, bytes, strips } of slabs(part, k, encoding, options)) {
+    for await (const { write, offset, bytes, strips } of rowSlabs(part, k, encoding, options)) {
       const packed = new Uint8Array(bytes)
-      slab(packed)
+      write(packed)
       options.onPacked?.(begin + offset, packed, strips)
       const first = (offset / panel) * PANEL_ROWS
       const end = first + (bytes / panel) * PANEL_ROWS

@@ -71,7 +71,7 @@ export function splitMixed(graph: Graph, encodingOf: EncodingOf, orderOf?: Order
 
 const outputId = (node: Node): number => node.output?.id ?? -1
 
-interface Run {
+interface EncodingRun {
   /** Index of its first part. */
   readonly first: number
   readonly parts: WeightPart[]
@@ -79,8 +79,8 @@ interface Run {
   readonly order: string | undefined
 }
 
-function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: OrderOf): Run[] {
-  const runs: Run[] = []
+function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: OrderOf): EncodingRun[] {
+  const runs: EncodingRun[] = []
   for (const [first, part] of weight.parts.entries()) {
     const encoding = encodingOf(part.name)
     const last = runs.at(-1)

@@ -75,13 +75,13 @@ export function lower(
     hidden: { ...planRows(graph.hidden), ops: hiddenOps },
   }
 
-  function placeOf(value: Value) {
-    const place = memory.places.get(value.id)
-    if (place === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
-    return place
+  function arenaSlotOf(value: Value) {
+    const slot = memory.arenaSlots.get(value.id)
+    if (slot === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
+    return slot
   }
   function planRows(value: Value): PlanRows {
-    const { offset, stride } = placeOf(value)
+    const { offset, stride } = arenaSlotOf(value)
     return { arena: offset, stride, width: value.shape[1] }
   }
   /** Two fields for each value's rows; zeros when the kernel need not make them. */
@@ -89,17 +89,17 @@ export function lower(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`> {
     const fields = Object.entries<Value | undefined>(values).flatMap(([field, value]) => {
-      const place = value && placeOf(value)
-      const address = place === undefined ? 0 : { arena: place.offset }
+      const slot = value && arenaSlotOf(value)
+      const address = slot === undefined ? 0 : { arena: slot.offset }
       return [
         [field, address],
-        [`${field}_stride`, place?.stride ?? 0],
+        [`${field}_stride`, slot?.stride ?? 0],
       ]
     })
     return Object.fromEntries(fields)
   }
   function routeAt(route: Value): PlanPointer {
-    return { arena: placeOf(route).offset }
+    return { arena: arenaSlotOf(route).offset }
   }
   function linearExperts({ input, output, weight, route }: NodeOf<'linearExperts'>): Lowered {
     const { slot, encoding } = slots.of(weight)
@@ -126,11 +126,11 @@ export function lower(
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
     // Parts of a product lie at whole groups: all of a row goes.
     const own = { ...common.own, width: common.own.stride / 4 }
-    return { ...common, own, kind: 'sum', places: placesOf(node) }
+    return { ...common, own, kind: 'sum', offsets: offsetsOf(node) }
   }
   /** Where the rows of each shard lie; those of the others lie in the node's room, in their order. */
-  function placesOf(node: NodeOf<'exchange'>): number[] {
-    const { offset, stride } = placeOf(node.input)
+  function offsetsOf(node: NodeOf<'exchange'>): number[] {
+    const { offset, stride } = arenaSlotOf(node.input)
     const bytes = (node.input.shape[0] === 'logitRows' ? capacity.logitRows : capacity.tokens) * stride
     const room = memory.rooms.get(node) ?? 0
     return Array.from({ length: node.shards }, (_, shard) => {
@@ -140,19 +140,19 @@ export function lower(
   }
   /** One addition after the other, in the order of the shards; what comes before a shard's own is summed where it arrived. */
   function sums(node: NodeOf<'exchange'>): Lowered[] {
-    const { stride } = placeOf(node.input)
-    const places = placesOf(node)
+    const { stride } = arenaSlotOf(node.input)
+    const offsets = offsetsOf(node)
     const add = (x: number, y: PlanPointer, y_stride: number, n: number) =>
       lowered('add', { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 })
-    const [first = 0, ...others] = places
+    const [first = 0, ...others] = offsets
     if (node.residual !== undefined) {
-      const y = placeOf(node.output)
-      return places.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
+      const y = arenaSlotOf(node.output)
+      return offsets.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
     }
-    return others.map((place, index) => {
+    return others.map((offset, index) => {
       const shard = index + 1
-      const y = shard < node.shard ? first : (places[node.shard] ?? 0)
-      return add(shard === node.shard ? first : place, { arena: y }, stride, stride / 4)
+      const y = shard < node.shard ? first : (offsets[node.shard] ?? 0)
+      return add(shard === node.shard ? first : offset, { arena: y }, stride, stride / 4)
     })
   }
   /** 0 for a weight that a node does without. */
@@ -282,7 +282,7 @@ export function lower(
       }
       case 'add': {
         const { left, right, output, scale } = node
-        const other = placeOf(output).offset === placeOf(left).offset ? right : left
+        const other = arenaSlotOf(output).offset === arenaSlotOf(left).offset ? right : left
         return lowered('add', { ...rowsAt({ x: other, y: output }), n: output.shape[1], scale })
       }
       case 'rescale': {

@@ -30,8 +30,8 @@ function overwritable(node: Node): readonly (Value | undefined)[] {
 }
 
 /** Bytes of every row of a value, padding included, as [from, to). */
-function stretches(value: Value, { places }: MemoryPlan): [number, number][] {
-  const { offset, stride } = places.get(value.id) ?? { offset: Number.NaN, stride: 0 }
+function stretches(value: Value, { arenaSlots }: MemoryPlan): [number, number][] {
+  const { offset, stride } = arenaSlots.get(value.id) ?? { offset: Number.NaN, stride: 0 }
   const rows = value.shape[0] === 'logitRows' ? CAPACITY.logitRows : CAPACITY.tokens
   const bytes = value.form === 'a8' ? a8Stride(value.shape[1]) : floatStride(value.shape[1])
   return Array.from({ length: rows }, (_, row) => [offset + row * stride, offset + row * stride + bytes])
@@ -114,13 +114,13 @@ describe('planMemory', () => {
   test('is seen to fail when two regions are pushed onto each other', () => {
     const graph = randomGraph([0, 1, 2, 3])
     const plan = planMemory(graph, CAPACITY)
-    const places = new Map([...plan.places].map(([id, place]) => [id, { ...place, offset: 0 }]))
-    expect(conflicts(graph, { ...plan, places })).not.toEqual([])
+    const arenaSlots = new Map([...plan.arenaSlots].map(([id, slot]) => [id, { ...slot, offset: 0 }]))
+    expect(conflicts(graph, { ...plan, arenaSlots })).not.toEqual([])
   })
 
   test('begins regions at cache lines and pads rows', () => {
     const plan = planMemory(randomGraph([0, 0, 1]), CAPACITY)
-    for (const { offset, stride } of plan.places.values()) {
+    for (const { offset, stride } of plan.arenaSlots.values()) {
       expect(offset % 64).toBe(0)
       expect(stride % 128).toBe(0)
     }
@@ -142,8 +142,8 @@ describe('planMemory', () => {
     const weight = matrix(32, { gate: 32, up: 32 })
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), weight)
     const graph = b.finish(b.swiglu('act', b.parts(inner, weight)))
-    const { places } = planMemory(graph, CAPACITY)
-    expect(places.get(graph.output.id)).toEqual(places.get(inner.id))
+    const { arenaSlots } = planMemory(graph, CAPACITY)
+    expect(arenaSlots.get(graph.output.id)).toEqual(arenaSlots.get(inner.id))
   })
 
   test('keeps gates that are read again', () => {
@@ -172,9 +172,11 @@ describe('planMemory', () => {
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), weight)
     const [gate, up] = b.parts(inner, weight)
     const graph = b.finish(b.swiglu('act', [gate as Value, up as Value]))
-    const { places } = planMemory(graph, CAPACITY)
-    expect(places.get(inner.id)?.stride).toBe(128 * 4)
-    expect((places.get(up?.id ?? -1)?.offset ?? 0) - (places.get(gate?.id ?? -1)?.offset ?? 0)).toBe(64 * 4)
+    const { arenaSlots } = planMemory(graph, CAPACITY)
+    expect(arenaSlots.get(inner.id)?.stride).toBe(128 * 4)
+    expect((arenaSlots.get(up?.id ?? -1)?.offset ?? 0) - (arenaSlots.get(gate?.id ?? -1)?.offset ?? 0)).toBe(
+      64 * 4,
+    )
   })
 
   test('refuses to overwrite what is read again', () => {

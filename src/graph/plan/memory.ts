@@ -13,14 +13,14 @@ export interface Capacity {
 }
 
 /** A value's rows: row r begins at `offset + r * stride`, both in bytes. */
-export interface Place {
+export interface ArenaSlot {
   readonly offset: number
   readonly stride: number
 }
 
 export interface MemoryPlan {
   /** By value id. */
-  readonly places: ReadonlyMap<number, Place>
+  readonly arenaSlots: ReadonlyMap<number, ArenaSlot>
   /** Where nodes that need room for themselves have it: byte offsets. */
   readonly rooms: ReadonlyMap<Node, number>
   /** Size of the arena: the peak. */
@@ -34,13 +34,13 @@ const ALIGNMENT = 64
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   const { regions, homes, needs } = assign(graph, capacity)
   const offsets = pack(regions)
-  const places = new Map<number, Place>()
+  const arenaSlots = new Map<number, ArenaSlot>()
   for (const [id, { region, column }] of homes) {
-    places.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
+    arenaSlots.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
   }
   const ends = regions.map((region) => (offsets.get(region) ?? 0) + region.bytes)
   const rooms = new Map([...needs].map(([node, region]) => [node, offsets.get(region) ?? 0]))
-  return { places, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
+  return { arenaSlots, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
 }
 
 /** Rows in the arena that one node makes and later ones may overwrite or look into. */

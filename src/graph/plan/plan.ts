@@ -69,7 +69,7 @@ export type PlanExchange = {
   | {
       readonly kind: 'sum'
       /** Per shard, byte offset in the arena of its rows, with the stride of `own`; of this shard, its own. */
-      readonly places: readonly number[]
+      readonly offsets: readonly number[]
     }
   | {
       readonly kind: 'columns'

@@ -276,7 +276,7 @@ test('every shard ends an exchange with the same bits, in whatever order rows co
   const summed = ({ exchanges, ops }: Plan, index: number, made: readonly number[]) => {
     const exchange = exchanges[index]!
     if (exchange.kind !== 'sum') return undefined
-    const floats = new Map(exchange.places.map((place, shard) => [place, made[shard]!]))
+    const floats = new Map(exchange.offsets.map((offset, shard) => [offset, made[shard]!]))
     let end = 0
     for (const { name, fields } of ops.slice(exchange.op)) {
       if (name !== 'add' || !floats.has(at(fields['x']))) break

@@ -1,6 +1,6 @@
 // Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each, in its memory.
 import type { Arena, Ptr } from '../arena.ts'
-import type { KvPlace, KvShift } from '../kv-shift.ts'
+import type { KvPosition, KvShift } from '../kv-shift.ts'
 import type { BlockRun, ShardReply, StateCommand } from './messages.ts'
 
 /**
@@ -72,7 +72,7 @@ export class MirroredBlocks {
     return new Uint8Array(this.#arena.u8.subarray(block, block + length))
   }
 
-  #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPlace {
+  #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPosition {
     const table = this.#tables[side]
     for (const [index, block] of blocks.entries()) {
       const place = this.addressOf(group, block)

@@ -155,7 +155,7 @@ export class ShardRun {
     for (let other = 0; other < shards; other++) {
       const floats = other === shard ? undefined : this.#arrived[other]!.shift()
       if (floats !== undefined) {
-        if (exchange.kind === 'sum') this.#putRows(floats, exchange, exchange.places[other]!)
+        if (exchange.kind === 'sum') this.#putRows(floats, exchange, exchange.offsets[other]!)
         else this.#putColumns(floats, exchange, columns, exchange.widths[other]!)
         this.#spare[other] = floats
       }

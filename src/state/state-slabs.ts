@@ -1,4 +1,4 @@
-// Slabs. In: pools of recurrent state. Out: one sequence's recurrent state and the checkpoints it can go back to.
+// State slabs. In: pools of recurrent state. Out: one sequence's recurrent state and the checkpoints it can go back to.
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 import type { Checkpoint, Checkpoints } from './checkpoint.ts'
@@ -7,7 +7,7 @@ import type { Checkpoint, Checkpoints } from './checkpoint.ts'
  * One slab per recurrent group, f32, rewritten by each step: what it was before is gone unless a checkpoint holds it. For
  * models without recurrent layers there is nothing in here.
  */
-export class Slabs {
+export class StateSlabs {
   readonly #pools: readonly BlockPool[]
   readonly #store: Checkpoints
   /** None before the first token. */
@@ -125,7 +125,7 @@ export class Slabs {
   }
 
   /** Becomes what another is; slabs are shared until one of the two writes. */
-  follow(other: Slabs): void {
+  follow(other: StateSlabs): void {
     this.#take(other.#slabs)
     for (const checkpoint of other.checkpoints) this.hold(checkpoint)
   }
