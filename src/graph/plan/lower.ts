@@ -17,13 +17,16 @@ import { blockLayout, layerOffsets } from './state-layout.ts'
 type Word = number | PlanPointer
 /** The words of some fields. */
 type Fields<Names extends string> = Readonly<Record<Names, Word>>
-/** An op and its fields, but for `rows`. */
+/** An op and its fields, except `rows`. */
 type Lowered = readonly [OpName, PlanOp['fields']]
 
-/** Does not compile while a field of the op is missing. */
+/** Does not compile when a field of the op is missing. */
 const lowered = <N extends OpName>(name: N, fields: OpFields<N, Word>): Lowered => [name, fields]
 
-/** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
+/**
+ * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables,
+ * `internal` for a node that has no kernel.
+ */
 export function lower(
   graph: Graph,
   memory: MemoryPlan,
@@ -84,7 +87,7 @@ export function lower(
     const { offset, stride } = arenaSlotOf(value)
     return { arena: offset, stride, width: value.shape[1] }
   }
-  /** Two fields for each value's rows; zeros when the kernel need not make them. */
+  /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
   function rowsAt<Name extends string>(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`> {
@@ -124,11 +127,11 @@ export function lower(
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
     const common = { op: ops.length, rows, own: planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
-    // Parts of a product lie at whole groups: all of a row goes.
+    // Parts of a product lie at whole groups, so whole rows are sent.
     const own = { ...common.own, width: common.own.stride / 4 }
     return { ...common, own, kind: 'sum', offsets: offsetsOf(node) }
   }
-  /** Where the rows of each shard lie; those of the others lie in the node's room, in their order. */
+  /** Byte offsets of each shard's rows. Those of the other shards lie in the node's room, in shard order. */
   function offsetsOf(node: NodeOf<'exchange'>): number[] {
     const { offset, stride } = arenaSlotOf(node.input)
     const bytes = (node.input.shape[0] === 'logitRows' ? capacity.logitRows : capacity.tokens) * stride
@@ -138,7 +141,7 @@ export function lower(
       return room + (shard < node.shard ? shard : shard - 1) * bytes
     })
   }
-  /** One addition after the other, in the order of the shards; what comes before a shard's own is summed where it arrived. */
+  /** Additions in shard order. Rows from the shards before this one are summed where they arrived. */
   function sums(node: NodeOf<'exchange'>): Lowered[] {
     const { stride } = arenaSlotOf(node.input)
     const offsets = offsetsOf(node)
@@ -155,7 +158,7 @@ export function lower(
       return add(shard === node.shard ? first : offset, { arena: y }, stride, stride / 4)
     })
   }
-  /** 0 for a weight that a node does without. */
+  /** 0 for a weight that the node does not have. */
   function slotsOf<Name extends string>(
     weights: Readonly<Record<Name, WeightRef | undefined>>,
   ): Fields<Name> {
@@ -165,7 +168,7 @@ export function lower(
     ])
     return Object.fromEntries(fields)
   }
-  /** The table of slabs comes behind those of blocks. */
+  /** The table of slabs comes after the tables of blocks. */
   function slabFields(node: Node) {
     return { group: graph.stateGroups.length, state_offset: offsets.get(node) ?? 0 }
   }

@@ -1,4 +1,4 @@
-// Memory plan. In: random graphs after the passes. Out: no two values that are needed at the same time share a byte.
+// Memory plan. In: random graphs after the passes. Out: no two values needed at the same time share a byte.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ABI } from '../../abi/constants.ts'
@@ -13,7 +13,7 @@ import { a8Stride, floatStride } from './strides.ts'
 
 const CAPACITY = { tokens: 5, logitRows: 2 }
 
-/** Nodes that write over an input on purpose: those inputs. */
+/** Inputs that a node overwrites on purpose. */
 function overwritable(node: Node): readonly (Value | undefined)[] {
   switch (node.op) {
     case 'linear':
@@ -42,7 +42,7 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
   return stretches(left, plan).some(([from, to]) => others.some(([start, end]) => from < end && start < to))
 }
 
-/** What attention needs for itself, as [from, to); nothing of other nodes. */
+/** The room that attention needs, as [from, to). Other nodes have none. */
 function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   const offset = rooms.get(node) ?? Number.NaN
   if (node.op !== 'attention') return [Number.NaN, Number.NaN]
@@ -51,7 +51,7 @@ function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   return [offset, offset + SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4]
 }
 
-/** Pairs of labels that share bytes although both are needed. */
+/** Pairs of labels that share bytes although both values are needed. */
 function conflicts(graph: Graph, plan: MemoryPlan): string[] {
   const bases = basesOf(graph)
   const lastRead = new Map([[graph.output.id, graph.nodes.length]])
@@ -71,7 +71,7 @@ function conflicts(graph: Graph, plan: MemoryPlan): string[] {
     for (const output of outputs) {
       for (const other of [...live, ...outputs.filter((each) => each.id < output.id)]) {
         const isView = bases.get(other.id) === bases.get(output.id)
-        // What is overwritten must not be read again, nor anything that looks into it.
+        // An overwritten value must not be read again, nor any view of it.
         const diesHere = (lastRead.get(other.id) ?? -1) <= index
         const shares =
           diesHere && [...allowed].some((id) => id !== undefined && sameRows(id, other.id, bases))

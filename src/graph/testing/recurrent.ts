@@ -3,7 +3,9 @@ import type { NodeOf } from '../ir.ts'
 
 type Rows = readonly Float64Array[]
 
-/** What a recurrent node keeps from step to step: of conv1d its last inputs, of the others one state per channel. */
+/**
+ * State of a recurrent node between steps: the last inputs of conv1d, one state per channel of the others.
+ */
 export interface Kept {
   readonly rows: Float64Array[]
 }
