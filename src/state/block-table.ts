@@ -1,11 +1,15 @@
-// Block table. In: a pool and a place for addresses. Out: the blocks of one sequence in one group, in order of position.
+// Block table. In: a pool, an address for the table. Out: the blocks of one sequence in one group, in order
+// of position.
 import { ABI } from '../abi/constants.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
-/** Holds one reference to each of its blocks; a block that somebody else holds too must be replaced before it is written. */
+/**
+ * Holds one reference to each of its blocks. A block with another holder must be replaced before it is
+ * written.
+ */
 export class BlockTable {
   readonly pool: BlockPool
   /** The same addresses in linear memory: u32 per block. */
@@ -21,17 +25,17 @@ export class BlockTable {
     this.address = address
   }
 
-  /** The first block that is held: a window leaves those before it behind. */
+  /** Index of the first block that is held. A window drops the blocks before it. */
   get first(): number {
     return this.#first
   }
 
-  /** The first position that is held; in the first block, those before it may be anything. */
+  /** The first position that is held. In the first block, the positions before it are undefined. */
   get validFrom(): number {
     return this.#validFrom
   }
 
-  /** Index behind the last block. */
+  /** Index after the last block. */
   get end(): number {
     return this.#blocks.length
   }
