@@ -1,4 +1,4 @@
-// Plan writer. In: a plan, where its weights and activations lie. Out: op records in linear memory, ready to run.
+// Plan writer. In: a plan, the addresses of its weights. Out: op records in linear memory, ready to run.
 
 import { ABI } from '../abi/constants.ts'
 import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
@@ -36,7 +36,7 @@ export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): Writ
   return { records, count: plan.ops.length, activations }
 }
 
-/** Writes one record: `resolve` says where its pointers point. */
+/** Writes one record. `resolve` gives the address of each pointer. */
 export function writeRecord(
   arena: Arena,
   address: number,

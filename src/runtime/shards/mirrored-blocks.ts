@@ -1,18 +1,19 @@
-// Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each, in its memory.
+// Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each,
+// in its memory.
 import type { Arena, Ptr } from '../arena.ts'
 import type { KvPosition, KvShift } from '../kv-shift.ts'
 import type { BlockRun, ShardReply, StateCommand } from './messages.ts'
 
 /**
- * The first shard decides which block holds which positions; a block here stands for one there for ever. Blocks are made when
- * they are first named, as the first shard's pools never give memory back.
+ * The first shard decides which block holds which positions. A block here stands for the same block there for
+ * ever, as the first shard's pools never give memory back. It is allocated when it is first named.
  */
 export class MirroredBlocks {
   readonly #arena: Arena
   readonly #blockBytes: readonly number[]
   readonly #shift: KvShift
   readonly #places: readonly Map<number, Ptr>[]
-  /** Block tables of the two sides of a move. */
+  /** Block tables for the two sides of a move. */
   readonly #tables: readonly [Ptr, Ptr]
 
   /** Throws `out-of-memory`. */
@@ -26,7 +27,10 @@ export class MirroredBlocks {
   }
 
   // hot
-  /** Throws `out-of-memory` when a block is new and finds no room. 0, no block, is 0 here too. */
+  /**
+   * The address of this shard's part. Throws `out-of-memory` when a new block does not fit. 0 means no block,
+   * here too.
+   */
   readonly addressOf = (group: number, block: number): number => {
     if (block === 0) return 0
     const known = this.#places[group]!.get(block)
@@ -36,7 +40,7 @@ export class MirroredBlocks {
     return place
   }
 
-  /** Returns what is to be answered, if anything. */
+  /** Executes a command. Returns the reply, if the command has one. */
   obey(command: StateCommand): ShardReply | undefined {
     const { group } = command
     switch (command.type) {
