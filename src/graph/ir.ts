@@ -294,7 +294,9 @@ export type Node =
 
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
 
-/** What the recurrences read: inputs, step sizes before softplus, gates, and how each row enters and leaves the state. */
+/**
+ * What a recurrence reads: inputs, step sizes before softplus, gates, and how rows enter and leave the state.
+ */
 export interface ScanInputs {
   readonly x: Value
   readonly dt: Value

@@ -1,4 +1,5 @@
-// Nodes. In: a node or a graph. Out: what a node reads and makes, who uses a value, a graph with values replaced.
+// Nodes. In: a node or a graph. Out: a node's inputs and outputs, a value's readers, a graph with values
+// replaced.
 import type { Graph, Node, Value } from './ir.ts'
 
 /** Fields that hold the outputs of a node. A value in any other field is an input. */

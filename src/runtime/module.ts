@@ -1,4 +1,4 @@
-// Module. In: a compiled engine module and its memory. Out: the instance's exports, checked against this build's ABI.
+// Module. In: a compiled engine module and its memory. Out: its exports, checked against this build's ABI.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'

@@ -32,7 +32,7 @@ export interface Runtime {
   readonly module: WebAssembly.Module
   /** Most threads in a pool of this runtime. */
   readonly maxThreads: number
-  /** Most shards in a group of which this runtime is the first. 1: it must work alone. */
+  /** Most shards in a group that begins with this runtime. 1: it must work alone. */
   readonly maxShards: number
 }
 

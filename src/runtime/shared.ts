@@ -147,7 +147,7 @@ export class SharedPool implements Pool {
     Atomics.notify(this.#words, this.#sync / 4 + SYNC.command)
   }
 
-  /** Brings every serving worker back to its event loop, so that the sync block may be written. */
+  /** Makes every serving worker return to its event loop. Then the sync block may be written. */
   async #recall(): Promise<void> {
     const serving = this.#workers.slice(0, this.#threads - 1)
     const idle = serving.map((worker) => this.#expect(worker, 'idle', 'did not leave its run'))

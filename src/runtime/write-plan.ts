@@ -16,7 +16,10 @@ export interface WrittenPlan {
   readonly activations: Ptr
 }
 
-/** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what `checkPlan` throws. */
+/**
+ * Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what
+ * `checkPlan` throws.
+ */
 export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
   if (slots.length !== plan.slots.length) {
     throw new HalfbyteError(

@@ -1,4 +1,5 @@
-// Block pool. In: an arena and one block's bytes. Out: blocks of linear memory with reference counts, grown by extents.
+// Block pool. In: an arena, one block's bytes. Out: blocks of linear memory with reference counts, grown by
+// extents.
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 
@@ -39,7 +40,7 @@ export class BlockPool {
     return this.#free.length
   }
 
-  /** Number of blocks that somebody holds. */
+  /** Number of blocks that have a holder. */
   get live(): number {
     return this.#references.size
   }

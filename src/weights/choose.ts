@@ -11,7 +11,9 @@ import type { DType } from '../formats/tensors.ts'
  */
 export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
-/** `table`: the embedding, the logits matrix, or both in one. `vector`: norm weights and biases, always f32. */
+/**
+ * `table`: the embedding, the logits matrix or both in one. `vector`: norm weights and biases, always f32.
+ */
 export type WeightRole = 'matrix' | 'table' | 'vector'
 
 const OWN: Readonly<Record<DType, Encoding>> = {

@@ -1,4 +1,5 @@
-// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference reads as the same weights.
+// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference reads as the same
+// weights.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/testing/gguf-writer.ts'

@@ -1,4 +1,5 @@
-// Lowering and prints. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a page of text.
+// Lowering and prints. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a
+// page of text.
 import { describe, expect, test } from 'vitest'
 import { ENCODINGS, type Encoding, sparseTableBytes } from '../../abi/encodings.ts'
 import { OPS } from '../../abi/ops.ts'

@@ -1,4 +1,4 @@
-// Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
+// Lower. In: an optimised graph, its memory plan, each weight's encoding. Out: the Plan, field by field.
 
 import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from '../../abi/constants.ts'
 import { ENCODINGS, groupEncoding, isSparse, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'

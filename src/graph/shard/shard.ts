@@ -32,7 +32,7 @@ class Sharder {
   /** Columns of cut values. Partial sums, which lack what the other shards add, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
-  /** Norms of rows of which this shard has only a part, by the id of their output. */
+  /** Norms over rows that this shard has only in part, by the id of their output. */
   readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
   readonly #nodes: Node[] = []
   #nextId: number

@@ -1,4 +1,5 @@
-// The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node, by definition.
+// The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node,
+// by definition.
 
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -213,7 +214,7 @@ const scanRows = ({ x, dt, z, b, c }: ScanInputs, read: (value: Value) => Rows) 
   c: read(c),
 })
 
-/** State is found by label, because passes keep labels. */
+/** The state of a node, found by its label: passes keep labels. */
 function keptBy(node: Node, { kept }: Machine): Kept {
   const value = node.output ?? ('quantized' in node ? node.quantized : undefined)
   const label = value?.label.replace(/\.a8$/, '') ?? ''

@@ -1,4 +1,5 @@
-// Test models. In: sizes, or random choices. Out: small graphs, seeded weights that their encodings hold exactly.
+// Test models. In: sizes, or random choices. Out: small graphs, and seeded weights that their encodings hold
+// exactly.
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import type { Graph, Value } from '../ir.ts'

@@ -1,4 +1,5 @@
-// Recurrent nodes, interpreted. In: a node, its inputs, its weights, what it kept. Out: its rows in f64, by definition.
+// Recurrent nodes, interpreted. In: a node, its inputs, weights and state. Out: its rows in f64, by
+// definition.
 import type { NodeOf } from '../ir.ts'
 
 type Rows = readonly Float64Array[]

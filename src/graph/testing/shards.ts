@@ -1,4 +1,5 @@
-// Sharded graphs, for tests. In: a graph, shares. Out: its shards, who holds each weight, what the shards compute together.
+// Sharded graphs, for tests. In: a graph, shares. Out: its shards, the holders of each weight, the results of
+// all shards together.
 import fc from 'fast-check'
 import { optimize } from '../compile.ts'
 import type { Graph, WeightRef } from '../ir.ts'

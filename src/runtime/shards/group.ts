@@ -72,7 +72,10 @@ export class ShardGroup {
     return (await Promise.all(others)).map((reply) => (reply.type === 'done' ? (reply.rate ?? 0) : 0))
   }
 
-  /** Milliseconds that rows of `width` values take to reach the first `shards` shards: half a median round trip. */
+  /**
+   * Milliseconds that rows of `width` values take to reach the first `shards` shards: half a median round
+   * trip.
+   */
   async meet(shards: number, width: number, now: () => number): Promise<number> {
     const rows = Array.from({ length: shards - 1 }, () => new Float32Array(width))
     const times: number[] = []

@@ -2,7 +2,7 @@
 //
 //   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request and each BlockRequest
 //   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone
-//                                     Float32Array  rows for an exchange of the plan; before there is a plan: comes back
+//                                     Float32Array  rows for an exchange of the plan; echoed before there is a plan
 //                                     StateCommand  what else changes the state cache, from the first shard alone
 import type { RopeTable } from '../../arch/rope.ts'
 import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'

@@ -51,7 +51,10 @@ export class ShardsPool implements AsyncPool {
     timer.unref?.()
   }
 
-  /** Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory`, `disposed`. */
+  /**
+   * Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory` or
+   * `disposed`.
+   */
   run(_plan: Ptr, step: Ptr, first: number, last: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended
