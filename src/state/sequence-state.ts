@@ -174,7 +174,7 @@ export class SequenceState implements PathSource {
       throw new HalfbyteError('internal', `cannot keep ${position} of ${this.#length} positions`)
     }
     const isFree = !this.slabs.areUsed && this.#reaches(position)
-    return position === this.#length || isFree ? position : (this.#placeBefore(position)?.position ?? 0)
+    return position === this.#length || isFree ? position : (this.#checkpointBefore(position)?.position ?? 0)
   }
 
   /**
@@ -185,7 +185,7 @@ export class SequenceState implements PathSource {
   trim(position: number): number {
     this.#checkLive()
     const kept = this.restorable(position)
-    if (kept < this.#length || kept === 0) this.slabs.restore(this.#placeBefore(kept))
+    if (kept < this.#length || kept === 0) this.slabs.restore(this.#checkpointBefore(kept))
     this.slabs.forget(kept)
     this.#length = kept
     for (const table of this.tables) table.trim(Math.ceil(kept / BLOCK_POSITIONS))
@@ -295,9 +295,9 @@ export class SequenceState implements PathSource {
     )
   }
 
-  #placeBefore(position: number): Checkpoint | undefined {
+  #checkpointBefore(position: number): Checkpoint | undefined {
     return this.slabs.checkpoints.findLast(
-      (place) => place.position <= position && this.#reaches(place.position),
+      (checkpoint) => checkpoint.position <= position && this.#reaches(checkpoint.position),
     )
   }
 

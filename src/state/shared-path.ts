@@ -59,8 +59,8 @@ export class SharedPath implements Tail {
     }
     const { slabs, tables, length } = this.#source
     // With recurrent state, others can only use what comes before a checkpoint.
-    const place = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
-    const end = Math.min(place, this.#known)
+    const usable = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
+    const end = Math.min(usable, this.#known)
     while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {
       this.#anchor = this.#tree.extend(this.#anchor, this.#run(BLOCK_POSITIONS))
       for (const [group, table] of tables.entries()) {

@@ -142,17 +142,17 @@ async function readParts(
     const start = offset
     offset += bytes
     // Memory may grow during an await, and an old view is then invalid.
-    const place = () => arena.u8.subarray(address, address + bytes)
-    if (mirror === undefined && source.readInto !== undefined) await source.readInto(place(), start, signal)
+    const view = () => arena.u8.subarray(address, address + bytes)
+    if (mirror === undefined && source.readInto !== undefined) await source.readInto(view(), start, signal)
     else {
       const part = await source.read(start, bytes, signal)
-      if (mirror === undefined) place().set(part)
+      if (mirror === undefined) view().set(part)
       else {
         await mirror.scatter(group, address, part)
         return checksum(part)
       }
     }
-    return check === undefined ? checksum(place()) : undefined
+    return check === undefined ? checksum(view()) : undefined
   }
   for (let first = 0, end = 0; first < wanted.length; first = end) {
     for (let bytes = 0; end < wanted.length && end < first + MOST_PARTS && bytes < READ_BYTES; end++)

@@ -229,12 +229,12 @@ export class TokenTree {
       checkpoint,
     })
     if (isRecurrent) {
-      const places = runs
+      const stored = runs
         .flatMap((run) => run.checkpoints)
-        .filter((place) => place.position <= tokens && checkpoints.isKept(place))
+        .filter((checkpoint) => checkpoint.position <= tokens && checkpoints.isKept(checkpoint))
         .sort((a, b) => b.position - a.position)
-      const place = places.find(({ position }) => this.#missing(runs, position) === undefined)
-      return place && prefix(place.position, place)
+      const last = stored.find(({ position }) => this.#missing(runs, position) === undefined)
+      return last && prefix(last.position, last)
     }
     let count = tokens
     for (;;) {

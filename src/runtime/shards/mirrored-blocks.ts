@@ -12,7 +12,7 @@ export class MirroredBlocks {
   readonly #arena: Arena
   readonly #blockBytes: readonly number[]
   readonly #shift: KvShift
-  readonly #places: readonly Map<number, Ptr>[]
+  readonly #addresses: readonly Map<number, Ptr>[]
   /** Block tables for the two sides of a move. */
   readonly #tables: readonly [Ptr, Ptr]
 
@@ -21,7 +21,7 @@ export class MirroredBlocks {
     this.#arena = arena
     this.#blockBytes = blockBytes
     this.#shift = shift
-    this.#places = blockBytes.map(() => new Map())
+    this.#addresses = blockBytes.map(() => new Map())
     const table = (): Ptr => arena.allocate(tableWords * 4, 'the block tables')
     this.#tables = [table(), table()]
   }
@@ -33,11 +33,11 @@ export class MirroredBlocks {
    */
   readonly addressOf = (group: number, block: number): number => {
     if (block === 0) return 0
-    const known = this.#places[group]!.get(block)
+    const known = this.#addresses[group]!.get(block)
     if (known !== undefined) return known
-    const place = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
-    this.#places[group]!.set(block, place)
-    return place
+    const address = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
+    this.#addresses[group]!.set(block, address)
+    return address
   }
 
   /** Executes a command. Returns the reply, if the command has one. */
@@ -62,7 +62,10 @@ export class MirroredBlocks {
         return { type: 'done' }
       }
       case 'move': {
-        const [from, to] = [this.#place(command, command.from, 0), this.#place(command, command.to, 1)]
+        const [from, to] = [
+          this.#positionOf(command, command.from, 0),
+          this.#positionOf(command, command.to, 1),
+        ]
         this.#shift.move(from, to, command.count, group)
         break
       }
@@ -76,11 +79,11 @@ export class MirroredBlocks {
     return new Uint8Array(this.#arena.u8.subarray(block, block + length))
   }
 
-  #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPosition {
+  #positionOf({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPosition {
     const table = this.#tables[side]
     for (const [index, block] of blocks.entries()) {
-      const place = this.addressOf(group, block)
-      this.#arena.u32[table / 4 + index] = place
+      const address = this.addressOf(group, block)
+      this.#arena.u32[table / 4 + index] = address
     }
     return { tables: this.#blockBytes.map(() => table), position }
   }
