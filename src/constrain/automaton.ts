@@ -42,7 +42,7 @@ export interface Closure {
 }
 
 /** A repetition of one character. */
-export interface Run {
+export interface CharacterRun {
   readonly character: NodeId
   readonly min: number
   readonly max: number
@@ -140,7 +140,7 @@ export class Automaton {
   }
 
   /** The run of characters on top of a stack; undefined for anything else. */
-  run(stack: StackId): Run | undefined {
+  run(stack: StackId): CharacterRun | undefined {
     if (stack <= HOLE) return undefined
     const item = this.#items[stack]!
     if (this.#kind(item) !== NODE.repeat) return undefined

@@ -4,7 +4,7 @@
 // the nearest frame is walked once, whatever lies below: that gives the tokens that stay inside, and the trie nodes where
 // the frame is left. From those few nodes the rest is walked with the real stack.
 import { memo } from '../base/memo.ts'
-import { type Automaton, DEAD, END, type Run, type StackId, type StateId } from './automaton.ts'
+import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
 import { addSet, emptySet } from './byte-set.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
 import { refused } from './refuse.ts'
@@ -127,7 +127,7 @@ export function createMasks(
     return true
   }
 
-  function walkOf({ character }: Run, after: StateId): CharacterWalk | undefined {
+  function walkOf({ character }: CharacterRun, after: StateId): CharacterWalk | undefined {
     return memo(runs, after * 2 ** 20 + character, () => {
       const first = emptySet()
       for (const set of automaton.closure(after).sets) addSet(first, set)

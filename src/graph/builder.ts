@@ -1,4 +1,5 @@
-// Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it grew.
+// Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it
+// grew.
 import {
   type Activation,
   type AttentionShape,
@@ -39,19 +40,24 @@ export interface ExpertChoice {
   readonly used: number
   readonly normalize: boolean
 }
-/** Makes an expert's output of gathered rows; `linear` multiplies by each expert's own part of a weight. */
+/**
+ * Makes an expert's output from gathered rows. `linear` multiplies rows by their expert's part of a weight.
+ */
 export type ExpertMlp = (
   rows: Value,
   linear: (label: string, input: Value, weight: WeightRef) => Value,
 ) => Value
 
-/** Each method adds a node and answers its output; labels are for prints. Throws `internal` when shapes do not fit. */
+/**
+ * Each method adds a node and returns its output. Labels are for prints. Throws `internal` when shapes do not
+ * fit.
+ */
 export interface GraphBuilder {
-  /** Rows of a table by token id, times `scale`; default 1. */
+  /** Rows of a table by token id, times `scale`. Default: 1. */
   embed(label: string, table: WeightRef, scale?: number): Value
   /** Rows of a table by position. */
   embedPositions(label: string, table: WeightRef): Value
-  /** `parts`: equal parts of a row that are each normalised on their own; default: one. */
+  /** `parts`: equal parts of a row, each normalised separately. Default: one. */
   rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number, parts?: number): Value
   layernorm(
     label: string,
@@ -61,11 +67,14 @@ export interface GraphBuilder {
     epsilon: number,
   ): Value
   linear(label: string, input: Value, weight: WeightRef, bias?: WeightRef): Value
-  /** The parts of what a merged linear made, in order. */
+  /** The parts of a merged linear's output, in order. */
   parts(value: Value, weight: WeightRef): Value[]
   /** Columns of a value, by name and width, in order. */
   columns(value: Value, widths: Readonly<Record<string, number>>): Value[]
-  /** Norms and rotates q and k, writes k and v to the layer's state, and attends with q over it. */
+  /**
+   * Normalises q and k if asked, rotates them, writes k and v to the layer's state, and attends to that state
+   * with q.
+   */
   attend(
     label: string,
     qkv: readonly Value[],
@@ -82,16 +91,16 @@ export interface GraphBuilder {
     weights: { decay: WeightRef; skip: WeightRef; dtBias: WeightRef },
     shape: { heads: number; groups: number; stepLimit?: readonly [number, number] | undefined },
   ): Value
-  /** activation(gate) * up; of one value its activation. Default: silu. */
+  /** activation(gate) * up. With one value: its activation. Default: silu. */
   swiglu(label: string, gateUp: readonly Value[], activation?: Activation): Value
-  /** left + scale * right; default 1. */
+  /** left + scale * right. `scale` is 1 by default. */
   add(label: string, left: Value, right: Value, scale?: number): Value
-  /** input * scale, soft-capped where cap > 0. Overwrites its input. */
+  /** input * scale, soft-capped if cap > 0. Overwrites its input. */
   rescale(label: string, input: Value, scale: number, cap: number): Value
-  /** Sends rows through the experts that `router` gives the greatest logits; `mlp` is what each does. */
+  /** Sends each row through the experts that have the greatest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
-  /** The whole graph, with `output` as the logits, made of `hidden`; default: of themselves. */
+  /** The whole graph. `output` is the logits, made from `hidden`. Default of `hidden`: `output`. */
   finish(output: Value, hidden?: Value): Graph
 }
 

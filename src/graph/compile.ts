@@ -1,4 +1,5 @@
-// Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, by way of every pass.
+// Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, after every
+// pass.
 
 import type { Graph, KvFormat } from './ir.ts'
 import { fuseGates } from './passes/gate.ts'
@@ -12,17 +13,17 @@ import type { StripBytesOf } from './plan/slots.ts'
 import { checkShapes } from './shapes.ts'
 
 export interface CompileOptions extends Capacity {
-  /** The encoding a weight will have in linear memory; asked for matrices only, vectors are f32. */
+  /** The encoding that a weight will have in linear memory. Asked for matrices only: vectors are f32. */
   readonly encodingOf: EncodingOf
-  /** Of matrices that read a8 rows. Default: none has an order of its own. */
+  /** The input order of matrices that read a8 rows. Default: none has an order of its own. */
   readonly orderOf?: OrderOf | undefined
-  /** Asked for weights in a sparse encoding. */
+  /** Asked only for weights in a sparse encoding. */
   readonly stripBytesOf?: StripBytesOf | undefined
-  /** How keys and values are stored; default: f32, exactly. */
+  /** How keys and values are stored. Default: f32, exact. */
   readonly kvCache?: KvFormat | undefined
 }
 
-/** The graph after its passes, as it is lowered. */
+/** The graph after all passes, ready to be lowered. */
 export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf = () => undefined): Graph {
   checkShapes(graph)
   const fused = fuseResiduals(splitMixed(graph, encodingOf, orderOf))
@@ -34,7 +35,10 @@ export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf 
   return optimized
 }
 
-/** Throws `internal` for an inconsistent graph and for what no kernel can do, `architecture` for too many kinds of state. */
+/**
+ * Throws `internal` for an inconsistent graph or a node that no kernel can run, `architecture` for too many
+ * kinds of state.
+ */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options
   const optimized = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)

@@ -3,71 +3,75 @@
 import type { Range } from './shard/divide.ts'
 
 /**
- * A size that is known, or the symbol of one that each step brings: rows of this step, rows whose logits are wanted, rows of
- * this step once for each expert that they are routed to.
+ * A known size, or the symbol of a size that each step brings: the rows of the step (`tokens`), the rows
+ * whose logits are wanted (`logitRows`), or the rows of the step counted once for each expert that they are
+ * routed to.
  */
 export type Dim = number | 'tokens' | 'logitRows' | `tokens*${number}`
 
 /** [rows, width] */
 export type Shape = readonly [Dim, number]
 
-/** Rows made by one node. */
+/** Rows that one node makes. */
 export interface Value {
   readonly id: number
   readonly shape: Shape
   /** `a8`: int8 codes with a scale per group of 32, as quantised kernels read them. */
   readonly form: 'f32' | 'a8'
-  /** For prints, e.g. `layers.3.attn_norm`. */
+  /** A name for prints, e.g. `layers.3.attn_norm`. */
   readonly label: string
 }
 
-/** A stored matrix [n, k] or vector [n] (k 1), by the names of its parts; parts are stacked along n. */
+/** A stored matrix [n, k] or vector [n] (k is 1), by the names of its parts. Parts are stacked along n. */
 export interface WeightRef {
   readonly parts: readonly WeightPart[]
   readonly k: number
   readonly kind: 'matrix' | 'vector'
-  /** The columns that are held, `k` of them; absent: all. */
+  /** The `k` columns that are held. Absent: all. */
   readonly columns?: Cut | undefined
 }
 export interface WeightPart {
   /** Canonical name, e.g. `layers.0.attn_q.weight`. */
   readonly name: string
   readonly n: number
-  /** The rows that are held, `n` of them; absent: all. */
+  /** The `n` rows that are held. Absent: all. */
   readonly rows?: Runs | undefined
 }
-/** A run of columns that begins at `first`, of `whole` that are stored. */
+/** A run of columns that begins at `first`, out of `whole` stored columns. */
 export interface Cut {
   readonly first: number
   readonly whole: number
 }
-/** Runs of rows, one behind the other, of `whole` that are stored. */
+/** Runs of rows, one after the other, out of `whole` stored rows. */
 export interface Runs {
   readonly whole: number
   readonly runs: readonly Range[]
 }
 
-/** How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head; `fp8`: e4m3 with a scale. */
+/**
+ * How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head. `fp8`:
+ * e4m3 with a scale per position and KV head.
+ */
 export interface KvFormat {
   readonly k: 'f32' | 'int8'
   readonly v: 'f32' | 'int8' | 'fp8'
 }
 export const EXACT_KV: KvFormat = Object.freeze({ k: 'f32', v: 'f32' })
 
-/** Layers whose state has one shape and one window share a block table. */
+/** Layers that share a block table: their state has one shape and one window. */
 export interface StateGroup {
   readonly kvHeads: number
   readonly headDim: number
-  /** Positions attended to; 0: all. */
+  /** Positions that a row attends to. 0: all. */
   readonly window: number
   readonly format: KvFormat
-  /** Layers in this group, in block order. */
+  /** The layers of this group, in block order. */
   readonly layers: readonly number[]
-  /** Of a shard: which of the model's KV heads is its first, and how many the model has. */
+  /** On a shard: the index of its first KV head in the model, and how many KV heads the model has. */
   readonly held?: { readonly first: number; readonly whole: number } | undefined
 }
 
-/** The outputs of a node whose kernel writes f32 rows, a8 rows, or both at once. Families ask for `output` only. */
+/** The outputs of a node whose kernel can write f32 rows, a8 rows or both. Families ask for `output` only. */
 interface Quantizable {
   readonly output?: Value
   readonly quantized?: Value
@@ -79,7 +83,7 @@ export type Node =
       readonly output: Value
       readonly table: WeightRef
       readonly scale: number
-      /** Whose rows are looked up. */
+      /** What selects a row of the table: the token's id or its position. */
       readonly by: 'id' | 'position'
     }
   | ({
@@ -87,7 +91,7 @@ export type Node =
       readonly input: Value
       readonly weight: WeightRef
       readonly epsilon: number
-      /** Equal parts of a row, each normalised on its own; default: one. */
+      /** Equal parts of a row, each normalised separately. Default: one. */
       readonly parts?: number
     } & Quantizable)
   | ({
@@ -98,8 +102,8 @@ export type Node =
       readonly epsilon: number
     } & Quantizable)
   /**
-   * f32 rows to a8 rows, where the producer cannot make them, or where those that read them have their inputs in another order
-   * or need the same scale in all groups.
+   * Converts f32 rows to a8 rows. Used where the producer cannot write a8 rows, and where the readers have
+   * their inputs in another order or need the same scale in all groups.
    */
   | {
       readonly op: 'quantize'
@@ -108,7 +112,7 @@ export type Node =
       readonly order?: WeightRef | undefined
       readonly whole?: boolean
     }
-  /** With `residual` the product is added to it: it is overwritten. */
+  /** With `residual`, the product is added to it, which overwrites it. */
   | {
       readonly op: 'linear'
       readonly input: Value
@@ -125,7 +129,10 @@ export type Node =
       readonly start: number
       readonly width: number
     }
-  /** Norms q and k if asked, rotates them, then writes k and v to the state of `layer`; yields the rotated q. Overwrites k too. */
+  /**
+   * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
+   * q. Overwrites k too.
+   */
   | {
       readonly op: 'ropeKv'
       readonly q: Value
@@ -141,10 +148,10 @@ export type Node =
       readonly input: Value
       readonly attention: AttentionShape
       readonly scale: number
-      /** Scores s become cap * tanh(s / cap); 0: they stay. */
+      /** A score s becomes cap * tanh(s / cap). 0: scores are not capped. */
       readonly cap: number
     } & Quantizable)
-  /** activation(gate) * up, or without `up` the activation alone. */
+  /** activation(gate) * up. Without `up`: activation(gate). */
   | ({
       readonly op: 'swiglu'
       readonly gate: Value
@@ -152,8 +159,8 @@ export type Node =
       readonly activation: Activation
     } & Quantizable)
   /**
-   * `swiglu` of the two halves of a linear, as a8 rows alone: neither the product nor its gates are kept. Made by
-   * `fuseGates` of linears that read a8 rows.
+   * `swiglu` of the two halves of a linear, as a8 rows only: neither the product nor its gates are stored.
+   * `fuseGates` makes it from linears that read a8 rows.
    */
   | {
       readonly op: 'linearSwiglu'
@@ -164,16 +171,19 @@ export type Node =
       readonly output?: undefined
       readonly quantized: Value
     }
-  /** The activation of a causal convolution of each channel with its own `taps` weights; inputs of earlier steps are state. */
+  /**
+   * A causal convolution of each channel with its own `taps` weights, then the activation. The inputs of
+   * earlier steps are state.
+   */
   | ({
       readonly op: 'conv1d'
       readonly input: Value
-      /** Matrix of [channels, taps]. */
+      /** A [channels, taps] matrix. */
       readonly weight: WeightRef
       readonly bias?: WeightRef | undefined
       readonly activation: Activation
     } & Quantizable)
-  /** The selective scan of Mamba, gated by z; `decay` is a matrix of [channels, states]: A log2(e). */
+  /** The selective scan of Mamba, gated by z. `decay` is a [channels, states] matrix: A log2(e). */
   | ({ readonly op: 'scan'; readonly decay: WeightRef; readonly skip: WeightRef } & ScanInputs & Quantizable)
   /** The state space layer of Mamba-2, gated by z. */
   | ({
@@ -183,7 +193,7 @@ export type Node =
       readonly dtBias: WeightRef
       readonly heads: number
       readonly groups: number
-      /** Least and most of a step size behind its softplus; default: none. */
+      /** Smallest and largest step size after softplus. Default: no limits. */
       readonly stepLimit?: readonly [number, number] | undefined
       readonly output: Value
     } & ScanInputs)
@@ -195,7 +205,7 @@ export type Node =
       readonly scale: number
       readonly output: Value
     }
-  /** input * scale, then soft-capped as scores are. */
+  /** input * scale, then soft-capped as attention scores are. */
   | {
       readonly op: 'rescale'
       readonly input: Value
@@ -203,7 +213,10 @@ export type Node =
       readonly cap: number
       readonly output: Value
     }
-  /** Which experts each row goes to, by the logits of a router; the output is a route, that only the next three read. */
+  /**
+   * Chooses the experts of each row by a router's logits. The output is a route, which only the next three
+   * ops read.
+   */
   | {
       readonly op: 'route'
       readonly input: Value
@@ -212,7 +225,7 @@ export type Node =
       readonly normalize: boolean
       readonly output: Value
     }
-  /** Each row once for each of its experts, those of an expert together. */
+  /** Copies each row once for each of its experts. The rows of an expert lie together. */
   | {
       readonly op: 'gather'
       readonly input: Value
@@ -221,7 +234,7 @@ export type Node =
       readonly used: number
       readonly output: Value
     }
-  /** Gathered rows times the matrix of their expert; the parts of `weight` are the experts'. */
+  /** Gathered rows times the matrix of their expert. The parts of `weight` are the experts' matrices. */
   | {
       readonly op: 'linearExperts'
       readonly input: Value
@@ -229,7 +242,7 @@ export type Node =
       readonly weight: WeightRef
       readonly output: Value
     }
-  /** Back to the rows of the step: the weighted sums over their experts. */
+  /** Goes back to the rows of the step: each is the weighted sum over its experts. */
   | {
       readonly op: 'combine'
       readonly input: Value
@@ -239,8 +252,8 @@ export type Node =
       readonly output: Value
     }
   /**
-   * Sums what all shards made of `input`, in the order of the shards, onto the residual, which is overwritten: the same
-   * bits on every shard. Without a residual the input is overwritten.
+   * Sums what all shards made of `input`, in shard order, onto the residual, which is overwritten. Every
+   * shard gets the same bits. Without a residual, the input is overwritten.
    */
   | {
       readonly op: 'exchange'
@@ -251,9 +264,10 @@ export type Node =
       readonly output: Value
     }
   /**
-   * With `x`, takes back the norm of x, `size` values, on whose product `input` was made, and puts the sum of their squares behind
-   * it, at the next whole group of columns; without, divides by the norm of `size` values whose sum of squares lies there. The
-   * input, of `width` values, is overwritten.
+   * With `x`: `input` is a product of normalised rows of x, which have `size` values. Undoes that norm and
+   * writes the sum of the squares of x after the input, at the next whole group of columns. Without `x`:
+   * divides by the norm of `size` values, whose sum of squares lies there. Overwrites the input, which has
+   * `width` values.
    */
   | {
       readonly op: 'renorm'
@@ -264,21 +278,25 @@ export type Node =
       readonly epsilon: number
       readonly output: Value
     }
-  /** Puts the columns that each shard made side by side, on the first shard; the others only give theirs. */
+  /**
+   * Puts the columns that each shard made side by side on the first shard. The other shards only send theirs.
+   */
   | {
       readonly op: 'collect'
       readonly input: Value
       readonly shard: number
-      /** Columns of each shard. */
+      /** How many columns each shard made. */
       readonly widths: readonly number[]
       readonly output: Value
     }
-  /** Keeps the rows whose logits are wanted. Costs nothing in the plan: the norm behind it gathers. */
+  /** Keeps the rows whose logits are wanted. Costs nothing in the plan: the next norm gathers them. */
   | { readonly op: 'takeRows'; readonly input: Value; readonly output: Value }
 
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
 
-/** What the recurrences read: inputs, step sizes before softplus, gates, and how each row enters and leaves the state. */
+/**
+ * What a recurrence reads: inputs, step sizes before softplus, gates, and how rows enter and leave the state.
+ */
 export interface ScanInputs {
   readonly x: Value
   readonly dt: Value
@@ -293,15 +311,15 @@ export interface AttentionShape {
   readonly kvHeads: number
   readonly headDim: number
   readonly window: number
-  /** Query heads of one KV head; default: they are shared out evenly. */
+  /** Query heads per KV head. Default: the query heads are divided evenly. */
   readonly ratio?: number | undefined
-  /** Query heads of the first KV head that are not here. Default 0. */
+  /** Query heads of the first KV head that this shard does not hold. Default 0. */
   readonly absent?: number | undefined
 }
-/** `gelu` is the approximation by tanh. */
+/** `gelu` is the tanh approximation. */
 export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'none'
 
-/** RMS norms of q and k before they are rotated. */
+/** RMS norms that q and k get before they are rotated. */
 export interface HeadNorms {
   readonly q: WeightRef
   readonly k: WeightRef
@@ -317,11 +335,11 @@ export interface RopeUse {
   readonly pairing: 'halves' | 'interleaved'
 }
 
-/** One step of a model. Nodes are in execution order; each value is made once. */
+/** One step of a model. Nodes are in execution order, and each value is made once. */
 export interface Graph {
   readonly nodes: readonly Node[]
   readonly output: Value
-  /** What the logits are made of: the hidden states behind the last norm. */
+  /** The hidden states after the last norm, from which the logits are made. */
   readonly hidden: Value
   readonly stateGroups: readonly StateGroup[]
 }

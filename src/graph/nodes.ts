@@ -1,7 +1,8 @@
-// Nodes. In: a node or a graph. Out: what a node reads and makes, who uses a value, a graph with values replaced.
+// Nodes. In: a node or a graph. Out: a node's inputs and outputs, a value's readers, a graph with values
+// replaced.
 import type { Graph, Node, Value } from './ir.ts'
 
-/** Fields that hold what a node makes. In every other field a value is something that it reads. */
+/** Fields that hold the outputs of a node. A value in any other field is an input. */
 const OUTPUTS: readonly string[] = ['output', 'quantized']
 
 const isValue = (field: unknown): field is Value =>
@@ -28,7 +29,9 @@ export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
   return { ...node, ...Object.fromEntries(replaced) } as Node
 }
 
-/** Indices of the nodes that read each value, by id; the graph's own output is read by nobody here. */
+/**
+ * Indices of the nodes that read each value, by value id. The graph's own output does not count as a read.
+ */
 export function readersOf(graph: Graph): ReadonlyMap<number, readonly number[]> {
   const readers = new Map<number, number[]>()
   for (const [index, node] of graph.nodes.entries()) {
@@ -37,7 +40,7 @@ export function readersOf(graph: Graph): ReadonlyMap<number, readonly number[]> 
   return readers
 }
 
-/** Index of the node that makes each value, by id. */
+/** Index of the node that makes each value, by value id. */
 export function producersOf(graph: Graph): ReadonlyMap<number, number> {
   const producers = new Map<number, number>()
   for (const [index, node] of graph.nodes.entries()) {
@@ -46,7 +49,10 @@ export function producersOf(graph: Graph): ReadonlyMap<number, number> {
   return producers
 }
 
-/** The value whose rows each value looks into: itself, or what its slices and takeRows begin with. By id. */
+/**
+ * By id, the value whose rows each value points into: itself, or the value that its slices and takeRows start
+ * from.
+ */
 export function basesOf(graph: Graph): ReadonlyMap<number, number> {
   const bases = new Map<number, number>()
   for (const node of graph.nodes) {

@@ -1,4 +1,4 @@
-// Shapes. In: a node, or a graph. Out: the shape a node's output has; a graph that is known to be consistent.
+// Shapes. In: a node, or a graph. Out: the shape of the node's output; an error for an inconsistent graph.
 
 import { GROUP_SIZE, roundUp } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -12,10 +12,10 @@ export type NodeSpec = Node extends infer N
     : never
   : never
 
-/** Outputs of a weight, without padding. */
+/** Number of outputs of a weight, without padding. */
 export const rowsOf = (weight: WeightRef): number => weight.parts.reduce((sum, { n }) => sum + n, 0)
 
-/** The shape of what a node makes. Throws `internal` with both shapes when its inputs do not fit together. */
+/** The shape of a node's output. Throws `internal` with both shapes when its inputs do not fit together. */
 export function inferShape(spec: NodeSpec): Shape {
   switch (spec.op) {
     case 'embed':
@@ -113,10 +113,16 @@ export function inferShape(spec: NodeSpec): Shape {
 
 const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
 
-/** Words of a route for each row of a step, and more than enough for what comes before them: see op_route in wasm/core/abi.h. */
+/**
+ * Words of a route for each row of a step, with more than enough for what comes before them: see op_route in
+ * wasm/core/abi.h.
+ */
 const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
 
-/** Throws `internal` unless every value is made once, before it is read, with the shape its node gives it. */
+/**
+ * Throws `internal` unless every value is made once, before it is read, with the shape that its node gives
+ * it.
+ */
 export function checkShapes(graph: Graph): void {
   const made = new Map<number, Value>()
   for (const node of graph.nodes) {

@@ -1,20 +1,24 @@
-// Arena. In: a linear memory and where its heap begins. Out: aligned regions of it, and views that survive its growth.
+// Arena. In: a linear memory and the start of its heap. Out: aligned regions of it, and views that survive
+// its growth.
 import { roundUp } from '../abi/encodings.ts'
 import { MOST_BYTES, PAGE_BYTES, refused } from './memory.ts'
 
 declare const brand: unique symbol
-/** An address in linear memory, in bytes; at most 4 GiB, so never through `|` or `>>`. */
+/** A byte address in linear memory, up to 4 GiB. `|` and `>>` would make it negative. */
 export type Ptr = number & { readonly [brand]: 'Ptr' }
 
-/** Cache line, and more than any kernel's vector needs. */
+/** A cache line, and more than any kernel's vectors need. */
 export const ALIGNMENT = 64
-/** Growth in steps of this spares the engines that copy a memory to grow it. */
+/** Growing in steps of this size means fewer copies in engines that copy a memory to grow it. */
 const GROWTH_BYTES = 4 * 1024 * 1024
 
 /** `pointer` moved by `bytes`. */
 export const offset = (pointer: Ptr, bytes: number): Ptr => (pointer + bytes) as Ptr
 
-/** Hands out a memory from `heapBase` upward. Regions are not freed one by one; `reset` drops the newest ones at once. */
+/**
+ * Allocates a memory from `heapBase` upward. Regions are not freed one by one: `reset` drops the newest ones
+ * together.
+ */
 export class Arena {
   readonly memory: WebAssembly.Memory
   #top: number
@@ -30,12 +34,12 @@ export class Arena {
     this.#f32 = new Float32Array(memory.buffer)
   }
 
-  /** Bytes the memory has now; it never shrinks. */
+  /** Current bytes of the memory, which never shrinks. */
   get memoryBytes(): number {
     return this.memory.buffer.byteLength
   }
 
-  /** The whole memory. Every view is made anew after growth: take it again after each `allocate` and each await. */
+  /** The whole memory. Growth invalidates views: read this again after each `allocate` and each await. */
   get u8(): Uint8Array<ArrayBufferLike> {
     if (this.#u8.buffer !== this.memory.buffer) this.#u8 = new Uint8Array(this.memory.buffer)
     return this.#u8
@@ -54,8 +58,8 @@ export class Arena {
   }
 
   /**
-   * A region of `bytes`, aligned to 64; zero when the memory there was never used before.
-   * Throws `out-of-memory`, naming `purpose` and both numbers, and changes nothing.
+   * Allocates `bytes`, aligned to 64. The region is zero if its memory was never used before. Throws
+   * `out-of-memory`, naming `purpose` and both numbers, and then changes nothing.
    */
   allocate(bytes: number, purpose: string): Ptr {
     const start = this.#top
@@ -65,7 +69,7 @@ export class Arena {
     return start as Ptr
   }
 
-  /** Where the next region will begin; `reset` to it drops every region handed out since. */
+  /** Where the next region will begin. `reset` to this mark drops every later region. */
   mark(): Ptr {
     return this.#top as Ptr
   }

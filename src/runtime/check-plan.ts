@@ -1,4 +1,4 @@
-// Plan check. In: a plan. Out: nothing, or an error where a record would reach past the arena or past a weight.
+// Plan check. In: a plan. Out: nothing, or an error for a record that would reach past the arena or a weight.
 
 import { ROWS } from '../abi/constants.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
@@ -7,8 +7,9 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { Plan } from '../graph/plan/plan.ts'
 
 /**
- * Throws `internal` for a number that no word holds, rows that do not begin in the arena, a weight smaller than what its kernel
- * reads of it. What a sparse matrix takes is in its bytes, which loading checks; recurrent weights are not measured.
+ * Throws `internal` for a number that does not fit a word, for rows that do not begin in the arena, and for a
+ * weight smaller than its kernel reads. Bytes of sparse matrices are checked when they are loaded. Sizes of
+ * recurrent weights are not checked.
  */
 export function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
   for (const { fields, name, label } of ops) {
@@ -17,12 +18,12 @@ export function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): 
     const kind = rows ?? 0
     const most = kind === ROWS.logits ? logitRows : tokens * Math.max(1, kind - ROWS.routed)
     for (const [field, value] of Object.entries(fields)) {
-      // Of a number that no word holds it is none.
+      // A number that does not fit a word keeps the NaN, which fails the check.
       let [end, bytes] = [Number.NaN, 2 ** 32]
       if (typeof value === 'number') {
         if (FLOAT_FIELDS.has(field) || value === value >>> 0) continue
       } else if ('arena' in value) {
-        // An input may have a row for each token where the output has one for each expert, or for each row of logits.
+        // An input may have one row per token where the output has one per expert or per row of logits.
         const last = (field === 'x' ? Math.min(most, tokens) : most) - 1
         end = value.arena + last * ((fields[`${field}_stride`] as number) ?? 0) + 4
         bytes = arenaBytes

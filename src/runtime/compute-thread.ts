@@ -1,29 +1,30 @@
-// Compute thread. In: a module, a shared memory and a place on it. Out: the loop that serves a pool, and the messages around it.
+// Compute thread. In: a module, a shared memory, a stack on it. Out: the loop that serves a pool, and its
+// messages.
 import { reasonOf } from '../base/errors.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 
-/** From the pool to a compute worker. `start` comes once and first. */
+/** From the pool to a compute worker. `start` comes first, and only once. */
 export type ComputeRequest =
   | {
       readonly type: 'start'
       readonly module: WebAssembly.Module
       readonly memory: WebAssembly.Memory
-      /** End of this thread's stack, which grows down. */
+      /** End of this thread's stack, which grows downward. */
       readonly stackTop: number
     }
-  /** Blocks the worker in `serve` until the sync block's `quit` is set. */
+  /** Keeps the worker in `serve` until the sync block's `quit` is set. */
   | { readonly type: 'serve'; readonly sync: number; readonly thread: number }
 
 /** From a compute worker to the pool. */
 export type ComputeReply =
-  /** Instantiated; waits for `serve`. */
+  /** The module is instantiated, and the worker waits for `serve`. */
   | { readonly type: 'ready' }
-  /** `serve` ended because it was told to. */
+  /** `serve` ended as requested. */
   | { readonly type: 'idle' }
-  /** A kernel trapped or the module did not fit; the sync block is poisoned. */
+  /** A kernel trapped, or the module did not fit. The sync block is poisoned. */
   | { readonly type: 'failed'; readonly message: string }
 
-/** What a compute worker does with each request; `post` answers the pool. */
+/** Handles the requests to a compute worker. `post` sends replies to the pool. */
 export function computeThread(post: (reply: ComputeReply) => void): (request: ComputeRequest) => void {
   let engine: EngineExports | undefined
   let serving = 0

@@ -1,12 +1,13 @@
-// Features. In: the globals of a page, worker or process. Out: what its WebAssembly can do and which build to load.
+// Features. In: the globals of a page, worker or process. Out: what its WebAssembly supports and which build
+// to load.
 import { HalfbyteError } from '../base/errors.ts'
 
-/** Which instructions a module uses. */
+/** The instructions that a module uses. */
 export type Build = 'relaxed' | 'simd128'
 /** Whether a module's memory can be shared by threads. */
 export type MemoryKind = 'shared' | 'plain'
 
-/** The globals that decide; a host passes its own `globalThis`. */
+/** The globals that decide. A host passes its own `globalThis`. */
 export interface FeatureGlobals {
   readonly WebAssembly?: Pick<typeof WebAssembly, 'validate' | 'Memory'>
   readonly SharedArrayBuffer?: unknown
@@ -17,7 +18,7 @@ export interface FeatureGlobals {
 export interface Features {
   readonly simd: boolean
   readonly relaxedSimd: boolean
-  /** Atomics in WebAssembly and a shared memory that this page may create. */
+  /** Whether WebAssembly has atomics and this page may create a shared memory. */
   readonly sharedMemory: boolean
 }
 
@@ -28,7 +29,7 @@ const RETURNS_V128 = [1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]
 /** (i8x16.splat (i32.const 0)) */
 const SIMD = [...HEADER, ...RETURNS_V128, 10, 8, 1, 6, 0, 0x41, 0, 0xfd, 15, 0x0b]
 
-/** (i32x4.relaxed_dot_i8x16_i7x16_add_s x x x), x a splat of 0: opcode 0x113, in LEB128 */
+/** (i32x4.relaxed_dot_i8x16_i7x16_add_s x x x), where x is a splat of 0. The opcode is 0x113, in LEB128. */
 const SPLAT = [0x41, 0, 0xfd, 15]
 const RELAXED = [
   ...[...HEADER, ...RETURNS_V128, 10, 19, 1, 17, 0],
@@ -53,7 +54,7 @@ export function detectFeatures(globals: FeatureGlobals): Features {
   }
 }
 
-/** Some engines validate atomics and still refuse the memory. */
+/** Some engines validate atomics but still refuse the memory. */
 function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
   try {
     const { buffer } = new wasm.Memory({ initial: 1, maximum: 1, shared: true })
@@ -64,8 +65,8 @@ function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
 }
 
 /**
- * The build to load: the one asked for, or the fastest that runs here.
- * Throws `unsupported` when WebAssembly has no SIMD at all, or not the one asked for.
+ * The build to load: the requested one, or the fastest that runs here. Throws `unsupported` when WebAssembly
+ * has no SIMD, or lacks the requested build's instructions.
  */
 export function chooseBuild(features: Features, wanted: Build | 'auto' = 'auto'): Build {
   if (!features.simd) {

@@ -1,4 +1,5 @@
-// Moving positions. In: a plan of two kinds of layers, blocks of a state cache. Out: keys as if they had been written elsewhere.
+// Moving positions. In: a plan with two kinds of layers, blocks of a state cache. Out: keys as if written at
+// the new positions.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix } from '../graph/builder.ts'

@@ -1,4 +1,5 @@
-// KV shift. In: a pool, a plan, how its model rotates. Out: stored positions moved, their keys rotated by the distance.
+// KV shift. In: a pool, a plan, its model's rotations. Out: stored positions moved, with keys rotated by the
+// distance.
 
 import { ABI } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
@@ -12,12 +13,12 @@ export interface KvShiftOptions {
   readonly pool: Pool
   readonly arena: Arena
   readonly plan: Plan
-  /** Inverse frequencies of each way in which the model rotates, as the step buffer has them. */
+  /** Inverse frequencies of each kind of rotation in the model, as in the step buffer. */
   readonly ropes: readonly Float64Array[]
 }
 
-/** A run of positions in block tables. */
-export interface KvPlace {
+/** The start of a run of positions, in the block tables of all state groups. */
+export interface KvPosition {
   /** Per state group, the address of a table: u32 addresses of blocks, each of 64 positions. */
   readonly tables: readonly Ptr[]
   /** The first position. */
@@ -25,9 +26,10 @@ export interface KvPlace {
 }
 
 /**
- * Moves what is stored of positions to other positions, in all layers: K as if it had been computed there, V as it is.
- * Error: f32 keys turn by sums of angles that are each rounded, so elements change by about 2e-7 of the largest; int8 keys
- * are quantised anew, which adds up to half a step (range / 510) to each element, each time.
+ * Moves stored positions to other positions, in all layers. K becomes as if computed at the new position, V
+ * is unchanged. Error: f32 keys rotate by sums of rounded angles, so elements change by about 2e-7 of the
+ * largest. int8 keys are quantised again, which adds up to half a step (range / 510) to each element on each
+ * move.
  */
 export class KvShift {
   readonly #options: KvShiftOptions
@@ -46,11 +48,11 @@ export class KvShift {
   }
 
   /**
-   * Moves `count` positions from one place to another, in all state groups or in one. Blocks of `to` must be held by nobody else; those of `from` are only
-   * read where they are not in `to` too. Throws `internal` for a move up inside the same tables, which would read what it
-   * has overwritten, and when a thread died.
+   * Moves `count` positions, in all state groups or in one. Nobody else may hold the blocks of `to`. Blocks
+   * of `from` are only read, unless they are also in `to`. Throws `internal` for a move up inside the same
+   * tables, which would read what it has overwritten, and when a thread died.
    */
-  move(from: KvPlace, to: KvPlace, count: number, group?: number): void {
+  move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
     const { arena, pool } = this.#options
     const layers = this.#layers.filter(({ fields }) => group === undefined || fields.group === group)
     if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
@@ -68,7 +70,7 @@ export class KvShift {
       }
       writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
     }
-    // The op looks at no step; any address will do.
+    // The op does not read the step, so any address will do.
     pool.run(this.#records, this.#records, 0, layers.length)
   }
 
@@ -83,7 +85,7 @@ export class KvShift {
     }
   }
 
-  #fields({ fields }: PlanOp, from: KvPlace, to: KvPlace, count: number): PlanOp['fields'] {
+  #fields({ fields }: PlanOp, from: KvPosition, to: KvPosition, count: number): PlanOp['fields'] {
     const number = (name: string): number => Number(fields[name])
     const group = number('group')
     const isTurned = to.position !== from.position

@@ -1,4 +1,5 @@
-// Memory. In: devices that grant less than is asked for. Out: the most that they grant, and typed errors below the least.
+// Memory. In: devices that grant less than is asked for. Out: the most that they grant, and typed errors when
+// it is not enough.
 import { afterEach, expect, test, vi } from 'vitest'
 import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './memory.ts'
 
@@ -7,7 +8,7 @@ const { Memory } = WebAssembly
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A device that refuses to reserve more than `most` bytes. Returns what it is asked for, in bytes. */
+/** A device that refuses to reserve more than `most` bytes. Returns the list of requests, in bytes. */
 function deviceOf(most: number): number[] {
   const asked: number[] = []
   class Refusing extends Memory {
@@ -15,7 +16,7 @@ function deviceOf(most: number): number[] {
       const bytes = (descriptor.maximum ?? descriptor.initial) * PAGE_BYTES
       asked.push(bytes)
       if (bytes > most) throw new RangeError('could not allocate memory')
-      // What is granted is not what is tested: a page will do.
+      // The test is about requests, so a small memory will do.
       super({ ...descriptor, initial: Math.min(descriptor.initial, 32) })
     }
   }

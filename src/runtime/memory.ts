@@ -1,19 +1,20 @@
-// Memory. In: how many bytes are needed and how many would be good. Out: one WebAssembly.Memory that may grow so far.
+// Memory. In: how many bytes are needed and how many are wanted. Out: a WebAssembly.Memory that can grow that
+// far.
 import { HalfbyteError } from '../base/errors.ts'
 import type { MemoryKind } from './features.ts'
 
 export const PAGE_BYTES = 65536
-/** What 32-bit addresses reach. */
+/** The reach of 32-bit addresses. */
 export const MOST_BYTES = 65536 * PAGE_BYTES
-/** Holds any engine module's own data and first stack. */
+/** Enough for any engine module's own data and first stack. */
 const INITIAL_BYTES = 2 * 1024 * 1024
-/** Maxima tried between what would be good and what is needed. */
+/** Maximum sizes that are tried between the wanted and the needed bytes. */
 const PROBES = 6
 
 /**
- * Makes an engine's memory. A plain one may grow to 4 GiB. A shared one is reserved by its maximum on some devices, so it
- * starts at `wantBytes` and probes downward to `needBytes`.
- * Throws `out-of-memory` when even `needBytes` is refused or more than 32-bit addresses reach.
+ * Makes an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's maximum
+ * at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted. Throws
+ * `out-of-memory` when even `needBytes` is refused, or is more than 32-bit addresses reach.
  */
 export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
   if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
@@ -29,14 +30,15 @@ export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = ne
   return fail(needBytes)
 }
 
-/** How finely `grantedBytes` looks: 16 MiB. */
+/** Resolution of `grantedBytes`, in pages: 16 MiB. */
 const GRANT_STEP = 256
-/** First guesses, each half of the one before. */
+/** Number of first guesses, each half of the one before. */
 const GRANT_HALVINGS = 6
 
 /**
- * The most bytes that a memory of this kind is granted here, found by asking for 4 GiB, then for less and less; nothing is
- * kept. `deviceBytes`: what the whole device has, where that is known: more is granted by some systems, and never there.
+ * The most bytes that a memory of this kind is granted here. Asks for 4 GiB, then for less and less, and
+ * keeps nothing. `deviceBytes`: the memory of the whole device, where known. Some systems grant more than
+ * that, but the memory is not there.
  */
 export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
   const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
@@ -60,7 +62,7 @@ export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number
   return granted * PAGE_BYTES
 }
 
-/** `out-of-memory` with both numbers. */
+/** The `out-of-memory` error, with both numbers. */
 export function refused(neededBytes: number, grantedBytes: number, purpose = 'the model'): HalfbyteError {
   return new HalfbyteError(
     'out-of-memory',

@@ -1,11 +1,11 @@
-// Module. In: a compiled engine module and its memory. Out: the instance's exports, checked against this build's ABI.
+// Module. In: a compiled engine module and its memory. Out: its exports, checked against this build's ABI.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 
 /** Exports of wasm/core/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
 export interface EngineExports extends LogitExports {
-  /** Walks op records [first, last); 0: done, 1: poisoned. */
+  /** Runs op records [first, last). Returns 0 when done, 1 when the pool is poisoned. */
   run(
     sync: number,
     plan: number,
@@ -15,7 +15,7 @@ export interface EngineExports extends LogitExports {
     thread: number,
     threads: number,
   ): number
-  /** A compute worker's loop; returns when the sync block's `quit` is set. Only in shared modules. */
+  /** A compute worker's loop. Returns when the sync block's `quit` is set. Only in shared modules. */
   serve(sync: number, thread: number): void
   /** Tells every thread of the pool to leave. */
   poison(sync: number): void
@@ -24,9 +24,15 @@ export interface EngineExports extends LogitExports {
   readonly __heap_base: WebAssembly.Global
 }
 
-/** Exports of wasm/sampling/topk.c and wasm/sampling/logits.c, which say what each does. `row` and the like are addresses of f32. */
+/**
+ * Exports of wasm/sampling/topk.c and wasm/sampling/logits.c, which document each one. `row` and similar
+ * arguments are addresses of f32.
+ */
 export interface LogitExports {
-  /** How many logits and ids `work` holds now, best first; 0xffffffff, perhaps as -1: a logit is NaN. */
+  /**
+   * Returns how many logits and ids `work` now holds, best first. 0xffffffff (perhaps as -1) when a logit is
+   * NaN.
+   */
   logits_top(
     row: number,
     n: number,
@@ -44,7 +50,10 @@ export interface LogitExports {
   logits_weigh(logits: number, count: number, scale: number, weights: number): number
 }
 
-/** Throws `internal` when module and library are of different versions, `out-of-memory` when the instance cannot be made. */
+/**
+ * Throws `internal` when module and library have different versions, `out-of-memory` when the instance cannot
+ * be made.
+ */
 export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembly.Memory): EngineExports {
   const instance = instantiate(module, memory)
   const engine = instance.exports as unknown as EngineExports

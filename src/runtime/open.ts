@@ -1,4 +1,4 @@
-// Runtime. In: a host and how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
+// Runtime. In: a host, how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { Arena } from './arena.ts'
 import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './features.ts'
@@ -11,39 +11,39 @@ import { SinglePool } from './single.ts'
 
 export interface RuntimeOptions {
   readonly host: Host
-  /** Default `auto`: relaxed where it runs. */
+  /** Default `auto`: relaxed if it runs here. */
   readonly build?: Build | 'auto'
-  /** Default `auto`: measured, at most the cores there are and 4. */
+  /** Default `auto`: measured, at most 4 and at most the number of cores. */
   readonly threads?: number | 'auto'
-  /** Default `auto`: `shared` where memory can be shared, else `shards`. */
+  /** Default `auto`: `shared` if memory can be shared, else `shards`. */
   readonly pool?: PoolKind | 'auto'
-  /** Bytes without which the model cannot run: weights, activations, some state. */
+  /** Bytes that the model cannot run without: weights, activations, some state. */
   readonly needBytes: number
-  /** Bytes that would be good, the whole context included; default `needBytes`. */
+  /** Bytes that the model could use, including a full context. Default: `needBytes`. */
   readonly wantBytes?: number
 }
 
-/** One engine's memory and code; a pool is made once the weights are in. */
+/** One engine's memory and code. Its pool is made once the weights are loaded. */
 export interface Runtime {
   readonly build: Build
   readonly memoryKind: MemoryKind
   readonly arena: Arena
   readonly engine: EngineExports
   readonly module: WebAssembly.Module
-  /** Most threads a pool of this runtime may have. */
+  /** Most threads in a pool of this runtime. */
   readonly maxThreads: number
-  /** Most shards that this runtime may be the first of; 1: it must work alone. */
+  /** Most shards in a group that begins with this runtime. 1: it must work alone. */
   readonly maxShards: number
 }
 
-/** The module's data and stacks, the plan and the step: what comes on top of a model's own bytes. */
+/** Bytes needed besides the model's own: the module's data and stacks, the plan and the step. */
 export const ENGINE_BYTES = 4 * 1024 * 1024
-/** More threads than this have not been measured to help. */
+/** Measurements have shown no gain from more threads than this. */
 const MOST_AUTO_THREADS = 4
 
 /**
- * Loads the module that fits this host and makes its memory.
- * Throws `unsupported` without WebAssembly SIMD, `network` when the module cannot be had, `out-of-memory`.
+ * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
+ * `network` when the module cannot be fetched, `out-of-memory`.
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { host, pool = 'auto' } = options
@@ -68,7 +68,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return { build, memoryKind, arena, engine, module, ...limits }
 }
 
-/** Devices that reserve a shared memory whole may refuse one that a plain memory grows to. */
+/**
+ * Devices that reserve a shared memory as a whole may refuse it at a size that a plain memory can grow to.
+ */
 function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memory | undefined {
   try {
     return createMemory('shared', needBytes, wantBytes)
@@ -82,16 +84,17 @@ export interface PoolOptions {
   readonly host: Host
   /** As given to `openRuntime`. */
   readonly threads?: number | 'auto'
-  /** One small step on the pool, synchronous; timed to find the number of threads. */
+  /** Runs one small step on the pool, synchronously. Timed to find the number of threads. */
   readonly probe: (pool: Pool) => void
-  /** The number of threads that was found before. */
+  /** Where the number of threads found earlier is stored. */
   readonly note?: Note | undefined
   readonly onDeath?: (error: HalfbyteError) => void
 }
 
 /**
- * Makes the pool. With `auto` it takes the number of threads that runs `probe` fastest, one where workers cannot be
- * started; otherwise the number asked for. Throws `internal` when a worker that was asked for cannot be started.
+ * Makes the pool. `auto` gives the number of threads that runs `probe` fastest, or one where workers cannot
+ * be started. Otherwise gives the requested number. Throws `internal` when a requested worker cannot be
+ * started.
  */
 export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
   const { engine, module, arena, maxThreads } = runtime
@@ -107,7 +110,7 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
   return pool
 }
 
-/** A pool of the fastest number of threads; undefined when it died while that was found out. */
+/** A pool with the fastest number of threads. Undefined when the pool died during the measurement. */
 async function tryMeasured(
   runtime: Runtime,
   shared: SharedPoolOptions,
@@ -135,8 +138,9 @@ async function tryMeasured(
 }
 
 /**
- * What finds the number of threads anew, between runs. It resolves to whether there are fewer than at first, and rejects as
- * `resize` and `probe` do; without room for a step of its own the pool stays as it is.
+ * Returns a function that measures the number of threads again, between runs. It resolves to whether there
+ * are fewer than at first, and rejects as `resize` and `probe` do. Without memory for its own step, it leaves
+ * the pool as it is.
  */
 export function retuner(
   pool: SharedPool,
@@ -146,7 +150,7 @@ export function retuner(
   const first = pool.threads
   return async () => {
     const { threads } = pool
-    // The next load measures too: by then the machine may be well.
+    // The next load measures again: the machine may have recovered by then.
     void options.note?.write(undefined)
     try {
       await remeasure(pool, runtime, options)
@@ -158,7 +162,7 @@ export function retuner(
   }
 }
 
-/** Finds the number of threads and returns it. Throws what `resize` and `probe` throw. */
+/** Measures the number of threads, applies it and returns it. Throws what `resize` and `probe` throw. */
 async function remeasure(
   pool: SharedPool,
   { maxThreads }: Runtime,
@@ -171,9 +175,9 @@ async function remeasure(
   return threads
 }
 
-/** Runs timed per number of threads; the fastest counts, so that one interruption does not decide. */
+/** Timed runs per number of threads. The fastest counts, so one interruption does not decide. */
 const TIMED_RUNS = 5
-/** Another thread must save this share of the time to be worth its core. */
+/** The share of the time that another thread must save to be worth its core. */
 const LEAST_GAIN = 0.04
 
 /** The number of threads, 1 to `most`, that runs `work` fastest. */

@@ -1,4 +1,4 @@
-// Checking parts. In: parts of an arena. Out: the sums that `checksum` has, and memory that is written nowhere else.
+// Checking parts. In: parts of an arena. Out: the sums that `checksum` gives, and no write outside the parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/checksum.ts'
@@ -37,7 +37,7 @@ for (const build of ['relaxed', 'simd128']) {
       expect(isInside(at)).toBe(true)
       pages.set(at >> 12, at)
     }
-    // Every page that lies wholly in a part is among them.
+    // These include every page that lies wholly in a part.
     const whole = (page: number) =>
       parts.some(({ address, bytes }) => page << 12 >= address && (page + 1) << 12 <= address + bytes)
     for (let page = first.address >> 12; page <= end >> 12; page++)

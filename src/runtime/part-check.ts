@@ -1,4 +1,5 @@
-// Part check. In: a pool, parts of the state. Out: their memory made present and their checksums, by all threads.
+// Part check. In: a pool, parts of the state. Out: memory pages for the parts, and their checksums, by all
+// threads.
 
 import { ABI, ROWS } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
@@ -13,16 +14,19 @@ export interface Part {
   readonly bytes: number
 }
 
-/** Most parts that are looked at together. */
+/** Most parts in one call. */
 export const MOST_PARTS = 32
-/** Address, bytes, checksum. */
+/** Address, bytes, checksum, in words. */
 const PART_WORDS = 6
 
-/** What reading stored state leaves to the kernels: of all it takes, handing out pages takes longest, then the checksums. */
+/**
+ * The work of reading stored state that all threads share. Mapping memory pages takes the longest, then the
+ * checksums.
+ */
 export class PartCheck {
   readonly #pool: Pool
   readonly #arena: Arena
-  /** The op's record, then its list. */
+  /** The op's record, followed by its list of parts. */
   readonly #record: Ptr
 
   /** Throws `out-of-memory`. */
@@ -32,12 +36,12 @@ export class PartCheck {
     this.#record = arena.allocate(ABI.OP_BYTES + MOST_PARTS * PART_WORDS * 4, 'restoring sessions')
   }
 
-  /** Has the machine hand out their memory, what they held is gone. */
+  /** Makes the system map the parts' memory pages. Their content is lost. */
   touch(parts: readonly Part[]): void {
     this.#run(parts, 1)
   }
 
-  /** As `checksum` has them. */
+  /** Checksums as `checksum` computes them. */
   sums(parts: readonly Part[]): string[] {
     const list = this.#run(parts, 0) / 4
     return parts.map((_, index) => {
@@ -46,7 +50,7 @@ export class PartCheck {
     })
   }
 
-  /** Returns where the list is. */
+  /** Returns the address of the list. */
   #run(parts: readonly Part[], touch: number): Ptr {
     const { u32 } = this.#arena
     const record = this.#record
@@ -54,7 +58,7 @@ export class PartCheck {
     u32.set([OPS.check_parts.code, ROWS.tokens, list, parts.length, touch], record / 4)
     for (const [index, { address, bytes }] of parts.entries())
       u32.set([address, bytes], list / 4 + index * PART_WORDS)
-    // The op looks at no step; any address will do.
+    // The op does not read the step, so any address will do.
     this.#pool.run(record, record, 0, 1)
     return list
   }

@@ -1,4 +1,5 @@
-// Pools. In: the built modules, real worker threads, a plan of additions. Out: sums, and what happens when a thread dies.
+// Pools. In: the built modules, real worker threads, a plan of additions. Out: sums, and the errors when a
+// thread dies.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -113,7 +114,7 @@ async function sharedPool(
   return { runtime, pool }
 }
 
-/** A real compute worker that the test can end behind the pool's back. */
+/** A real compute worker that the test can end without the pool's knowledge. */
 function mortalWorker(): { port: ComputePort; kill: () => Promise<number> } {
   const worker = new Worker(new URL('../cli/compute-worker.ts', import.meta.url), { execArgv: [] })
   const port: ComputePort = {

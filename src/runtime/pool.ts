@@ -3,25 +3,30 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { Ptr } from './arena.ts'
 
 export interface Pool {
-  /** Threads that share a run, the caller's included. */
+  /** Threads that share a run, including the caller's. */
   readonly threads: number
   readonly memory: WebAssembly.Memory
   /**
-   * Runs op records [first, last) of the plan on the step, on all threads, and returns when they are done.
-   * Throws `internal` when a thread died, and `disposed` ever after or after `dispose`.
+   * Runs op records [first, last) of the plan on the step, on all threads. Returns when they are done. Throws
+   * `internal` when a thread died. After that, and after `dispose`, throws `disposed`.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): void
-  /** Ends the threads; nothing can be run afterwards. The memory stays readable. */
+  /** Ends the threads. Nothing can be run afterwards, but the memory stays readable. */
   dispose(): void
 }
 
-/** A pool whose threads share no memory with the caller's: its runs end later. */
+/** A pool whose threads do not share the caller's memory, so its runs are asynchronous. */
 export interface AsyncPool extends Omit<Pool, 'run'> {
-  /** One run at a time. Rejects as `Pool.run` throws, and with `out-of-memory` when a thread has no room for the state. */
+  /**
+   * One run at a time. Rejects with the errors of `Pool.run`, and with `out-of-memory` when a thread has no
+   * room for the state.
+   */
   run(plan: Ptr, step: Ptr, first: number, last: number): Promise<void>
 }
 
-/** How a model is run: threads on one memory, workers with a part of the model each, or this thread alone. */
+/**
+ * How a model runs: threads on one memory, workers that each hold a part of the model, or this thread alone.
+ */
 export type PoolKind = 'shared' | 'shards' | 'single'
 
 export const disposedError = (): HalfbyteError =>

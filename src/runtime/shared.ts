@@ -1,4 +1,5 @@
-// Shared. In: an instance on a shared memory and a host that starts workers. Out: a pool of N threads on that memory.
+// Shared. In: an instance on a shared memory, a host that starts workers. Out: a pool of N threads on that
+// memory.
 
 import { SYNC, SYNC_WORDS } from '../abi/blocks.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'
@@ -8,9 +9,9 @@ import type { ComputePort } from './host.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
-/** Kernels keep little on the stack; the first thread has as much. */
+/** Kernels need little stack. The first thread has as much. */
 const STACK_BYTES = 65536
-/** Workers start in 0.1 s; a phone under load needs more, one that fails silently never answers. */
+/** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 
 export interface SharedPoolOptions {
@@ -18,7 +19,7 @@ export interface SharedPoolOptions {
   readonly module: WebAssembly.Module
   readonly arena: Arena
   readonly startWorker: () => ComputePort
-  /** How long to wait for a worker to start or to leave a run; default 15 s. */
+  /** How long to wait for a worker to start or to leave a run. Default: 15 s. */
   readonly timeoutMs?: number
   /** Called once when a thread dies, also between runs. */
   readonly onDeath?: (error: HalfbyteError) => void
@@ -26,13 +27,13 @@ export interface SharedPoolOptions {
 
 interface Worker {
   readonly port: ComputePort
-  /** The reply that is waited for. */
+  /** The reply that the pool is waiting for. */
   expected: { type: ComputeReply['type']; resolve: () => void; reject: (error: Error) => void } | undefined
 }
 
 /**
- * The caller's thread and up to N - 1 compute workers that sleep in `serve` until a run begins. Between `resize` calls a
- * worker either serves, asleep or running, or waits for messages and costs nothing.
+ * The caller's thread and up to N - 1 compute workers, which sleep in `serve` until a run begins. Between
+ * `resize` calls, a worker either serves (asleep or running) or waits for messages, which costs nothing.
  */
 export class SharedPool implements Pool {
   readonly memory: WebAssembly.Memory
@@ -85,8 +86,8 @@ export class SharedPool implements Pool {
   }
 
   /**
-   * Makes `threads` the number that shares a run, starting workers as needed; those no longer needed stay idle.
-   * Throws `internal` when a worker cannot be started or does not answer in time; the pool has then ended.
+   * Sets the number of threads that share a run. Starts workers as needed; surplus ones stay idle. Throws
+   * `internal` when a worker cannot be started or does not answer in time; the pool has then ended.
    */
   async resize(threads: number): Promise<void> {
     this.#checkAlive()
@@ -121,7 +122,7 @@ export class SharedPool implements Pool {
     }
   }
 
-  /** Throws the death once, then `disposed`. */
+  /** Throws the cause of death once, then `disposed`. */
   #checkAlive(): void {
     const death = this.#death
     this.#death = undefined
@@ -146,7 +147,7 @@ export class SharedPool implements Pool {
     Atomics.notify(this.#words, this.#sync / 4 + SYNC.command)
   }
 
-  /** Brings every serving worker back to its event loop, so that the sync block may be written. */
+  /** Makes every serving worker return to its event loop. Then the sync block may be written. */
   async #recall(): Promise<void> {
     const serving = this.#workers.slice(0, this.#threads - 1)
     const idle = serving.map((worker) => this.#expect(worker, 'idle', 'did not leave its run'))

@@ -1,4 +1,4 @@
-// Single. In: an instance of a module. Out: a pool of the caller's own thread.
+// Single. In: an instance of a module. Out: a pool that runs on the caller's thread.
 
 import { SYNC_WORDS } from '../abi/blocks.ts'
 import { reasonOf } from '../base/errors.ts'
@@ -6,7 +6,7 @@ import type { Arena, Ptr } from './arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
-/** For pages that cannot share memory or start workers, and for one core. */
+/** For one core, and for pages that cannot share memory or start workers. */
 export class SinglePool implements Pool {
   readonly threads = 1
   readonly memory: WebAssembly.Memory

@@ -1,9 +1,10 @@
-// Worker threads. In: the messages of a compute worker. Out: what the first of them makes it: a thread or a shard.
+// Worker threads. In: the messages of a compute worker. Out: a thread or a shard, decided by the first
+// message.
 import { computeThread } from './compute-thread.ts'
 import type { WorkerReply, WorkerRequest } from './host.ts'
 import { shardThread } from './shards/thread.ts'
 
-/** What a compute worker does with each request; `post` answers the engine. */
+/** Handles the requests to a compute worker. `post` sends replies to the engine. */
 export function workerThread(post: (reply: WorkerReply) => void): (request: WorkerRequest) => void {
   const thread = computeThread(post)
   const shard = shardThread(post)

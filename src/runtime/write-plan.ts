@@ -1,4 +1,4 @@
-// Plan writer. In: a plan, where its weights and activations lie. Out: op records in linear memory, ready to run.
+// Plan writer. In: a plan, the addresses of its weights. Out: op records in linear memory, ready to run.
 
 import { ABI } from '../abi/constants.ts'
 import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
@@ -16,7 +16,10 @@ export interface WrittenPlan {
   readonly activations: Ptr
 }
 
-/** Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what `checkPlan` throws. */
+/**
+ * Allocates the activations and the records. `slots[i]` is the address of `plan.slots[i]`. Throws what
+ * `checkPlan` throws.
+ */
 export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): WrittenPlan {
   if (slots.length !== plan.slots.length) {
     throw new HalfbyteError(
@@ -36,7 +39,7 @@ export function writePlan(arena: Arena, plan: Plan, slots: readonly Ptr[]): Writ
   return { records, count: plan.ops.length, activations }
 }
 
-/** Writes one record: `resolve` says where its pointers point. */
+/** Writes one record. `resolve` gives the address of each pointer. */
 export function writeRecord(
   arena: Arena,
   address: number,

@@ -1,22 +1,22 @@
-// Block pool. In: an arena and one block's bytes. Out: blocks of linear memory with reference counts, grown by extents.
+// Block pool. In: an arena, one block's bytes. Out: blocks of linear memory with reference counts, grown by
+// extents.
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
 
-/** Hears what is done to blocks whose other parts lie elsewhere, and brings the parts together. */
+/** Is told what is done to blocks that have other parts in other memories, and can put the parts together. */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void
   /** Bytes of a block with all its parts, per group. */
   readonly wholeBytes: readonly number[]
-  /** A block with all its parts, as a model has it that lies in one place. */
+  /** A block with all its parts, as a model in one memory has it. */
   gather(group: number, block: Ptr): Promise<Uint8Array<ArrayBuffer>>
   scatter(group: number, block: Ptr, whole: Uint8Array): Promise<void>
 }
 
 /**
- * Blocks of one size. Knows bytes only: what a block means (keys and values of 64 positions, in whatever encoding, or a
- * sequence's recurrent state) is its owner's business. Extents are never moved or
- * given back.
+ * Blocks of one size. Knows bytes only. The owner knows what a block means: keys and values of 64 positions
+ * in some encoding, or a sequence's recurrent state. Extents are never moved or given back.
  */
 export class BlockPool {
   readonly blockBytes: number
@@ -24,10 +24,10 @@ export class BlockPool {
   readonly #group: number
   readonly #mirror: BlockMirror | undefined
   readonly #free: Ptr[] = []
-  /** Live blocks only. */
+  /** Number of holders of each live block. */
   readonly #references = new Map<Ptr, number>()
 
-  /** `group`: what the mirror knows the pool by. */
+  /** `group`: the index by which the mirror knows this pool. */
   constructor(arena: Arena, blockBytes: number, group = 0, mirror?: BlockMirror) {
     this.#arena = arena
     this.#group = group
@@ -40,7 +40,7 @@ export class BlockPool {
     return this.#free.length
   }
 
-  /** Blocks somebody holds. */
+  /** Number of blocks that have a holder. */
   get live(): number {
     return this.#references.size
   }
@@ -54,7 +54,7 @@ export class BlockPool {
     for (let block = blocks - 1; block >= 0; block--) this.#free.push(offset(extent, block * this.blockBytes))
   }
 
-  /** A block that only the caller holds; its content is left over from earlier use. */
+  /** A block that only the caller holds. Its content is left over from earlier use. */
   take(): Ptr {
     const block = this.#free.pop()
     if (block === undefined) throw new HalfbyteError('internal', 'a block was taken from an empty pool')
@@ -62,7 +62,7 @@ export class BlockPool {
     return block
   }
 
-  /** Holders of a live block; above 1 it must not be written. */
+  /** Number of holders of a live block. With more than one, it must not be written. */
   references(block: Ptr): number {
     const count = this.#references.get(block)
     if (count === undefined) throw new HalfbyteError('internal', `block ${block} is not live`)

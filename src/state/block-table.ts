@@ -1,11 +1,15 @@
-// Block table. In: a pool and a place for addresses. Out: the blocks of one sequence in one group, in order of position.
+// Block table. In: a pool, an address for the table. Out: the blocks of one sequence in one group, in order
+// of position.
 import { ABI } from '../abi/constants.ts'
 import type { Arena, Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
-/** Holds one reference to each of its blocks; a block that somebody else holds too must be replaced before it is written. */
+/**
+ * Holds one reference to each of its blocks. A block with another holder must be replaced before it is
+ * written.
+ */
 export class BlockTable {
   readonly pool: BlockPool
   /** The same addresses in linear memory: u32 per block. */
@@ -21,17 +25,17 @@ export class BlockTable {
     this.address = address
   }
 
-  /** The first block that is held: a window leaves those before it behind. */
+  /** Index of the first block that is held. A window drops the blocks before it. */
   get first(): number {
     return this.#first
   }
 
-  /** The first position that is held; in the first block, those before it may be anything. */
+  /** The first position that is held. In the first block, the positions before it are undefined. */
   get validFrom(): number {
     return this.#validFrom
   }
 
-  /** Index behind the last block. */
+  /** Index after the last block. */
   get end(): number {
     return this.#blocks.length
   }
@@ -40,21 +44,27 @@ export class BlockTable {
     return this.#blocks[index]
   }
 
-  /** Blocks of [first, end) that must be taken to write there: those not there, and those that somebody else holds too. */
+  /**
+   * Number of blocks of [first, end) that must be taken to write there: absent ones, and ones with another
+   * holder.
+   */
   missing(first: number, end: number): number {
     let missing = 0
     for (let index = first; index < end; index++) if (!this.#isOwn(index)) missing++
     return missing
   }
 
-  /** Takes them; the first `stored` blocks keep their content. Those replaced are given back, or added to `replaced`. */
+  /**
+   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are given back, or
+   * added to `replaced`.
+   */
   fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
     for (let index = first; index < end; index++) {
       if (!this.#isOwn(index)) this.#own(index, index < stored, replaced)
     }
   }
 
-  /** Puts a block that others hold too at the end, or in place of what is at `index`. */
+  /** Puts a shared block at the end, or replaces the one at `index`. */
   share(index: number, block: Ptr): void {
     const old = this.#blocks[index]
     this.pool.share(block)
@@ -62,7 +72,7 @@ export class BlockTable {
     if (old !== undefined) this.pool.drop(old)
   }
 
-  /** Says that positions before `position` are not held. Only for a table without blocks. */
+  /** Marks the positions before `position` as not held. Only for a table without blocks. */
   startAt(position: number): void {
     this.#validFrom = position
     this.#first = Math.floor(position / BLOCK_POSITIONS)
@@ -75,7 +85,7 @@ export class BlockTable {
     for (let index = other.first; index < end; index++) this.share(index, other.at(index)!)
   }
 
-  /** Says that positions from `position` on are held, where some after it were not before. */
+  /** Marks the positions from `position` on as held, where the first held one was later. */
   reachBack(position: number): void {
     if (position >= this.#validFrom) return
     this.#validFrom = position

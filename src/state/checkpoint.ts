@@ -1,21 +1,26 @@
-// Checkpoints. In: recurrent slabs at positions worth returning to. Out: the same slabs later, the oldest given up first.
+// Checkpoints. In: recurrent slabs at positions worth returning to. Out: the same slabs later. The oldest are
+// evicted first.
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
-/** The recurrent state after `position` tokens: one slab per recurrent group, never written while it is held. */
+/**
+ * The recurrent state after `position` tokens: one slab per recurrent group. A slab is not written while it
+ * is held.
+ */
 export interface Checkpoint {
   readonly position: number
   readonly slabs: readonly Ptr[]
 }
 
 /**
- * Holds checkpoints under a byte budget. Sequences and the token tree hold the same checkpoint together; when the budget
- * ends, the one that was used longest ago is taken from all of them: ask `isKept` before use.
+ * Holds checkpoints under a byte budget. Sequences and the token tree can hold the same checkpoint. When the
+ * budget is used up, the least recently used checkpoint is evicted from all its holders: ask `isKept` before
+ * use.
  */
 export class Checkpoints {
   readonly #pools: readonly BlockPool[]
   readonly #budgetBytes: number
-  /** Holders of each, oldest use first. */
+  /** Number of holders of each checkpoint, least recently used first. */
   readonly #holders = new Map<Checkpoint, number>()
 
   /** `pools`: one per recurrent group. */
@@ -33,16 +38,19 @@ export class Checkpoints {
     return this.#pools.reduce((sum, { blockBytes }) => sum + blockBytes, 0)
   }
 
-  /** Bytes of all of them, those included that a sequence still goes on from. */
+  /** Bytes of all checkpoints, including those that a sequence still uses as its state. */
   get bytes(): number {
     return this.count * this.slabBytes
   }
 
-  /** Bytes of the slabs that only checkpoints hold which `holds` holds alone; `holds`: one entry for each time that it holds one. */
+  /**
+   * Bytes of the slabs that only checkpoints hold, where only `holds` holds those checkpoints. `holds` has one
+   * entry for each reference.
+   */
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
     const others = new Map(this.#holders)
     for (const checkpoint of holds) others.set(checkpoint, others.get(checkpoint)! - 1)
-    // All slabs of a checkpoint are shared, written and dropped together: the first stands for the others.
+    // All slabs of a checkpoint are shared, written and dropped together, so the first stands for the others.
     const alone = [...others].flatMap(([{ slabs }, count]) => (count === 0 ? slabs.slice(0, 1) : []))
     const only = (slab: Ptr) =>
       alone.filter((one) => one === slab).length === this.#pools[0]!.references(slab)
@@ -53,7 +61,10 @@ export class Checkpoints {
     return this.#holders.has(checkpoint)
   }
 
-  /** A new one with one holder; the slabs are shared, so whoever writes them next copies them. Undefined where none fits. */
+  /**
+   * A new checkpoint with one holder. Its slabs become shared, so the next writer copies them. Undefined when
+   * one checkpoint exceeds the budget.
+   */
   take(position: number, slabs: readonly Ptr[]): Checkpoint | undefined {
     if (this.slabBytes > this.#budgetBytes) return undefined
     while (this.bytes + this.slabBytes > this.#budgetBytes) this.evict()
@@ -63,7 +74,7 @@ export class Checkpoints {
     return checkpoint
   }
 
-  /** One more holder. Marks it as used. */
+  /** Adds a holder, and marks the checkpoint as used. */
   hold(checkpoint: Checkpoint): void {
     const holders = this.#holders.get(checkpoint)
     if (holders === undefined) return
@@ -71,7 +82,7 @@ export class Checkpoints {
     this.#holders.set(checkpoint, holders + 1)
   }
 
-  /** One holder less; the last one gives the slabs back. Harmless for one that was evicted. */
+  /** Removes a holder. The last one gives the slabs back. Harmless for an evicted checkpoint. */
   drop(checkpoint: Checkpoint): void {
     const holders = this.#holders.get(checkpoint)
     if (holders === undefined) return
@@ -79,7 +90,7 @@ export class Checkpoints {
     else this.#remove(checkpoint)
   }
 
-  /** Gives up the one that was used longest ago. False when there is none. */
+  /** Evicts the least recently used checkpoint. False when there is none. */
   evict(): boolean {
     for (const checkpoint of this.#holders.keys()) {
       this.#remove(checkpoint)

@@ -1,4 +1,5 @@
-// Eviction. In: conversations that end under a budget, windows, twins. Out: what is given up first, and what is held once.
+// Eviction. In: conversations that end under a budget, windows, twins. Out: what is evicted first, and what
+// is stored once.
 import { expect, test } from 'vitest'
 import { Arena, type Ptr } from '../runtime/arena.ts'
 import { BlockPool } from './block-pool.ts'
@@ -13,7 +14,7 @@ const arenaOf = () => new Arena(new WebAssembly.Memory({ initial: 1 }), 64)
 const cacheOf = (options: Partial<StateCacheOptions>) =>
   new StateCache({ arena: arenaOf(), blockBytes: [BLOCK_BYTES], contextLength: 1000, ...options })
 
-/** A block of tokens that no other `text` begins like. */
+/** A block of tokens whose beginning no other `text` shares. */
 const text = (name: number, length = BLOCK): number[] =>
   Array.from({ length }, (_, index) => 1000 * name + index)
 
@@ -32,7 +33,7 @@ test('of ended conversations the one that nobody came back to for longest is giv
   expect(cache.find(text(2), BLOCK)).toBeUndefined()
   expect(cache.find(text(3), BLOCK)?.tokens).toBe(BLOCK)
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
-  // 3 was looked for before 1 was.
+  // 3 was looked up before 1 was.
   const third = run(cache, text(6))
   expect(cache.find(text(3), BLOCK)).toBeUndefined()
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
@@ -72,7 +73,7 @@ test('of recurrent state what only the tree remembers is kept, not held', () => 
   const both = { held: 2 * SLAB, kept: 0 }
   const bytes = () => ({ held: cache.heldBytes, kept: cache.retainedBytes })
   expect(bytes()).toEqual(both)
-  // The tree remembers it too, as long as the sequence goes on from it.
+  // The tree holds it too, as long as the sequence continues from it.
   first.keep()
   expect(bytes()).toEqual(both)
   const fork = first.fork(text(1, 10))
@@ -80,7 +81,7 @@ test('of recurrent state what only the tree remembers is kept, not held', () => 
   expect(bytes()).toEqual(both)
   fork.release()
   expect(bytes()).toEqual({ held: 0, kept: 2 * SLAB })
-  // Two that end in the same place hold one slab, and what comes after is one each.
+  // Two that end at the same position hold one slab together. Later each has its own.
   const second = new SequenceState(cache, text(1, 12))
   second.adopt(cache.find(text(1, 12), 11)!)
   expect(bytes()).toEqual(both)
@@ -98,7 +99,7 @@ test('a window gives back the blocks that no row sees any more', () => {
   for (let length = 0; length < 10 * BLOCK; length += 10) {
     state.reserve(10)
     state.advance(10)
-    // The step's own rows, the 69 before them, and what else lies in the blocks at both ends.
+    // The step's own rows, the 69 before them, and the rest of the blocks at both ends.
     expect(cache.pools[1]!.live * BLOCK).toBeLessThan(80 + 2 * BLOCK)
   }
   expect(cache.pools[0]!.live).toBe(10)

@@ -1,15 +1,18 @@
-// Moves. In: nothing. Out: how stored positions are named, and what moves them from one place to another.
+// Moves. In: nothing. Out: the names of stored positions, and the type of the function that moves them.
 import type { Ptr } from '../runtime/arena.ts'
 
-/** A run of positions: where its block table lies, u32 per 64 positions, and its first position. */
-export interface Place {
+/**
+ * The start of a run of positions: the address of its block table (u32 per 64 positions) and its first
+ * position.
+ */
+export interface TablePosition {
   readonly table: Ptr
   readonly position: number
 }
 
 /**
- * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new position, values
- * as they are. Positions move down, or to the same position in other blocks; blocks of `to` have one holder, those of
- * `from` are only read where they are not blocks of `to` too.
+ * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new
+ * position, values unchanged. Positions move down, or to the same position in other blocks. Blocks of `to`
+ * have one holder. Blocks of `from` are only read, unless they are also blocks of `to`.
  */
-export type MovePositions = (group: number, from: Place, to: Place, count: number) => void
+export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void

@@ -1,7 +1,7 @@
-// Overflow. In: positions needed and those a context holds. Out: the error that says both.
+// Overflow. In: positions needed, positions that a context holds. Out: the error, with both numbers.
 import { HalfbyteError } from '../base/errors.ts'
 
-/** What does not fit, with both numbers. */
+/** The error for a context that is too short, with both numbers. */
 export const overflow = (needed: number, contextLength: number): HalfbyteError =>
   new HalfbyteError(
     'context-overflow',

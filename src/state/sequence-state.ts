@@ -1,4 +1,5 @@
-// Sequence state. In: a state cache. Out: one sequence's blocks and slabs: reserved, advanced, trimmed, forked, shared, released.
+// Sequence state. In: a state cache. Out: the blocks and slabs of one sequence, which it can write, trim,
+// fork, share and release.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
@@ -8,22 +9,23 @@ import type { Checkpoint } from './checkpoint.ts'
 import { overflow } from './overflow.ts'
 import { type PathSource, SharedPath } from './shared-path.ts'
 import { canShift, shiftNeed, shiftTable, tidyBlock } from './shift.ts'
-import { Slabs } from './slabs.ts'
 import type { StateCache } from './state-cache.ts'
+import { StateSlabs } from './state-slabs.ts'
 import type { Prefix } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
 /**
- * The positions of one sequence that are stored: a table of blocks per group of keys and values, one slab per recurrent
- * group. Blocks and slabs may be shared; what has two holders is never written: `reserve` first replaces it by a copy.
+ * The stored positions of one sequence: a table of blocks per group of keys and values, and one slab per
+ * recurrent group. Blocks and slabs may be shared. One with two holders is never written: `reserve` first
+ * replaces it with a copy.
  */
 export class SequenceState implements PathSource {
   readonly #cache: StateCache
   /** One per group of keys and values. */
   readonly tables: readonly BlockTable[]
-  readonly slabs: Slabs
-  /** Absent when nothing is shared. */
+  readonly slabs: StateSlabs
+  /** Absent when the sequence shares nothing. */
   readonly #path: SharedPath | undefined
   /** Reused by each `reserve`. */
   readonly #needs: number[]
@@ -31,7 +33,8 @@ export class SequenceState implements PathSource {
   #released = false
 
   /**
-   * Empty. `tokens`: what its positions stand for, by which other sequences can share the state. Throws `out-of-memory` when its block tables do not fit.
+   * Starts empty. `tokens`: the tokens at its positions, by which other sequences can share the state. Throws
+   * `out-of-memory` when its block tables do not fit.
    */
   constructor(cache: StateCache, tokens?: readonly number[]) {
     this.#cache = cache
@@ -40,29 +43,30 @@ export class SequenceState implements PathSource {
       (_, group) =>
         new BlockTable(cache.arena, cache.pools[group]!, offset(start, group * cache.tableWords * 4)),
     )
-    this.slabs = new Slabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
+    this.slabs = new StateSlabs(cache.pools.slice(cache.windows.length), cache.checkpoints)
     this.#needs = cache.pools.map(() => 0)
     this.#path = tokens && new SharedPath(cache.tree, this, tokens)
     if (this.#path !== undefined) cache.sharing.add(this.#path)
   }
 
-  /** Positions stored: the next token's position. */
+  /** Number of stored positions, which is the next token's position. */
   get length(): number {
     return this.#length
   }
 
   /**
-   * Where the block addresses of a group lie: u32 per 64 positions. Does not move while the sequence lives. For a recurrent
-   * group, which come after the others, the address of its slab: f32, valid until the next `reserve`.
+   * Address of a group's block addresses: u32 per 64 positions. It stays the same while the sequence lives.
+   * For a recurrent group, which comes after the others: address of its slab, f32, valid until the next
+   * `reserve`.
    */
   table(group: number): Ptr {
     return this.tables[group]?.address ?? this.slabs.at(group - this.tables.length)
   }
 
   /**
-   * Makes the next `rows` positions writable. Until the next `reserve`, `trim` can undo each of them; recurrent state needs
-   * a `checkpoint` for that. Throws `context-overflow` beyond the context length and `out-of-memory`; the sequence is then
-   * what it was.
+   * Makes the next `rows` positions writable. Until the next `reserve`, `trim` can undo each of them;
+   * recurrent state needs a `checkpoint` for that. Throws `context-overflow` beyond the context length, or
+   * `out-of-memory`; the sequence is then unchanged.
    */
   // hot
   reserve(rows: number): void {
@@ -79,8 +83,9 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Makes sure that positions up to `end` can be reserved when only the first `kept` of those stored are kept: takes room
-   * from what no sequence holds. Throws as `reserve` does and changes nothing of any sequence.
+   * Makes sure that positions up to `end` can be reserved when only the first `kept` of those stored are
+   * kept. Takes room from state that no sequence holds. Throws as `reserve` does, and then no sequence has
+   * changed.
    */
   makeRoom(kept: number, end: number): void {
     this.#checkLive()
@@ -88,7 +93,10 @@ export class SequenceState implements PathSource {
     this.#makeRoom(kept, end, false)
   }
 
-  /** Takes room for `length` positions, of each group those behind `from`, to be written and counted with `advance`. Only when empty. */
+  /**
+   * Takes room for `length` positions, in each group for those from `from` on. They are to be written and
+   * then counted with `advance`. Only when empty.
+   */
   claim(length: number, from: readonly number[]): void {
     this.#checkLive()
     this.#checkFits(length)
@@ -100,8 +108,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Zeroes what the last blocks hold behind the stored positions, which may be left over from other conversations, where
-   * positions can be moved. Throws `out-of-memory`.
+   * Where positions can be moved, zeroes the last blocks after the stored positions: they may still hold
+   * other conversations' content. Throws `out-of-memory`.
    */
   tidy(): void {
     this.#checkLive()
@@ -124,8 +132,9 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Positions, rising, where recurrent state is to be remembered while a prompt is run: a conversation comes back to where
-   * its messages end. A step must end there: see `untilMark`. Does nothing for models without recurrent layers.
+   * Positions, rising, at which to remember recurrent state while a prompt is run: a conversation returns to
+   * where its messages end. A step must end there: see `untilMark`. Does nothing for models without recurrent
+   * layers.
    */
   markAt(positions: readonly number[]): void {
     this.slabs.markAt(positions)
@@ -136,15 +145,19 @@ export class SequenceState implements PathSource {
     return Math.min(rows, (this.slabs.nextMark(this.#length) ?? Number.POSITIVE_INFINITY) - this.#length)
   }
 
-  /** Remembers recurrent state as it is now, to come back to; does nothing for models without. */
+  /**
+   * Remembers the recurrent state as it is now, to return to later. Does nothing for models without recurrent
+   * layers.
+   */
   checkpoint(): void {
     this.#checkLive()
     this.slabs.checkpoint(this.#length)
   }
 
   /**
-   * Remembers recurrent state until `endTrial`, so that `trim` can undo the rows of the next step however many of them are
-   * wrong. False when there is no room for that: nothing uncertain may be run then. Nothing to do for models without.
+   * Remembers recurrent state until `endTrial`, so that `trim` can undo any rows of the next step. False when
+   * there is no room for that: then no uncertain rows may be run. Models without recurrent layers need
+   * nothing and get true.
    */
   beginTrial(): boolean {
     this.#checkLive()
@@ -161,17 +174,18 @@ export class SequenceState implements PathSource {
       throw new HalfbyteError('internal', `cannot keep ${position} of ${this.#length} positions`)
     }
     const isFree = !this.slabs.areUsed && this.#reaches(position)
-    return position === this.#length || isFree ? position : (this.#placeBefore(position)?.position ?? 0)
+    return position === this.#length || isFree ? position : (this.#checkpointBefore(position)?.position ?? 0)
   }
 
   /**
-   * Forgets the positions from `position` on and gives their blocks back. Recurrent state can only go back to a checkpoint,
-   * a window only as far as its blocks are there: then more is forgotten. Returns how many positions are kept.
+   * Forgets the positions from `position` on and gives their blocks back. Returns how many positions are
+   * kept. That can be fewer: recurrent state can only go back to a checkpoint, and a window only as far as
+   * its blocks are still there.
    */
   trim(position: number): number {
     this.#checkLive()
     const kept = this.restorable(position)
-    if (kept < this.#length || kept === 0) this.slabs.restore(this.#placeBefore(kept))
+    if (kept < this.#length || kept === 0) this.slabs.restore(this.#checkpointBefore(kept))
     this.slabs.forget(kept)
     this.#length = kept
     for (const table of this.tables) table.trim(Math.ceil(kept / BLOCK_POSITIONS))
@@ -180,11 +194,12 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * Drops positions [keep, keep + drop) and moves those behind them down, their keys turned to fit: attention sinks in front
-   * are kept. What follows is not what the model would have computed without the dropped ones, so it is not shared;
-   * recurrent state stays as it is and its checkpoints behind `keep` are forgotten. False, and nothing done, when a window
-   * would see positions again that it has left behind. Throws `out-of-memory`, having done nothing, and `unsupported`
-   * where the state cannot be moved.
+   * Drops positions [keep, keep + drop) and moves the later ones down, with their keys rotated to fit.
+   * Attention sinks at the beginning are kept. What follows is not what the model would have computed without
+   * the dropped positions, so it is not shared. Recurrent state stays as it is, and its checkpoints after
+   * `keep` are forgotten. Returns false, with nothing changed, when a window would see positions again whose
+   * blocks it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` where the state
+   * cannot be moved.
    */
   shift(keep: number, drop: number): boolean {
     this.#checkLive()
@@ -202,7 +217,10 @@ export class SequenceState implements PathSource {
     return true
   }
 
-  /** A second sequence with the same positions; blocks are shared until one of the two writes. `tokens`: its own. */
+  /**
+   * A second sequence with the same positions. Blocks are shared until one of the two writes. `tokens`: its
+   * own list.
+   */
   fork(tokens?: readonly number[]): SequenceState {
     this.#checkLive()
     const copy = new SequenceState(this.#cache, tokens)
@@ -211,11 +229,11 @@ export class SequenceState implements PathSource {
     return copy
   }
 
-  /** Goes on from what `StateCache.find` found, in place of what it held. */
+  /** Continues from the result of `StateCache.find`, which replaces what it held. */
   adopt({ tokens, runs, checkpoint }: Prefix): void {
     this.#checkLive()
     const { tree } = this.#cache
-    // Held before anything is given back: what was found may be this sequence's own.
+    // Hold it before giving anything back: the prefix may be this sequence's own.
     const held = new SequenceState(this.#cache)
     for (const [group, table] of held.tables.entries()) {
       table.startAt(tree.firstNeeded(group, tokens) * BLOCK_POSITIONS)
@@ -231,7 +249,7 @@ export class SequenceState implements PathSource {
     held.release()
   }
 
-  /** Shares the first `length` positions of another, from nothing. */
+  /** Shares the first `length` positions of another sequence. Only when empty. */
   #follow(other: SequenceState, length: number): void {
     const end = Math.ceil(length / BLOCK_POSITIONS)
     for (const [group, table] of this.tables.entries()) table.follow(other.tables[group]!, end)
@@ -239,14 +257,14 @@ export class SequenceState implements PathSource {
     this.#length = length
   }
 
-  /** Puts everything into the token tree, before some of it is forgotten here. */
+  /** Puts everything into the token tree, before this sequence forgets some of it. */
   keep(): void {
     this.#path?.keep()
   }
 
   /**
-   * Gives everything back; the state cannot be used afterwards. What other sequences may begin with is kept for them as
-   * long as there is room. Doing it twice is harmless.
+   * Gives everything back. The state cannot be used afterwards. State that other sequences may begin with is
+   * kept for them while there is room. A second call is harmless.
    */
   release(): void {
     if (this.#released) return
@@ -255,11 +273,11 @@ export class SequenceState implements PathSource {
     this.#released = true
     this.#cache.giveTables(this.tables[0]?.address)
     if (this.#path !== undefined) this.#cache.sharing.delete(this.#path)
-    // What this one was the last to share with the tree is only kept from now on.
+    // State that only this sequence shared with the tree is now retained, and counts against the limit.
     this.#cache.shrink()
   }
 
-  /** Drops the blocks that no row from here on sees. */
+  /** Drops the blocks that no later row sees. */
   #leaveBehind(): void {
     for (let group = 0; group < this.tables.length; group++) {
       const table = this.tables[group]!
@@ -270,16 +288,16 @@ export class SequenceState implements PathSource {
     }
   }
 
-  /** True when every window's blocks are there to go on after `position`. */
+  /** True when every window still has the blocks to continue after `position`. */
   #reaches(position: number): boolean {
     return this.tables.every(
       ({ validFrom }, group) => validFrom <= this.#cache.tree.firstSeen(group, position),
     )
   }
 
-  #placeBefore(position: number): Checkpoint | undefined {
+  #checkpointBefore(position: number): Checkpoint | undefined {
     return this.slabs.checkpoints.findLast(
-      (place) => place.position <= position && this.#reaches(place.position),
+      (checkpoint) => checkpoint.position <= position && this.#reaches(checkpoint.position),
     )
   }
 
@@ -290,28 +308,30 @@ export class SequenceState implements PathSource {
     return true
   }
 
-  /** `need`: blocks to take of a group, or slabs of a recurrent one, which has no table. */
+  /** `need`: how many blocks to take in a group. A recurrent group has no table and takes slabs. */
   #ensureEach(need: (table: BlockTable | undefined) => number): void {
     this.#ensure(() => {
       for (let group = 0; group < this.#needs.length; group++) this.#needs[group] = need(this.tables[group])
     })
   }
 
-  /** `count` puts what must be taken into `#needs`. */
+  /** `count` writes into `#needs` how much must be taken. */
   #ensure(count: () => void): void {
     count()
     try {
       this.#cache.ensure(this.#needs)
     } catch (error) {
       const isFull = isHalfbyteError(error) && error.code === 'out-of-memory'
-      // Blocks that only the tree shares with this sequence need no copy once the tree gives them up.
+      // Blocks that only the tree shares with this sequence need no copy once the tree drops them.
       if (!isFull || !this.#cache.clear()) throw error
       count()
       this.#cache.ensure(this.#needs)
     }
   }
 
-  /** Blocks and slabs that must be taken, into `#needs`; windows may be left out. Returns their sum. */
+  /**
+   * Writes into `#needs` how many blocks and slabs must be taken; windows can be left out. Returns their sum.
+   */
   #count(start: number, end: number, windowsToo: boolean): number {
     const first = Math.floor(start / BLOCK_POSITIONS)
     const last = Math.ceil(end / BLOCK_POSITIONS)

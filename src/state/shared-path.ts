@@ -1,17 +1,21 @@
-// Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, as far as other sequences can use them.
+// Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, where other sequences
+// can use them.
 import { ABI } from '../abi/constants.ts'
 import type { BlockTable } from './block-table.ts'
-import type { Slabs } from './slabs.ts'
-import type { Run, Tail, TokenTree, TreeNode } from './token-tree.ts'
+import type { StateSlabs } from './state-slabs.ts'
+import type { Tail, TokenRun, TokenTree, TreeNode } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI
 
-/** What a path is made of; it looks at them and changes the tables only to use blocks of the tree in place of equal ones. */
+/**
+ * The sequence of a path. The path reads it, and changes the tables only to replace blocks with equal ones of
+ * the tree.
+ */
 export interface PathSource {
   /** Positions stored. */
   readonly length: number
   readonly tables: readonly BlockTable[]
-  readonly slabs: Slabs
+  readonly slabs: StateSlabs
 }
 
 export class SharedPath implements Tail {
@@ -19,12 +23,18 @@ export class SharedPath implements Tail {
   readonly #source: PathSource
   readonly #tokens: readonly number[]
   #anchor: TreeNode
-  /** Blocks down to the anchor. */
+  /** Number of blocks from the root to the anchor. */
   #depth = 0
-  /** Positions from here on have been moved: they are no longer those of their tokens' beginning. */
+  /**
+   * From this position on, positions have been moved: their state no longer follows from the tokens before
+   * them.
+   */
   #end = Number.POSITIVE_INFINITY
 
-  /** `tokens`: what the positions of `source` stand for. Positions without a token, as drafts have, are not shared. */
+  /**
+   * `tokens`: the tokens at the positions of `source`. Positions without a token, such as drafts, are not
+   * shared.
+   */
   constructor(tree: TokenTree, source: PathSource, tokens: readonly number[]) {
     this.#tree = tree
     this.#source = source
@@ -36,25 +46,25 @@ export class SharedPath implements Tail {
     return this.#anchor
   }
 
-  /** Where moved positions begin; absent when there are none. */
+  /** The first moved position. Absent when there are none. */
   get end(): number | undefined {
     return Number.isFinite(this.#end) ? this.#end : undefined
   }
 
-  /** Puts whole blocks into the token tree; those that lie there already are used from then on. */
+  /** Puts whole blocks into the token tree. Blocks that the tree already has replace the sequence's own. */
   share(): void {
     if (this.#anchor.isGone) {
       this.#anchor = this.#tree.root
       this.#depth = 0
     }
     const { slabs, tables, length } = this.#source
-    // Of recurrent state only what comes before a checkpoint is of use to others.
-    const place = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
-    const end = Math.min(place, this.#known)
+    // With recurrent state, others can only use what comes before a checkpoint.
+    const usable = slabs.areUsed ? (slabs.checkpoints.at(-1)?.position ?? 0) : length
+    const end = Math.min(usable, this.#known)
     while ((this.#depth + 1) * BLOCK_POSITIONS <= end) {
       this.#anchor = this.#tree.extend(this.#anchor, this.#run(BLOCK_POSITIONS))
       for (const [group, table] of tables.entries()) {
-        // The same positions of the same tokens are the same bytes: one copy of them is enough.
+        // The same tokens at the same positions give the same bytes: one copy is enough.
         const block = this.#anchor.blocks[group]
         if (block !== undefined && table.validFrom <= this.#depth * BLOCK_POSITIONS)
           table.share(this.#depth, block)
@@ -63,12 +73,12 @@ export class SharedPath implements Tail {
     }
   }
 
-  tail(): Run | undefined {
+  tail(): TokenRun | undefined {
     const rest = Math.min(this.#known - this.#depth * BLOCK_POSITIONS, BLOCK_POSITIONS)
     return rest > 0 ? this.#run(rest) : undefined
   }
 
-  /** Puts everything into the token tree, before some of it is forgotten here. */
+  /** Puts everything into the token tree, before the sequence forgets some of it. */
   keep(): void {
     this.share()
     const tail = this.tail()
@@ -84,27 +94,27 @@ export class SharedPath implements Tail {
     if (kept <= this.#end) this.#end = Number.POSITIVE_INFINITY
   }
 
-  /** Positions from `kept` on are others from now on. */
+  /** From `kept` on, positions have been moved. */
   stopAt(kept: number): void {
     const end = Math.min(this.#end, kept)
     this.trim(kept)
     this.#end = end
   }
 
-  /** Goes the same way as the path of a sequence that was forked. */
+  /** Takes over the path of a sequence that was forked. */
   follow(other: SharedPath): void {
     this.#anchor = other.#anchor
     this.#depth = other.#depth
     this.#end = other.#end
   }
 
-  /** Positions that are stored and are those of known tokens. */
+  /** Number of stored positions whose tokens are known. */
   get #known(): number {
     return Math.min(this.#source.length, this.#tokens.length, this.#end)
   }
 
-  /** `length` positions behind the anchor. */
-  #run(length: number): Run {
+  /** The `length` positions after the anchor. */
+  #run(length: number): TokenRun {
     const start = this.#depth * BLOCK_POSITIONS
     return {
       ids: this.#tokens.slice(start, start + length),

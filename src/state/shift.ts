@@ -1,4 +1,5 @@
-// Shift. In: a sequence's block tables and positions to drop. Out: the later positions in their place, keys turned to fit.
+// Shift. In: a sequence's block tables, positions to drop. Out: the later positions moved down, their keys
+// rotated to fit.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -16,8 +17,8 @@ export interface Drop {
 }
 
 /**
- * False when a window has left kept positions behind that it would see again: then the state of the later positions must
- * be made anew.
+ * False when a window would see kept positions again whose state it has already dropped. Then the state of
+ * the later positions must be computed anew.
  */
 export function canShift(
   cache: StateCache,
@@ -34,7 +35,10 @@ export function shiftNeed(table: BlockTable, { keep, drop, length }: Drop): numb
   return table.missing(Math.floor(keep / BLOCK_POSITIONS), blocksOf(length - drop))
 }
 
-/** Moves what is stored behind the dropped positions of one group; its blocks must be available. */
+/**
+ * Moves the stored positions of one group that come after the dropped ones. The blocks that it takes must be
+ * available.
+ */
 export function shiftTable(
   cache: StateCache,
   group: number,
@@ -66,7 +70,7 @@ export function shiftTable(
   table.trim(end)
 }
 
-/** Puts positions [start, end), which lie in one block, into a fresh block that is zero elsewhere. */
+/** Puts positions [start, end), which lie in one block, into a fresh block whose other positions are zero. */
 export function tidyBlock(
   cache: StateCache,
   group: number,

@@ -1,8 +1,9 @@
-// Snapshots. In: a sequence's state, or a file of one. Out: a file that streams and proves itself, or the same state again.
+// Snapshots. In: a sequence's state, or a snapshot file. Out: a file that can be streamed and checked, or the
+// same state again.
 //
 //   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON | its SHA-256 in hex, u32 bytes, magic
 //
-// The index has a checksum of every block, so that no byte is believed that was not checked; numbers are little-endian.
+// The index has a checksum of every block, so no byte is used unchecked. Numbers are little-endian.
 
 import { ABI } from '../abi/constants.ts'
 import type { ByteSource } from '../base/bytes.ts'
@@ -21,17 +22,19 @@ const VERSION = 2
 const PREFACE = `${MAGIC}${String.fromCharCode(VERSION)}${'\0'.repeat(7)}`
 const PREFACE_BYTES = 16
 const TRAILER_BYTES = 64 + 4 + 8
-/** More than any context's index; a number read from a file must not decide how much memory is taken. */
+/** More than any context's index. A number read from a file must not decide how much memory is taken. */
 const MOST_INDEX_BYTES = 256 * 1024 * 1024
-/** Of arguments of calls, which came with a request, in messages in an index. */
+/** Nesting limit of the arguments of calls, in the messages of an index. They came with a request. */
 const MOST_LEVELS = 512
 
-/** What a snapshot says besides the state itself; plain JSON. */
+/** What a snapshot holds besides the state itself, as plain JSON. */
 export interface SnapshotHead {
-  /** Of the model, its plan and how its state is stored: state of another is refused. */
+  /**
+   * Identifies the model, its plan and the storage of its state. State with another fingerprint is refused.
+   */
   readonly fingerprint: string
   readonly tokens: readonly number[]
-  /** What the caller wants back. */
+  /** The caller's own data, returned on reading. */
   readonly extra: unknown
 }
 
@@ -48,16 +51,16 @@ interface StatePart extends Part {
   readonly group: number
 }
 
-/** About as many are read at once: where that takes copies in the heap, they should be few. */
+/** Approximate bytes read at once. Reads that copy into the heap should hold few bytes at a time. */
 const READ_BYTES = 16 * 1024 * 1024
 
 const text = new TextEncoder()
 
-/** Bytes of the state in such a file; what is said of it takes a little more. */
+/** Bytes of the state in such a file. The index takes a little more. */
 export const snapshotBytes = (cache: StateCache, state: SequenceState): number =>
   [...parts(cache, state)].reduce((sum, { bytes }) => sum + bytes, 0)
 
-/** The file in pieces, one block at a time. `state` must not change meanwhile: give a fork. */
+/** The file in pieces, one block at a time. `state` must not change meanwhile, so pass a fork. */
 export async function* writeSnapshot(
   cache: StateCache,
   state: SequenceState,
@@ -87,9 +90,11 @@ export async function* writeSnapshot(
 }
 
 /**
- * The state that a file holds, for its own sequence alone: sums tell that no byte changed, not that the state is that of `tokens`,
- * and whoever can write a file can write its sums. Throws `format` for what is no snapshot or of another version, `unsupported` for another model's, `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's
- * reason; nothing is left behind then.
+ * The state in a file, for a sequence that shares nothing. Checksums show that no byte changed. They do not
+ * show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
+ * `format` for a file that is no snapshot or has another version, `unsupported` for another model,
+ * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. Nothing is left
+ * allocated then.
  */
 export async function readSnapshot(
   cache: StateCache,
@@ -121,7 +126,10 @@ export async function readSnapshot(
   }
 }
 
-/** Some at once. When one fails the others have ended too: nobody writes blocks that are given back. */
+/**
+ * Reads some parts at once. When one fails, it waits for the others, so nobody writes to blocks that were
+ * given back.
+ */
 async function readParts(
   { arena, mirror, check }: StateCache,
   source: ByteSource,
@@ -133,18 +141,18 @@ async function readParts(
   const read = async ({ group, address, bytes }: StatePart): Promise<string | undefined> => {
     const start = offset
     offset += bytes
-    // Memory may grow while a part is awaited, and its old view be gone.
-    const place = () => arena.u8.subarray(address, address + bytes)
-    if (mirror === undefined && source.readInto !== undefined) await source.readInto(place(), start, signal)
+    // Memory may grow during an await, and an old view is then invalid.
+    const view = () => arena.u8.subarray(address, address + bytes)
+    if (mirror === undefined && source.readInto !== undefined) await source.readInto(view(), start, signal)
     else {
       const part = await source.read(start, bytes, signal)
-      if (mirror === undefined) place().set(part)
+      if (mirror === undefined) view().set(part)
       else {
         await mirror.scatter(group, address, part)
         return checksum(part)
       }
     }
-    return check === undefined ? checksum(place()) : undefined
+    return check === undefined ? checksum(view()) : undefined
   }
   for (let first = 0, end = 0; first < wanted.length; first = end) {
     for (let bytes = 0; end < wanted.length && end < first + MOST_PARTS && bytes < READ_BYTES; end++)
@@ -188,7 +196,7 @@ async function partOf(
   return part
 }
 
-/** Blocks of the first `length` positions in the order of the file, then slabs. */
+/** Blocks of the first `length` positions in file order, then slabs. */
 function* parts(cache: StateCache, state: SequenceState, length = state.length): Generator<StatePart> {
   const end = Math.ceil(length / ABI.BLOCK_POSITIONS)
   for (const [group, bytes] of cache.savedBytes.entries()) {
@@ -201,7 +209,7 @@ function* parts(cache: StateCache, state: SequenceState, length = state.length):
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined for text that is not JSON. */
 function parsed(json: Uint8Array): unknown {
   try {
     return parseJson(new TextDecoder().decode(json), MOST_LEVELS)
@@ -210,7 +218,7 @@ function parsed(json: Uint8Array): unknown {
   }
 }
 
-/** Its hash says that the index is as it was written, not that whoever wrote it was this engine. */
+/** The hash shows that the index is as it was written, not that this engine wrote it. */
 function isIndex(value: unknown): value is Index {
   if (!isObject(value)) return false
   const { fingerprint, tokens, length, blockBytes, from, sums } = value as Partial<Index>

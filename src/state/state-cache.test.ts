@@ -1,4 +1,5 @@
-// State cache. In: small real memories and random histories. Out: every position readable, no block lost or written twice.
+// State cache. In: small real memories and random histories. Out: every position readable, no block lost or
+// written twice.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'

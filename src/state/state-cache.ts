@@ -1,4 +1,5 @@
-// State cache. In: an arena, bytes of each kind of state, limits. Out: the layer memory of all sequences, shared where it is the same.
+// State cache. In: an arena, bytes of each kind of state, limits. Out: the layer memory of all sequences,
+// with equal parts shared.
 
 import { ABI } from '../abi/constants.ts'
 import { roundUp } from '../abi/encodings.ts'
@@ -15,43 +16,43 @@ export interface StateCacheOptions {
   readonly arena: Arena
   /** Bytes of one block of 64 positions, per group of keys and values. */
   readonly blockBytes: readonly number[]
-  /** Positions that each of these groups attends to; 0: all. Default: all. */
+  /** Positions that each of these groups attends to. 0: all. Default: all. */
   readonly windows?: readonly number[] | undefined
-  /** Bytes of a sequence's state, per recurrent group. Default: there are none. */
+  /** Bytes of a sequence's state, per recurrent group. Default: no recurrent groups. */
   readonly slabBytes?: readonly number[] | undefined
   /** Most positions of a sequence. */
   readonly contextLength: number
-  /** How stored positions are moved. Default: they cannot be. */
+  /** Moves stored positions. Default: they cannot be moved. */
   readonly move?: MovePositions | undefined
-  /** Hears of every change to blocks that is made neither by a step nor by `move`. */
+  /** Is told of every change to blocks that neither a step nor `move` makes. */
   readonly mirror?: BlockMirror | undefined
-  /** Most bytes of all state together; default: what the memory grants. */
+  /** Most bytes of all state together. Default: as much as the memory grants. */
   readonly budgetBytes?: number | undefined
-  /** Most bytes of blocks that no sequence holds any more; default: one full context. */
+  /** Most bytes of blocks that no sequence holds any more. Default: one full context. */
   readonly retainBytes?: number | undefined
-  /** Most bytes of checkpoints; default: 64 MiB. */
+  /** Most bytes of checkpoints. Default: 64 MiB. */
   readonly checkpointBytes?: number | undefined
 }
 
-/** Extents of about this many bytes: few enough to be rare, small enough not to waste a phone's memory. */
+/** Approximate bytes of an extent: large enough to be rare, small enough not to waste a phone's memory. */
 const EXTENT_BYTES = 4 * 1024 * 1024
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
 
-/** Owns the blocks and slabs; each sequence's part is a `SequenceState`. */
+/** Owns the blocks and slabs. Each sequence's part is a `SequenceState`. */
 export class StateCache {
   readonly arena: Arena
   readonly contextLength: number
   readonly move: MovePositions | undefined
   readonly mirror: BlockMirror | undefined
-  /** Helps to read saved state. */
+  /** Prepares memory and computes checksums when saved state is read. */
   check: PartCheck | undefined
   /** One per group of keys and values, then one per recurrent group. */
   readonly pools: readonly BlockPool[]
-  /** Of each group of keys and values, the positions attended to; 0: all. */
+  /** Positions that each group of keys and values attends to. 0: all. */
   readonly windows: readonly number[]
   readonly tree: TokenTree
   readonly checkpoints: Checkpoints
-  /** Sequences whose tokens are known, so that others can share their beginning. */
+  /** Sequences whose tokens are known, so others can share their beginning. */
   readonly sharing = new Set<SharedPath>()
   readonly #budgetBytes: number
   readonly #retainBytes: number
@@ -84,12 +85,15 @@ export class StateCache {
       options.retainBytes ?? blocks.reduce((sum, pool) => sum + this.tableWords * pool.blockBytes, 0)
   }
 
-  /** Bytes of the blocks and slabs in use: by sequences, or kept for those to come. */
+  /** Bytes of the blocks and slabs in use, by sequences or retained for later ones. */
   get liveBytes(): number {
     return this.pools.reduce((sum, pool) => sum + pool.live * pool.blockBytes, 0)
   }
 
-  /** Bytes of blocks and slabs that no sequence holds, kept for one that begins with the same tokens. */
+  /**
+   * Bytes of blocks and slabs that no sequence holds, retained for a sequence that begins with the same
+   * tokens.
+   */
   get retainedBytes(): number {
     const { tree, checkpoints } = this
     return tree.retainedBytes + checkpoints.bytesOnlyIn(tree.nodes.flatMap((node) => node.checkpoints))
@@ -105,7 +109,7 @@ export class StateCache {
     return this.pools.reduce((sum, pool) => sum + pool.capacityBytes, 0)
   }
 
-  /** Bytes of a block or slab as a snapshot has it, per pool. */
+  /** Bytes of a block or slab in a snapshot, per pool. */
   get savedBytes(): readonly number[] {
     return this.mirror?.wholeBytes ?? this.pools.map(({ blockBytes }) => blockBytes)
   }
@@ -115,7 +119,7 @@ export class StateCache {
     return Math.ceil(this.contextLength / ABI.BLOCK_POSITIONS)
   }
 
-  /** Room for one sequence's block tables, one after the other by group. */
+  /** Room for one sequence's block tables, one group after the other. */
   takeTables(): Ptr {
     const bytes = this.windows.length * this.tableWords * 4
     return this.#spareTables.pop() ?? this.arena.allocate(bytes, 'the block tables')
@@ -126,20 +130,20 @@ export class StateCache {
   }
 
   /**
-   * The longest stored beginning of `ids`, at most `most` of them, of any sequence or of one that has ended; `adopt` it
-   * before anything else is done with the cache.
+   * The longest stored beginning of `ids`, with at most `most` tokens, of any sequence, live or ended. Call
+   * `adopt` with it before anything else is done with the cache.
    */
   find(ids: ArrayLike<number>, most: number): Prefix | undefined {
     for (const path of this.sharing) path.share()
     return this.tree.match(ids, most, this.sharing)
   }
 
-  /** Gives up what was kept longest of what no sequence holds, beyond the bytes that may be kept. */
+  /** Drops the oldest state that no sequence holds, down to the bytes that may be retained. */
   shrink(): void {
     this.tree.shrink(this.#retainBytes)
   }
 
-  /** Gives up everything that is kept for later: beginnings to share and checkpoints. False when there is nothing. */
+  /** Drops all retained state: shared beginnings and checkpoints. False when there is none. */
   clear(): boolean {
     const isEmpty = this.tree.root.children.length === 0 && this.checkpoints.count === 0
     this.tree.clear()
@@ -148,8 +152,9 @@ export class StateCache {
   }
 
   /**
-   * Makes sure that `needs[group]` blocks can be taken from each pool: grows, or else gives up what no sequence holds.
-   * Throws `out-of-memory` when that is not enough; no block of a sequence has been taken or written then.
+   * Makes sure that `needs[group]` blocks can be taken from each pool. Grows the pools, or else drops state
+   * that no sequence holds. Throws `out-of-memory` when that is not enough; no block of a sequence has then
+   * been taken or written.
    */
   ensure(needs: readonly number[]): void {
     for (;;) {
@@ -161,13 +166,16 @@ export class StateCache {
     }
   }
 
-  /** What is rare to be needed again goes first: old checkpoints for slabs, old branches for blocks. */
+  /**
+   * Drops first what is least likely to be needed again: old checkpoints to free slabs, old branches to free
+   * blocks.
+   */
   #evict(missing: readonly number[]): boolean {
     const lacksSlabs = missing.some((blocks, group) => group >= this.windows.length && blocks > 0)
     return (lacksSlabs && this.checkpoints.evict()) || this.tree.evict() || this.checkpoints.evict()
   }
 
-  /** Returns why not. */
+  /** Returns the refusal, or undefined when the pools have grown. */
   #tryGrow(missing: readonly number[]): HalfbyteError | undefined {
     const least = this.#bytesOf(missing)
     const left = this.#budgetBytes - this.capacityBytes
@@ -179,7 +187,10 @@ export class StateCache {
     return this.#grow(missing)
   }
 
-  /** One region for all groups, so that either all of them grow or none. Returns why not. */
+  /**
+   * Allocates one region for all groups, so either all of them grow or none does. Returns the refusal, if
+   * any.
+   */
   #grow(blocks: readonly number[]): HalfbyteError | undefined {
     let extent: Ptr
     try {

@@ -1,4 +1,4 @@
-// Token tree. In: blocks of sequences with the tokens they stand for. Out: the longest stored beginning of other tokens.
+// Token tree. In: blocks of sequences and their tokens. Out: the longest stored beginning of other tokens.
 import { ABI } from '../abi/constants.ts'
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
@@ -7,9 +7,9 @@ import type { Checkpoint, Checkpoints } from './checkpoint.ts'
 const { BLOCK_POSITIONS } = ABI
 
 /** Up to 64 tokens and their state. */
-export interface Run {
+export interface TokenRun {
   readonly ids: readonly number[]
-  /** Per group; absent where a window has left it behind. */
+  /** Per group. Absent where a window has dropped the block. */
   readonly blocks: readonly (Ptr | undefined)[]
   readonly checkpoints: readonly Checkpoint[]
 }
@@ -17,35 +17,35 @@ export interface Run {
 /** A beginning of some tokens whose state is stored. */
 export interface Prefix {
   readonly tokens: number
-  /** In order; each but the last has 64 tokens. */
-  readonly runs: readonly Run[]
-  /** The recurrent state there; absent for models without. */
+  /** In order. Each but the last has 64 tokens. */
+  readonly runs: readonly TokenRun[]
+  /** The recurrent state there. Absent for models without recurrent layers. */
   readonly checkpoint: Checkpoint | undefined
 }
 
-/** Where a match may end: in `run`, behind the first `depth` runs of the path. */
+/** A possible end of a match: in `run`, after the first `depth` runs of the path. */
 interface End {
   readonly depth: number
-  readonly run: Run
+  readonly run: TokenRun
   readonly tokens: number
 }
 
-/** The end of a sequence that is not in the tree yet, below `anchor`. */
+/** The end of a sequence that is not in the tree yet. It continues from `anchor`. */
 export interface Tail {
   readonly anchor: TreeNode | undefined
-  tail(): Run | undefined
+  tail(): TokenRun | undefined
 }
 
-/** One block's tokens; what comes after them are its children. Only leaves have fewer than 64. */
-export class TreeNode implements Run {
+/** The tokens of one block. The tokens that follow are its children. Only leaves have fewer than 64. */
+export class TreeNode implements TokenRun {
   ids: readonly number[]
   readonly parent: TreeNode | undefined
   readonly children: TreeNode[] = []
   readonly blocks: (Ptr | undefined)[]
   readonly checkpoints: Checkpoint[] = []
-  /** When somebody last went through here, in turns of the tree's clock. */
+  /** When this node was last used, in ticks of the tree's clock. */
   used = 0
-  /** The same for blocks of groups with a window: only the end of a path is looked at. */
+  /** The same for blocks of groups with a window. A window reads only the end of a path. */
   windowUsed = 0
   /** No longer in the tree. */
   isGone = false
@@ -60,16 +60,17 @@ export class TreeNode implements Run {
 export interface TokenTreeOptions {
   /** One per group of keys and values. */
   readonly pools: readonly BlockPool[]
-  /** Positions that each group attends to; 0: all. */
+  /** Positions that each group attends to. 0: all. */
   readonly windows: readonly number[]
   readonly checkpoints: Checkpoints
-  /** True when there is recurrent state, so that only checkpoints are places to go on from. */
+  /** True when there is recurrent state: then a sequence can continue only from a checkpoint. */
   readonly isRecurrent: boolean
 }
 
 /**
- * A radix tree over whole blocks of token ids, shared by all sequences. It holds a reference to each of its blocks, which
- * nobody writes then; what no sequence holds any more is given up, least recently used first, when room is needed.
+ * A radix tree over whole blocks of token ids, shared by all sequences. It holds a reference to each of its
+ * blocks, so nobody writes them. When room is needed, it drops blocks that no sequence holds, least recently
+ * used first.
  */
 export class TokenTree {
   readonly root: TreeNode
@@ -100,19 +101,19 @@ export class TokenTree {
   }
 
   /**
-   * Puts `run` below `node` and returns where it is then: a node that was there already keeps its own blocks. A run of
-   * fewer than 64 tokens may end up in a longer one.
+   * Puts `run` below `node` and returns its node. A node that was already there keeps its own blocks. A run
+   * of fewer than 64 tokens may become part of a longer one.
    */
-  extend(node: TreeNode, run: Run): TreeNode {
+  extend(node: TreeNode, run: TokenRun): TreeNode {
     const child = this.#childFor(node, run)
     this.#fill(child, run)
     child.used = child.windowUsed = ++this.#clock
     return child
   }
 
-  /** The longest beginning of `ids`, at most `most` of them, from which a sequence can go on. */
+  /** The longest beginning of `ids`, with at most `most` tokens, from which a sequence can continue. */
   match(ids: ArrayLike<number>, most: number, tails: Iterable<Tail>): Prefix | undefined {
-    const path: Run[] = []
+    const path: TokenRun[] = []
     const ends: End[] = []
     let node: TreeNode | undefined = this.root
     while (node !== undefined) {
@@ -131,7 +132,7 @@ export class TokenTree {
     return prefix
   }
 
-  /** Gives up what was used longest ago of all that only the tree holds. False when there is nothing. */
+  /** Drops the least recently used state that only the tree holds. False when there is none. */
   evict(): boolean {
     let oldest: TreeNode | undefined
     let age = Number.POSITIVE_INFINITY
@@ -150,7 +151,7 @@ export class TokenTree {
     return true
   }
 
-  /** Gives up what is of no use, then what was used longest ago, until only the tree holds no more than `bytes`. */
+  /** Drops empty nodes, then the least recently used ones, until the tree alone holds at most `bytes`. */
   shrink(bytes: number): void {
     for (const node of this.nodes.toReversed()) {
       if (node.children.length === 0 && this.#isEmpty(node)) this.#remove(node)
@@ -158,12 +159,12 @@ export class TokenTree {
     while (this.retainedBytes > bytes && this.evict());
   }
 
-  /** Gives up everything. */
+  /** Drops everything. */
   clear(): void {
     for (const node of this.nodes.toReversed()) this.#remove(node)
   }
 
-  /** The first block that group `group` needs, to go on after `tokens`. */
+  /** The first block that group `group` needs to continue after `tokens`. */
   firstNeeded(group: number, tokens: number): number {
     return Math.floor(this.firstSeen(group, tokens) / BLOCK_POSITIONS)
   }
@@ -174,7 +175,7 @@ export class TokenTree {
     return window === 0 ? 0 : Math.max(0, tokens - window + 1)
   }
 
-  #childFor(node: TreeNode, run: Run): TreeNode {
+  #childFor(node: TreeNode, run: TokenRun): TreeNode {
     for (const child of node.children) {
       const common = commonLength(child.ids, run.ids, 0, run.ids.length)
       if (common === run.ids.length) return child
@@ -188,9 +189,9 @@ export class TokenTree {
     return fresh
   }
 
-  #fill(node: TreeNode, run: Run): void {
+  #fill(node: TreeNode, run: TokenRun): void {
     const { pools, checkpoints } = this.#options
-    // Part of a longer run: its positions are there already.
+    // Part of a longer run, whose blocks already have these positions.
     if (node.ids.length === run.ids.length) {
       for (const [group, pool] of pools.entries()) {
         const block = run.blocks[group]
@@ -209,7 +210,7 @@ export class TokenTree {
     node.checkpoints.splice(0, node.checkpoints.length, ...kept)
   }
 
-  #best(path: readonly Run[], ends: End[]): Prefix | undefined {
+  #best(path: readonly TokenRun[], ends: End[]): Prefix | undefined {
     let best: Prefix | undefined
     for (const { depth, run, tokens } of ends.sort((a, b) => b.tokens - a.tokens)) {
       if (tokens <= (best?.tokens ?? 0)) break
@@ -219,8 +220,8 @@ export class TokenTree {
     return best
   }
 
-  /** The most of `runs` from which a sequence can go on. */
-  #usable(runs: readonly Run[], tokens: number): Prefix | undefined {
+  /** The longest part of `runs` from which a sequence can continue. */
+  #usable(runs: readonly TokenRun[], tokens: number): Prefix | undefined {
     const { isRecurrent, checkpoints } = this.#options
     const prefix = (count: number, checkpoint?: Checkpoint): Prefix => ({
       tokens: count,
@@ -228,12 +229,12 @@ export class TokenTree {
       checkpoint,
     })
     if (isRecurrent) {
-      const places = runs
+      const stored = runs
         .flatMap((run) => run.checkpoints)
-        .filter((place) => place.position <= tokens && checkpoints.isKept(place))
+        .filter((checkpoint) => checkpoint.position <= tokens && checkpoints.isKept(checkpoint))
         .sort((a, b) => b.position - a.position)
-      const place = places.find(({ position }) => this.#missing(runs, position) === undefined)
-      return place && prefix(place.position, place)
+      const last = stored.find(({ position }) => this.#missing(runs, position) === undefined)
+      return last && prefix(last.position, last)
     }
     let count = tokens
     for (;;) {
@@ -244,8 +245,8 @@ export class TokenTree {
     }
   }
 
-  /** The first run without a block that going on after `tokens` needs. */
-  #missing(runs: readonly Run[], tokens: number): number | undefined {
+  /** Index of the first run that lacks a block needed to continue after `tokens`. */
+  #missing(runs: readonly TokenRun[], tokens: number): number | undefined {
     const end = Math.ceil(tokens / BLOCK_POSITIONS)
     let missing: number | undefined
     for (const group of this.#options.pools.keys()) {
@@ -275,7 +276,7 @@ export class TokenTree {
     return block !== undefined && this.#options.pools[group]!.references(block) === 1
   }
 
-  /** Whether it would free something to drop the node's blocks, or those of windows. */
+  /** Whether dropping the node's blocks, or only those of windows, would free memory. */
   #frees(node: TreeNode, ofWindows: boolean): boolean {
     const { windows } = this.#options
     return node.blocks.some(
@@ -310,7 +311,7 @@ export class TokenTree {
   }
 }
 
-function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<Run> {
+function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<TokenRun> {
   yield* node.children
   for (const tail of tails) {
     const run = tail.anchor === node ? tail.tail() : undefined
@@ -318,7 +319,7 @@ function* candidates(node: TreeNode, tails: Iterable<Tail>): Generator<Run> {
   }
 }
 
-/** Tokens that `run` and `ids` from `start` on have in common; none beyond `most`. */
+/** How many tokens `run` has in common with `ids` from `start` on. None beyond `most`. */
 function commonLength(run: readonly number[], ids: ArrayLike<number>, start: number, most: number): number {
   const end = Math.min(run.length, Math.min(most, ids.length) - start)
   let length = 0

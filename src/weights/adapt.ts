@@ -1,4 +1,5 @@
-// Adapting. In: a model's tensors, adapters with weights. Out: the tensors, those that are changed merged while they are read.
+// Adapting. In: a model's tensors, adapters with scales. Out: the tensors; changed ones are merged while they
+// are read.
 
 import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config/config.ts'
@@ -15,16 +16,17 @@ import { storedRows } from '../formats/stored-rows.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
 
-/** An adapter, and how much of it is added. */
+/** An adapter and the factor by which it is added. */
 export interface ScaledAdapter {
   readonly adapter: Adapter
   readonly scale: number
 }
 
 /**
- * W + scale * B * A for each matrix that an adapter changes, summed in f64 and rounded to f32, or to the file's F16 or BF16.
- * Quantised matrices become 8-bit groups: codes of 4 bits would round most of an adapter away. Throws `architecture` for
- * an adapter of another model, `unsupported` for matrices stored without their zeros.
+ * W + scale * B * A for each matrix that an adapter changes. Sums are f64, rounded to f32 or to the file's
+ * F16 or BF16. Quantised matrices become 8-bit groups, because 4-bit codes would round most of an adapter
+ * away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored without
+ * their zeros.
  */
 export function adaptWeights(
   weights: Weights,
@@ -53,7 +55,8 @@ export function adaptWeights(
           `changes ${shown(found)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
         )
       }
-      // llama.cpp's converter interleaves the halves of each head of Q and K of some families, Hugging Face never does.
+      // llama.cpp's converter interleaves the halves of each Q and K head in some families. Hugging Face
+      // never does.
       const pairing = format === 'gguf' ? gguf.pairing : 'halves'
       const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
       const order = rowsOf(place.runs ?? [[0, n]])
@@ -121,7 +124,7 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   }
 }
 
-/** Rows of any tensor; panels are read from a multiple of 8 on. */
+/** Rows of any tensor. Panels are read from a multiple of 8. */
 async function valuesOf(
   { source, offset, packed, dtype, shape }: TensorInfo,
   first: number,

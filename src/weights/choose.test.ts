@@ -1,4 +1,4 @@
-// Tests of the weight policies. In: policy, role, dtypes. Out: the encoding DESIGN 9 asks for.
+// Tests of the weight policies. In: policy, role, dtypes. Out: the encoding that the policy promises.
 import { expect, test } from 'vitest'
 import { chooseEncoding } from './choose.ts'
 

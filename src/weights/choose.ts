@@ -1,16 +1,19 @@
-// Choosing encodings. In: the caller's policy, a tensor's role and its dtypes in the file. Out: its encoding in memory.
+// Choosing encodings. In: the caller's policy, a tensor's role and dtypes in the file. Out: its encoding in
+// memory.
 
 import type { Encoding } from '../abi/encodings.ts'
 import type { DType } from '../formats/tensors.ts'
 
 /**
- * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits, those that
- * already have as few are kept; the embedding and the logits matrix keep 8 bits unless the file itself has 4. `w4_channel`: the same
- * with all other matrices in 4 bits under one scale per output.
+ * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits.
+ * Matrices that already have as few bits are kept. The embedding and the logits matrix keep 8 bits unless the
+ * file itself has 4. `w4_channel`: the same, with all other matrices in 4 bits under one scale per output.
  */
 export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
-/** `table`: the embedding, the logits matrix, or both in one. `vector`: norm weights and biases, always f32. */
+/**
+ * `table`: the embedding, the logits matrix or both in one. `vector`: norm weights and biases, always f32.
+ */
 export type WeightRole = 'matrix' | 'table' | 'vector'
 
 const OWN: Readonly<Record<DType, Encoding>> = {
@@ -27,7 +30,7 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   IQ4_NL: 'w8_g32',
   IQ4_XS: 'w8_g32',
   MXFP4: 'w8_g32',
-  // No kernel has groups of 16, or minimums under 5 bits: 8 bits under one scale come nearest.
+  // No kernel has groups of 16 or minimums under 5 bits, and 8 bits under one scale come nearest.
   Q5_1: 'w8_g32',
   Q2_K: 'w8_g32',
   Q3_K: 'w8_g32',
@@ -37,7 +40,7 @@ const OWN: Readonly<Record<DType, Encoding>> = {
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1', 'Q4_K', 'TQ1_0', 'TQ2_0']
 
-/** The one encoding of a weight whose parts have these dtypes (a merged matrix has several parts). */
+/** The encoding of a weight whose parts have these dtypes. A merged matrix has several parts. */
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(dtypes)
@@ -49,8 +52,8 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
 }
 
 /**
- * The smallest encoding that holds every part as `auto` would hold it alone: a Q4_0 group is also a w8 group with the
- * same scale, and a w4m group whose minimum is -8 scales. Other mixtures meet only in f32.
+ * The smallest encoding that holds every part as `auto` would hold it alone. A Q4_0 group is also a w8 group
+ * with the same scale, and a w4m group with the minimum -8 scales. Other mixtures become f32.
  */
 function lossless(dtypes: readonly DType[]): Encoding {
   const [own, ...others] = new Set(dtypes.map((dtype) => OWN[dtype]))

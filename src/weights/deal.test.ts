@@ -1,4 +1,5 @@
-// Tests of dealing. In: a tensor, runs of its rows and columns. Out: on each shard what a tensor of those alone would be.
+// Tests of dealing. In: a tensor, runs of its rows and columns. Out: each shard has what a tensor of only
+// those would give.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/testing/gguf-writer.ts'
 import { randomTensor } from '../../conformance/testing/random-tensor.ts'
@@ -15,7 +16,7 @@ const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
   source: bufferSource('model', bytes),
 })
 
-/** A deal that gives bytes away, as messages do: who reads them later finds nothing. */
+/** A deal that gives bytes away, as messages do: a later reader finds nothing. */
 const into =
   (slots: readonly Uint8Array[]): Deal =>
   (shard, offset, bytes) =>
@@ -32,7 +33,7 @@ describe('dealMatrix', () => {
   test.each([
     ['f32', 96, 64],
     ['w4_g32', 96, 64],
-    // Rows of 300 KB, so that 32 of them are one slab and runs go on in the next.
+    // Rows of 300 KB: 32 of them are one slab, so runs continue in the next slab.
     ['w8_g32', 72, 76_800],
   ] as const)(
     'in %s gives each shard its runs of %i rows of %i, one behind the other',
@@ -61,7 +62,7 @@ describe('dealMatrix', () => {
         for (const [row, from] of rows.entries())
           own.set(values.subarray(from * k + 32 * shard, (from + 1) * k - 32 * (1 - shard)), row * (k - 32))
         const alone = await slotOf(own, rows.length, k - 32, encoding)
-        // Padding is left as it was.
+        // Padding is unchanged.
         const bytes = (rows.length / PANEL_ROWS) * panelBytes(encoding, k - 32)
         expect(Buffer.compare(slots[shard]!.subarray(0, bytes), alone.subarray(0, bytes))).toBe(0)
       }

@@ -1,24 +1,25 @@
-// Dealing. In: the tensors a slot is made of, each shard's part of that slot. Out: the parts, a slab at a time.
+// Dealing. In: the tensors of a slot, each shard's part of it. Out: the parts, one slab of rows at a time.
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
 import type { Range } from '../graph/shard/divide.ts'
-import { checkMatrix, readPart, type StreamOptions, type StreamPart, slabs } from './stream.ts'
+import { checkMatrix, readPart, rowSlabs, type StreamOptions, type StreamPart } from './stream.ts'
 
 /**
- * Takes bytes that belong at `offset` of a shard's slot, and keeps them: a message takes their memory away. Where they
- * belong therefore follows from what each shard holds, never from bytes that were given. The next come when it is done.
+ * Takes bytes that belong at `offset` of a shard's slot, and keeps them: sending them in a message takes
+ * their memory away. So offsets are computed from what each shard holds, never from bytes already given. The
+ * next bytes come when it is done.
  */
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
 export interface DealOptions extends StreamOptions {
-  /** Sees the whole slot pass by: bytes at `offset` of it, and the strips that they were made of. */
+  /** Sees the whole slot pass: bytes at `offset` of it, and the strips that they were made from. */
   readonly onPacked?: ((offset: number, bytes: Uint8Array, strips?: Uint8Array) => void) | undefined
 }
 
 /**
- * Reads each tensor once and gives every shard the rows and columns that `held[shard]` names, in kernel layout; what is
- * padding is not given, as fresh memory is zero. Row cuts are multiples of 8, column cuts of 32 where groups share a
- * scale. Throws what `streamMatrix` throws.
+ * Reads each tensor once and gives every shard the rows and columns in `held[shard]`, in kernel layout.
+ * Padding is not given, because fresh memory is zero. Row cuts are multiples of 8. Column cuts are multiples
+ * of 32 where groups share a scale. Throws what `streamMatrix` throws.
  */
 export async function dealMatrix(
   parts: readonly StreamPart[],
@@ -33,9 +34,9 @@ export async function dealMatrix(
   const begins = held.map((ref) => beginsOf(ref, (n) => matrixBytes(encoding, n, ref.k)))
   let begin = 0
   for (const [index, part] of parts.entries()) {
-    for await (const { slab, offset, bytes, strips } of slabs(part, k, encoding, options)) {
+    for await (const { write, offset, bytes, strips } of rowSlabs(part, k, encoding, options)) {
       const packed = new Uint8Array(bytes)
-      slab(packed)
+      write(packed)
       options.onPacked?.(begin + offset, packed, strips)
       const first = (offset / panel) * PANEL_ROWS
       const end = first + (bytes / panel) * PANEL_ROWS
@@ -87,7 +88,7 @@ export async function dealVector(
   }
 }
 
-/** Where each part begins in a shard's slot. */
+/** The byte where each part begins in a shard's slot. */
 function beginsOf({ parts }: WeightRef, bytesOf: (n: number) => number): number[] {
   let end = 0
   return parts.map(({ n }) => {
@@ -105,7 +106,9 @@ function runsOf({ parts }: WeightRef, index: number): readonly Range[] {
 
 const panelsOf = (rows: number): number => Math.ceil(rows / PANEL_ROWS)
 
-/** Some columns of whole panels: in each panel they lie together, behind what all columns share. */
+/**
+ * Some columns of whole panels. In each panel they are contiguous, after the bytes that all columns share.
+ */
 function columnsOf(
   panels: Uint8Array<ArrayBuffer>,
   panel: number,

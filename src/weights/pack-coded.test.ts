@@ -1,4 +1,5 @@
-// Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that auto chooses.
+// Coded panels. In: random blocks of every type. Out: the values that ggml gives them, in the encoding that
+// `auto` chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
 import { dequantize } from '../formats/gguf/dequantize.ts'
@@ -46,8 +47,9 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
 })
 
 /**
- * Largest error by the largest magnitude of its group: none where codes and scales are moved, the rounding of a product
- * to f16 (of scale and minimum, 15 and 63 steps of it for Q4_K), else half a step of 8 bits and that rounding.
+ * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. Where
+ * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it). Else
+ * half a step of 8 bits plus that rounding.
  */
 const EXACT = 0
 const HALF_STEP = 0.5 / 127 + 2 ** -11

@@ -1,4 +1,4 @@
-// Coded panels. In: stored rows whose elements are codes under scales, a multiple of 8. Out: the same in a kernel layout.
+// Coded panels. In: stored rows of codes with scales, a multiple of 8 rows. Out: the same in a kernel layout.
 import { codedGroup } from '../formats/gguf/coded-group.ts'
 import { GROUP_READERS } from '../formats/gguf/group-readers.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
@@ -6,7 +6,7 @@ import type { CodedDType } from '../formats/tensors.ts'
 import { layBytes, layNibbles } from './pack-quantized.ts'
 import { shiftedFloat } from './scales.ts'
 
-/** Which encoding holds a dtype's codes as they are: nothing is rounded but the scale, to f16. */
+/** The encoding that holds a dtype's codes unchanged. Only scales are rounded, to f16. */
 const OWN: Readonly<
   Partial<Record<CodedDType, { readonly encoding: CodedEncoding; readonly zero: number }>>
 > = {
@@ -21,14 +21,15 @@ const OWN: Readonly<
 
 type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
 
-/** True when `packCoded` takes the codes over; otherwise they go by way of f32. */
+/** True when `packCoded` moves the codes. Otherwise they are converted through f32. */
 export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType {
   return OWN[dtype as CodedDType]?.encoding === encoding
 }
 
 /**
- * Moves codes into panels. The scale and the minimum are rounded to f16 where they are products of two numbers (Q4_K,
- * IQ4_XS), by 2^-11 of themselves at most; everything else is exact. Throws `format` for scales beyond f16.
+ * Moves codes into panels. A scale or minimum that is a product of two numbers (Q4_K, IQ4_XS) is rounded to
+ * f16, with a relative error of at most 2^-11. Everything else is exact. Throws `format` for scales beyond
+ * f16.
  */
 export function packCoded(
   rows: StoredRows,

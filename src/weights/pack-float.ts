@@ -1,8 +1,9 @@
-// Float panels. In: stored rows, a multiple of 8. Out: [panel][k][8] of f32 or of the file's own 16-bit elements.
+// Float panels. In: stored rows, a multiple of 8. Out: [panel][k][8] of f32 or of the file's own 16-bit
+// elements.
 import { dequantize } from '../formats/gguf/dequantize.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
 
-/** f16 and bf16 panels: elements are moved, never converted. */
+/** Makes f16 and bf16 panels. Elements are moved, never converted. */
 export function packHalves(rows: StoredRows, count: number, k: number, out: Uint16Array): void {
   const { u16 } = rows
   for (let n = 0; n < count; n += 8) {
@@ -20,7 +21,7 @@ export function packHalves(rows: StoredRows, count: number, k: number, out: Uint
   }
 }
 
-/** f32 panels from any dtype. */
+/** Makes f32 panels from any dtype. */
 export function packFloats(rows: StoredRows, count: number, k: number, out: Float32Array): void {
   const panel = rows.dtype === 'F32' ? rows.f32 : new Float32Array(8 * k)
   for (let n = 0; n < count; n += 8) {

@@ -1,11 +1,12 @@
-// Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: w8_g32, w4_g32 or w4_channel panels of their values.
+// Quantised panels. In: stored rows of any dtype, a multiple of 8. Out: their values in w8_g32, w4_g32 or
+// w4_channel panels.
 
 import { roundUp } from '../abi/encodings.ts'
 import { dequantize } from '../formats/gguf/dequantize.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
 import { quantize4, quantize8 } from './quantize.ts'
 
-/** K is padded with zeros to whole groups; a zero has code 8 in w4 and 0 in w8, whatever the scale. */
+/** Pads K with zeros to whole groups. A zero has code 8 in w4 and 0 in w8, whatever the scale. */
 export function packQuantized(
   rows: StoredRows,
   count: number,
@@ -15,7 +16,7 @@ export function packQuantized(
 ): void {
   const stride = roundUp(k, 32)
   const panel = new Float32Array(8 * stride)
-  // Inputs that share a scale.
+  // How many inputs share a scale.
   const span = encoding === 'w4_channel' ? stride : 32
   const codes = new Uint8Array(8 * span)
   const words = new Uint32Array(codes.buffer)
@@ -37,14 +38,17 @@ export function packQuantized(
   }
 }
 
-/** words[8 * row + j] holds the codes of inputs 4j..4j+3. */
+/** Lays bytes into vectors: words[8 * row + j] holds the codes of inputs 4j..4j+3. */
 export function layBytes(words: Uint32Array, out: Uint32Array, at: number): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 8; r++) out[at + 8 * j + r] = words[8 * r + j]!
   }
 }
 
-/** The same with two codes a byte, row r in the low nibble, row r + 4 in the high one; rows lie `pitch` words apart. */
+/**
+ * The same with two codes per byte: row r in the low nibble, row r + 4 in the high one. Rows lie `pitch`
+ * words apart.
+ */
 export function layNibbles(words: Uint32Array, out: Uint32Array, at: number, pitch = 8): void {
   for (let j = 0; j < 8; j++) {
     for (let r = 0; r < 4; r++)

@@ -1,4 +1,5 @@
-// Tests of packing a whole file. In: the stories fixture, or a file made here. Out: a pack that loads as the file does.
+// Tests of packing a whole file. In: the stories fixture, or a file made here. Out: a pack that loads like
+// the file.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -28,7 +29,7 @@ async function load(tensor: TensorInfo, policy: WeightPolicy): Promise<Uint8Arra
   return slot
 }
 
-/** Packs every tensor under its own name, opens the pack and compares what is loaded from both. */
+/** Packs every tensor under its own name, opens the pack, and compares what loads from both. */
 async function roundTrip(source: ByteSource, policy: WeightPolicy): Promise<number> {
   const model = await openModel([source])
   const tensors = [...model.tensors.values()].map((tensor) =>
@@ -46,7 +47,7 @@ async function roundTrip(source: ByteSource, policy: WeightPolicy): Promise<numb
     chunks.push(chunk)
   }
   const pack = await openModel([bufferSource('x.hbm', concat(chunks))])
-  // JSON has no -0, which the fixture's scores begin with.
+  // JSON has no -0, and the fixture's scores begin with one.
   const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
   expect(written(pack.tokenizer)).toEqual(written(model.tokenizer))
   expect([...pack.tensors.keys()]).toEqual([...model.tensors.keys()])

@@ -1,11 +1,11 @@
-// Tensors for a pack. In: a tensor of any file and the encoding it shall have. Out: what the .hbm writer takes.
+// Tensors for a pack. In: a tensor of any file and its encoding in the pack. Out: input for the .hbm writer.
 
 import { type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import type { PackTensor } from '../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { packedChunks, streamVector } from './stream.ts'
 
-/** An [n, k] matrix under its canonical name. Throws what `streamMatrix` throws when its data is asked for. */
+/** An [n, k] matrix under its canonical name. Reading its data throws what `streamMatrix` throws. */
 export function packMatrix(
   name: string,
   tensor: TensorInfo,

@@ -1,4 +1,5 @@
-// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference reads as the same weights.
+// Tests of the packers. In: stored rows of every dtype. Out: panels that the slow reference reads as the same
+// weights.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/testing/gguf-writer.ts'
@@ -17,7 +18,7 @@ import { unpackPanels } from './unpack.ts'
 const random = (dtype: DType, n: number, k: number, seed = 1) =>
   concat([...randomTensor(dtype, [n, k], seed)])
 
-/** Packed into memory that was full of something else. */
+/** Packs into memory that was full of something else. */
 function pack(dtype: DType, encoding: Encoding, source: Uint8Array, n: number, k: number): Uint8Array {
   const target = new Uint8Array(matrixBytes(encoding, n, k)).fill(0xa5)
   packRows({ dtype, encoding, k, rows: n, source, target })
@@ -58,7 +59,7 @@ describe('lossless packing', () => {
       const read = packedMatrix(encoding, packed, padded, k)
       expect(read.subarray(0, n * k)).toEqual(storedMatrix(dtype, source, n, k))
       expect(read.subarray(n * k).every((weight) => weight === 0)).toBe(true)
-      // The fast way back agrees with the slow one.
+      // The fast unpacker agrees with the slow one.
       expect(unpackPanels(encoding, packed, k)).toEqual(read)
     }
   })
@@ -81,7 +82,7 @@ describe('lossless packing', () => {
   })
 
   test('every code, with scales at both ends of what f16 and the kernels hold', () => {
-    // 255.875 is the largest scale, 2^-24 the smallest, subnormal and not once multiplied.
+    // 255.875 is the largest scale. 2^-24 is the smallest: subnormal, and normal once multiplied.
     for (const scale of [0, 2 ** -24, 3 * 2 ** -20, 2 ** -14, -0.5, 255.875, -255.875]) {
       for (const [dtype, encoding] of [
         ['Q8_0', 'w8_g32'],
@@ -164,7 +165,7 @@ describe('quantising', () => {
 
   test('w4 of a Q4_0 group that was quantised already finds its codes again', () => {
     const source = random('Q4_0', 32, 32, 3)
-    // Every group holds a code 0, so that the largest weight is the end of the range.
+    // Every group holds a code 0, so the largest weight is the end of the range.
     for (let block = 0; block < 32; block++) source[block * 18 + 2] = 0
     const stored = storedMatrix('Q4_0', source, 32, 32)
     const read = packedMatrix('w4_g32', pack('F32', 'w4_g32', floats(stored), 32, 32), 32, 32)
@@ -184,7 +185,8 @@ describe('quantising', () => {
       for (const value of values) expect(Math.abs(value / step - Math.round(value / step))).toBeLessThan(1e-3)
     }
     const signal = squaredError(weights, new Float32Array(weights.length))
-    // The best 16 even steps leave 1.15 % of a normal distribution; from the largest weight on, without narrowing, it is 2 %.
+    // The best 16 even steps leave 1.15 % of a normal distribution. Steps from the largest weight, without
+    // narrowing, leave 2 %.
     expect(squaredError(weights, read.subarray(0, n * k)) / signal).toBeLessThan(0.0125)
     expect(read.subarray(n * k).every((weight) => weight === 0)).toBe(true)
     expect(unpackPanels('w4_channel', packed, k)).toEqual(read)

@@ -9,23 +9,23 @@ import { packFloats, packHalves } from './pack-float.ts'
 import { packQuantized } from './pack-quantized.ts'
 import { relayQ4_0, relayQ4_0AsW8, relayQ4_1, relayQ8_0 } from './relay.ts'
 
-/** Rows of one tensor, as many as `target` has room for in whole panels of 8. */
+/** Rows of one tensor. `target` has room for them in whole panels of 8. */
 export interface PackJob {
   readonly dtype: DType
   readonly encoding: Encoding
   /** Elements of a row. */
   readonly k: number
-  /** Rows of `source` that exist; `target` may have more, which become zero rows. */
+  /** Number of rows in `source`. `target` may have more, which become zero rows. */
   readonly rows: number
   readonly source: Uint8Array
-  /** Whole panels, beginning at a multiple of 4 bytes. */
+  /** Whole panels, aligned to 4 bytes. */
   readonly target: Uint8Array
 }
 
 /**
- * Codes and scales of Q8_0, Q4_0 and Q4_1 are moved without loss into the encodings that hold them; float elements
- * are moved, widened to f32 or quantised; anything else goes by way of f32. Throws `format` for weights or scales
- * the encoding cannot hold.
+ * Moves codes and scales of Q8_0, Q4_0 and Q4_1 without loss into the encodings that hold them. Moves float
+ * elements, widens them to f32, or quantises them. Converts everything else through f32. Throws `format` for
+ * weights or scales that the encoding cannot hold.
  */
 export function packRows(job: PackJob): void {
   const { dtype, encoding, k, source, target } = job
@@ -37,7 +37,7 @@ export function packRows(job: PackJob): void {
   }
   if (panels === whole) return
   const rest = new Uint8Array((panels - whole) * PANEL_ROWS * rowBytes(dtype, k))
-  // A nibble of 8 is Q4_0's zero; its scale stays zero too.
+  // A nibble of 8 is Q4_0's zero. Its scale stays zero too.
   if (dtype === 'Q4_0') fillZeroBlocks(rest)
   rest.set(source.subarray(whole * PANEL_ROWS * rowBytes(dtype, k), job.rows * rowBytes(dtype, k)))
   packPanels(storedRows(dtype, rest), encoding, k, panels - whole, target.subarray(whole * panel))

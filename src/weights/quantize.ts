@@ -1,15 +1,17 @@
-// Quantising. In: f32 weights that share a scale. Out: their codes and the f16 pattern of their scale times 2^8.
+// Quantising. In: f32 weights that share a scale. Out: their codes and the f16 pattern of 2^8 times their
+// scale.
 //
 //   w  weight   q  code   d  scale, already rounded to f16: codes are chosen for the scale that is stored
 //
 // w8_g32  d = max|w| / 127, q = round(w / d).
-// w4_g32  W = d (q - 8), q = 0..15. As in Q4_0 the weight of largest magnitude m gets code 0, the long side of the
-//         range. Then the range is narrowed and widened: for t in CLIPS codes are taken at d = -m / t and, since for fixed
-//         codes the best scale is (sum w c) / (sum c^2) with c = q - 8 and leaves sum w^2 - (sum w c)^2 / (sum c^2),
-//         the candidate with the largest (sum w c)^2 / (sum c^2) has the least squared error. These six leave 0.6 %
-//         more of it than sixty do, and 11 % less than Q4_0's own rounding, on normally distributed weights.
-// w4_channel  the same for all inputs of an output: the more they are, the further the largest stands out, so that
-//         narrower ranges are tried too.
+// w4_g32  W = d (q - 8), q = 0..15. As in Q4_0, the weight of largest magnitude m gets code 0, on the long
+//         side of the range. Then narrower and wider ranges are tried: for each t in CLIPS, codes are taken at
+//         d = -m / t. For fixed codes, with c = q - 8, the best scale is (sum w c) / (sum c^2), and it leaves
+//         the squared error sum w^2 - (sum w c)^2 / (sum c^2). So the candidate with the largest
+//         (sum w c)^2 / (sum c^2) has the least error. On normally distributed weights, these six clips leave
+//         0.6 % more error than sixty do, and 11 % less than Q4_0's own rounding.
+// w4_channel  the same for all inputs of an output. With more inputs, the largest weight stands out further,
+//         so narrower ranges are tried too.
 import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
 import { SCALE_FACTOR, shiftedFloat } from './scales.ts'
@@ -17,7 +19,7 @@ import { SCALE_FACTOR, shiftedFloat } from './scales.ts'
 const CLIPS = [8, 8.5, 9, 7.6, 7.2, 6.8]
 const ROW_CLIPS = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
 
-/** Writes code + 128 as u8 to codes[at..at+32); returns the pattern of the scale. */
+/** Writes code + 128 as u8 to codes[at..at+32). Returns the pattern of the scale. */
 export function quantize8(weights: Float32Array, from: number, codes: Uint8Array, at: number): number {
   let peak = 0
   let total = 0
@@ -37,7 +39,7 @@ export function quantize8(weights: Float32Array, from: number, codes: Uint8Array
   return pattern
 }
 
-/** Writes code 0..15 to codes[at..at+count); returns the pattern of the scale. */
+/** Writes codes 0..15 to codes[at..at+count). Returns the pattern of the scale. */
 export function quantize4(
   weights: Float32Array,
   from: number,

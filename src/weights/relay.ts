@@ -1,9 +1,11 @@
-// Re-laying. In: stored Q4_0, Q4_1, Q8_0 rows, a multiple of 8. Out: the same codes and scales in panels, no loss.
+// Re-laying. In: stored Q4_0, Q4_1, Q8_0 rows, a multiple of 8. Out: the same codes and scales in panels,
+// without loss.
 //
 // A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
 //   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles) and row r + 4 (high)
 //   w8: 16 vectors of 4 words, word 8j + r = inputs 4j..4j+3 of row r = 0..7, each code + 128
-// Q4_0 keeps inputs j and j + 16 in one byte, so a word of it gives word j of the low and of the high half.
+// Q4_0 keeps inputs j and j + 16 in one byte, so one of its words gives word j of the low half and of the
+// high half.
 
 import { halfTable } from '../base/half.ts'
 import type { StoredRows } from '../formats/stored-rows.ts'
@@ -12,7 +14,7 @@ import { shiftedFloat, shiftedHalf } from './scales.ts'
 const LOW = 0x0f0f0f0f
 const HIGH = 0xf0f0f0f0
 
-/** Q4_0 -> w4_g32, or w4m_g32 with the minimum -8 scales when `withMinimum`. */
+/** Q4_0 -> w4_g32, or w4m_g32 with minimum = -8 scales if `withMinimum`. */
 export function relayQ4_0(
   rows: StoredRows,
   count: number,
@@ -58,7 +60,10 @@ export function relayQ4_1(rows: StoredRows, count: number, k: number, out: Uint3
   }
 }
 
-/** The 16 code bytes at `a` and `b` (rows r and r + 4, in halves) to word r of each of a block's 8 vectors. */
+/**
+ * Moves the 16 code bytes at `a` and `b` (rows r and r + 4, in halves) to word r of each of a block's 8
+ * vectors.
+ */
 function layNibbles(u16: Uint16Array, a: number, b: number, out: Uint32Array, at: number): void {
   for (let q = 0; q < 4; q++) {
     const low = u16[a + 2 * q]! | (u16[a + 2 * q + 1]! << 16)

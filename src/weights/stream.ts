@@ -63,8 +63,8 @@ export async function streamMatrix(
   for (const part of parts) {
     if (part.tensor.packed === encoding) await copyPart(part.tensor, view, at, options)
     else {
-      for await (const { slab, offset, bytes } of slabs(part, k, encoding, options)) {
-        slab(view().subarray(at + offset, at + offset + bytes))
+      for await (const { write, offset, bytes } of rowSlabs(part, k, encoding, options)) {
+        write(view().subarray(at + offset, at + offset + bytes))
       }
     }
     at += matrixBytes(encoding, part.n, k)
@@ -153,16 +153,16 @@ export async function* packedChunks(
 ): AsyncGenerator<Uint8Array> {
   const [n = 0, k = 0] = tensor.shape
   checkMatrix({ tensor, n }, k)
-  for await (const { slab, bytes } of slabs({ tensor, n }, k, encoding, options)) {
+  for await (const { write, bytes } of rowSlabs({ tensor, n }, k, encoding, options)) {
     const chunk = new Uint8Array(bytes)
-    slab(chunk)
+    write(chunk)
     yield chunk
   }
 }
 
-/** Some rows, read and waiting: `slab` writes them as `bytes` bytes, which belong at `offset` of the part. */
-export interface Slab {
-  readonly slab: (target: Uint8Array) => void
+/** Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part. */
+export interface RowSlab {
+  readonly write: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
   /** The same as a pack has them, when those are strips. */
@@ -170,12 +170,12 @@ export interface Slab {
 }
 
 /** The rows of a part in order, in slabs of whole groups of 32 rows. */
-export function slabs(
+export function rowSlabs(
   part: StreamPart,
   k: number,
   encoding: Encoding,
   options: StreamOptions,
-): AsyncGenerator<Slab> {
+): AsyncGenerator<RowSlab> {
   const { packed } = part.tensor
   return packed !== undefined && isSparse(packed)
     ? slabsOfStrips(part, k, packed, encoding, options)
@@ -189,14 +189,14 @@ async function* slabsOfStrips(
   packed: SparseEncoding,
   encoding: Encoding,
   options: StreamOptions,
-): AsyncGenerator<Slab> {
+): AsyncGenerator<RowSlab> {
   const { base } = sparseParts(packed)
   options.onBytes?.(sparseTableBytes(n))
   for await (const run of stripRuns(tensor, packed, 'decode', options.signal)) {
     const row = run.first * ROW_PADDING
     const count = Math.min((run.offsets.length - 1) * ROW_PADDING, n - row)
     yield {
-      slab: (target) =>
+      write: (target) =>
         writeSlab({ tensor, packed: base, encoding, k, count }, densePanels(run, packed, k), target),
       offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
       bytes: matrixBytes(encoding, count, k),
@@ -213,7 +213,7 @@ async function* slabsOfRows(
   packed: Encoding | undefined,
   encoding: Encoding,
   options: StreamOptions,
-): AsyncGenerator<Slab> {
+): AsyncGenerator<RowSlab> {
   // A pack's tensor that must change its encoding passes through f32.
   const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
   const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
@@ -233,7 +233,7 @@ async function* slabsOfRows(
     if (row + rows < n) next = read(row + rows)
     const count = Math.min(rows, n - row)
     yield {
-      slab: (target) => writeSlab({ tensor, packed, encoding, k, count }, source, target),
+      write: (target) => writeSlab({ tensor, packed, encoding, k, count }, source, target),
       offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
       bytes: matrixBytes(encoding, count, k),
     }

@@ -5,7 +5,7 @@ import { halfTable } from '../base/half.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import { SCALE_FACTOR } from './scales.ts'
 
-/** All whole panels of `panels`: 8 rows of `k` each. */
+/** The weights of all whole panels in `panels`, which have 8 rows of `k` each. */
 export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number): Float32Array {
   const count = panels.byteLength / panelBytes(encoding, k)
   const out = new Float32Array(count * PANEL_ROWS * k)
@@ -59,7 +59,7 @@ function unpackCodes(
   const half = halfTable()
   const isChannel = encoding === 'w4_channel'
   const blockBytes = panelBytes(encoding, GROUP_SIZE) - panelBytes(encoding, 0)
-  // Row i shares a word of scales with row i + 4, and in w4 a byte of codes.
+  // Row i shares a word of scales with row i + 4 and, in w4, a byte of codes.
   const lane = r & 3
   const isHigh = r >= 4
   for (let i = 0; i < k; i++) {

@@ -10,7 +10,7 @@ import { KvShift } from '../../runtime/kv-shift.ts'
 import { PartCheck } from '../../runtime/part-check.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
-import type { Place } from '../../state/move.ts'
+import type { TablePosition } from '../../state/move.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import { gatherer } from '../reply/gather-state.ts'
 import { dealWeights, type ShardedPlans } from './deal-weights.ts'
@@ -60,8 +60,11 @@ export async function placeModel(
   const cache = new StateCache({
     ...{ arena, blockBytes, windows, slabBytes, contextLength, budgetBytes },
     move: (group, from, to, count) => {
-      const place = ({ table, position }: Place) => ({ tables: windows.map(() => table), position })
-      shift?.move(place(from), place(to), count, group)
+      const kvPosition = ({ table, position }: TablePosition) => ({
+        tables: windows.map(() => table),
+        position,
+      })
+      shift?.move(kvPosition(from), kvPosition(to), count, group)
       sharded?.group.tell({ type: 'move', group, from: run(from, count), to: run(to, count), count })
     },
     mirror: sharded && {
@@ -70,7 +73,7 @@ export async function placeModel(
       ...gatherer(arena, sharded),
     },
   })
-  const run = ({ table, position }: Place, count: number) => {
+  const run = ({ table, position }: TablePosition, count: number) => {
     const end = Math.ceil((position + count) / BLOCK_POSITIONS)
     return { blocks: arena.u32.slice(table / 4, table / 4 + end), position }
   }

@@ -15,7 +15,7 @@ import { KvShift } from '../../runtime/kv-shift.ts'
 import { openPool, openRuntime } from '../../runtime/open.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { writePlan } from '../../runtime/write-plan.ts'
-import type { Place } from '../../state/move.ts'
+import type { TablePosition } from '../../state/move.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import { packRows } from '../../weights/pack.ts'
 import { probeStep } from '../probe.ts'
@@ -119,8 +119,11 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   const cache = new StateCache({
     ...{ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 },
     move: (group, from, to, count) => {
-      const place = ({ table, position }: Place) => ({ tables: plan.stateGroups.map(() => table), position })
-      shift?.move(place(from), place(to), count, group)
+      const kvPosition = ({ table, position }: TablePosition) => ({
+        tables: plan.stateGroups.map(() => table),
+        position,
+      })
+      shift?.move(kvPosition(from), kvPosition(to), count, group)
     },
   })
   const pool = await openPool(runtime, {

@@ -1,7 +1,7 @@
 // Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, and its check by plain arrays.
 import { ABI } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/arena.ts'
-import type { Place } from '../../state/move.ts'
+import type { TablePosition } from '../../state/move.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
 import type { Sequence } from '../schedule/sequence.ts'
@@ -62,7 +62,7 @@ const wordAt = ({ arena }: StateCache, table: number, position: number): number 
   (position % ABI.BLOCK_POSITIONS) * WORDS
 
 /** As the kernel does it: ascending, so that a place may be read before it is overwritten. */
-function move(cache: StateCache, group: number, from: Place, to: Place, count: number): void {
+function move(cache: StateCache, group: number, from: TablePosition, to: TablePosition, count: number): void {
   const { arena, pools } = cache
   for (let index = 0; index < count; index++) {
     const target = to.position + index

@@ -1,12 +1,12 @@
-// Gate. In: a graph after its activations were quantised, each weight's encoding. Out: the same graph; the gate of a
-// feed-forward block is a part of the linear that feeds it.
+// Gate. In: a graph with quantised activations, each weight's encoding. Out: the same graph, with the gate of
+// a feed-forward block fused into the linear that feeds it.
 import type { Graph, Node, NodeOf, Value } from '../ir.ts'
 import { producersOf, readersOf } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
 
 /**
- * Fuses `swiglu(gate, up)` into the linear whose two parts they are. Legal when the linear reads a8 rows, when only
- * the a8 rows of the gated values are read, and when nothing else reads the product or its parts.
+ * Fuses `swiglu(gate, up)` into the linear that makes both parts. Legal when the linear reads a8 rows, when
+ * only the a8 rows of the gated values are read, and when nothing else reads the product or its parts.
  */
 export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
   const producers = producersOf(graph)
@@ -20,7 +20,7 @@ export function fuseGates(graph: Graph, encodingOf: EncodingOf): Graph {
     if (first?.op !== 'slice' || second?.op !== 'slice' || first.input !== second.input) return
     const linear = producerOf(first.input)
     if (linear?.op !== 'linear' || !readsA8(linear, encodingOf) || linear.residual !== undefined) return
-    // Under one scale per output no kernel gates, also where what comes after reads groups.
+    // No kernel gates under one scale per output, even where the next op reads groups.
     if (encodingOfWeight(linear.weight, encodingOf) === 'w4_channel') return undefined
     const [left, , third] = linear.weight.parts
     const areHalves =

@@ -17,7 +17,7 @@ const ENCODINGS: readonly Encoding[] = ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g
 
 const choices = fc.array(fc.nat(1000), { maxLength: 12 })
 
-/** Any encoding for any weight, the same one for the same name. */
+/** Any encoding for any weight. The same name always has the same encoding. */
 const encodings: fc.Arbitrary<EncodingOf> = fc
   .array(fc.constantFrom(...ENCODINGS), { minLength: 7, maxLength: 7 })
   .map((list) => (name) => {
@@ -25,7 +25,7 @@ const encodings: fc.Arbitrary<EncodingOf> = fc
     return list[sum % list.length] as Encoding
   })
 
-/** A prefill of four tokens, then two tokens more. */
+/** A prefill of four tokens, then two more tokens. */
 function logitsOf(graph: Graph, encodingOf: EncodingOf): number[][] {
   const machine = machineOf(encodingOf, [frequenciesOf(HEAD_DIM)])
   const prefill = interpret(graph, machine, { ids: [1, 2, 30, VOCAB - 1], position: 0, wanted: [3, 1] })
@@ -165,7 +165,7 @@ describe('quantizeActivations', () => {
 describe('fuseGates', () => {
   const w4: EncodingOf = () => 'w4_g32'
 
-  /** A gated block; `also` may read more of it. */
+  /** A gated block. `also` may read more of its values. */
   function gatedBlock(also: (parts: Value[], act: Value) => Value = (_, act) => act): Graph {
     const [b, up] = [graphBuilder(), 40]
     const weight = matrix(64, { gate: up, up })

@@ -1,5 +1,5 @@
-// Quantise. In: a graph, each weight's encoding. Out: the same graph; quantised linears read a8 rows made where the
-// values are made, and nobody makes f32 rows that nobody reads.
+// Quantise. In: a graph, each weight's encoding. Out: the same graph, in which quantised linears read a8 rows
+// from the node that makes the values, and f32 rows that nobody reads are not made.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
 import type { Graph, Node, NodeOf, Value } from '../ir.ts'
@@ -7,8 +7,8 @@ import { inputsOf, nextId } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
 /**
- * Linears whose matrices have their inputs in another order read a8 rows that are made in that order, those with one scale per
- * output rows with one scale.
+ * A linear whose matrix has its inputs in another order reads a8 rows made in that order. A linear with one
+ * scale per output reads a8 rows with one scale.
  */
 export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf): Graph {
   const made = new Map<string, Value>()
@@ -60,7 +60,7 @@ export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph
   return { ...graph, nodes }
 }
 
-/** Kernels that can end in a8 rows; attention only when a group never spans two heads. */
+/** Kernels that can write a8 rows. Attention can only when no group spans two heads. */
 function makesA8(node: Node): node is NodeOf<(typeof MAKERS)[number] | 'attention'> {
   if (node.op === 'attention') return node.attention.headDim % GROUP_SIZE === 0
   return MAKERS.some((op) => op === node.op)

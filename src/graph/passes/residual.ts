@@ -1,10 +1,11 @@
-// Residual. In: a graph. Out: the same graph; linears add to the residual stream where they stand, without an ADD.
+// Residual. In: a graph. Out: the same graph, in which linears add to the residual themselves, without an add
+// node.
 import type { Graph, Node, NodeOf, Value } from '../ir.ts'
 import { basesOf, inputsOf, producersOf, readersOf } from '../nodes.ts'
 
 /**
- * Fuses `add(residual, linear(x))` into the linear, which then overwrites the residual. Legal when the product is read
- * by the add alone, and the residual, or any view of it, by nothing from the linear on but the add.
+ * Fuses `add(residual, linear(x))` into the linear, which then overwrites the residual. Legal when only the
+ * add reads the product and, from the linear on, only the add reads the residual or any view of it.
  */
 export function fuseResiduals(graph: Graph): Graph {
   const producers = producersOf(graph)
@@ -14,7 +15,7 @@ export function fuseResiduals(graph: Graph): Graph {
   const nodes: (Node | undefined)[] = [...graph.nodes]
   const fuse = (add: NodeOf<'add'>, at: number, product: Value, residual: Value): boolean => {
     const index = producers.get(product.id)
-    // Nodes of this pass keep their places, so that the indices above stay right.
+    // This pass keeps the nodes' order, so the indices above stay valid.
     const linear = index === undefined ? undefined : nodes[index]
     if (index === undefined || linear?.op !== 'linear' || linear.residual !== undefined) return false
     if (product === graph.output || readers.get(product.id)?.length !== 1) return false
@@ -33,7 +34,7 @@ export function fuseResiduals(graph: Graph): Graph {
   return { ...graph, nodes: nodes.filter((node) => node !== undefined) }
 }
 
-/** The reads of a value's rows around node `at`: the last one before it, and whether any comes after. */
+/** Reads of a value's rows relative to node `at`: the last one before it, and whether any comes after. */
 function lastReads(graph: Graph, bases: ReadonlyMap<number, number>) {
   const reads = new Map<number, number[]>()
   for (const [index, node] of graph.nodes.entries()) {

@@ -1,4 +1,4 @@
-// Split. In: a graph, each weight's encoding. Out: the same graph; every linear reads weights of one encoding.
+// Split. In: a graph, each weight's encoding. Out: the same graph; each linear reads weights of one encoding.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isQuantized } from '../../abi/encodings.ts'
@@ -10,10 +10,16 @@ import { rowsOf } from '../shapes.ts'
 /** The encoding a weight will have in linear memory, by canonical name. */
 export type EncodingOf = (name: string) => PackedEncoding
 
-/** By canonical name, that of the vector which says in what order a matrix has its inputs; undefined: in theirs. */
+/**
+ * By canonical name of a matrix: the vector that gives the order of its inputs. Undefined: no order of its
+ * own.
+ */
 export type OrderOf = (name: string) => string | undefined
 
-/** The one encoding of a weight. Throws `unsupported` when its parts differ and cannot be split, as those of experts. */
+/**
+ * The one encoding of a weight. Throws `unsupported` when its parts differ and cannot be split, as experts
+ * cannot.
+ */
 export function encodingOfWeight(weight: WeightRef, encodingOf: EncodingOf): PackedEncoding {
   if (weight.kind === 'vector') return 'f32'
   const [encoding, other] = new Set(weight.parts.map(({ name }) => encodingOf(name)))
@@ -32,7 +38,7 @@ export function readsA8(node: Node, encodingOf: EncodingOf): node is NodeOf<'lin
   return isLinear && isQuantized(encodingOfWeight(node.weight, encodingOf))
 }
 
-/** Neighbouring parts of a merged linear stay merged while their encodings and the orders of their inputs agree. */
+/** Splits merged linears. Neighbouring parts stay merged while their encodings and input orders agree. */
 export function splitMixed(graph: Graph, encodingOf: EncodingOf, orderOf?: OrderOf): Graph {
   const readers = readersOf(graph)
   const replaced = new Map<number, Value>()
@@ -71,7 +77,7 @@ export function splitMixed(graph: Graph, encodingOf: EncodingOf, orderOf?: Order
 
 const outputId = (node: Node): number => node.output?.id ?? -1
 
-interface Run {
+interface EncodingRun {
   /** Index of its first part. */
   readonly first: number
   readonly parts: WeightPart[]
@@ -79,8 +85,8 @@ interface Run {
   readonly order: string | undefined
 }
 
-function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: OrderOf): Run[] {
-  const runs: Run[] = []
+function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: OrderOf): EncodingRun[] {
+  const runs: EncodingRun[] = []
   for (const [first, part] of weight.parts.entries()) {
     const encoding = encodingOf(part.name)
     const last = runs.at(-1)
@@ -91,7 +97,7 @@ function encodingRuns(weight: WeightRef, encodingOf: EncodingOf, orderOf?: Order
   return runs
 }
 
-/** The linear of some of a merged linear's parts. */
+/** A linear of only some parts of a merged linear. */
 function part(node: NodeOf<'linear'>, first: number, parts: WeightPart[], id: number): NodeOf<'linear'> {
   const weight = { ...node.weight, parts }
   const bias = node.bias && { ...node.bias, parts: node.bias.parts.slice(first, first + parts.length) }

@@ -1,4 +1,4 @@
-// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move and the operations that it must do.
+// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move, and its operations.
 import { BLOCK_POSITIONS, ROWS } from '../../abi/constants.ts'
 import { isQuantized } from '../../abi/encodings.ts'
 import { type Columns, type OpReader, opEntry } from '../../abi/ops.ts'
@@ -15,17 +15,20 @@ export interface StepShape {
   readonly position: number
 }
 
-/** What no implementation of an op can do without. A multiplication and an addition are two operations. */
+/** The least that any implementation of an op needs. A multiplication and an addition are two operations. */
 export interface OpCost {
   readonly kind: 'linear' | 'attention' | 'other'
-  /** Weights read, each once however many rows there are; padding rows included, as the kernels read them. */
+  /**
+   * Weights read, each once however many rows there are. Includes padding rows, because the kernels read
+   * them.
+   */
   readonly weightBytes: number
-  /** State cache read and written; what several rows attend to counts once. */
+  /** State cache read and written. State that several rows attend to counts once. */
   readonly stateBytes: number
   /** Rows read and written. */
   readonly activationBytes: number
   readonly ops: number
-  /** The arithmetic that the operations are of. */
+  /** The arithmetic of the operations. */
   readonly unit: 'integer' | 'float'
 }
 
@@ -34,7 +37,7 @@ export function planCosts(plan: Plan, shape: StepShape): OpCost[] {
   return plan.ops.map((op) => {
     const { kind = 'other', reads, writes, work, share, state } = opEntry(op.name)
     const read = readerOf(plan, op, shape)
-    // What an op adds to is read before it is written.
+    // The op reads the rows that it adds to before it writes them.
     const written = bytesOf(read, writes) * (read.number('accumulate') === 1 ? 2 : 1)
     return {
       kind,
@@ -79,7 +82,7 @@ function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
   }
 }
 
-/** Bytes of all rows at the fields of `operands`; rows that the kernel need not make have none. */
+/** Bytes of all rows in the fields of `operands`. Rows that the kernel need not write count as none. */
 function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): number {
   return Object.entries(operands).reduce((sum, [field, columns]) => {
     if (columns === undefined || !read.has(field)) return sum
@@ -90,7 +93,10 @@ function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): n
   }, 0)
 }
 
-/** Positions that each row attends to, summed, and all those that any row does; a `window` of 0 has no end. */
+/**
+ * The positions that rows attend to: their sum over all rows, and how many are distinct. A `window` of 0 has
+ * no limit.
+ */
 function attended({ tokens, position }: StepShape, window: number): OpReader['attended'] {
   const reach = (row: number) =>
     Math.min(position + row + 1, window === 0 ? Number.POSITIVE_INFINITY : window)

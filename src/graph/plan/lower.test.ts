@@ -1,4 +1,5 @@
-// Lowering and prints. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a page of text.
+// Lowering and prints. In: small graphs. Out: records with the fields of wasm/core/abi.h, slots, totals, a
+// page of text.
 import { describe, expect, test } from 'vitest'
 import { ENCODINGS, type Encoding, sparseTableBytes } from '../../abi/encodings.ts'
 import { OPS } from '../../abi/ops.ts'
@@ -226,7 +227,7 @@ decode reads    23 204 B of weights, 16 384 B of state per 64 positions
     const tied = planTotals(planOf('w8_g32'))
     expect(tied.weightBytes).toBe(planOf('w8_g32').slots.reduce((sum, { bytes }) => sum + bytes, 0))
     expect(tied.blockBytes).toEqual([2 * 2 * 32 * 64 * 4])
-    // Norm weights are shared by five norms here, and one more row of the table is read.
+    // Five norms share norm weights here, and one more row of the table is read.
     expect(tied.decodeBytes).toBe(tied.weightBytes + 4 * 256 + 68)
   })
 })

@@ -1,4 +1,4 @@
-// Lower. In: a graph after the passes, its memory plan, each weight's encoding. Out: the Plan, field by field.
+// Lower. In: an optimised graph, its memory plan, each weight's encoding. Out: the Plan, field by field.
 
 import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from '../../abi/constants.ts'
 import { ENCODINGS, groupEncoding, isSparse, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
@@ -17,13 +17,16 @@ import { blockLayout, layerOffsets } from './state-layout.ts'
 type Word = number | PlanPointer
 /** The words of some fields. */
 type Fields<Names extends string> = Readonly<Record<Names, Word>>
-/** An op and its fields, but for `rows`. */
+/** An op and its fields, except `rows`. */
 type Lowered = readonly [OpName, PlanOp['fields']]
 
-/** Does not compile while a field of the op is missing. */
+/** Does not compile when a field of the op is missing. */
 const lowered = <N extends OpName>(name: N, fields: OpFields<N, Word>): Lowered => [name, fields]
 
-/** Throws `architecture` for more kinds of state than the engine has tables, `internal` for what has no kernel. */
+/**
+ * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables,
+ * `internal` for a node that has no kernel.
+ */
 export function lower(
   graph: Graph,
   memory: MemoryPlan,
@@ -75,31 +78,31 @@ export function lower(
     hidden: { ...planRows(graph.hidden), ops: hiddenOps },
   }
 
-  function placeOf(value: Value) {
-    const place = memory.places.get(value.id)
-    if (place === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
-    return place
+  function arenaSlotOf(value: Value) {
+    const slot = memory.arenaSlots.get(value.id)
+    if (slot === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
+    return slot
   }
   function planRows(value: Value): PlanRows {
-    const { offset, stride } = placeOf(value)
+    const { offset, stride } = arenaSlotOf(value)
     return { arena: offset, stride, width: value.shape[1] }
   }
-  /** Two fields for each value's rows; zeros when the kernel need not make them. */
+  /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
   function rowsAt<Name extends string>(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`> {
     const fields = Object.entries<Value | undefined>(values).flatMap(([field, value]) => {
-      const place = value && placeOf(value)
-      const address = place === undefined ? 0 : { arena: place.offset }
+      const slot = value && arenaSlotOf(value)
+      const address = slot === undefined ? 0 : { arena: slot.offset }
       return [
         [field, address],
-        [`${field}_stride`, place?.stride ?? 0],
+        [`${field}_stride`, slot?.stride ?? 0],
       ]
     })
     return Object.fromEntries(fields)
   }
   function routeAt(route: Value): PlanPointer {
-    return { arena: placeOf(route).offset }
+    return { arena: arenaSlotOf(route).offset }
   }
   function linearExperts({ input, output, weight, route }: NodeOf<'linearExperts'>): Lowered {
     const { slot, encoding } = slots.of(weight)
@@ -124,13 +127,13 @@ export function lower(
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
     const common = { op: ops.length, rows, own: planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
-    // Parts of a product lie at whole groups: all of a row goes.
+    // Parts of a product lie at whole groups, so whole rows are sent.
     const own = { ...common.own, width: common.own.stride / 4 }
-    return { ...common, own, kind: 'sum', places: placesOf(node) }
+    return { ...common, own, kind: 'sum', offsets: offsetsOf(node) }
   }
-  /** Where the rows of each shard lie; those of the others lie in the node's room, in their order. */
-  function placesOf(node: NodeOf<'exchange'>): number[] {
-    const { offset, stride } = placeOf(node.input)
+  /** Byte offsets of each shard's rows. Those of the other shards lie in the node's room, in shard order. */
+  function offsetsOf(node: NodeOf<'exchange'>): number[] {
+    const { offset, stride } = arenaSlotOf(node.input)
     const bytes = (node.input.shape[0] === 'logitRows' ? capacity.logitRows : capacity.tokens) * stride
     const room = memory.rooms.get(node) ?? 0
     return Array.from({ length: node.shards }, (_, shard) => {
@@ -138,24 +141,24 @@ export function lower(
       return room + (shard < node.shard ? shard : shard - 1) * bytes
     })
   }
-  /** One addition after the other, in the order of the shards; what comes before a shard's own is summed where it arrived. */
+  /** Additions in shard order. Rows from the shards before this one are summed where they arrived. */
   function sums(node: NodeOf<'exchange'>): Lowered[] {
-    const { stride } = placeOf(node.input)
-    const places = placesOf(node)
+    const { stride } = arenaSlotOf(node.input)
+    const offsets = offsetsOf(node)
     const add = (x: number, y: PlanPointer, y_stride: number, n: number) =>
       lowered('add', { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 })
-    const [first = 0, ...others] = places
+    const [first = 0, ...others] = offsets
     if (node.residual !== undefined) {
-      const y = placeOf(node.output)
-      return places.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
+      const y = arenaSlotOf(node.output)
+      return offsets.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
     }
-    return others.map((place, index) => {
+    return others.map((offset, index) => {
       const shard = index + 1
-      const y = shard < node.shard ? first : (places[node.shard] ?? 0)
-      return add(shard === node.shard ? first : place, { arena: y }, stride, stride / 4)
+      const y = shard < node.shard ? first : (offsets[node.shard] ?? 0)
+      return add(shard === node.shard ? first : offset, { arena: y }, stride, stride / 4)
     })
   }
-  /** 0 for a weight that a node does without. */
+  /** 0 for a weight that the node does not have. */
   function slotsOf<Name extends string>(
     weights: Readonly<Record<Name, WeightRef | undefined>>,
   ): Fields<Name> {
@@ -165,7 +168,7 @@ export function lower(
     ])
     return Object.fromEntries(fields)
   }
-  /** The table of slabs comes behind those of blocks. */
+  /** The table of slabs comes after the tables of blocks. */
   function slabFields(node: Node) {
     return { group: graph.stateGroups.length, state_offset: offsets.get(node) ?? 0 }
   }
@@ -282,7 +285,7 @@ export function lower(
       }
       case 'add': {
         const { left, right, output, scale } = node
-        const other = placeOf(output).offset === placeOf(left).offset ? right : left
+        const other = arenaSlotOf(output).offset === arenaSlotOf(left).offset ? right : left
         return lowered('add', { ...rowsAt({ x: other, y: output }), n: output.shape[1], scale })
       }
       case 'rescale': {

@@ -1,4 +1,4 @@
-// Memory plan. In: random graphs after the passes. Out: no two values that are needed at the same time share a byte.
+// Memory plan. In: random graphs after the passes. Out: no two values needed at the same time share a byte.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ABI } from '../../abi/constants.ts'
@@ -13,7 +13,7 @@ import { a8Stride, floatStride } from './strides.ts'
 
 const CAPACITY = { tokens: 5, logitRows: 2 }
 
-/** Nodes that write over an input on purpose: those inputs. */
+/** Inputs that a node overwrites on purpose. */
 function overwritable(node: Node): readonly (Value | undefined)[] {
   switch (node.op) {
     case 'linear':
@@ -30,8 +30,8 @@ function overwritable(node: Node): readonly (Value | undefined)[] {
 }
 
 /** Bytes of every row of a value, padding included, as [from, to). */
-function stretches(value: Value, { places }: MemoryPlan): [number, number][] {
-  const { offset, stride } = places.get(value.id) ?? { offset: Number.NaN, stride: 0 }
+function stretches(value: Value, { arenaSlots }: MemoryPlan): [number, number][] {
+  const { offset, stride } = arenaSlots.get(value.id) ?? { offset: Number.NaN, stride: 0 }
   const rows = value.shape[0] === 'logitRows' ? CAPACITY.logitRows : CAPACITY.tokens
   const bytes = value.form === 'a8' ? a8Stride(value.shape[1]) : floatStride(value.shape[1])
   return Array.from({ length: rows }, (_, row) => [offset + row * stride, offset + row * stride + bytes])
@@ -42,7 +42,7 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
   return stretches(left, plan).some(([from, to]) => others.some(([start, end]) => from < end && start < to))
 }
 
-/** What attention needs for itself, as [from, to); nothing of other nodes. */
+/** The room that attention needs, as [from, to). Other nodes have none. */
 function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   const offset = rooms.get(node) ?? Number.NaN
   if (node.op !== 'attention') return [Number.NaN, Number.NaN]
@@ -51,7 +51,7 @@ function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
   return [offset, offset + SPLIT_ROWS * heads * MAX_SEGMENTS * (PART_SUMS + headDim) * 4]
 }
 
-/** Pairs of labels that share bytes although both are needed. */
+/** Pairs of labels that share bytes although both values are needed. */
 function conflicts(graph: Graph, plan: MemoryPlan): string[] {
   const bases = basesOf(graph)
   const lastRead = new Map([[graph.output.id, graph.nodes.length]])
@@ -71,7 +71,7 @@ function conflicts(graph: Graph, plan: MemoryPlan): string[] {
     for (const output of outputs) {
       for (const other of [...live, ...outputs.filter((each) => each.id < output.id)]) {
         const isView = bases.get(other.id) === bases.get(output.id)
-        // What is overwritten must not be read again, nor anything that looks into it.
+        // An overwritten value must not be read again, nor any view of it.
         const diesHere = (lastRead.get(other.id) ?? -1) <= index
         const shares =
           diesHere && [...allowed].some((id) => id !== undefined && sameRows(id, other.id, bases))
@@ -114,13 +114,13 @@ describe('planMemory', () => {
   test('is seen to fail when two regions are pushed onto each other', () => {
     const graph = randomGraph([0, 1, 2, 3])
     const plan = planMemory(graph, CAPACITY)
-    const places = new Map([...plan.places].map(([id, place]) => [id, { ...place, offset: 0 }]))
-    expect(conflicts(graph, { ...plan, places })).not.toEqual([])
+    const arenaSlots = new Map([...plan.arenaSlots].map(([id, slot]) => [id, { ...slot, offset: 0 }]))
+    expect(conflicts(graph, { ...plan, arenaSlots })).not.toEqual([])
   })
 
   test('begins regions at cache lines and pads rows', () => {
     const plan = planMemory(randomGraph([0, 0, 1]), CAPACITY)
-    for (const { offset, stride } of plan.places.values()) {
+    for (const { offset, stride } of plan.arenaSlots.values()) {
       expect(offset % 64).toBe(0)
       expect(stride % 128).toBe(0)
     }
@@ -142,8 +142,8 @@ describe('planMemory', () => {
     const weight = matrix(32, { gate: 32, up: 32 })
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), weight)
     const graph = b.finish(b.swiglu('act', b.parts(inner, weight)))
-    const { places } = planMemory(graph, CAPACITY)
-    expect(places.get(graph.output.id)).toEqual(places.get(inner.id))
+    const { arenaSlots } = planMemory(graph, CAPACITY)
+    expect(arenaSlots.get(graph.output.id)).toEqual(arenaSlots.get(inner.id))
   })
 
   test('keeps gates that are read again', () => {
@@ -172,9 +172,11 @@ describe('planMemory', () => {
     const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), weight)
     const [gate, up] = b.parts(inner, weight)
     const graph = b.finish(b.swiglu('act', [gate as Value, up as Value]))
-    const { places } = planMemory(graph, CAPACITY)
-    expect(places.get(inner.id)?.stride).toBe(128 * 4)
-    expect((places.get(up?.id ?? -1)?.offset ?? 0) - (places.get(gate?.id ?? -1)?.offset ?? 0)).toBe(64 * 4)
+    const { arenaSlots } = planMemory(graph, CAPACITY)
+    expect(arenaSlots.get(inner.id)?.stride).toBe(128 * 4)
+    expect((arenaSlots.get(up?.id ?? -1)?.offset ?? 0) - (arenaSlots.get(gate?.id ?? -1)?.offset ?? 0)).toBe(
+      64 * 4,
+    )
   })
 
   test('refuses to overwrite what is read again', () => {

@@ -1,4 +1,5 @@
-// Memory plan. In: a graph, how many rows a step may have. Out: where each value's rows lie in the arena, and its size.
+// Memory plan. In: a graph, the most rows of a step. Out: where each value's rows lie in the arena, and the
+// arena's size.
 import { ABI } from '../../abi/constants.ts'
 import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -12,47 +13,50 @@ export interface Capacity {
   readonly logitRows: number
 }
 
-/** A value's rows: row r begins at `offset + r * stride`, both in bytes. */
-export interface Place {
+/** The place of a value's rows: row r begins at `offset + r * stride`, both in bytes. */
+export interface ArenaSlot {
   readonly offset: number
   readonly stride: number
 }
 
 export interface MemoryPlan {
   /** By value id. */
-  readonly places: ReadonlyMap<number, Place>
-  /** Where nodes that need room for themselves have it: byte offsets. */
+  readonly arenaSlots: ReadonlyMap<number, ArenaSlot>
+  /** Byte offsets of working room, for the nodes that need some. */
   readonly rooms: ReadonlyMap<Node, number>
-  /** Size of the arena: the peak. */
+  /** Bytes of the arena at its peak. */
   readonly bytes: number
 }
 
-/** Cache lines: no two regions share one. */
+/** A cache line: no two regions share one. */
 const ALIGNMENT = 64
 
-/** Places every value; values whose lives overlap never share bytes. Throws `internal` for what no kernel can do. */
+/**
+ * Gives every value a slot. Values that live at the same time never share bytes. Throws `internal` for a
+ * graph that no kernel can run.
+ */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
   const { regions, homes, needs } = assign(graph, capacity)
   const offsets = pack(regions)
-  const places = new Map<number, Place>()
+  const arenaSlots = new Map<number, ArenaSlot>()
   for (const [id, { region, column }] of homes) {
-    places.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
+    arenaSlots.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
   }
   const ends = regions.map((region) => (offsets.get(region) ?? 0) + region.bytes)
   const rooms = new Map([...needs].map(([node, region]) => [node, offsets.get(region) ?? 0]))
-  return { places, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
+  return { arenaSlots, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
 }
 
-/** Rows in the arena that one node makes and later ones may overwrite or look into. */
+/** Rows in the arena that one node makes. Later nodes may overwrite them or read views of them. */
 interface Region {
   readonly bytes: number
   readonly stride: number
-  /** Indices of the first and last node that need it. */
+  /** Indices of the first and the last node that need it. */
   readonly from: number
   to: number
 }
 
-/** Which region a value lies in and how many bytes into each row. */
+/** The region that a value lies in, and its byte offset in each row. */
 interface Home {
   readonly region: Region
   readonly column: number
@@ -101,13 +105,13 @@ function assign(graph: Graph, capacity: Capacity) {
     return region
   }
   function fresh(node: Node, output: Value, index: number): Region {
-    // What comes to a row later lies behind what is made here.
+    // Later nodes may widen a row: what they add comes after this output.
     const stride = Math.max(strideOf(node, output), floatStride(widened.get(output.id) ?? 0))
     const region = { bytes: rowCount(output.shape[0], capacity) * stride, stride, from: index, to: index }
     regions.push(region)
     return region
   }
-  /** True when nothing that lies in the value's region so far is read after this node: it may be overwritten. */
+  /** True when no later node reads anything that now lies in the value's region, so it may be overwritten. */
   function isFree(value: Value, index: number): boolean {
     const { region } = homeOf(value)
     for (const [id, home] of homes) {
@@ -136,12 +140,12 @@ function assign(graph: Graph, capacity: Capacity) {
       case 'renorm':
         return overwritten(node.input, index, 'scaled')
       case 'add':
-        // What is scaled is the right side; the left one takes the sum.
+        // The right side is scaled, so the left side takes the sum.
         if (node.scale !== 1) return overwritten(node.left, index, 'added to')
         if (isFree(node.left, index)) return homeOf(node.left)
         return overwritten(node.right, index, 'added to')
       case 'swiglu':
-        // A tile reads the gates and ups it replaces before it writes.
+        // A tile reads the gates and ups that it replaces before it writes.
         return isFree(node.gate, index) ? homeOf(node.gate) : undefined
       default:
         return undefined
@@ -153,11 +157,11 @@ function assign(graph: Graph, capacity: Capacity) {
   }
 }
 
-/** Where attention leaves the parts of a row that several threads have worked on: see wasm/core/abi.h. */
+/** Room for attention's partial results of rows that several threads share: see wasm/core/abi.h. */
 const partsBytes = ({ heads, headDim }: AttentionShape): number =>
   ABI.SPLIT_ROWS * heads * ABI.MAX_SEGMENTS * (ABI.PART_SUMS + headDim) * 4
 
-/** Index of the last node that reads each value; past the end for what the graph yields. */
+/** Index of the last node that reads each value. Past the end for the graph's own outputs. */
 function lastReadsOf(graph: Graph): ReadonlyMap<number, number> {
   const last = new Map<number, number>()
   for (const [index, node] of graph.nodes.entries()) {
@@ -173,7 +177,7 @@ function rowCount(rows: Dim, { tokens, logitRows }: Capacity): number {
   return typeof rows === 'number' ? rows : tokens * routedTimes(rows)
 }
 
-/** The times that each row of the step stands in routed rows. */
+/** How many times routed rows hold each row of the step. */
 export const routedTimes = (rows: `tokens*${number}`): number => Number(rows.slice('tokens*'.length))
 
 function strideOf(node: Node, output: Value): number {
@@ -182,7 +186,10 @@ function strideOf(node: Node, output: Value): number {
   return node.weight.parts.reduce((sum, { n }) => sum + floatStride(n), 0)
 }
 
-/** The column at which a slice lies: in a merged linear it is of one part, which begins at a multiple of 32. */
+/**
+ * The column where a slice begins. In a merged linear it lies inside one part, and parts begin at multiples
+ * of 32.
+ */
 function partColumn(slice: NodeOf<'slice'>, linear: NodeOf<'linear'> | undefined): number {
   if (linear === undefined) return slice.start
   let start = 0
@@ -196,8 +203,8 @@ function partColumn(slice: NodeOf<'slice'>, linear: NodeOf<'linear'> | undefined
 }
 
 /**
- * Offsets by which no two regions that are needed at the same time overlap: the largest first, each in the smallest gap
- * that fits between those placed before it.
+ * Offsets for which no two regions overlap that are needed at the same time. The largest region comes first.
+ * Each goes into the smallest gap between those already placed.
  */
 function pack(regions: readonly Region[]): ReadonlyMap<Region, number> {
   const offsets = new Map<Region, number>()

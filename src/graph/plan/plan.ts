@@ -1,4 +1,4 @@
-// Plan. In: nothing. Out: the lowered graph as data: op records whose pointers are still names.
+// Plan. In: nothing. Out: the lowered graph as data: op records whose pointers are not addresses yet.
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
 import type { StateGroup, WeightRef } from '../ir.ts'
@@ -10,19 +10,21 @@ export type PlanPointer =
   /** Index of a weight slot. */
   | { readonly slot: number }
 
-/** One record of wasm/core/abi.h: fields by their C names, without `code`. A pointer that is not wanted is 0. */
+/**
+ * One record of wasm/core/abi.h: fields by their C names, without `code`. A pointer that is not used is 0.
+ */
 export interface PlanOp {
   readonly name: OpName
-  /** e.g. `layers.3.mlp_gate_up [tokens, 9728]` for prints and profiles. */
+  /** For prints and profiles, e.g. `layers.3.mlp_gate_up [tokens, 9728]`. */
   readonly label: string
   readonly fields: Readonly<Record<string, number | PlanPointer>>
 }
 
-/** One weight that must lie in linear memory before the plan can run; a tied embedding is one slot. */
+/** One weight that must lie in linear memory before the plan can run. A tied embedding is one slot. */
 export interface WeightSlot {
   readonly ref: WeightRef
   readonly encoding: PackedEncoding
-  /** Rows with padding; each part starts at a multiple of 32 rows. */
+  /** Rows with padding. Each part starts at a multiple of 32 rows. */
   readonly n: number
   readonly bytes: number
 }
@@ -31,54 +33,62 @@ export interface Plan {
   readonly ops: readonly PlanOp[]
   readonly slots: readonly WeightSlot[]
   readonly stateGroups: readonly StateGroup[]
-  /** Bytes of a sequence's slab, the state of its recurrent layers, whose table comes behind those of the groups; 0: none. */
+  /**
+   * Bytes of a sequence's slab, the state of its recurrent layers. Its table comes after those of the groups.
+   * 0: no slab.
+   */
   readonly slabBytes: number
-  /** Of each pool of the state cache, what a block takes, or a slab, which come last. */
+  /** The layout of a block in each pool of the state cache. Slabs come last. */
   readonly pools: readonly PoolLayout[]
-  /** Bytes of the activation arena: its peak over the step at full capacity. */
+  /** Bytes of the activation arena: its peak during a step of full capacity. */
   readonly arenaBytes: number
   /** Most rows a step may have. */
   readonly tokens: number
   /** Most rows whose logits a step may want. */
   readonly logitRows: number
-  /** Where records need what other shards have made, in order. None where one pool runs the whole model. */
+  /** Where records need rows that other shards made, in order. None where one pool runs the whole model. */
   readonly exchanges: readonly PlanExchange[]
   /** Where the logits lie. */
   readonly logits: PlanRows
-  /** Where the hidden states behind the last norm lie once the first `ops` records have run. */
+  /** Where the hidden states after the last norm lie once the first `ops` records have run. */
   readonly hidden: PlanRows & { readonly ops: number }
 }
 
-/** A block or slab, and of a shard which part of the whole model's it is. */
+/** A block or slab. On a shard: which part it is of the whole model's block. */
 export interface PoolLayout {
   readonly bytes: number
   readonly wholeBytes: number
   readonly runs: readonly StateRun[]
 }
 
-/** Bytes that lie together here and in the whole model: their offsets, and how many. */
+/** Bytes that are contiguous both here and in the whole model: their two offsets and their number. */
 export type StateRun = readonly [here: number, there: number, bytes: number]
 
-/** Before record `op` runs, rows go to other shards and come from them. */
+/** Before record `op` runs, the shards send each other rows. */
 export type PlanExchange = {
   readonly op: number
   readonly rows: 'tokens' | 'logitRows'
-  /** What this shard has made: f32 rows. */
+  /** The f32 rows that this shard made. */
   readonly own: PlanRows
 } & (
   | {
       readonly kind: 'sum'
-      /** Per shard, byte offset in the arena of its rows, with the stride of `own`; of this shard, its own. */
-      readonly places: readonly number[]
+      /**
+       * Per shard, the byte offset of its rows in the arena, with the stride of `own`. This shard's entry is
+       * its own rows.
+       */
+      readonly offsets: readonly number[]
     }
   | {
       readonly kind: 'columns'
-      /** Per shard, columns that it has made; on the first shard they go behind those of the shards before. */
+      /** Columns that each shard made. On the first shard they lie side by side, in shard order. */
       readonly widths: readonly number[]
     }
 )
 
-/** Rows of f32 in the arena, one for each row whose logits are wanted: [logitRows][stride / 4]. Bytes, but for `width`. */
+/**
+ * Rows of f32 in the arena, one for each row of logits: [logitRows][stride / 4]. In bytes, except `width`.
+ */
 export interface PlanRows {
   readonly arena: number
   readonly stride: number

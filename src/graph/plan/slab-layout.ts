@@ -3,7 +3,7 @@ import { roundUp } from '../../abi/encodings.ts'
 import type { Graph, Node, WeightRef } from '../ir.ts'
 import type { PoolLayout, StateRun } from './plan.ts'
 
-/** Where each recurrent node's f32 state lies in a sequence's slab, in bytes, and the slab itself. */
+/** The byte offset of each recurrent node's f32 state in a sequence's slab, and the slab's layout. */
 export interface SlabLayout {
   readonly offsets: ReadonlyMap<Node, number>
   readonly pool: PoolLayout
@@ -11,7 +11,7 @@ export interface SlabLayout {
 
 const CACHE_LINE = 64
 
-/** Parts begin at cache lines, in the order of the nodes. */
+/** Each node's state begins at a cache line, in node order. */
 export function slabLayout({ nodes }: Graph): SlabLayout {
   const offsets = new Map<Node, number>()
   const runs: StateRun[] = []
@@ -35,7 +35,7 @@ export function slabLayout({ nodes }: Graph): SlabLayout {
   return { offsets, pool: { bytes, wholeBytes, runs } }
 }
 
-/** What a node keeps, in the order of wasm/core/abi.h: so many times, for each of the rows of a weight, so many floats. */
+/** The state of a node, in the order of wasm/core/abi.h: `times` x the rows of a weight x `floats`. */
 function recurrentState(
   node: Node,
 ): { readonly rows: WeightRef; readonly times: number; readonly floats: number } | undefined {

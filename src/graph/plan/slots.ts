@@ -1,4 +1,5 @@
-// Slots. In: weights as nodes name them, each weight's encoding. Out: one slot for each, with its size in linear memory.
+// Slots. In: weights as nodes name them, each weight's encoding. Out: one slot for each, with its size in
+// linear memory.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp, sparseTableBytes } from '../../abi/encodings.ts'
@@ -9,7 +10,7 @@ import { type EncodingOf, encodingOfWeight } from '../passes/split.ts'
 import type { WeightSlot } from './plan.ts'
 import { floatStride } from './strides.ts'
 
-/** Bytes of the strips of a weight in a sparse encoding: they depend on its zeros. */
+/** Bytes of the strips of a weight in a sparse encoding. They depend on where its zeros are. */
 export type StripBytesOf = (name: string) => number
 
 export class Slots {
@@ -23,7 +24,7 @@ export class Slots {
     this.#stripBytesOf = stripBytesOf
   }
 
-  /** The slot of a weight; the same weight has the same slot wherever it is used. */
+  /** The slot of a weight. A weight has the same slot wherever it is used. */
   of(ref: WeightRef): { readonly slot: number; readonly encoding: PackedEncoding } {
     const key = ref.parts.map(({ name }) => name).join(' ')
     const encoding = encodingOfWeight(ref, this.#encodingOf)

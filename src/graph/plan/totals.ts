@@ -1,4 +1,4 @@
-// Totals. In: a plan. Out: its sums of bytes, and those of one op's weights.
+// Totals. In: a plan. Out: its bytes by kind.
 import { planCosts } from './cost.ts'
 import type { Plan } from './plan.ts'
 import { blockBytes } from './state-layout.ts'
@@ -12,9 +12,12 @@ export interface PlanTotals {
   readonly arenaBytes: number
   /** One block of 64 positions, per state group. */
   readonly blockBytes: readonly number[]
-  /** Of one sequence's slab. */
+  /** One sequence's slab. */
   readonly slabBytes: number
-  /** Weights read to decode one token: all matrices, of an embedding table one row, of experts those that a token uses. */
+  /**
+   * Weights read to decode one token: all matrices, but one row of an embedding table and only the experts
+   * that a token uses.
+   */
   readonly decodeBytes: number
 }
 

@@ -1,4 +1,5 @@
-// Cuts. In: a family's graph, the shares of several shards. Out: which part of each value one of them makes, by who reads it.
+// Cuts. In: a family's graph, the shares of several shards. Out: the part of each value that one shard makes,
+// decided by its readers.
 
 import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -8,20 +9,20 @@ import type { EncodingOf } from '../passes/split.ts'
 import { divide, type Range } from './divide.ts'
 
 export interface ShardOptions {
-  /** Of each shard, in any unit; above 0. */
+  /** The share of each shard, in any unit. Each is above 0. */
   readonly shares: readonly number[]
-  /** Which of them. */
+  /** Index of this shard in `shares`. */
   readonly shard: number
   readonly encodingOf: EncodingOf
 }
 
-/** The heads of one shard in one layer, and the KV heads, or groups of B and C, that they read. */
+/** The heads of one shard in one layer, and the KV heads (or groups of B and C) that they read. */
 export interface HeadRange {
   readonly heads: Range
   readonly kvHeads: Range
 }
 
-/** Columns of a value, in its own numbers: what a shard holds of it, rising. */
+/** The columns of a value that a shard holds, rising, in the value's own numbering. */
 export type Columns = readonly Range[]
 
 export class Cuts {
@@ -37,7 +38,7 @@ export class Cuts {
     this.#producers = producersOf(graph)
   }
 
-  /** This shard's part of a size that may be cut at multiples of `unit`. */
+  /** This shard's part of a size that can be cut at multiples of `unit`. */
   own(size: number, unit: number): Range {
     const { shares, shard } = this.#options
     return divide(size, unit, shares)[shard] as Range
@@ -47,10 +48,13 @@ export class Cuts {
     return (this.#readers.get(id) ?? []).map((index) => this.#graph.nodes[index] as Node)
   }
 
-  /** Of what a product, or a convolution behind it, makes. Throws `unsupported` where it is not known who can do with less than all. */
+  /**
+   * The columns of a product, or of a convolution after it, that this shard makes. Throws `unsupported` where
+   * no reader is known that can work with a part.
+   */
   of(value: Value): Columns {
     const readers = this.readersOf(value)
-    // What a convolution makes goes through a product and is scanned: the scan comes later.
+    // The output of a convolution goes through a product and is scanned. The scan comes later.
     const reader = readers.at(-1)
     switch (reader?.op) {
       case 'slice':
@@ -61,7 +65,7 @@ export class Cuts {
       }
       case 'ssd': {
         const { x, z, b, dt, heads, groups } = reader
-        // A number for each head of each row: less than what a cut of so few rows would cost.
+        // Every shard makes all of it: one number per head and row costs less than cutting so few rows.
         if (value === dt) return [{ first: 0, count: heads }]
         const own = this.scanned(reader)
         const isOfHeads = value === x || value === z
@@ -82,7 +86,7 @@ export class Cuts {
     return withKvHeads(own, heads / kvHeads, headUnit(headDim, PANEL_ROWS))
   }
 
-  /** Where several groups have norms of their own, each stays whole. */
+  /** Where several groups have norms of their own, each group stays whole. */
   scanned({ x, heads, groups }: NodeOf<'ssd'>): HeadRange {
     const ratio = heads / groups
     return withKvHeads(this.own(heads, groups > 1 ? ratio : headUnit(x.shape[1] / heads, GROUP_SIZE)), ratio)
@@ -100,8 +104,8 @@ export class Cuts {
   }
 
   /**
-   * Heads begin at a whole panel of rows and, where a product behind them is quantised, at a whole group of columns: in all
-   * layers alike, as they share blocks of state.
+   * Heads begin at a whole panel of rows. Where a quantised product follows, they also begin at a whole group
+   * of columns. All layers use the same unit, because they share blocks of state.
    */
   #alignment(): number {
     const isQuantised = (node: Node): boolean =>
@@ -112,13 +116,13 @@ export class Cuts {
   }
 }
 
-/** Those that the heads read, from a multiple of `unit` on, so that their rows begin at a panel. */
+/** The KV heads that the heads read. They start at a multiple of `unit`, so their rows begin at a panel. */
 const withKvHeads = (heads: Range, ratio: number, unit = 1): HeadRange => {
   const first = Math.floor(heads.first / ratio / unit) * unit
   return { heads, kvHeads: { first, count: Math.ceil((heads.first + heads.count) / ratio) - first } }
 }
 
-/** Least number of heads whose values are a multiple of `alignment`. */
+/** Smallest number of heads whose values are a multiple of `alignment`. */
 function headUnit(headDim: number, alignment: number): number {
   let unit = 1
   while ((unit * headDim) % alignment !== 0) unit++
@@ -132,14 +136,14 @@ export const times = ({ first, count }: Range, by: number): Range => ({
 
 export const widthOf = (columns: Columns): number => columns.reduce((sum, { count }) => sum + count, 0)
 
-/** What of `columns` lies in [start, start + width), in the numbers of that part. */
+/** The part of `columns` inside [start, start + width), in the numbering of that part. */
 export function within(columns: Columns, start: number, width: number): Columns {
   return columns.flatMap(({ first, count }) =>
     first >= start && first < start + width ? [{ first: first - start, count }] : [],
   )
 }
 
-/** The node with the rows of its weights that make `columns`, or belong to them. */
+/** The node with only those rows of its weights that make `columns` or belong to them. */
 export const cutWeights = <N extends Node>(node: N, columns: Columns): N =>
   Object.fromEntries(
     Object.entries(node).map(([field, value]) => [field, isWeight(value) ? cutRows(value, columns) : value]),

@@ -8,8 +8,8 @@ export interface Range {
 }
 
 /**
- * Cuts `size` at multiples of `unit` into consecutive ranges, one per share, as close to the shares as the unit allows;
- * each has one unit at least. Throws `unsupported` when there are fewer units than shares.
+ * Cuts `size` at multiples of `unit` into consecutive ranges, one per share, as close to the shares as the
+ * unit allows. Each range has at least one unit. Throws `unsupported` when there are fewer units than shares.
  */
 export function divide(size: number, unit: number, shares: readonly number[]): Range[] {
   const units = Math.ceil(size / unit)

@@ -1,5 +1,5 @@
-// Sharding of recurrent layers. In: random Mamba, Mamba-2 and short convolutions, shares. Out: every weight held once, the state as
-// parts of the whole model's, and together the logits of the whole model.
+// Sharding of recurrent layers. In: random Mamba, Mamba-2 and short convolutions, shares. Out: every weight
+// is held once, states are parts of the whole model's, and the shards together give the whole model's logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -112,12 +112,12 @@ const configs: fc.Arbitrary<Config> = fc.record({
 const machine = () => machineOf(exact, [new Float64Array(0)])
 const STEP = { ids: [1, 100, VOCAB - 1, 7, 9, 100], position: 0, wanted: [5, 2] }
 
-/** On how many shards each row of a weight is, least and most. */
+/** Smallest and largest number of shards that hold each row of a weight. */
 function held(name: string, kind: Kind, { groups }: Config, shards: number): [number, number] {
   if (/gate\.norm/.test(name)) return [1, 1]
   // Step sizes of heads, and the one KV head.
   if (/norm|heads\.dt|1\.[kv]$/.test(name)) return [shards, shards]
-  // Rows of one group of B and C are behind those of x.
+  // The rows of one group of B and C come after those of x.
   return kind === 'mamba2' && groups === 1 && /\.(x|taps|taps\.bias)$/.test(name) ? [1, shards] : [1, 1]
 }
 
@@ -160,7 +160,7 @@ describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
             expect(own.wholeBytes).toBe(bytes)
             let end = 0
             for (const [here, there, length] of own.runs) {
-              // Behind the one before, but for the room up to a cache line.
+              // After the one before, except for padding to a cache line.
               expect(here - end).toBeGreaterThanOrEqual(0)
               expect(here - end).toBeLessThan(64)
               end = here + length
@@ -196,7 +196,7 @@ const meetings = (kind: Kind, config = CONFIG) =>
   )
 
 test('shards meet twice in a layer of Mamba and once in the others, whose norm goes with the product', () => {
-  // The embedding, attention and the logits are three.
+  // The embedding, attention and the logits are three exchanges.
   expect(meetings('mamba')).toEqual([7, 7])
   expect(meetings('mamba2')).toEqual([5, 5])
   expect(meetings('mamba2', { ...CONFIG, groups: 4 })).toEqual([5, 5])
@@ -272,11 +272,11 @@ test('every shard ends an exchange with the same bits, in whatever order rows co
   const options = { ...SIZE, encodingOf: exact }
   const plans = all(model('mamba', CONFIG), shares).map((shard) => compile(shard, options))
   const at = (pointer: unknown) => (pointer as { arena: number }).arena
-  /** What the additions behind an exchange make of one value of each shard. */
+  /** What the additions after an exchange make of one value per shard. */
   const summed = ({ exchanges, ops }: Plan, index: number, made: readonly number[]) => {
     const exchange = exchanges[index]!
     if (exchange.kind !== 'sum') return undefined
-    const floats = new Map(exchange.places.map((place, shard) => [place, made[shard]!]))
+    const floats = new Map(exchange.offsets.map((offset, shard) => [offset, made[shard]!]))
     let end = 0
     for (const { name, fields } of ops.slice(exchange.op)) {
       if (name !== 'add' || !floats.has(at(fields['x']))) break

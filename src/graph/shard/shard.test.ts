@@ -1,4 +1,5 @@
-// Sharding. In: random models, shares and encodings. Out: every weight held once, and together the logits of the whole model.
+// Sharding. In: random models, shares and encodings. Out: every weight is held once, and the shards together
+// give the whole model's logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
@@ -148,7 +149,7 @@ describe('shardGraph', () => {
     expect(plans.map(({ exchanges }) => exchanges.map(({ op }) => op))).toEqual(
       Array(3).fill(plans[0]!.exchanges.map(({ op }) => op)),
     )
-    // Behind the embedding, two in each layer, the logits.
+    // One after the embedding, two in each layer, one for the logits.
     expect(plans[0]!.exchanges).toHaveLength(6)
     expect(plans[0]!.logits.width).toBe(256)
   })

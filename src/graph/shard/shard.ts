@@ -1,4 +1,4 @@
-// Shard. In: a family's graph, the shares of several shards. Out: the graph of one of them, whose sums meet those of the others.
+// Shard. In: a graph, the shares of several shards. Out: the graph of one shard, whose sums meet the others'.
 //
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
@@ -8,8 +8,9 @@
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
 //   norms, step sizes of Mamba-2           all                      whole on every shard
 //
-// A step meets the others behind the embedding, behind each product of what is cut, and once at the end, where the first
-// shard collects the logits: twice in each layer of attention or Mamba with an MLP, or of Mamba alone, once in one of Mamba-2 alone.
+// A step exchanges rows after the embedding, after each product of cut values, and once at the end, where the
+// first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so has a
+// layer of Mamba alone. A layer of Mamba-2 alone has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import type { Graph, Node, NodeOf, StateGroup, Value, WeightRef } from '../ir.ts'
 import { inputsOf, mapInputs, nextId, outputsOf } from '../nodes.ts'
@@ -17,7 +18,7 @@ import { rowsOf } from '../shapes.ts'
 import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
 import { divide, type Range } from './divide.ts'
 
-/** Throws `unsupported` for a graph that cannot be cut like this, or not for so many shards. */
+/** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {
   return new Sharder(graph, options).graph()
 }
@@ -26,12 +27,12 @@ class Sharder {
   readonly #graph: Graph
   readonly #options: ShardOptions
   readonly #cuts: Cuts
-  /** Values that are cut now, by the id they have kept. */
+  /** Values that are now cut, by the id that they kept. */
   readonly #replaced = new Map<number, Value>()
-  /** Columns of cut values; values that are sums of one shard alone have none. */
+  /** Columns of cut values. Partial sums, which lack what the other shards add, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
-  /** Norms of rows of which this shard has a part, by what they make. */
+  /** Norms over rows that this shard has only in part, by the id of their output. */
   readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
   readonly #nodes: Node[] = []
   #nextId: number
@@ -69,7 +70,7 @@ class Sharder {
     else this.#pushWhole(node)
   }
 
-  /** Where one side is a sum of one shard alone, all shards' sums meet. */
+  /** Where one side is a partial sum, the sums of all shards meet. */
   #sum(node: NodeOf<'add'>): void {
     const product = [node.right, node.left].find(({ id }) => this.#partial.has(id))
     if (product === undefined) {
@@ -80,7 +81,7 @@ class Sharder {
     this.#push({ op: 'exchange', input: product, residual, ...this.#place(), output: node.output })
   }
 
-  /** Rows of the table; ids of other shards' rows make zeros. */
+  /** Looks up this shard's rows of the table. Ids whose rows other shards hold give zeros. */
   #embed(node: NodeOf<'embed'>): void {
     if (node.by === 'position') {
       this.#push(node)
@@ -97,7 +98,9 @@ class Sharder {
     else this.#pushCut(node, this.#cuts.of(node.output))
   }
 
-  /** The columns that meet this shard's values: the product lacks what the others add. */
+  /**
+   * Multiplies by the columns that match this shard's values. The product lacks what the other shards add.
+   */
   #sumOfOwn(node: NodeOf<'linear'>, [columns, more]: Columns): void {
     const { weight, output } = node
     const encodings = new Set(weight.parts.map(({ name }) => this.#options.encodingOf(name)))
@@ -115,7 +118,7 @@ class Sharder {
     else this.#normLater(norm, product, output)
   }
 
-  /** True for a value that is added to one that every shard has, and not read otherwise. */
+  /** True for a value whose only reader adds it to a value that every shard has. */
   #isAdded(value: Value): boolean {
     const [reader, another] = this.#cuts.readersOf(value)
     if (another !== undefined || reader?.op !== 'add' || reader.scale !== 1) return false
@@ -123,8 +126,9 @@ class Sharder {
   }
 
   /**
-   * A product of rows that were normed by this shard's part of them. A norm is one factor for the whole row, so the shards' products
-   * can be multiplied by it when they have met, and with them the squares of all parts.
+   * A product of rows that were normalised by this shard's part of them. A norm is one factor for the whole
+   * row, so it can be applied after the shards' products are summed. The squares of all parts are summed with
+   * them.
    */
   #normLater({ input, epsilon }: NodeOf<'rmsnorm'>, product: Value, output: Value): void {
     const [, width] = output.shape
@@ -191,7 +195,10 @@ class Sharder {
     this.#push(own, this.#columnsOf(node, node.x))
   }
 
-  /** Of a part of a row its own; where it should be of the whole row, what comes later makes up for that. */
+  /**
+   * Normalises part of a row by that part alone. Where the norm must cover the whole row, later nodes correct
+   * it.
+   */
   #norm(node: NodeOf<'rmsnorm'>, columns: Columns): void {
     const { input, parts = 1 } = node
     for (const made of outputsOf(node)) {
@@ -230,12 +237,12 @@ class Sharder {
     return this.#replaced.get(value.id) ?? value
   }
 
-  /** Another value like `value`. */
+  /** A new value like `value`. */
   #fresh(value: Value, width = value.shape[1]): Value {
     return { ...value, id: this.#nextId++, shape: [value.shape[0], width] }
   }
 
-  /** Adds a node; with `columns` its output is that part of what it was. */
+  /** Adds a node. With `columns`, its output is only those columns of the original. */
   #push(node: Node, columns?: Columns): void {
     const now = mapInputs(node, (value) => this.#now(value))
     if (columns === undefined || now.output === undefined) {
@@ -248,12 +255,12 @@ class Sharder {
     this.#nodes.push({ ...now, output } as Node)
   }
 
-  /** The same with the rows of its weights that make these columns. */
+  /** Adds the node with only the rows of its weights that make these columns. */
   #pushCut(node: Node, columns: Columns): void {
     this.#push(cutWeights(node, columns), columns)
   }
 
-  /** A node that every shard runs alike: it must not read what is cut. */
+  /** Adds a node that every shard runs in full. It must not read cut values. */
   #pushWhole(node: Node): void {
     const isCut = ({ id }: Value) => this.#columns.has(id) || this.#partial.has(id)
     if (inputsOf(node).some(isCut)) throw uncut(node, 'reads values that are shared out')

@@ -1,4 +1,5 @@
-// Choices. In: an activation, a cap, the logits of a router. Out: by definition, what they make; for the interpreter.
+// Choices. In: an activation, a cap, a router's logits. Out: their results by definition, for the
+// interpreter.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Activation, NodeOf } from '../ir.ts'
 
@@ -14,7 +15,7 @@ export function shareBelow(x: number): number {
   if (x > 0) return 1 - shareBelow(-x)
   const density = Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI)
   if (x < -3) {
-    // Laplace's continued fraction, from its end.
+    // Laplace's continued fraction, evaluated from its end.
     let rest = -x
     for (let i = 200; i > 0; i--) rest = i / rest - x
     return density / rest
@@ -29,7 +30,7 @@ export function shareBelow(x: number): number {
 
 export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)
 
-/** [experts] weights, zero for those that a row does not go to. */
+/** [experts] weights. Experts that the row does not go to have zero. */
 export function routeOf({ used, normalize }: NodeOf<'route'>, logits: Float64Array): Float64Array {
   const all = logits.reduce((sum, x) => sum + Math.exp(x), 0)
   const chosen = [...logits.keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, used)
@@ -37,7 +38,7 @@ export function routeOf({ used, normalize }: NodeOf<'route'>, logits: Float64Arr
   return logits.map((x, e) => (chosen.includes(e) ? Math.exp(x) / all / sum : 0))
 }
 
-/** Which row and which expert stand at each place: experts ascending, then rows. */
+/** Row and expert at each place: experts ascending, then rows. */
 export function placesOf(
   route: readonly Float64Array[],
   { experts, used }: { readonly experts: number; readonly used: number },

@@ -1,4 +1,5 @@
-// The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node, by definition.
+// The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node,
+// by definition.
 
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -7,7 +8,7 @@ import type { EncodingOf } from '../passes/split.ts'
 import { activated, capped, placesOf, routeOf } from './choices.ts'
 import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
 
-/** Rows of a value; those of a view are windows into its base's, so that overwriting shows. */
+/** Rows of a value. The rows of a view are windows into its source, so overwriting shows. */
 type Rows = Float64Array[]
 
 export interface Machine {
@@ -16,17 +17,17 @@ export interface Machine {
   readonly encodingOf: EncodingOf
   /** Inverse frequencies of each RoPE table. */
   readonly frequencies: readonly Float64Array[]
-  /** Keys and values by layer, one row per position; grows with each step. */
+  /** Keys and values by layer, one row per position. They grow with each step. */
   readonly state: Map<number, { readonly k: Rows; readonly v: Rows }>
-  /** What the shards make together at their `index`th meeting, of which `own` is one's part. */
+  /** What the shards make together at their `index`th exchange. `own` is one shard's part. */
   readonly meet?: (index: number, own: Rows, op: 'exchange' | 'collect') => Rows
-  /** What recurrent nodes keep, by label. */
+  /** State of recurrent nodes, by label. */
   readonly kept: Map<string, Kept>
 }
 
 export interface InterpretedStep {
   readonly ids: readonly number[]
-  /** Of the first id. */
+  /** Position of the first id. */
   readonly position: number
   /** Rows whose logits are wanted. */
   readonly wanted: readonly number[]
@@ -213,7 +214,7 @@ const scanRows = ({ x, dt, z, b, c }: ScanInputs, read: (value: Value) => Rows) 
   c: read(c),
 })
 
-/** Passes keep the labels. */
+/** The state of a node, found by its label: passes keep labels. */
 function keptBy(node: Node, { kept }: Machine): Kept {
   const value = node.output ?? ('quantized' in node ? node.quantized : undefined)
   const label = value?.label.replace(/\.a8$/, '') ?? ''
@@ -222,7 +223,7 @@ function keptBy(node: Node, { kept }: Machine): Kept {
   return own
 }
 
-/** Parts of quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
+/** Parts in quantised encodings read rounded activations. Overwrites the residual, as the kernel does. */
 function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<number, Rows>): Rows {
   const weight = matrixOf(node.weight, machine)
   const rounds = node.weight.parts.flatMap(({ name, n }) => {
@@ -247,7 +248,7 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   return residual
 }
 
-/** Rotates q where it lies; k and v go to the state. */
+/** Rotates q in place. k and v go to the state. */
 function ropeKv(
   node: NodeOf<'ropeKv'>,
   machine: Machine,
@@ -321,13 +322,13 @@ function attend(
   return y
 }
 
-/** Halves to even, as the kernels round. */
+/** Rounds halves to even, as the kernels do. */
 function nearestEven(x: number): number {
   const nearest = Math.round(x)
   return Math.abs(x % 1) === 0.5 && nearest % 2 !== 0 ? nearest - 1 : nearest
 }
 
-/** What int8 codes with a scale per group keep of a row, or with one for the whole of it. */
+/** The values that int8 codes keep of a row, with one scale per group or one for the whole row. */
 function throughA8(row: Float64Array, whole = false): Float64Array {
   const kept = new Float64Array(row.length)
   const size = whole ? row.length : GROUP_SIZE

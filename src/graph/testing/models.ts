@@ -1,11 +1,12 @@
-// Test models. In: sizes, or random choices. Out: small graphs, seeded weights that their encodings hold exactly.
+// Test models. In: sizes, or random choices. Out: small graphs, and seeded weights that their encodings hold
+// exactly.
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import type { Graph, Value } from '../ir.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import type { Machine } from './interpret.ts'
 
-/** Numbers in [0, 1), the same for the same name. */
+/** Numbers in [0, 1). The same name gives the same numbers. */
 function seeded(name: string): () => number {
   let state = [...name].reduce(
     (hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193),
@@ -18,7 +19,7 @@ function seeded(name: string): () => number {
   }
 }
 
-/** Least and largest code, and a scale that makes weights of about 0.08. */
+/** Smallest and largest code, and a scale that makes weights of about 0.08. */
 const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
   f32: [-127, 127, 2 ** -10],
   f16: [-127, 127, 2 ** -10],
@@ -29,7 +30,9 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
   w4_channel: [-8, 7, 2 ** -6],
 }
 
-/** Codes times one scale; every group has the code of largest magnitude, so that quantising finds the same scale. */
+/**
+ * Codes times one scale. Every group has the code of largest magnitude, so quantising finds the same scale.
+ */
 export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
   const random = seeded(name)
   const [least, most, scale] = CODES[encoding]
@@ -58,10 +61,10 @@ export const frequenciesOf = (dims: number): Float64Array =>
 
 /** Vocabulary of every test model. */
 export const VOCAB = 40
-/** Numbers of a head, all rotated, in `randomGraph`. */
+/** Width of a head in `randomGraph`. All of it is rotated. */
 export const HEAD_DIM = 8
 
-/** A valid graph that takes a turn for each choice: norms, products, gates, attention and sums in any order. */
+/** A valid graph, grown by one step per choice: norms, products, gates, attention and sums in any order. */
 export function randomGraph(choices: readonly number[], width = 24): Graph {
   const b = graphBuilder()
   const pool: Value[] = [b.embed('embed', matrix(width, { embed: VOCAB }))]

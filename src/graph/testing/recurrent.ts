@@ -1,9 +1,12 @@
-// Recurrent nodes, interpreted. In: a node, its inputs, its weights, what it kept. Out: its rows in f64, by definition.
+// Recurrent nodes, interpreted. In: a node, its inputs, weights and state. Out: its rows in f64, by
+// definition.
 import type { NodeOf } from '../ir.ts'
 
 type Rows = readonly Float64Array[]
 
-/** What a recurrent node keeps from step to step: of conv1d its last inputs, of the others one state per channel. */
+/**
+ * State of a recurrent node between steps: the last inputs of conv1d, one state per channel of the others.
+ */
 export interface Kept {
   readonly rows: Float64Array[]
 }

@@ -1,4 +1,5 @@
-// Sharded graphs, for tests. In: a graph, shares. Out: its shards, who holds each weight, what the shards compute together.
+// Sharded graphs, for tests. In: a graph, shares. Out: its shards, the holders of each weight, the results of
+// all shards together.
 import fc from 'fast-check'
 import { optimize } from '../compile.ts'
 import type { Graph, WeightRef } from '../ir.ts'
@@ -53,8 +54,8 @@ export function holders(graph: Graph, shards: readonly Graph[]): Map<string, [nu
 type Rows = Float64Array[]
 
 /**
- * Runs the shards again and again, each time one meeting further: what they made at the earlier ones is known by then.
- * Returns the logits of the first shard.
+ * Runs the shards again and again, each time up to one exchange further. The results of the earlier exchanges
+ * are then known. Returns the logits of the first shard.
  */
 export function meetAll(
   shards: readonly Graph[],

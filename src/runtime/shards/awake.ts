@@ -1,6 +1,7 @@
-// Staying awake. In: waits for messages. Out: a worker that does not fall asleep over short ones, where tasks have priorities.
+// Staying awake. In: waits for messages. Out: a worker that does not sleep during short waits, where tasks
+// have priorities.
 
-/** Together about a millisecond: longer waits are for others to use the core. */
+/** Together about a millisecond. During longer waits, others should get the core. */
 const MOST_TASKS = 40
 
 interface TaskScheduler {
@@ -10,15 +11,15 @@ interface TaskScheduler {
 const { scheduler } = globalThis as { readonly scheduler?: Partial<TaskScheduler> }
 
 /**
- * Waking a thread takes longer than sending a message to one that runs. Only background tasks keep it running without
- * getting in the messages' way.
+ * Waking a thread takes longer than sending a message to a running one. Only background tasks keep a thread
+ * running without delaying its messages.
  */
 export class Awake {
   #left = 0
   #isPosted = false
 
   // hot
-  /** Until `rest`, or for so many tasks. */
+  /** Stays awake until `rest`, or for MOST_TASKS tasks. */
   stay(): void {
     this.#left = MOST_TASKS
     if (!this.#isPosted) this.#post()

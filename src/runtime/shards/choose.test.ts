@@ -1,4 +1,5 @@
-// Choosing shards. In: workers whose speeds are made up, on a clock of their own. Out: how many of them, and each one's share.
+// Choosing shards. In: workers with made-up speeds, on a clock of their own. Out: how many of them are used,
+// and each one's share.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Arena } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
@@ -9,7 +10,7 @@ const clock = { ms: 0 }
 beforeEach(() => void vi.spyOn(performance, 'now').mockImplementation(() => clock.ms))
 afterEach(() => vi.restoreAllMocks())
 
-/** A thread to which each run of the measured kernel takes a millisecond, and its memory. */
+/** A thread with its own memory, in which each run of the measured kernel takes a millisecond. */
 function thread() {
   const arena = new Arena(new WebAssembly.Memory({ initial: 32 }), 64)
   const engine = {
@@ -21,7 +22,10 @@ function thread() {
   return { arena, engine, own: measureRate(engine, arena, 36) }
 }
 
-/** The shares of this thread and others of so many times its speed, whom rows reach in `meetMs`. Alone a step takes it 100 ms. */
+/**
+ * The shares of this thread and of others, whose speeds are given relative to it. Rows reach them in
+ * `meetMs`. A step takes this thread 100 ms alone.
+ */
 function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
   const { own, ...machine } = thread()
   const group: MeasuredGroup = {

@@ -1,33 +1,37 @@
-// Choosing shards. In: a group of workers, what a step reads and how often shards meet. Out: how many, and each one's share.
+// Choosing shards. In: a group of workers, the bytes and exchanges of a step. Out: how many to use, and each
+// one's share.
 import type { Arena } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { ShardGroup } from './group.ts'
 import { measureRate } from './measure.ts'
 
-/** What is asked of a group. */
+/** The methods of a group that measurements use. */
 export type MeasuredGroup = Pick<ShardGroup, 'shards' | 'measure' | 'meet'>
 
 export interface ShardMeasurement {
   readonly engine: EngineExports
   readonly arena: Arena
   readonly now: () => number
-  /** Weights that a decode step of the whole model reads. */
+  /** Bytes of weights that a decode step of the whole model reads. */
   readonly decodeBytes: number
-  /** Exchanges of a step, and values of a row that is exchanged. */
+  /** Exchanges per step, and values in a row that is exchanged. */
   readonly meetings: number
   readonly width: number
 }
 
-/** How long each number of workers is measured. */
+/** How long each number of workers is measured, in ms. */
 const MEASURE_MS = 36
-/** A worker that is slow is measured so often, and its best counts: what else the machine did is not its speed. */
+/**
+ * A slow worker is measured this many times, and its best result counts. Other work of the machine is not its
+ * speed.
+ */
 const ROUNDS = 3
-/** Another worker must save this share of the time to be worth its core. */
+/** The share of the time that another worker must save to be worth its core. */
 const LEAST_GAIN = 0.04
-/** Workers whose speeds differ by less than this share are taken for equal: short measurements differ by themselves. */
+/** Workers whose speeds differ by less than this share count as equal, because short measurements vary. */
 const SAME_SPEED = 0.12
 
-/** Speeds of `shards` workers, each while all of them work; [bytes of weights per ms]. */
+/** Speeds of `shards` workers while all of them work, in bytes of weights per ms. */
 export async function measureShares(
   group: MeasuredGroup,
   { engine, arena }: ShardMeasurement,
@@ -42,7 +46,7 @@ export async function measureShares(
   }
 }
 
-/** Equal shares for workers of about one speed. */
+/** Makes shares equal for workers of about the same speed. */
 export function sharesOf(rates: readonly number[]): number[] {
   return isEqual(rates) ? rates.map(() => 1) : [...rates]
 }
@@ -50,7 +54,7 @@ export function sharesOf(rates: readonly number[]): number[] {
 const isEqual = (rates: readonly number[]): boolean =>
   Math.min(...rates) >= Math.max(...rates) * (1 - SAME_SPEED)
 
-/** The shares of the number of workers, 1 to all of the group, that is expected to decode fastest. */
+/** The shares for the number of workers, from 1 to the whole group, that is expected to decode fastest. */
 export async function chooseShares(group: MeasuredGroup, measurement: ShardMeasurement): Promise<number[]> {
   const { decodeBytes, meetings, width, now } = measurement
   let best = [1]

@@ -1,4 +1,5 @@
-// Shard groups. In: a host that starts workers. Out: shards in memories of their own, linked to each other, ready for plans.
+// Shard groups. In: a host that starts workers. Out: shards with memories of their own, linked to each other,
+// ready for plans.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { ComputePort } from '../host.ts'
@@ -6,42 +7,42 @@ import { diedError, disposedError } from '../pool.ts'
 import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
 import type { Floats } from './run.ts'
 
-/** Workers start in 0.1 s; a phone under load needs more, one that fails silently never answers. */
+/** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
 const TIMEOUT_MS = 15_000
-/** Rounds of a measurement; the first ones run slow code. */
+/** Rounds of a measurement. Code runs slowly in the first ones. */
 const MEETINGS = 41
 
 export interface ShardGroupOptions {
   readonly module: WebAssembly.Module
   readonly startWorker: () => ComputePort
-  /** How long a worker may take to start or to answer; default 15 s. */
+  /** How long a worker may take to start or to answer. Default: 15 s. */
   readonly timeoutMs?: number | undefined
 }
 
 interface Member {
   readonly port: ComputePort
-  /** From the first shard to this one. */
+  /** The port from the first shard to this one. */
   readonly link: MessagePort
-  /** Those who wait for an answer, in order. */
+  /** Waiting requests, in order. */
   readonly asked: { resolve: (reply: ShardReply) => void; reject: (error: unknown) => void }[]
 }
 
-/** The other shards, as the first one sees them: shard s is worker s - 1. */
+/** The other shards as the first one sees them. Shard s is worker s - 1. */
 export class ShardGroup {
   /** Called once when a worker dies. */
   onDeath: ((error: HalfbyteError) => void) | undefined
-  /** Called with what comes through the links. */
+  /** Called with rows that arrive through the links. */
   onFloats: ((shard: number, floats: Floats) => void) | undefined
   readonly #timeoutMs: number
   readonly #members: Member[] = []
-  /** Why, once it has. */
+  /** The reason, once the group has ended. */
   #ended: HalfbyteError | undefined
 
   private constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Starts all shards but the first. Throws `internal` when a worker cannot be started. */
+  /** Starts all shards except the first. Throws `internal` when a worker cannot be started. */
   static async start(shards: number, options: ShardGroupOptions): Promise<ShardGroup> {
     const group = new ShardGroup(options.timeoutMs ?? TIMEOUT_MS)
     try {
@@ -53,7 +54,7 @@ export class ShardGroup {
     return group
   }
 
-  /** Shards, the first included. */
+  /** Number of shards, including the first. */
   get shards(): number {
     return this.#members.length + 1
   }
@@ -63,7 +64,7 @@ export class ShardGroup {
     for (const member of this.#members.splice(shards - 1)) end(member)
   }
 
-  /** How fast the shards from the second to `shards` are while all of them work. [bytes of weights per ms] */
+  /** Speeds of shards 1 to `shards` - 1 while all of them work, in bytes of weights per ms. */
   async measure(shards: number, ms: number): Promise<number[]> {
     const others = Array.from({ length: shards - 1 }, (_, index) =>
       this.#ask(index + 1, { type: 'measure', ms }),
@@ -71,7 +72,10 @@ export class ShardGroup {
     return (await Promise.all(others)).map((reply) => (reply.type === 'done' ? (reply.rate ?? 0) : 0))
   }
 
-  /** Milliseconds in which rows of `width` values reach the shards up to `shards`: half of there and back, the median. */
+  /**
+   * Milliseconds that rows of `width` values take to reach the first `shards` shards: half a median round
+   * trip.
+   */
   async meet(shards: number, width: number, now: () => number): Promise<number> {
     const rows = Array.from({ length: shards - 1 }, () => new Float32Array(width))
     const times: number[] = []
@@ -92,18 +96,23 @@ export class ShardGroup {
     return (times.sort((left, right) => left - right)[MEETINGS >> 1] ?? 0) / 2
   }
 
-  /** Gives the shards their plans; `plans[0]` is the first shard's own. Throws `out-of-memory`, `internal`. */
+  /**
+   * Gives the shards their plans. `plans[0]` is the first shard's own. Throws `out-of-memory`, `internal`.
+   */
   async place(plans: readonly Plan[], layout: ShardLayout): Promise<void> {
     const others = plans.slice(1)
     await Promise.all(others.map((plan, index) => this.#ask(index + 1, { type: 'plan', plan, layout })))
   }
 
-  /** Writes to a weight slot of a shard and waits until it is there. `bytes` is given away. */
+  /** Writes to a weight slot of a shard and waits until that is done. `bytes` is given away. */
   async fill(shard: number, slot: number, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     await this.#ask(shard, { type: 'weights', slot, offset, bytes }, [bytes.buffer])
   }
 
-  /** What a shard has of a block; `bytes`, what it shall have, are given away. In order with steps. */
+  /**
+   * Reads a shard's part of a block. With `bytes`, writes it instead; they are given away. In order with
+   * steps.
+   */
   async block(shard: number, request: BlockRequest): Promise<Uint8Array> {
     const { bytes } = request
     const transfer = bytes === undefined ? [] : [bytes.buffer]
@@ -116,7 +125,7 @@ export class ShardGroup {
     this.#members[shard - 1]!.link.postMessage(floats, [floats.buffer])
   }
 
-  /** A step, or what else changes the state cache, to all others. */
+  /** Sends a step, or another change of the state cache, to all other shards. */
   tell(command: Uint32Array<ArrayBuffer> | StateCommand): void {
     for (const { link } of this.#members) link.postMessage(command)
   }
@@ -132,7 +141,7 @@ export class ShardGroup {
   }
 
   async #start(shards: number, { module, startWorker }: ShardGroupOptions): Promise<void> {
-    // links[a][b]: the port by which a reaches b; none to itself.
+    // links[a][b] is the port through which a reaches b. A shard has no port to itself.
     const links: MessagePort[][] = Array.from({ length: shards }, () => [])
     for (let a = 0; a < shards; a++) {
       for (let b = a + 1; b < shards; b++) {
@@ -170,7 +179,7 @@ export class ShardGroup {
     return reply
   }
 
-  /** What a member says next, in the order of those who wait. */
+  /** The next reply of a member, in the order of requests. */
   #reply(member: Member): Promise<ShardReply> {
     if (this.#ended) return Promise.reject(this.#ended)
     const late = () => this.#die(diedError(`it did not answer within ${this.#timeoutMs} ms`))

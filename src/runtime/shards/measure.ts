@@ -1,4 +1,5 @@
-// Measuring. In: an engine and its memory. Out: how many bytes of weights a millisecond its thread reads and multiplies.
+// Measuring. In: an engine and its memory. Out: how many bytes of weights its thread reads and multiplies per
+// millisecond.
 
 import { STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
@@ -9,11 +10,14 @@ import type { Arena } from '../arena.ts'
 import type { EngineExports } from '../module.ts'
 import { writeRecord } from '../write-plan.ts'
 
-/** More than the caches of a core hold of their own. */
+/** More than the private caches of a core hold. */
 const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
 
-/** Decodes with one matrix for about `ms`; of three parts of that time the best counts. Leaves the arena as it was. */
+/**
+ * Decodes with one matrix for about `ms`. That time has three parts, and the best one counts. Leaves the
+ * arena unchanged.
+ */
 export function measureRate(engine: EngineExports, arena: Arena, ms: number): number {
   const mark = arena.mark()
   const { n, k } = SIZE
@@ -32,7 +36,7 @@ export function measureRate(engine: EngineExports, arena: Arena, ms: number): nu
   }
   writeRecord(arena, record, { name: 'linear_w4a8_g32', label: 'measure', fields }, () => 0)
   const run = (): void => void engine.run(sync, record, step, 0, 1, 0, 1)
-  // First touch of the memory, and code that is not the fastest yet.
+  // First touch of the memory, and code that is not yet optimised.
   arena.u8.fill(0, w, w + bytes)
   run()
   let best = 0
@@ -46,7 +50,7 @@ export function measureRate(engine: EngineExports, arena: Arena, ms: number): nu
     }
     best = Math.max(best, (runs * bytes) / spent)
   }
-  // Fresh memory is zero, and whoever comes next counts on it.
+  // Fresh memory is zero, and the next user relies on that.
   arena.u8.fill(0, mark, arena.mark())
   arena.reset(mark)
   return best

@@ -1,26 +1,26 @@
-// Shard messages. In: nothing. Out: everything that the first shard says to the others, and they to it, as types.
+// Shard messages. In: nothing. Out: the types of all messages between the first shard and the others.
 //
 //   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request and each BlockRequest
 //   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone
-//                                     Float32Array  rows for an exchange of the plan; before there is a plan: comes back
+//                                     Float32Array  rows for an exchange of the plan; echoed before there is a plan
 //                                     StateCommand  what else changes the state cache, from the first shard alone
 import type { RopeTable } from '../../arch/rope.ts'
 import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 
 export type ShardRequest =
-  /** Once and first. `links[s]`: the way to shard s; none to itself. */
+  /** Once and first. `links[s]` is the port to shard s. There is none to itself. */
   | {
       readonly type: 'shard'
       readonly module: WebAssembly.Module
       readonly shard: number
       readonly links: readonly (MessagePort | undefined)[]
     }
-  /** Runs a kernel for about so long. */
+  /** Runs a kernel for about `ms` milliseconds. */
   | { readonly type: 'measure'; readonly ms: number }
-  /** Makes room for everything. */
+  /** Allocates memory for the plan and its state. */
   | { readonly type: 'plan'; readonly plan: Plan; readonly layout: ShardLayout }
-  /** Bytes of a weight slot. */
+  /** Writes bytes of a weight slot. */
   | {
       readonly type: 'weights'
       readonly slot: number
@@ -28,21 +28,24 @@ export type ShardRequest =
       readonly bytes: Uint8Array<ArrayBuffer>
     }
 
-/** What a shard must know of steps and state beside its plan. */
+/** What a shard must know about steps and state besides its plan. */
 export interface ShardLayout {
   readonly shards: number
   /** Most sequences of a step. */
   readonly sequences: number
   /** Words of one group's block table. */
   readonly tableWords: number
-  /** Each way in which the model rotates. */
+  /** Each kind of rotation in the model. */
   readonly ropes: readonly RopeTable[]
 }
 
 export type ShardReply =
-  /** The request is done. `rate`: of `measure`, in bytes of weights per millisecond; `bytes`: of a block. */
+  /**
+   * The request is done. `rate` answers `measure`, in bytes of weights per millisecond. `bytes` are those of
+   * a block.
+   */
   | { readonly type: 'done'; readonly rate?: number; readonly bytes?: Uint8Array<ArrayBuffer> }
-  /** It is not, and the shard cannot be used any more. */
+  /** The request failed, and the shard can no longer be used. */
   | {
       readonly type: 'failed'
       readonly message: string
@@ -63,7 +66,7 @@ export type StateCommand =
       readonly count: number
     }
 
-/** What the shard has of a block, or with `bytes` what it shall have. Answered at the compute port. */
+/** Asks for the shard's part of a block. With `bytes`: sets it. Answered at the compute port. */
 export interface BlockRequest {
   readonly type: 'block'
   readonly group: number
@@ -71,7 +74,7 @@ export interface BlockRequest {
   readonly bytes?: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** A block table, and a position in it. */
+/** A block table and a position in it. */
 export interface BlockRun {
   readonly blocks: Uint32Array
   readonly position: number

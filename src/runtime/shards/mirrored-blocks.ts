@@ -1,18 +1,19 @@
-// Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each, in its memory.
+// Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each,
+// in its memory.
 import type { Arena, Ptr } from '../arena.ts'
-import type { KvPlace, KvShift } from '../kv-shift.ts'
+import type { KvPosition, KvShift } from '../kv-shift.ts'
 import type { BlockRun, ShardReply, StateCommand } from './messages.ts'
 
 /**
- * The first shard decides which block holds which positions; a block here stands for one there for ever. Blocks are made when
- * they are first named, as the first shard's pools never give memory back.
+ * The first shard decides which block holds which positions. A block here stands for the same block there for
+ * ever, as the first shard's pools never give memory back. It is allocated when it is first named.
  */
 export class MirroredBlocks {
   readonly #arena: Arena
   readonly #blockBytes: readonly number[]
   readonly #shift: KvShift
-  readonly #places: readonly Map<number, Ptr>[]
-  /** Block tables of the two sides of a move. */
+  readonly #addresses: readonly Map<number, Ptr>[]
+  /** Block tables for the two sides of a move. */
   readonly #tables: readonly [Ptr, Ptr]
 
   /** Throws `out-of-memory`. */
@@ -20,23 +21,26 @@ export class MirroredBlocks {
     this.#arena = arena
     this.#blockBytes = blockBytes
     this.#shift = shift
-    this.#places = blockBytes.map(() => new Map())
+    this.#addresses = blockBytes.map(() => new Map())
     const table = (): Ptr => arena.allocate(tableWords * 4, 'the block tables')
     this.#tables = [table(), table()]
   }
 
   // hot
-  /** Throws `out-of-memory` when a block is new and finds no room. 0, no block, is 0 here too. */
+  /**
+   * The address of this shard's part. Throws `out-of-memory` when a new block does not fit. 0 means no block,
+   * here too.
+   */
   readonly addressOf = (group: number, block: number): number => {
     if (block === 0) return 0
-    const known = this.#places[group]!.get(block)
+    const known = this.#addresses[group]!.get(block)
     if (known !== undefined) return known
-    const place = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
-    this.#places[group]!.set(block, place)
-    return place
+    const address = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
+    this.#addresses[group]!.set(block, address)
+    return address
   }
 
-  /** Returns what is to be answered, if anything. */
+  /** Executes a command. Returns the reply, if the command has one. */
   obey(command: StateCommand): ShardReply | undefined {
     const { group } = command
     switch (command.type) {
@@ -58,7 +62,10 @@ export class MirroredBlocks {
         return { type: 'done' }
       }
       case 'move': {
-        const [from, to] = [this.#place(command, command.from, 0), this.#place(command, command.to, 1)]
+        const [from, to] = [
+          this.#positionOf(command, command.from, 0),
+          this.#positionOf(command, command.to, 1),
+        ]
         this.#shift.move(from, to, command.count, group)
         break
       }
@@ -72,11 +79,11 @@ export class MirroredBlocks {
     return new Uint8Array(this.#arena.u8.subarray(block, block + length))
   }
 
-  #place({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPlace {
+  #positionOf({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPosition {
     const table = this.#tables[side]
     for (const [index, block] of blocks.entries()) {
-      const place = this.addressOf(group, block)
-      this.#arena.u32[table / 4 + index] = place
+      const address = this.addressOf(group, block)
+      this.#arena.u32[table / 4 + index] = address
     }
     return { tables: this.#blockBytes.map(() => table), position }
   }

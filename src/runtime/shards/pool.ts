@@ -1,4 +1,5 @@
-// Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them run together.
+// Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them
+// run together.
 import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Ptr } from '../arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
@@ -6,7 +7,7 @@ import type { ShardGroup } from './group.ts'
 import { ShardRun, type ShardRunOptions } from './run.ts'
 import { stateTables, stepWords } from './step-mirror.ts'
 
-/** Seconds without a single exchange after which a shard is taken for dead: a step is cut so that it takes a tenth. */
+/** Seconds without an exchange after which a shard counts as dead. Steps are cut to take a tenth of this. */
 const PATIENCE_SECONDS = 20
 
 export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
@@ -15,7 +16,10 @@ export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard
   readonly onDeath?: ((error: HalfbyteError) => void) | undefined
 }
 
-/** For pages that cannot share memory: every shard runs its own plan; rows meet in messages. Runs one plan only. */
+/**
+ * For pages that cannot share memory. Every shard runs its own plan, and rows travel in messages. Runs only
+ * one plan.
+ */
 export class ShardsPool implements AsyncPool {
   readonly threads: number
   readonly memory: WebAssembly.Memory
@@ -42,12 +46,15 @@ export class ShardsPool implements AsyncPool {
     group.onFloats = (shard, floats) => this.#guard(() => this.#run.receive(shard, floats))
     group.onDeath = (error) => this.#die(error)
     this.#watch = setInterval(() => this.#look(), 1000)
-    // In Node a pool that waits for nothing must not keep the process.
+    // In Node, an idle pool must not keep the process alive.
     const timer = this.#watch as Partial<NodeJS.Timeout>
     timer.unref?.()
   }
 
-  /** Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory`, `disposed`. */
+  /**
+   * Runs records [first, last) of the plan on every shard. Rejects with `internal`, `out-of-memory` or
+   * `disposed`.
+   */
   run(_plan: Ptr, step: Ptr, first: number, last: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended
@@ -86,7 +93,7 @@ export class ShardsPool implements AsyncPool {
   #die(error: HalfbyteError): void {
     if (this.#ended !== undefined) return
     this.#end(error)
-    // Whoever asks later hears that there is nothing any more.
+    // Later calls are told that the pool is gone.
     this.#ended = disposedError()
     this.#options.onDeath?.(error)
   }

@@ -1,4 +1,5 @@
-// Shard runs. In: one shard's plan in its memory, links to the others. Out: steps, from one exchange of rows to the next.
+// Shard runs. In: one shard's plan in its memory, links to the others. Out: steps, run from one exchange of
+// rows to the next.
 
 import { STEP, SYNC_WORDS } from '../../abi/blocks.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -8,7 +9,7 @@ import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 import { Awake } from './awake.ts'
 
-/** Rows on their way. */
+/** Rows that are being sent. */
 export type Floats = Float32Array<ArrayBuffer>
 
 export interface ShardRunOptions {
@@ -18,23 +19,23 @@ export interface ShardRunOptions {
   readonly written: WrittenPlan
   readonly shard: number
   readonly shards: number
-  /** Gives `floats` away to another shard. */
+  /** Sends `floats` to another shard and gives them away. */
   readonly send: (shard: number, floats: Floats) => void
 }
 
-/** Floats of a row with its padding. */
+/** Number of floats in a row with its padding. */
 const rowFloats = (width: number): number => Math.ceil(width / 32) * 32
 
 /**
- * Runs one step at a time. Nothing here waits: `receive` goes on where the run stopped for want of rows. Another shard may
- * be one exchange ahead; what it sends is kept until it is needed.
+ * Runs one step at a time. Nothing here waits: when rows are missing, the run stops, and `receive` resumes
+ * it. Another shard may be one exchange ahead. Its rows are kept until they are needed.
  */
 export class ShardRun {
   readonly #options: ShardRunOptions
   readonly #sync: Ptr
-  /** Per shard, what has come and was not yet needed, oldest first. */
+  /** Per shard, rows that arrived and are not yet used, oldest first. */
   readonly #arrived: Floats[][]
-  /** Per shard, what came last: its room takes what goes there next. */
+  /** Per shard, the buffer that arrived last. The next rows to that shard go into it. */
   readonly #spare: (Floats | undefined)[]
   #step = 0 as Ptr
   #last = 0
@@ -42,7 +43,7 @@ export class ShardRun {
   #exchange = 0
   #done: (() => void) | undefined
   readonly #awake = new Awake()
-  /** Exchanges so far, of all steps. */
+  /** Number of exchanges so far, in all steps. */
   meetings = 0
 
   /** Throws `out-of-memory`. */
@@ -56,7 +57,7 @@ export class ShardRun {
   }
 
   // hot
-  /** Runs records [first, last), and calls `done`, perhaps before it returns. Throws `internal`. */
+  /** Runs records [first, last), then calls `done`, perhaps before it returns. Throws `internal`. */
   start(step: Ptr, first: number, last: number, done: () => void): void {
     const { exchanges } = this.#options.plan
     this.#step = step
@@ -68,7 +69,7 @@ export class ShardRun {
     this.#run()
   }
 
-  /** Rows of another shard have come. Throws `internal`. */
+  /** Accepts rows from another shard. Throws `internal`. */
   receive(shard: number, floats: Floats): void {
     this.#arrived[shard]!.push(floats)
     const exchange = this.#options.plan.exchanges[this.#exchange]
@@ -98,7 +99,7 @@ export class ShardRun {
       }
       this.#take(exchange)
     }
-    // The first shard has the sampler's work to do, and then the next step for the others.
+    // The first shard still has to sample, and then to start the others' next step.
     if (this.#options.shard !== 0) this.#awake.stay()
     const done = this.#done
     this.#done = undefined
@@ -109,7 +110,7 @@ export class ShardRun {
     return this.#options.arena.u32[this.#step / 4 + (rows === 'tokens' ? STEP.tokens : STEP.logit_count)]!
   }
 
-  /** Rows of logits go to the first shard alone, and sums to everybody. */
+  /** True when this shard's rows go to `shard`: rows of logits go only to the first shard, sums to all. */
   #isGivenTo(exchange: PlanExchange, shard: number): boolean {
     return shard !== this.#options.shard && (exchange.kind === 'sum' || shard === 0)
   }
@@ -155,7 +156,7 @@ export class ShardRun {
     for (let other = 0; other < shards; other++) {
       const floats = other === shard ? undefined : this.#arrived[other]!.shift()
       if (floats !== undefined) {
-        if (exchange.kind === 'sum') this.#putRows(floats, exchange, exchange.places[other]!)
+        if (exchange.kind === 'sum') this.#putRows(floats, exchange, exchange.offsets[other]!)
         else this.#putColumns(floats, exchange, columns, exchange.widths[other]!)
         this.#spare[other] = floats
       }

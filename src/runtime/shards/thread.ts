@@ -16,7 +16,7 @@ import { StepMirror, stateTables } from './step-mirror.ts'
 type StartRequest = Extract<ShardRequest, { type: 'shard' }>
 type Command = Uint32Array | StateCommand
 
-/** What a shard's worker does with each request; `post` answers the first shard. */
+/** Handles the requests to a shard's worker. `post` sends replies to the first shard. */
 export function shardThread(post: (reply: ShardReply) => void): (request: ShardRequest) => void {
   let shard: Shard | undefined
   const guarded = (work: () => void): void => {
@@ -40,7 +40,7 @@ export function shardThread(post: (reply: ShardReply) => void): (request: ShardR
     })
 }
 
-/** What a plan and its state take in a shard's memory. */
+/** A plan and its state in a shard's memory. */
 interface Placed {
   readonly slots: readonly Ptr[]
   readonly run: ShardRun
@@ -54,7 +54,7 @@ class Shard {
   readonly #engine: EngineExports
   readonly #arena: Arena
   #placed: Placed | undefined
-  /** What came while a step was running, in order. */
+  /** Commands that arrived while a step was running, in order. */
   readonly #waiting: Command[] = []
   #isRunning = false
 
@@ -79,7 +79,7 @@ class Shard {
     return measureRate(this.#engine, this.#arena, ms)
   }
 
-  /** Throws `out-of-memory`. */
+  /** Allocates memory for the plan and its state. Throws `out-of-memory`. */
   place(plan: Plan, layout: ShardLayout): void {
     const arena = this.#arena
     const slots = plan.slots.map(({ bytes }) => arena.allocate(bytes, 'the weights'))

@@ -1,13 +1,16 @@
-// Dense or sparse. In: what a matrix would keep in each format. Out: the fastest encoding by measured times, and why.
+// Dense or sparse. In: what each format would keep of a matrix. Out: the fastest encoding by measured times,
+// and the reason.
 import type { PackedEncoding, SparseBase, SparseFormat } from '../../abi/encodings.ts'
 import type { Curve, MeasuredBuild } from './costs.ts'
 import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
 import { STRIP_WRITERS } from './writers.ts'
 
-/** `auto`: the fastest. `none`: dense. A format: that one wherever it makes a matrix smaller. */
+/**
+ * `auto`: the fastest encoding. `none`: dense. A format: that format for every matrix that it makes smaller.
+ */
 export type SparsePolicy = 'auto' | 'none' | SparseFormat
 
-/** A matrix, all its parts together. */
+/** A matrix, counted over all its parts. */
 export interface Census {
   readonly denseBytes: number
   readonly formats: Readonly<Record<SparseFormat, { kept: number; units: number; bytes: number }>>
@@ -15,16 +18,17 @@ export interface Census {
 
 export interface SparseChoice {
   readonly encoding: PackedEncoding
-  /** One sentence for people. */
+  /** The reason, as one sentence for people. */
   readonly why: string
 }
 
 /**
- * A format must be predicted to be faster than dense by this much in the relaxed build: times scatter by a few per cent. In
- * the other build, for the same file, it must not be slower.
+ * In the relaxed build, the predicted speed of a format must be at least this multiple of the dense speed,
+ * because times vary by a few per cent. In the other build, for the same file, it must not be slower than
+ * dense.
  */
 const MARGIN = 1.03
-/** No encoding takes more than 6 % over dense. */
+/** No encoding may take more than 6 % over dense. */
 const MOST_BYTES = 1.06
 
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
@@ -51,14 +55,14 @@ function forced(base: SparseBase, census: Census, format: SparseFormat): SparseC
   return { encoding: isSmaller ? `${base}_${format}` : base, why }
 }
 
-/** Dense time by sparse time. */
+/** Dense time divided by sparse time. */
 function speedOf(base: SparseBase, format: SparseFormat, census: Census, build: MeasuredBuild): number {
   const { kept, units } = census.formats[format]
   const share = units === 0 ? 1 : kept / units
   return DENSE_COST[build][base] / timeAt(SPARSE_COST[build][base][format], share)
 }
 
-/** Straight between two measured shares; beyond them as the last two go on. */
+/** Linear between two measured shares. Beyond them, the line through the last two points. */
 function timeAt(curve: Curve, share: number): number {
   const after = Math.max(
     1,

@@ -1,7 +1,7 @@
-// Single codes. In: a dense strip. Out: four codes of an output, less the zero code; a code changed.
+// Single codes. In: a dense strip. Out: four codes of an output, minus the zero code; a code changed.
 import { type DenseStrip, SCALE_WORDS } from './panels.ts'
 
-/** The four codes of a row that an integer dot takes at once, less the zero code. */
+/** Reads the four codes of a row that one integer dot takes, minus the zero code. */
 export function readQuad(strip: DenseStrip, block: number, row: number, j: number, to: Int8Array): void {
   const { base, words } = strip
   if (base === 'w8_g32') {
@@ -13,7 +13,7 @@ export function readQuad(strip: DenseStrip, block: number, row: number, j: numbe
   }
 }
 
-/** Adds to the code of one weight; `input`: of the block's group. */
+/** Adds to the code of one weight. `input` counts within the block's group. */
 export function addCode(strip: DenseStrip, block: number, row: number, input: number, code: number): void {
   const { base, words } = strip
   const isWide = base === 'w8_g32'

@@ -1,4 +1,5 @@
-// Measured times. In: nothing. Out: nanoseconds of each kernel by the share of weights it keeps, and where they were taken.
+// Measured times. In: nothing. Out: nanoseconds of each kernel by the share of weights kept, and where they
+// were measured.
 //
 // `node wasm/tools/sparse-bench.mjs 40 --curves --kept 1,0.75,0.5,0.3,0.1` prints them: one token, one thread, weights from
 // memory, 4864 x 896. Ratios carry over to other machines better than the times do.
@@ -8,7 +9,7 @@ export const COSTS_MACHINE = 'an AMD EPYC (Zen 4, no AVX-VNNI)'
 
 export type MeasuredBuild = 'relaxed' | 'simd128'
 
-/** [share kept, ns per panel and group: 8 outputs x 32 inputs], by rising share. */
+/** [share kept, ns per panel and group: 8 outputs x 32 inputs], rising by share. */
 export type Curve = readonly (readonly [number, number])[]
 
 export const DENSE_COST: Readonly<Record<MeasuredBuild, Readonly<Record<SparseBase, number>>>> = {

@@ -1,28 +1,35 @@
-// A sparse format. In: nothing. Out: what each of them can do with one strip, apart for who makes and who reads it.
+// A sparse format. In: nothing. Out: the interface of all formats for one strip. Making and reading it are
+// separate.
 import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 
-/** What a strip keeps. Units are what a format keeps or drops whole; all formats count a strip's units alike. */
+/**
+ * What a format keeps of a strip. A unit is what the format keeps or drops as a whole. A strip's units are
+ * counted alike in all formats.
+ */
 export interface Kept {
   readonly kept: number
   readonly units: number
-  /** Of the encoded strip, a multiple of 16. */
+  /** Bytes of the encoded strip: a multiple of 16. */
   readonly bytes: number
 }
 
-/** What convert does. */
+/** The part of a format that `convert` uses. */
 export interface StripWriter {
   /** e.g. `blocks of 8 x 4` */
   readonly unit: string
   measure(strip: DenseStrip): Kept
-  /** `measure(strip).bytes` bytes whose first is at a multiple of 4. */
+  /** Returns `measure(strip).bytes` bytes, aligned to 4. */
   encode(strip: DenseStrip): Uint8Array
 }
 
-/** What a load does. */
+/** The part of a format that loading uses. */
 export interface StripReader {
-  /** Fills `strip`, which is empty. Only for what `isWhole` found good. */
+  /** Fills `strip`, which is empty. Call it only with bytes for which `isWhole` is true. */
   decode(encoded: Uint8Array, strip: DenseStrip): void
-  /** True when a kernel may read the strip: everything that it will go by is in its range and the length is right. */
+  /**
+   * True when a kernel can safely read the strip: its length is right, and everything that the kernel relies
+   * on is in range.
+   */
   isWhole(encoded: Uint8Array, base: SparseBase, groups: number): boolean
 }

@@ -1,4 +1,5 @@
-// ls16. In: a dense strip. Out: the weights of each output that are not zero, with their inputs, as wasm/sparse/sparse-ls16.c draws it.
+// ls16. In: a dense strip. Out: each output's nonzero weights with their inputs, as drawn in
+// wasm/sparse/sparse-ls16.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import { addCode, readQuad } from './codes.ts'
@@ -9,7 +10,7 @@ const SEGMENT_GROUPS = 16
 const HEAD_BYTES = 32
 const ROWS = 8
 const HALF = 16
-/** Vectors of one item, at most. */
+/** Most vectors of one item. */
 const MOST = 8
 
 const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
@@ -19,10 +20,10 @@ const indexBytes = (base: SparseBase, vectors: number): number =>
 const itemBytes = (base: SparseBase, half: number, vectors: number): number =>
   (half === 0 ? 4 * SCALE_WORDS : 0) + sumBytes(base) + indexBytes(base, vectors) + 16 * vectors
 
-/** Scratch of four codes. */
+/** Scratch room for four codes. */
 const QUAD = new Int8Array(4)
 
-/** What one half of a group keeps in one panel. */
+/** What half of a group keeps in one panel. */
 interface Item {
   readonly id: number
   readonly vectors: number
@@ -30,7 +31,7 @@ interface Item {
   readonly kept: readonly { input: number; code: number }[][]
 }
 
-/** The items of a segment, those of the first halves first, by rising length. */
+/** The items of a segment, rising by length. Items of first halves come first. */
 function itemsOf(strip: DenseStrip, first: number, count: number): Item[] {
   const items: Item[] = []
   for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
@@ -50,7 +51,7 @@ function itemsOf(strip: DenseStrip, first: number, count: number): Item[] {
   return items.sort((a, b) => half(a) - half(b) || a.vectors - b.vectors)
 }
 
-/** Vectors of one item: without making the item, since most matrices are only measured. */
+/** Number of vectors of one item. It does not make the item, because most matrices are only measured. */
 function vectorsOf(strip: DenseStrip, block: number, half: number): number {
   let most = 0
   for (let row = 0; row < ROWS; row++) {
@@ -64,7 +65,7 @@ function vectorsOf(strip: DenseStrip, block: number, half: number): number {
   return Math.ceil(most / 2)
 }
 
-/** Writes an item behind its scales. */
+/** Writes an item after its scales. */
 function writeItem(out: DataView, at: number, base: SparseBase, { kept, vectors }: Item): void {
   const isWide = base === 'w8_g32'
   const indices = at + sumBytes(base)
@@ -160,7 +161,7 @@ export const ls16Reader: StripReader = {
   },
 }
 
-/** Adds the codes of an item to a dense block; `at`: behind the scales. */
+/** Adds the codes of an item to a dense block. `at`: the offset after the scales. */
 function readItem(
   view: DataView,
   at: number,
@@ -180,7 +181,10 @@ function readItem(
   }
 }
 
-/** Where a segment ends; undefined when its list is not every item once, in the order and number its head says. */
+/**
+ * Where a segment ends. Undefined unless its list has every item once, in the order and number that its head
+ * gives.
+ */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const items = 2 * STRIP_PANELS * groups
   const list = at + HEAD_BYTES

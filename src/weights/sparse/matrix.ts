@@ -1,4 +1,5 @@
-// Sparse matrices. In: a stored tensor of strips. Out: its strips, some at a time, checked; tables of several put together.
+// Sparse matrices. In: a stored tensor of strips. Out: its strips in checked runs; tables of several tensors
+// combined.
 
 import type { SparseEncoding } from '../../abi/encodings.ts'
 import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
@@ -8,20 +9,23 @@ import type { TensorInfo } from '../../formats/tensors.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
 import { STRIP_READERS } from './readers.ts'
 
-/** Some strips that follow each other. */
+/** Some consecutive strips. */
 export interface StripRun {
   readonly first: number
-  /** Byte of each strip in `bytes`, and the end of the last. */
+  /** Byte offset of each strip in `bytes`, then the end of the last. */
   readonly offsets: readonly number[]
   readonly bytes: Uint8Array
 }
 
-/** Bytes of strips that are read at once. */
+/** Most bytes of strips that are read at once. */
 const RUN_BYTES = 8 << 20
-/** Weights that are decoded at once: 8 MB as f32. */
+/** Most weights that are decoded at once: 8 MB as f32. */
 const RUN_WEIGHTS = 2 << 20
 
-/** Where each strip of a tensor begins and the end, from its first byte. Throws `format` for a table that cannot be. */
+/**
+ * Offsets of each strip and of the end, from the tensor's first byte. Throws `format` for an impossible
+ * table.
+ */
 export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): Promise<Uint32Array> {
   const [n = 0] = tensor.shape
   const strips = Math.ceil(n / ROW_PADDING)
@@ -36,8 +40,9 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
 }
 
 /**
- * Reads all strips in order, some MB at a time, fewer when they are to be decoded. `read`: the table, where it was read
- * before: the file may say something else by now. Throws `format` for a strip that no kernel may read.
+ * Reads all strips in order, some MB at a time, or fewer when they are to be decoded. `read`: the table as it
+ * was read before, because the file may have changed since. Throws `format` for a strip that no kernel can
+ * safely read.
  */
 export async function* stripRuns(
   tensor: TensorInfo,
@@ -56,7 +61,7 @@ export async function* stripRuns(
     while (end < table.length - 1 && end - first < most && table[end + 1]! - table[first]! <= RUN_BYTES) end++
     const from = table[first]!
     const stored = await tensor.source.read(tensor.offset + from, table[end]! - from, signal)
-    // Words are read from it.
+    // The bytes are read as words, so they must be aligned.
     const bytes = stored.byteOffset % 4 === 0 ? stored : stored.slice()
     const offsets = Array.from(table.subarray(first, end + 1), (at) => at - from)
     for (let i = 0; i < end - first; i++) {
@@ -68,7 +73,7 @@ export async function* stripRuns(
   }
 }
 
-/** The strips of a run as dense panels. */
+/** The strips of a run, as dense panels. */
 export function densePanels(run: StripRun, encoding: SparseEncoding, k: number): Uint8Array {
   const { base, format } = sparseParts(encoding)
   const groups = Math.ceil(k / GROUP_SIZE)
@@ -83,7 +88,7 @@ export function densePanels(run: StripRun, encoding: SparseEncoding, k: number):
   return out
 }
 
-/** Bytes of a table for strips of these sizes, with what lies between it and the first strip. */
+/** Bytes of a table for strips of these sizes, including the padding before the first strip. */
 export function stripTable(sizes: readonly number[], n: number): Uint8Array {
   const table = new Uint8Array(sparseTableBytes(n))
   const words = new Uint32Array(table.buffer)

@@ -1,4 +1,5 @@
-// Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding with the reason, and what the .hbm writer takes.
+// Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding, the reason, and input for
+// the .hbm writer.
 
 import type { SparseBase, SparseEncoding, SparseFormat } from '../../abi/encodings.ts'
 import { GROUP_SIZE, sparseParts } from '../../abi/encodings.ts'
@@ -10,7 +11,10 @@ import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
 import { STRIP_WRITERS } from './writers.ts'
 
-/** A matrix that was looked through: the choice for all its parts, and the bytes of every strip of each. */
+/**
+ * The result of looking through a matrix: the encoding of all its parts, and the bytes of every strip of each
+ * part.
+ */
 export interface SparseSurvey {
   readonly choice: SparseChoice
   readonly sizes: readonly (readonly number[])[]
@@ -50,7 +54,7 @@ export async function surveySparse(
   return { choice, sizes: format === undefined ? [] : sizes.map((part) => part[format]!) }
 }
 
-/** An [n, k] matrix under its canonical name; `sizes`: the bytes of its strips, as its survey found them. */
+/** An [n, k] matrix under its canonical name. `sizes`: the bytes of its strips, from the survey. */
 export function packSparse(
   name: string,
   tensor: TensorInfo,
@@ -69,7 +73,7 @@ export function packSparse(
   return { name, encoding, shape: [n, k], bytes, data }
 }
 
-/** The rows of a tensor by 32, the last filled up with zeros. */
+/** The rows of a tensor, 32 at a time. The last 32 are filled up with zeros. */
 async function* denseStrips(
   tensor: TensorInfo,
   base: SparseBase,

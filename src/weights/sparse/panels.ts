@@ -1,10 +1,11 @@
-// Dense strips. In: 32 rows as w4_g32 or w8_g32 panels. Out: their blocks as words, and which of them are zero.
+// Dense strips. In: 32 rows as w4_g32 or w8_g32 panels. Out: their blocks as words, and which of them are
+// zero.
 import type { SparseBase } from '../../abi/encodings.ts'
 
 /** Words of 4 bytes in one dense block: 4 of scales, then the vectors. */
 export const BLOCK_WORDS: Readonly<Record<SparseBase, number>> = { w4_g32: 36, w8_g32: 68 }
 export const SCALE_WORDS = 4
-/** Panels of a strip. */
+/** Panels in a strip. */
 export const STRIP_PANELS = 4
 
 /** Four codes that stand for zero. */
@@ -29,19 +30,22 @@ export function emptyStrip(base: SparseBase, groups: number): DenseStrip {
   return strip
 }
 
-/** `bytes` begins at a multiple of 4. */
+/** `bytes` must be aligned to 4. */
 export function denseStrip(base: SparseBase, groups: number, bytes: Uint8Array): DenseStrip {
   return { base, groups, words: new Int32Array(bytes.buffer, bytes.byteOffset, stripBytes(base, groups) / 4) }
 }
 
-/** Calls `each` with the first group and the number of groups of every run of at most `most`. */
+/**
+ * Splits the groups into runs of at most `most`. Calls `each` with each run's first group and number of
+ * groups.
+ */
 export function forGroups(groups: number, most: number, each: (first: number, count: number) => void): void {
   for (let first = 0; first < groups; first += most) each(first, Math.min(most, groups - first))
 }
 
 /**
- * Whether runs of at most `most` groups, one after the other from byte 0, end with the last byte. `end`: where the run that
- * begins at `at` ends; undefined when it is none.
+ * Whether runs of at most `most` groups, one after the other from byte 0, end exactly at the last byte. `end`
+ * returns where the run at `at` ends, or undefined when there is no valid run.
  */
 export function areWhole(
   groups: number,
@@ -60,10 +64,10 @@ export function areWhole(
 export const blockAt = ({ base, groups }: DenseStrip, panel: number, group: number): number =>
   (panel * groups + group) * BLOCK_WORDS[base]
 
-/** Words of the vectors of inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
+/** Words that hold inputs 4j..4j+3 in a block: one vector in w4, two in w8. */
 export const valueWords = (base: SparseBase): number => (base === 'w4_g32' ? 4 : 8)
 
-/** Bit j of [4 * group + panel]: some weight of inputs 4j..4j+3 is not zero. */
+/** Bit j of [4 * group + panel] is set when some weight of inputs 4j..4j+3 is not zero. */
 export function blockMasks(strip: DenseStrip): Uint8Array {
   const { base, groups, words } = strip
   const masks = new Uint8Array(STRIP_PANELS * groups)
@@ -83,7 +87,7 @@ export function blockMasks(strip: DenseStrip): Uint8Array {
   return masks
 }
 
-/** Bit i of [group]: some weight of input i is not zero in one of the 32 rows. */
+/** Bit i of [group] is set when some weight of input i is not zero in one of the 32 rows. */
 export function columnMasks(strip: DenseStrip): Uint32Array {
   const { base, groups, words } = strip
   const masks = new Uint32Array(groups)
@@ -103,7 +107,7 @@ export function columnMasks(strip: DenseStrip): Uint32Array {
   return masks
 }
 
-/** Bits set in a number of 32. */
+/** Number of set bits in a 32-bit number. */
 export function countBits(x: number): number {
   let bits = x - ((x >>> 1) & 0x55555555)
   bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333)

@@ -1,4 +1,5 @@
-// sb84. In: a dense strip. Out: the same without its zero blocks of 8 outputs x 4 inputs, as wasm/sparse/sparse-sb84.c draws it.
+// sb84. In: a dense strip. Out: the strip without its zero blocks of 8 outputs x 4 inputs, as drawn in
+// wasm/sparse/sparse-sb84.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'
@@ -15,7 +16,7 @@ import {
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
-/** Blocks of one item, at most. */
+/** Most blocks of one item. */
 const MOST = 8
 
 const listBytes = (groups: number): number => roundUp(2 * STRIP_PANELS * groups, 16)
@@ -105,7 +106,10 @@ export const sb84Reader: StripReader = {
   },
 }
 
-/** Where a segment ends; undefined when its list is not every item once, in the order and number its head says. */
+/**
+ * Where a segment ends. Undefined unless its list has every item once, in the order and number that its head
+ * gives.
+ */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const items = STRIP_PANELS * groups
   const list = at + HEAD_BYTES

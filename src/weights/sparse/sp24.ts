@@ -1,4 +1,5 @@
-// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those and where they were, as wasm/sparse/sparse-sp24.c draws it.
+// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those weights and their positions,
+// as drawn in wasm/sparse/sparse-sp24.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { addCode, readQuad } from './codes.ts'
 import type { StripReader, StripWriter } from './format.ts'
@@ -14,19 +15,22 @@ const panelBytes = (base: SparseBase): number => POSITION_BYTES + 4 * QUADS * (v
 const groupBytes = (base: SparseBase): number =>
   STRIP_PANELS * (SCALE_BYTES + sumBytes(base) + panelBytes(base))
 
-/** By mask of four inputs that are not zero, two of them at most: these, then others. */
+/** By the mask of nonzero inputs, at most two of four: those inputs first, then others to fill up. */
 const KEPT = /* @__PURE__ */ Array.from({ length: 16 }, (_, mask) =>
   [0, 1, 2, 3].sort((a, b) => ((mask >>> b) & 1) - ((mask >>> a) & 1) || a - b).slice(0, 2),
 )
 
-/** Bit i: code i is not zero. */
+/** Bit i is set when code i is not zero. */
 function maskOf(quad: Int8Array): number {
   let mask = 0
   for (let i = 0; i < 4; i++) mask |= quad[i] === 0 ? 0 : 1 << i
   return mask
 }
 
-/** Calls `each` with where the four parts of every panel of every group are in the encoded bytes, and its dense block. */
+/**
+ * For every panel of every group, calls `each` with the offsets of its four parts in the encoded bytes, and
+ * its dense block.
+ */
 function forPanels(
   strip: DenseStrip,
   each: (at: { scales: number; sums: number; positions: number; values: number }, block: number) => void,
@@ -43,7 +47,7 @@ function forPanels(
   }
 }
 
-/** Kept weights; undefined when an output keeps more than 2 of 4 inputs. */
+/** Number of kept weights. Undefined when an output keeps more than 2 of 4 inputs. */
 function countKept(strip: DenseStrip): number | undefined {
   const quad = new Int8Array(4)
   let kept = 0
@@ -125,6 +129,6 @@ export const sp24Reader: StripReader = {
     })
   },
 
-  // Whatever the bytes are, the kernels read no others: there is nothing that they go by.
+  // Any bytes of the right length are safe: the kernels derive no offsets from them.
   isWhole: (encoded, base, groups) => encoded.byteLength === groups * groupBytes(base),
 }

@@ -1,4 +1,5 @@
-// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels back, sizes in bounds, hostile strips refused.
+// Sparse encoders. In: dense panels with masks of every kind. Out: the same panels back, bounded sizes,
+// hostile strips refused.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../../conformance/testing/gguf-writer.ts'
@@ -26,7 +27,7 @@ const masks = fc.record({
 })
 type Masks = typeof masks extends fc.Arbitrary<infer T> ? T : never
 
-/** Random codes and scales, zeros where a unit of the format is dropped. */
+/** Random codes and scales. A dropped unit of the format is zero. */
 function stripOf({ base, groups, format, share, seed }: Masks): DenseStrip {
   let state = seed
   const random = () => {
@@ -66,7 +67,7 @@ describe.each(FORMATS)('%s', (name) => {
       for (const groups of [1, 4, 28, 152]) {
         const full = stripOf({ base, groups, format: name, share: name === 'sp24' ? 0.9 : 1, seed: 5 })
         const over = groups < 4 ? 1.12 : 1.06
-        // Lists take more where little is dropped; then dense is chosen.
+        // Lists take more bytes where little is dropped. Dense is chosen then.
         if (name !== 'ls16')
           expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
         const half = stripOf({ base, groups, format: name, share: name === 'ls16' ? 0.02 : 0.5, seed: 5 })
@@ -84,7 +85,7 @@ describe.each(FORMATS)('%s', (name) => {
     expect(format.isWhole(encoded, 'w4_g32', 6)).toBe(false)
     expect(format.isWhole(encoded, 'w8_g32', 5)).toBe(false)
     expect(format.isWhole(new Uint8Array(0), 'w4_g32', 5)).toBe(false)
-    // Heads, lists and masks: what a change of them leaves whole must still decode inside its bounds.
+    // Heads, lists and masks: a changed strip that still counts as whole must decode inside its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()
@@ -113,7 +114,7 @@ function keepsTwoOfFour({ base, groups, words }: DenseStrip): boolean {
 
 const bytesOf = ({ words }: DenseStrip) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 
-/** Weights [n, k] as F32, zero where a unit of the format is dropped; of lists a quarter of `share` is kept. */
+/** Weights [n, k] as F32, zero where a unit of the format is dropped. Lists keep a quarter of `share`. */
 function tensorOf(name: string, n: number, k: number, format: SparseFormat, share: number): TensorInfo {
   const [rows, inputs] = UNITS[format]
   const keeps = (row: number, i: number) =>
@@ -218,7 +219,7 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     await expect(load(bytes.slice(0, -16))).rejects.toMatchObject({ code: 'format' })
     await expect(load(change(0, 0))).rejects.toMatchObject({ code: 'format' })
     await expect(load(change(4, bytes[4]! ^ 8))).rejects.toMatchObject({ code: 'format' })
-    // The other formats begin with what the kernels go by.
+    // The other formats begin with bytes that the kernels rely on.
     if (format !== 'sp24')
       await expect(load(change(64, bytes[64]! ^ 0xff))).rejects.toMatchObject({ code: 'format' })
   })
@@ -230,7 +231,7 @@ describe('a file that changes while it is read', () => {
     const good = await pack(tensorOf('w', 96, k, 'sb84', 0.5), 'w4_g32', 'sb84')
     const bytes = await good.source.read(0, good.byteLength)
     const table = new Uint32Array(bytes.slice(0, 16).buffer)
-    // The same strips, the first of them last.
+    // The same strips, with the first one moved to the end.
     const first = table[1]! - table[0]!
     const moved = concat([
       bytes.subarray(0, table[0]),

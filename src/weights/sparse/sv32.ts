@@ -1,4 +1,5 @@
-// sv32. In: a dense strip. Out: the same without the inputs that are zero in all 32 rows, as wasm/sparse/sparse-sv32.c draws it.
+// sv32. In: a dense strip. Out: the strip without the inputs that are zero in all 32 rows, as drawn in
+// wasm/sparse/sparse-sv32.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'
@@ -16,18 +17,18 @@ import {
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16
-/** Quads of one group, at most. */
+/** Most quads of one group. */
 const MOST = 8
 
 const quadWords = (base: SparseBase): number => STRIP_PANELS * valueWords(base)
 const orderBytes = (groups: number): number => roundUp(groups, 16)
-/** Of the indices of a group. */
+/** Bytes of a group's indices. */
 const listBytes = (quads: number): number => roundUp(4 * (quads % MOST), 16)
 const groupBytes = (base: SparseBase, quads: number): number =>
   4 * STRIP_PANELS * SCALE_WORDS + listBytes(quads) + 4 * quads * quadWords(base)
 const quadsOf = (mask: number): number => Math.ceil(countBits(mask) / 4)
 
-/** The inputs of a mask and, to fill the last quad, the first of those that are dropped; ascending. */
+/** The inputs in a mask, ascending. The first dropped inputs are added to fill the last quad. */
 function inputsOf(mask: number): number[] {
   let missing = 4 * quadsOf(mask) - countBits(mask)
   return Array.from({ length: 32 }, (_, i) => i).filter((i) => ((mask >>> i) & 1) === 1 || missing-- > 0)
@@ -86,7 +87,7 @@ export const sv32Writer: StripWriter = {
   },
 }
 
-/** How a list names an input. */
+/** The index of an input in a list. */
 const indexOf = (input: number): number => (input & 15) | ((input & 16) << 3)
 
 export const sv32Reader: StripReader = {
@@ -120,7 +121,7 @@ export const sv32Reader: StripReader = {
   },
 }
 
-/** The groups of a segment in their order: the quads of each, where its list begins and where it ends. */
+/** The groups of a segment in order: the number of quads of each, and where its list begins and ends. */
 function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: number) {
   const each: { group: number; quads: number; list: number; end: number }[] = []
   let order = at + HEAD_BYTES
@@ -135,7 +136,7 @@ function groupsOf(encoded: Uint8Array, at: number, base: SparseBase, count: numb
   return each
 }
 
-/** Where a segment ends; undefined when it has not every group once, or a list that does not ascend. */
+/** Where a segment ends. Undefined unless it has every group once and every list ascends. */
 function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: number): number | undefined {
   const each = groupsOf(encoded, at, base, groups)
   const isGood = ({ group, quads, list, end }: (typeof each)[number]) =>
@@ -149,7 +150,7 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
   return isWhole ? each.at(-1)!.end : undefined
 }
 
-/** Calls `each` with the words that hold an input's 32 codes: of the dense strip, and of its quad. */
+/** Calls `each` with the words that hold an input's 32 codes, in the dense strip and in its quad. */
 function forWords(
   strip: DenseStrip,
   group: number,
@@ -166,6 +167,6 @@ function forWords(
   }
 }
 
-/** A word whose byte i % 4 is byte j % 4 of another. */
+/** The word with its byte i % 4 replaced by byte j % 4 of `from`. */
 const withByte = (word: number, i: number, from: number, j: number): number =>
   word ^ ((((word >>> (8 * i)) ^ (from >>> (8 * j))) & 255) << (8 * i))

@@ -1,4 +1,5 @@
-// The slow reference. In: stored or packed bytes. Out: one weight at a time, by the formulas of ggml and of wasm/core/abi.h.
+// The slow reference. In: stored or packed bytes. Out: one weight at a time, by the formulas of ggml and
+// wasm/core/abi.h.
 
 import type { Encoding } from '../../abi/encodings.ts'
 import { halfToFloat } from '../../base/half.ts'
@@ -13,7 +14,7 @@ function bfloat(bits: number): number {
   return view.getFloat32(0)
 }
 
-/** Weight [n][k] of a stored [rows, K] tensor, as ggml-quants.c's dequantize_row functions define it. */
+/** Weight [n][k] of a stored [rows, K] tensor, as the dequantize_row functions of ggml-quants.c define it. */
 export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const index = n * K + k
@@ -36,7 +37,7 @@ export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: numb
   }
 }
 
-/** Weight [n][k] of a packed [N32, K] matrix, as the comment of wasm/core/abi.h defines it. */
+/** Weight [n][k] of a packed [N32, K] matrix, as wasm/core/abi.h defines it. */
 export function packedWeight(encoding: Encoding, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const panel = Math.floor(n / 8)

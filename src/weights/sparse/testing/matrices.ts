@@ -1,11 +1,12 @@
-// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each sparse format.
+// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each
+// sparse format.
 import type { SparseBase, SparseFormat } from '../../../abi/encodings.ts'
 import { PANEL_ROWS, panelBytes } from '../../../abi/encodings.ts'
 import { stripTable } from '../matrix.ts'
 import { denseStrip, stripBytes } from '../panels.ts'
 import { STRIP_WRITERS } from '../writers.ts'
 
-/** What each format keeps or drops as one: outputs, inputs. */
+/** The unit that each format keeps or drops: [outputs, inputs]. */
 export const UNITS: Readonly<Record<SparseFormat, readonly [number, number]>> = {
   sb84: [8, 4],
   sv32: [32, 1],
@@ -45,7 +46,10 @@ export function dropWeights(
   }
 }
 
-/** Which weights to keep, as the format keeps or drops them: about `share` of its units; sp24: of two of four inputs. */
+/**
+ * Which weights to keep, in units of the format: about `share` of them. For sp24: about `share` of the two in
+ * four inputs that it can keep.
+ */
 export function keeper(
   format: SparseFormat,
   share: number,

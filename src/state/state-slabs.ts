@@ -1,22 +1,23 @@
-// Slabs. In: pools of recurrent state. Out: one sequence's recurrent state and the checkpoints it can go back to.
+// State slabs. In: pools of recurrent state. Out: one sequence's recurrent state, and checkpoints to go back
+// to.
 import type { Ptr } from '../runtime/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 import type { Checkpoint, Checkpoints } from './checkpoint.ts'
 
 /**
- * One slab per recurrent group, f32, rewritten by each step: what it was before is gone unless a checkpoint holds it. For
- * models without recurrent layers there is nothing in here.
+ * The recurrent state of one sequence: one slab per recurrent group, f32. Each step rewrites it, and only
+ * checkpoints keep earlier states. Empty for models without recurrent layers.
  */
-export class Slabs {
+export class StateSlabs {
   readonly #pools: readonly BlockPool[]
   readonly #store: Checkpoints
-  /** None before the first token. */
+  /** Empty before the first token. */
   #slabs: Ptr[] = []
   /** Rising by position. */
   #checkpoints: Checkpoint[] = []
-  /** The checkpoint of a trial, when that made one. */
+  /** The checkpoint that `beginTrial` made, if it made one. */
   #trial: Checkpoint | undefined
-  /** Positions to come where a checkpoint is wanted, rising. */
+  /** Later positions where a checkpoint is wanted, rising. */
   #marks: readonly number[] = []
 
   constructor(pools: readonly BlockPool[], store: Checkpoints) {
@@ -29,23 +30,25 @@ export class Slabs {
     return this.#pools.length > 0
   }
 
-  /** Those that nobody has given up, rising by position. */
+  /** Checkpoints that have not been evicted, rising by position. */
   get checkpoints(): readonly Checkpoint[] {
     return this.#checkpoints.filter((checkpoint) => this.#store.isKept(checkpoint))
   }
 
-  /** The slab of a group; 0 before the first `own`. */
+  /** Address of a group's slab. 0 before the first `own`. */
   at(group: number): Ptr {
     return this.#slabs[group] ?? (0 as Ptr)
   }
 
-  /** True when a slab must be taken to write this one: it is not there, or held by somebody else too. */
+  /**
+   * True when a slab must be taken before this one can be written: it is absent, or it has another holder.
+   */
   isMissing(group: number): boolean {
     const slab = this.#slabs[group]
     return slab === undefined || this.#pools[group]!.references(slab) > 1
   }
 
-  /** Makes every slab writable; a new one is zero. */
+  /** Makes every slab writable. A new slab is zero. */
   own(): void {
     for (let group = 0; group < this.#pools.length; group++) {
       if (!this.isMissing(group)) continue
@@ -62,7 +65,7 @@ export class Slabs {
     }
   }
 
-  /** Remembers the state as it is after `position` tokens. */
+  /** Remembers the state after `position` tokens. */
   checkpoint(position: number): void {
     if (this.#slabs.length === 0 || this.checkpoints.at(-1)?.position === position) return
     const taken = this.#store.take(position, this.#slabs)
@@ -70,7 +73,10 @@ export class Slabs {
     if (taken !== undefined) this.#checkpoints.push(taken)
   }
 
-  /** Makes sure that there is a checkpoint at `position`, after which rows may be undone. False when there is no room for one. */
+  /**
+   * Makes sure that there is a checkpoint at `position`, to which the next rows can be undone. False when
+   * there is no room for it.
+   */
   beginTrial(position: number): boolean {
     if (!this.areUsed || this.checkpoints.at(-1)?.position === position) return true
     this.checkpoint(position)
@@ -90,22 +96,24 @@ export class Slabs {
     this.#store.drop(trial)
   }
 
-  /** Wants a checkpoint at each of `positions`, rising, when `reach` comes there; others that were wanted are not any more. */
+  /**
+   * Asks for a checkpoint at each of `positions`, rising, when `reach` gets there. Replaces earlier wishes.
+   */
   markAt(positions: readonly number[]): void {
     if (this.areUsed) this.#marks = positions
   }
 
-  /** The next position where a checkpoint is wanted, behind `position`. */
+  /** The next position after `position` where a checkpoint is wanted. */
   nextMark(position: number): number | undefined {
     return this.#marks.find((mark) => mark > position)
   }
 
-  /** Makes a checkpoint when one is wanted at `position`. */
+  /** Makes a checkpoint if one is wanted at `position`. */
   reach(position: number): void {
     if (this.#marks.includes(position)) this.checkpoint(position)
   }
 
-  /** Goes back to a checkpoint, of this or of another sequence, or to the beginning. */
+  /** Goes back to a checkpoint, of this sequence or another, or to the beginning. */
   restore(checkpoint: Checkpoint | undefined): void {
     const old = this.#slabs
     this.#slabs = []
@@ -113,7 +121,7 @@ export class Slabs {
     for (const [group, slab] of old.entries()) this.#pools[group]!.drop(slab)
   }
 
-  /** Holds one more checkpoint, later than all before. */
+  /** Holds one more checkpoint, later than all held so far. */
   hold(checkpoint: Checkpoint): void {
     this.#store.hold(checkpoint)
     this.#checkpoints.push(checkpoint)
@@ -124,8 +132,8 @@ export class Slabs {
     while ((this.#checkpoints.at(-1)?.position ?? 0) > position) this.#store.drop(this.#checkpoints.pop()!)
   }
 
-  /** Becomes what another is; slabs are shared until one of the two writes. */
-  follow(other: Slabs): void {
+  /** Takes over another sequence's state. Slabs are shared until one of the two writes. */
+  follow(other: StateSlabs): void {
     this.#take(other.#slabs)
     for (const checkpoint of other.checkpoints) this.hold(checkpoint)
   }
