@@ -1,6 +1,6 @@
 // ByteSource. In: a Blob or bytes. Out: something with a size that a byte range can be read from.
-import { isCount } from './counts.ts'
 import { HalfbyteError } from './errors.ts'
+import { isCount } from './values.ts'
 
 /** A file, a download or a buffer, seen as a size and ranges. Reads never return fewer bytes than asked. */
 export interface ByteSource {

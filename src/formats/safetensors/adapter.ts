@@ -1,9 +1,10 @@
 // Adapters. In: a LoRA in a GGUF, or PEFT's safetensors with adapter_config.json. Out: which tensors it changes, and by what.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
 import { baseName } from '../file-names.ts'
 import { readGguf } from '../gguf/gguf.ts'
-import { isObject, type JsonObject, readJson } from '../json.ts'
+import { readJson } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { floatTensor, readSafetensors } from './safetensors.ts'

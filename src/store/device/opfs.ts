@@ -1,6 +1,6 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
 import { type ByteSource, readInto } from '../../base/bytes.ts'
-import { isCount } from '../../base/counts.ts'
+import { isCount } from '../../base/values.ts'
 import { fileName } from '../address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
 import type { Version } from '../download/partial.ts'

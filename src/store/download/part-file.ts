@@ -2,7 +2,7 @@
 //
 //   <name>.bin    the bytes; where no chunk has been finished they mean nothing
 //   <name>.part   the journal: what the file will be, and the sums of the chunks that are there. It is written after its bytes
-import { isCount } from '../../base/counts.ts'
+import { isCount } from '../../base/values.ts'
 import { checkQuota, full, writeError } from '../device/quota.ts'
 import { addSum, chunkBytes, damagedChunks, isSums, type Sums } from '../device/sums.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from '../device/sync-file.ts'

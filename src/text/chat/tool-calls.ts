@@ -6,7 +6,7 @@
 //
 // What is not a call to the letter stays text: a wrong call is worse than none.
 
-import { isObject } from '../spec.ts'
+import { isObject } from '../../base/values.ts'
 import { jsonScan } from '../tokenize/json-scan.ts'
 
 /** A call that a model asks for. */

@@ -1,5 +1,6 @@
 // Specification check. In: what a file says a tokenizer is, not looked at yet. Out: the same, each field of its type.
-import { isObject, type JsonObject, malformed, shown, type TokenizerSpec } from '../spec.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
+import { malformed, shown, type TokenizerSpec } from '../spec.ts'
 
 const TYPES = {
   strings: { what: 'an array of texts', fits: isListOf('string') },

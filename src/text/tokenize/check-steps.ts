@@ -1,6 +1,6 @@
 // Step check. In: the library's normaliser and pre-tokeniser of a tokenizer.json. Out: an error where they could go on and on.
-import { isCount } from '../../base/counts.ts'
-import { type JsonObject, malformed, shown, unsupported } from '../spec.ts'
+import { isCount, type JsonObject } from '../../base/values.ts'
+import { malformed, shown, unsupported } from '../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
 
 /** What the library makes of one step, or of several. */
