@@ -2,14 +2,14 @@
 
 import type { SparseBase } from '../../abi/encodings.ts'
 import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'
-import { roleOf } from '../../arch/tensors/names.ts'
+import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { MetaObject } from '../../formats/json.ts'
 import type { WeightSlot } from '../../graph/plan/plan.ts'
 import { packMatrix, packVector } from '../../weights/pack-tensor.ts'
 import type { SparsePolicy } from '../../weights/sparse/choose.ts'
 import { packSparse, surveySparse } from '../../weights/sparse/pack.ts'
-import { type PreparedModel, weightOf } from './prepare.ts'
+import type { PreparedModel } from './prepare.ts'
 
 export interface PackCard {
   /** Default: the model's own name. */
