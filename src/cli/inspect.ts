@@ -102,7 +102,7 @@ function headRows({ config }: PreparedModel): [string, string][] {
   if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
   if (ssm === undefined) return rows
   const shared =
-    ssm.heads > 0 ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+    ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
   rows.push([
     'recurrence',
     `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,

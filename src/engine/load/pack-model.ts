@@ -2,6 +2,7 @@
 
 import type { SparseBase } from '../../abi/encodings.ts'
 import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'
+import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { MetaObject } from '../../formats/json.ts'
@@ -33,7 +34,7 @@ export async function packContents(prepared: PreparedModel, card: PackCard = {})
   const name = card.name ?? file.name
   return {
     name,
-    config: { ...config, name } as unknown as MetaObject,
+    config: storedConfig({ ...config, name }) as MetaObject,
     tokenizer: file.tokenizer,
     generation: file.generationConfig,
     about: card.about,
