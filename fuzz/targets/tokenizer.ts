@@ -1,7 +1,8 @@
 // Target: tokenizers. In: tokenizer.json with its configuration and GGUF's vocabularies, changed, and texts. Out: ids of the text, and text of the ids.
 import { bufferSource } from '../../src/base/bytes.ts'
+import type { JsonObject } from '../../src/base/values.ts'
 import { modelText, openTokenizer } from '../../src/engine/load/model-text.ts'
-import { type JsonObject, readJson, withoutNulls } from '../../src/formats/json.ts'
+import { readJson, withoutNulls } from '../../src/formats/json.ts'
 import type { ModelFile } from '../../src/formats/model-file.ts'
 import type { MetaValue } from '../../src/formats/tensors.ts'
 import { ggufTokenizer } from '../../src/formats/tokenizer-data.ts'

@@ -1,5 +1,5 @@
 // Interrupted loads. In: loads of this page. Out: those of earlier visits that were killed, and what they say about the device.
-import { isCount } from '../base/counts.ts'
+import { isCount } from '../base/values.ts'
 import type { LoadHooks } from '../engine/wire/client.ts'
 import type { WeightPolicy } from '../engine/wire/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'

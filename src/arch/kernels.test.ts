@@ -17,7 +17,7 @@ import { writePlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { streamMatrix, streamVector } from '../weights/stream.ts'
-import type { ModelConfig } from './config/config.ts'
+import type { Mamba2Config, ModelConfig } from './config/config.ts'
 import { buildGraph } from './families.ts'
 import { ropeTables } from './rope.ts'
 import { roleOf } from './tensors/names.ts'
@@ -133,12 +133,12 @@ const mixed: EncodingOf = (name) => {
 }
 
 const NONE = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 }
-const MAMBA2 = {
+const MAMBA2: Mamba2Config = {
+  kind: 'mamba2',
   innerSize: 96,
   stateSize: 16,
   convKernel: 4,
   convBias: true,
-  timeStepRank: 0,
   heads: 6,
   groups: 3,
 }
@@ -167,7 +167,14 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
     config({
       family: 'mamba',
       ...NONE,
-      ssm: { ...MAMBA2, stateSize: 7, timeStepRank: 5, heads: 0, groups: 0 },
+      ssm: {
+        kind: 'mamba',
+        innerSize: MAMBA2.innerSize,
+        stateSize: 7,
+        convKernel: MAMBA2.convKernel,
+        convBias: true,
+        timeStepRank: 5,
+      },
     }),
   ],
   ['mamba2', config({ family: 'mamba2', ...NONE, ssm: MAMBA2, tiedEmbeddings: true })],

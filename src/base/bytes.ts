@@ -1,6 +1,6 @@
 // ByteSource. In: a Blob or bytes. Out: an object with a size, from which byte ranges can be read.
-import { isCount } from './counts.ts'
 import { HalfbyteError } from './errors.ts'
+import { isCount } from './values.ts'
 
 /**
  * A file, a download or a buffer that is read by byte range. Reads never return fewer bytes than requested.

@@ -1,5 +1,6 @@
 // halfbyte logits and perplexity. In: a model and ids or a text. Out: raw logits, or how well it predicts the text.
 import { Command, InvalidArgumentError } from 'commander'
+import { areCounts } from '../base/values.ts'
 import { perplexity } from '../evaluate/perplexity.ts'
 import { interruptible } from './interrupt.ts'
 import { forwardRows, withModel } from './model.ts'
@@ -76,6 +77,6 @@ async function scoreText(model: string, path: string, flags: PerplexityFlags): P
 
 function ids(text: string): readonly number[] {
   const list = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))
-  if (list.every((id) => Number.isSafeInteger(id) && id >= 0)) return list
+  if (areCounts(list)) return list
   throw new InvalidArgumentError('give token ids like 1,2,3.')
 }

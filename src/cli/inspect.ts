@@ -1,7 +1,9 @@
 // halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
 import { Command } from 'commander'
 import { BLOCK_POSITIONS } from '../abi/constants.ts'
-import { memoryNeed, type PreparedModel, weightOf } from '../engine/load/prepare.ts'
+import { weightOf } from '../arch/tensors/names.ts'
+import { memoryNeed } from '../engine/load/memory-need.ts'
+import type { PreparedModel } from '../engine/load/prepare.ts'
 import type { ProbeReport, Smaller } from '../engine/wire/probe-protocol.ts'
 import { printPlan } from '../graph/plan/print.ts'
 import { planTotals } from '../graph/plan/totals.ts'
@@ -100,7 +102,7 @@ function headRows({ config }: PreparedModel): [string, string][] {
   if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
   if (ssm === undefined) return rows
   const shared =
-    ssm.heads > 0 ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+    ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
   rows.push([
     'recurrence',
     `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,

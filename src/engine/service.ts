@@ -1,10 +1,10 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
 
 import { type ByteSource, blobSource } from '../base/bytes.ts'
-import { isCount } from '../base/counts.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkList } from '../base/lists.ts'
 import { memo } from '../base/memo.ts'
+import { isCount } from '../base/values.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'

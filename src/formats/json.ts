@@ -3,11 +3,9 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { reasonOf } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
-import { isObject, type JsonObject } from '../text/spec.ts'
+import { isObject, type JsonObject } from '../base/values.ts'
 import { malformed } from './malformed.ts'
 import type { MetaValue } from './tensors.ts'
-
-export { isObject, type JsonObject } from '../text/spec.ts'
 
 export type MetaObject = { readonly [key: string]: MetaValue }
 

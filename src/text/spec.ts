@@ -1,10 +1,8 @@
 // Tokenizer specification. In: nothing. Out: the two specifications of tokenizers, their limits and errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
+import type { JsonObject } from '../base/values.ts'
 
 export { shown } from '../base/options.ts'
-
-/** Parsed JSON whose fields have not been checked. */
-export type JsonObject = { readonly [key: string]: unknown }
 
 /** A tokenizer.json of the Hugging Face library, with its tokenizer_config.json. */
 export interface JsonTokenizerSpec {
@@ -54,8 +52,4 @@ export function malformed(what: string, detail: ErrorDetail = {}): HalfbyteError
 
 export function unsupported(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError('unsupported', `the tokenizer ${what}; ${next}`, detail)
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

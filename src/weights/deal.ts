@@ -2,7 +2,8 @@
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { WeightPart, WeightRef } from '../graph/ir.ts'
 import type { Range } from '../graph/shard/divide.ts'
-import { checkMatrix, readPart, rowSlabs, type StreamOptions, type StreamPart } from './stream.ts'
+import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
+import { rowSlabs } from './slabs.ts'
 
 /**
  * Takes bytes that belong at `offset` of a shard's slot, and keeps them: sending them in a message takes

@@ -3,7 +3,8 @@
 import { type Encoding, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import type { PackTensor } from '../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { packedChunks, streamVector } from './stream.ts'
+import { packedChunks } from './slabs.ts'
+import { streamVector } from './stream.ts'
 
 /** An [n, k] matrix under its canonical name. Reading its data throws what `streamMatrix` throws. */
 export function packMatrix(

@@ -7,7 +7,8 @@ import { type Encoding, matrixBytes } from '../abi/encodings.ts'
 import { type ByteSource, bufferSource } from '../base/bytes.ts'
 import type { DType, TensorInfo } from '../formats/tensors.ts'
 import { dealMatrix } from './deal.ts'
-import { packedChunks, slotBytes, streamMatrix, streamVector } from './stream.ts'
+import { packedChunks } from './slabs.ts'
+import { slotBytes, streamMatrix, streamVector } from './stream.ts'
 import { packedMatrix, storedMatrix } from './testing/reference.ts'
 
 function tensorOf(

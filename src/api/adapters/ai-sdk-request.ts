@@ -43,15 +43,15 @@ export function callRequest(call: CallOptions): CallRequest {
   return { messages: withToolNames(call.prompt.flatMap(readMessage)), options, warnings }
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+const isObjectOrList = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 function schemaOf(format: CallOptions['responseFormat']): object | undefined {
   if (format?.type !== 'json') return undefined
-  return isObject(format.schema) ? format.schema : ANY_OBJECT
+  return isObjectOrList(format.schema) ? format.schema : ANY_OBJECT
 }
 
 function readTool({ name, description, inputSchema }: FunctionTool): Tool {
-  return { name, description, parameters: isObject(inputSchema) ? inputSchema : undefined }
+  return { name, description, parameters: isObjectOrList(inputSchema) ? inputSchema : undefined }
 }
 
 function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolChoice {

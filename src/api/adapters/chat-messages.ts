@@ -1,5 +1,6 @@
 // Chat messages. In: roles, contents and tool answers as other libraries write them. Out: our own messages.
 import { HalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
 /** What a part of a message says; undefined: it is none that can be read. */
@@ -42,7 +43,7 @@ export function textPart(part: { readonly type: string; readonly text?: unknown 
 /** A call that an earlier reply made. Throws `unsupported` for arguments that are no object. */
 export function callOf(id: string, name: string, given: unknown): ToolCall {
   const parsed = typeof given === 'string' ? parsedJson(given) : given
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) {
+  if (isObject(parsed)) {
     return { id, name, arguments: parsed as ToolCall['arguments'] }
   }
   throw new HalfbyteError(

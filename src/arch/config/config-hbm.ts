@@ -1,8 +1,9 @@
-// Pack configuration. In: the ModelConfig that a .hbm header holds, as JSON. Out: the same record, not yet validated.
+// Pack configuration. In: the record that a .hbm header holds, as JSON. Out: its ModelConfig, not yet validated, and
+// the way back.
 
 import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'
-import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling } from './config.ts'
+import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling, type SsmConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
@@ -34,12 +35,33 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
     window: sliding && { ...sliding.numbers('positions'), layers: sliding.numberList('layers') },
     experts: experts && { ...experts.numbers('count', 'used'), normalize: experts.fact('normalize') },
     multipliers: fields.record('multipliers')?.numbers('embedding', 'residual', 'attention', 'logits'),
-    ssm: ssm && {
-      ...ssm.numbers('innerSize', 'stateSize', 'convKernel', 'timeStepRank', 'heads', 'groups'),
-      convBias: ssm.fact('convBias'),
-      timeStepLimit: stepLimit(ssm, 'timeStepLimit'),
-    },
+    ssm: ssm && ssmConfig(ssm),
   }
+}
+
+/**
+ * The record as packs store it: packs of Mamba say `heads` 0 and `groups` 0, those of Mamba-2 `timeStepRank` 0.
+ * Keeps the order of the fields, which packs' bytes and models' fingerprints depend on.
+ */
+export function storedConfig(config: ModelConfig): object {
+  const { ssm } = config
+  if (ssm === undefined) return config
+  const fields = Object.entries(ssm).flatMap((field) => {
+    const [key] = field
+    if (key === 'kind') return []
+    if (key === 'timeStepRank') return [field, ['heads', 0], ['groups', 0]]
+    return key === 'heads' ? [['timeStepRank', 0], field] : [field]
+  })
+  return { ...config, ssm: Object.fromEntries(fields) }
+}
+
+function ssmConfig(fields: Fields): SsmConfig {
+  const sizes = fields.numbers('innerSize', 'stateSize', 'convKernel')
+  const { timeStepRank, ...shared } = fields.numbers('timeStepRank', 'heads', 'groups')
+  const convBias = fields.fact('convBias')
+  if (shared.heads === 0) return { kind: 'mamba', ...sizes, timeStepRank, convBias }
+  const timeStepLimit = stepLimit(fields, 'timeStepLimit')
+  return { kind: 'mamba2', ...sizes, ...shared, convBias, timeStepLimit }
 }
 
 function activation(fields: Fields): Activation | undefined {

@@ -27,8 +27,7 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
   if (wide > 0) throw refuse(`MLPs of ${wide}`, 'none')
   if (!fields.fact('rms_norm', true)) throw refuse('LayerNorm', 'RMSNorm')
   const hiddenSize = fields.number('d_model')
-  const isMamba = ssm.text('layer', 'Mamba1') === 'Mamba1'
-  const family = isMamba ? 'mamba' : 'mamba2'
+  const family = ssm.text('layer', 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
   const own = hfSsm(ssm.renamed(SSM_KEYS), family, { hiddenSize, groups: 1 })
   const padding = fields.number('pad_vocab_size_multiple', 8)
   return {
@@ -41,6 +40,6 @@ export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
     normEpsilon: 1e-5,
     contextLength: RECURRENT_CONTEXT,
     tiedEmbeddings: fields.fact('tie_embeddings', true),
-    ssm: isMamba ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
+    ssm: own.kind === 'mamba' ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
   }
 }

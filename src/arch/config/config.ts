@@ -50,8 +50,8 @@ export const FAMILIES = [
 ] as const
 export type Family = (typeof FAMILIES)[number]
 
-/** The recurrent layers of Mamba, Mamba-2 and hybrids. Counts. */
-export interface SsmConfig {
+/** What the recurrent layers of Mamba and Mamba-2 share. Counts. */
+interface CommonSsm {
   /** Channels inside a layer. */
   readonly innerSize: number
   /** Numbers of state per channel. */
@@ -59,15 +59,26 @@ export interface SsmConfig {
   /** Inputs that a channel's convolution sees. */
   readonly convKernel: number
   readonly convBias: boolean
-  /** Of Mamba: inputs of the projection that makes step sizes; 0 in Mamba-2, which has one step size per head. */
+}
+
+export interface Mamba1Config extends CommonSsm {
+  readonly kind: 'mamba'
+  /** Inputs of the projection that makes step sizes, one per channel. */
   readonly timeStepRank: number
-  /** Of Mamba-2; 0 in Mamba. */
+}
+
+export interface Mamba2Config extends CommonSsm {
+  readonly kind: 'mamba2'
+  /** Each has one step size. */
   readonly heads: number
-  /** Of Mamba-2: heads share B and C in this many groups, each with its part of the norm; 0 in Mamba. */
+  /** Heads share B and C in this many groups, each with its part of the norm. */
   readonly groups: number
-  /** Of Mamba-2: least and most of a step size; absent where nothing is limited. */
+  /** Least and most of a step size; absent where nothing is limited. */
   readonly timeStepLimit?: readonly [number, number] | undefined
 }
+
+/** The recurrent layers of a model; hybrids have those of Mamba-2. */
+export type SsmConfig = Mamba1Config | Mamba2Config
 
 /** What Granite multiplies by; 1 where absent, for attention 1 / sqrt(headDim). */
 export interface Multipliers {

@@ -1,5 +1,6 @@
 // Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture` error that names the key.
 import { HalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
 
@@ -100,7 +101,7 @@ export class Fields {
   record(key: string): Fields | undefined {
     const value = this.#find(key)
     if (value === undefined) return undefined
-    if (typeof value !== 'object' || Array.isArray(value)) throw this.#wrong(key, 'an object', value)
+    if (!isObject(value)) throw this.#wrong(key, 'an object', value)
     return Fields.of(this.file, value as Readonly<Record<string, MetaValue>>)
   }
 

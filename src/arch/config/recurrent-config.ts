@@ -21,16 +21,14 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
     throw unbuiltVariant(fields.file, 'norms of step sizes, B and C', 'none')
   }
   const steps = fields.number('ssm.time_step_rank')
-  const isMamba = family === 'mamba'
-  return {
+  const common = {
     innerSize: fields.number('ssm.inner_size'),
     stateSize: fields.number('ssm.state_size'),
     convKernel: fields.number('ssm.conv_kernel'),
     convBias: true,
-    timeStepRank: isMamba ? steps : 0,
-    heads: isMamba ? 0 : steps,
-    groups: isMamba ? 0 : fields.number('ssm.group_count', 1),
   }
+  if (family === 'mamba') return { kind: 'mamba', ...common, timeStepRank: steps }
+  return { kind: 'mamba2', ...common, heads: steps, groups: fields.number('ssm.group_count', 1) }
 }
 
 /** Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows them. */
@@ -50,15 +48,22 @@ export function hfSsm(
   if (!fields.fact('rms_norm', true)) throw refuse('no norm behind the gate', 'one')
   const isMamba = family === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
-  return {
+  const common = {
     innerSize: fields.number('inner_size', fields.number('expand', 2) * hiddenSize),
     stateSize: fields.number('state_size', isMamba ? 16 : stateSize),
     convKernel: fields.number('conv_kernel', 4),
     convBias: fields.fact('use_conv_bias', true),
-    timeStepRank: isMamba ? (typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)) : 0,
-    heads: isMamba ? 0 : fields.number('num_heads', 128),
-    groups: isMamba ? 0 : fields.number('n_groups', groups),
-    timeStepLimit: isMamba ? undefined : stepLimit(fields, 'time_step_limit'),
+  }
+  if (isMamba) {
+    const timeStepRank = typeof rank === 'number' ? rank : Math.ceil(hiddenSize / 16)
+    return { kind: 'mamba', ...common, timeStepRank }
+  }
+  return {
+    kind: 'mamba2',
+    ...common,
+    heads: fields.number('num_heads', 128),
+    groups: fields.number('n_groups', groups),
+    timeStepLimit: stepLimit(fields, 'time_step_limit'),
   }
 }
 

@@ -23,11 +23,11 @@ const MOST_EXPERTS = 1 << 10
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
-/** Families with recurrent layers, and whether those have heads. */
-const RECURRENT: Readonly<Partial<Record<Family, boolean>>> = {
-  mamba: false,
-  mamba2: true,
-  granitehybrid: true,
+/** Families with recurrent layers, and whose those are. */
+const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
+  mamba: 'mamba',
+  mamba2: 'mamba2',
+  granitehybrid: 'mamba2',
 }
 
 /** Checks every number. `file` is for the sentence. */
@@ -71,7 +71,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
       ['heads', heads > 0, traits !== undefined],
       ['experts', experts !== undefined, traits?.mlp === 'experts'],
       ['ssm', ssm !== undefined, family in RECURRENT],
-      ['ssm.heads', (ssm?.heads ?? 0) > 0, RECURRENT[family] === true],
+      ['ssm.heads', ssm?.kind === 'mamba2', RECURRENT[family] === 'mamba2'],
       ['convTaps', convTaps !== undefined, family === 'lfm2'],
     ] as const
     for (const [part, isThere, isDue] of parts)
@@ -96,24 +96,17 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   }
 
   /** What the kernels of wasm/recurrent/conv1d.c, scan.c and ssd.c can do. */
-  function checkSsm({
-    innerSize,
-    stateSize,
-    convKernel,
-    timeStepRank,
-    heads,
-    groups,
-    timeStepLimit,
-  }: SsmConfig) {
+  function checkSsm(ssm: SsmConfig): void {
+    const { innerSize, stateSize, convKernel } = ssm
     checkBuilt('ssm.innerSize', innerSize, 1 << 20, 32)
-    checkBuilt('ssm.stateSize', stateSize, 1 << 12, heads > 0 ? 4 : 1)
+    checkBuilt('ssm.stateSize', stateSize, 1 << 12, ssm.kind === 'mamba2' ? 4 : 1)
     checkTaps('ssm.convKernel', convKernel)
-    const [least, most] = timeStepLimit ?? [0, 1]
-    check('the most of ssm.timeStepLimit', most, most > 0 && least <= most, `above 0 and the least, ${least}`)
-    if (heads === 0) {
-      checkWhole('ssm.timeStepRank', timeStepRank, 1 << 14)
+    if (ssm.kind === 'mamba') {
+      checkWhole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
       return
     }
+    const { heads, groups, timeStepLimit: [least, most] = [0, 1] } = ssm
+    check('the most of ssm.timeStepLimit', most, most > 0 && least <= most, `above 0 and the least, ${least}`)
     checkWhole('ssm.heads', heads, 1 << 12)
     checkWhole('ssm.groups', groups, heads)
     checkBuilt('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 8)

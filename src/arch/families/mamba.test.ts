@@ -6,21 +6,19 @@ import { compile } from '../../graph/compile.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { printPlan } from '../../graph/plan/print.ts'
 import { chooseEncoding } from '../../weights/choose.ts'
-import type { ModelConfig, SsmConfig } from '../config/config.ts'
-import { hbmConfig } from '../config/config-hbm.ts'
+import type { Mamba1Config, Mamba2Config, ModelConfig, SsmConfig } from '../config/config.ts'
+import { hbmConfig, storedConfig } from '../config/config-hbm.ts'
 import { mambaSsmConfig } from '../config/config-mamba-ssm.ts'
 import { Fields } from '../config/fields.ts'
-import { hfRecurrent } from '../config/recurrent-config.ts'
+import { ggufSsm, hfRecurrent } from '../config/recurrent-config.ts'
 import { validConfig } from '../config/validate.ts'
 import { buildGraph } from '../families.ts'
 import { roleOf } from '../tensors/names.ts'
 import { failureOf } from '../testing/files.ts'
 
-const SSM: SsmConfig = {
-  ...{ innerSize: 1536, stateSize: 16, convKernel: 4, convBias: true },
-  ...{ timeStepRank: 48, heads: 0, groups: 0 },
-}
-const MAMBA2: SsmConfig = { ...SSM, stateSize: 128, timeStepRank: 0, heads: 24, groups: 1 }
+const SIZES = { innerSize: 1536, convKernel: 4, convBias: true }
+const MAMBA: Mamba1Config = { kind: 'mamba', ...SIZES, stateSize: 16, timeStepRank: 48 }
+const MAMBA2: Mamba2Config = { kind: 'mamba2', ...SIZES, stateSize: 128, heads: 24, groups: 1 }
 
 const config = (
   family: ModelConfig['family'],
@@ -31,6 +29,9 @@ const config = (
   ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, contextLength: 1 << 20, tiedEmbeddings: true },
   ...{ rope: { theta: 1e4, dims: 0, pairing: 'halves' }, ssm, ...changes },
 })
+
+const limitOf = ({ ssm }: Pick<ModelConfig, 'ssm'>) =>
+  ssm?.kind === 'mamba2' ? ssm.timeStepLimit : undefined
 
 const planOf = (model: ModelConfig): Plan =>
   compile(buildGraph(model), {
@@ -44,7 +45,7 @@ const layerOf = (plan: Plan, layer: number): string[] =>
 
 describe('plans', () => {
   test('a layer of Mamba is eight ops; nothing is split, joined or copied', () => {
-    const plan = planOf(config('mamba', SSM))
+    const plan = planOf(config('mamba', MAMBA))
     expect(layerOf(plan, 1)).toEqual([
       ...['rmsnorm', 'linear_w4a8_g32', 'conv1d', 'linear_w8a8_g32', 'quantize', 'linear_w8a8_g32', 'scan'],
       'linear_w4a8_g32',
@@ -79,17 +80,23 @@ describe('configurations', () => {
     [{ convKernel: 5 }, 'unsupported', /ssm.convKernel 5, .* from 2 to 4/],
     [{ convKernel: 2.5 }, 'architecture', /ssm.convKernel is 2.5/],
     [{ timeStepRank: 0 }, 'architecture', /ssm.timeStepRank is 0/],
-    [{ heads: 24, groups: 5, stateSize: 128 }, 'architecture', /shared out evenly to 24 heads in 5 groups/],
-    [{ heads: 2, groups: 1, stateSize: 128 }, 'unsupported', /width of a recurrent head 768/],
+  ] as const)('of Mamba, %j is %s', async (changes, code, message) => {
+    const failure = await failureOf(() => validConfig('file', config('mamba', { ...MAMBA, ...changes })))
+    expect(failure).toEqual({ code, message: expect.stringMatching(message) })
+  })
+
+  test.each([
+    [{ heads: 0 }, 'architecture', /ssm.heads is 0/],
+    [{ groups: 5 }, 'architecture', /shared out evenly to 24 heads in 5 groups/],
+    [{ heads: 2 }, 'unsupported', /width of a recurrent head 768/],
     [
       { timeStepLimit: [0.5, 0.1] as const },
       'architecture',
       /ssm.timeStepLimit is 0.1 but must be above 0 and the least, 0.5/,
     ],
-    [{ heads: 24, groups: 1, stateSize: 6 }, 'unsupported', /ssm.stateSize 6, .* multiple of 4/],
-  ] as const)('%j is %s', async (changes, code, message) => {
-    const family = 'heads' in changes ? 'mamba2' : 'mamba'
-    const failure = await failureOf(() => validConfig('file', config(family, { ...SSM, ...changes })))
+    [{ stateSize: 6 }, 'unsupported', /ssm.stateSize 6, .* multiple of 4/],
+  ] as const)('of Mamba-2, %j is %s', async (changes, code, message) => {
+    const failure = await failureOf(() => validConfig('file', config('mamba2', { ...MAMBA2, ...changes })))
     expect(failure).toEqual({ code, message: expect.stringMatching(message) })
   })
 
@@ -99,6 +106,32 @@ describe('configurations', () => {
     expect(layerOf(planOf(odd), 0)).toContain('ssd')
   })
 
+  test.each([
+    [
+      'mamba',
+      '{"innerSize":64,"stateSize":16,"convKernel":4,"timeStepRank":4,"heads":0,"groups":0,"convBias":true}',
+    ],
+    [
+      'mamba2',
+      '{"innerSize":64,"stateSize":16,"convKernel":4,"timeStepRank":0,"heads":2,"groups":1,"convBias":true}',
+    ],
+  ])('a pack of %s that is written anew says the same bytes', (kind, text) => {
+    const packed = { ...config('mamba', MAMBA), ssm: JSON.parse(text) }
+    const read = hbmConfig('test', Fields.of('test', withoutNulls(packed)))
+    expect(read.ssm?.kind).toBe(kind)
+    expect(JSON.stringify(storedConfig(read))).toContain(`"ssm":${text}`)
+  })
+
+  test.each([
+    ['mamba', '"convBias":true,"timeStepRank":48,"heads":0,"groups":0}', { 'ssm.time_step_rank': 48 }],
+    ['mamba2', '"convBias":true,"timeStepRank":0,"heads":24,"groups":1}', { 'ssm.time_step_rank': 24 }],
+  ] as const)('a GGUF file of %s is packed with fields for both kinds', (family, text, rank) => {
+    const sizes = { 'ssm.inner_size': 1536, 'ssm.state_size': 16, 'ssm.conv_kernel': 4 }
+    const ssm = ggufSsm(Fields.of('test', { ...sizes, ...rank }), family)
+    const stored = JSON.stringify(storedConfig(config(family, ssm)))
+    expect(stored).toContain(`"ssm":{"innerSize":1536,"stateSize":16,"convKernel":4,${text}`)
+  })
+
   test('limits of step sizes are read from every format, and those that limit nothing are none', async () => {
     const ssm = (limits?: readonly MetaValue[]) => ({
       ...{ architectures: ['Mamba2ForCausalLM'], hidden_size: 64, num_hidden_layers: 1, vocab_size: 300 },
@@ -106,14 +139,14 @@ describe('configurations', () => {
       ...(limits && { time_step_limit: limits }),
     })
     const read = (limits?: readonly MetaValue[]) =>
-      hfRecurrent(Fields.of('config.json', ssm(limits)), 'mamba2').ssm?.timeStepLimit
+      limitOf(hfRecurrent(Fields.of('config.json', ssm(limits)), 'mamba2'))
     expect(read()).toBeUndefined()
     expect(read([0, Number.POSITIVE_INFINITY])).toBeUndefined()
     expect(read([0])).toBeUndefined()
     expect(read([0.001, 0.1])).toEqual([0.001, 0.1])
     expect(read([0.001])).toEqual([0.001, Number.POSITIVE_INFINITY])
     const limited = config('mamba2', { ...MAMBA2, timeStepLimit: [0.001, Number.POSITIVE_INFINITY] })
-    const packed = withoutNulls(JSON.parse(JSON.stringify(limited)))
+    const packed = withoutNulls(JSON.parse(JSON.stringify(storedConfig(limited))))
     expect(hbmConfig('test', Fields.of('test', packed)).ssm).toEqual(limited.ssm)
     const original = {
       ssm_cfg: { layer: 'Mamba2', dt_limit: [0, 0.5] },
@@ -121,7 +154,7 @@ describe('configurations', () => {
       n_layer: 1,
       vocab_size: 9,
     }
-    expect(mambaSsmConfig('test', Fields.of('test', original)).ssm?.timeStepLimit).toEqual([0, 0.5])
+    expect(limitOf(mambaSsmConfig('test', Fields.of('test', original)))).toEqual([0, 0.5])
   })
 
   test('the HF file of a Mamba-2 writes a number that JSON has not', () => {
@@ -135,7 +168,7 @@ describe('configurations', () => {
   })
 
   test('zero heads are none in Mamba alone', () => {
-    expect(validConfig('file', config('mamba', SSM)).heads).toBe(0)
-    expect(() => validConfig('file', config('mamba', SSM, { ssm: undefined }))).toThrow(/a mamba needs ssm/)
+    expect(validConfig('file', config('mamba', MAMBA)).heads).toBe(0)
+    expect(() => validConfig('file', config('mamba', MAMBA, { ssm: undefined }))).toThrow(/a mamba needs ssm/)
   })
 })

@@ -6,7 +6,7 @@ import type { Mixer } from '../decoder.ts'
 
 /** A layer of Mamba of Gu and Dao (2023), as `MambaForCausalLM` and mamba_ssm have it. */
 export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
-  const ssm = ssmOf(config)
+  const ssm = ssmOf(config, 'mamba')
   const { innerSize, stateSize, timeStepRank } = ssm
   const at = `layers.${layer}`
   const inWeight = matrix(config.hiddenSize, {
@@ -53,8 +53,8 @@ export function convWeights(
   return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
 }
 
-/** Of families with recurrent layers, whose configuration is checked to have it. */
-export function ssmOf({ ssm, name }: ModelConfig): SsmConfig {
-  if (ssm === undefined) throw new RangeError(`${name} has no recurrent layers`)
-  return ssm
+/** Of families with recurrent layers, whose configuration is checked to have them. */
+export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
+  if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
+  return ssm as Extract<SsmConfig, { kind: K }>
 }

@@ -6,7 +6,7 @@ import { convWeights, ssmOf } from './mamba.ts'
 
 /** A layer of Mamba-2 of Dao and Gu (2024), as `Mamba2ForCausalLM` and mamba_ssm have it, and of hybrids. */
 export const mamba2Layer: Mixer = ({ b, config }, layer, input) => {
-  const ssm = ssmOf(config)
+  const ssm = ssmOf(config, 'mamba2')
   const { innerSize, stateSize, heads, groups, timeStepLimit: stepLimit } = ssm
   const at = `layers.${layer}`
   const widths = { x: innerSize, b: groups * stateSize, c: groups * stateSize }

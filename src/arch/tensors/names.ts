@@ -110,3 +110,14 @@ function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]):
     { tensor: tensor.name, shape: tensor.shape.map(String), expected: shape.map(String) },
   )
 }
+
+/** The stored tensor of a weight that the plan names. Throws `architecture` where a configuration made the plan read what its family has not. */
+export function weightOf(weights: Weights, name: string): TensorInfo {
+  const tensor = weights.get(name)
+  if (tensor !== undefined) return tensor
+  throw new HalfbyteError(
+    'architecture',
+    `the model's configuration asks for the tensor ${name}, which its family does not have; convert or fetch it again`,
+    { tensor: name },
+  )
+}

@@ -7,16 +7,18 @@ import { first, hidden, type IsIn, row, type Shape, type StoredPlace, type Tenso
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`
 
 const hasState: IsIn = (config, _, layer) => isRecurrent(config, layer)
-const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.heads === 0
-const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.heads !== 0
+const isMamba: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba'
+const isMamba2: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.kind === 'mamba2'
 const hasConvBias: IsIn = (config, _, layer) => isRecurrent(config, layer) && config.ssm?.convBias === true
 
 const inner = ({ ssm }: ModelConfig) => ssm?.innerSize ?? 0
-const heads = ({ ssm }: ModelConfig) => ssm?.heads ?? 0
-const rank = ({ ssm }: ModelConfig) => ssm?.timeStepRank ?? 0
+const heads = ({ ssm }: ModelConfig) => (ssm?.kind === 'mamba2' ? ssm.heads : 0)
+const rank = ({ ssm }: ModelConfig) => (ssm?.kind === 'mamba' ? ssm.timeStepRank : 0)
 /** Columns of B and C in all groups; Mamba has one group. */
-const between = ({ ssm }: ModelConfig) => 2 * (ssm?.stateSize ?? 0) * Math.max(1, ssm?.groups ?? 0)
-const channels = (config: ModelConfig) => inner(config) + (heads(config) > 0 ? between(config) : 0)
+const between = ({ ssm }: ModelConfig) =>
+  2 * (ssm?.stateSize ?? 0) * (ssm?.kind === 'mamba2' ? ssm.groups : 1)
+const channels = (config: ModelConfig) =>
+  inner(config) + (config.ssm?.kind === 'mamba2' ? between(config) : 0)
 
 /** Splits one stored matrix by rows: each width takes the next rows. `k` is the number of inputs. */
 function stacked(

@@ -4,6 +4,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../formats/tensors.ts'
 import type { ModelConfig } from '../config/config.ts'
+import { storedConfig } from '../config/config-hbm.ts'
 
 /** A small model in which all numbers differ. */
 export const SMALL: ModelConfig = {
@@ -132,7 +133,7 @@ export function hfFile(config: ModelConfig, changes: Changes = {}): ModelFile {
 
 /** The configuration goes through JSON, as in a pack. */
 export function hbmFile(config: ModelConfig, changes: Changes = {}): ModelFile {
-  const json = changed(JSON.parse(JSON.stringify(config)) as Record<string, MetaValue>, changes)
+  const json = changed(JSON.parse(JSON.stringify(storedConfig(config))) as Record<string, MetaValue>, changes)
   return {
     format: 'hbm',
     name: config.name,

@@ -1,5 +1,6 @@
 // Keywords. In: one schema object. Out: the cases of its own keywords, each type by itself.
 import { isHalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { shown } from '../refuse.ts'
 import { found } from '../regex/anchors.ts'
@@ -153,7 +154,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
 
   function readEntries(keyword: string) {
     const value = schema[keyword] ?? {}
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       throw refuse(keyword, 'is no object')
     }
     return Object.entries(value).map(

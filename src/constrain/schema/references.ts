@@ -1,5 +1,6 @@
 // Schema document. In: a JSON Schema as a page gives it. Out: its parts by reference, or the typed error that names the keyword.
 import type { ErrorDetail } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import { refused, shown } from '../refuse.ts'
 import type { Json } from './json-text.ts'
 import { KEYWORDS_OF } from './types.ts'
@@ -40,7 +41,7 @@ export class SchemaDocument {
   /** A part of the document as a schema; `keyword` is where it was found. */
   schema(value: unknown, keyword: string): Schema {
     if (typeof value === 'boolean') return value
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       throw refused(`has ${shown(value)} as ${keyword}, which is no schema`, 'give an object or a boolean', {
         keyword,
       })

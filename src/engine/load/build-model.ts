@@ -13,11 +13,12 @@ import { checkSameVocabulary, draftSource } from './draft.ts'
 import { modelFingerprint } from './fingerprint.ts'
 import type { WeightHooks } from './load-weights.ts'
 import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
+import { memoryNeed } from './memory-need.ts'
 import { openModelPool } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { openShards } from './open-shards.ts'
 import { placeModel } from './place-model.ts'
-import { memoryNeed, type PreparedModel } from './prepare.ts'
+import type { PreparedModel } from './prepare.ts'
 
 export interface BuildOptions {
   readonly host: Host

@@ -1,13 +1,14 @@
 // Dealing weights. In: a prepared model, the plans of all shards. Out: every shard's slots, filled slab by slab.
 
 import { type Encoding, isSparse, sparseTableBytes } from '../../abi/encodings.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../../runtime/arena.ts'
 import type { ShardGroup } from '../../runtime/shards/group.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../weights/deal.ts'
 import { WeightSample } from './fingerprint.ts'
 import type { WeightHooks } from './load-weights.ts'
-import { type PreparedModel, weightOf } from './prepare.ts'
+import type { PreparedModel } from './prepare.ts'
 
 /** A group of shards and the plan of each; the first is this thread's. */
 export interface ShardedPlans {

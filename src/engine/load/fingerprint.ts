@@ -2,6 +2,7 @@
 
 import { isSparse, sparseTableBytes } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
+import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { sha256 } from '../../base/sha256.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 
@@ -36,7 +37,7 @@ export async function modelFingerprint(
   { slots, stateGroups, slabBytes }: Plan,
   samples: readonly WeightSample[] = [],
 ): Promise<string> {
-  const form = JSON.stringify({ config, slots, stateGroups, slabBytes })
+  const form = JSON.stringify({ config: storedConfig(config), slots, stateGroups, slabBytes })
   const all = new Blob([form, ...samples.map(({ bytes }) => bytes)])
   return sha256(new Uint8Array(await all.arrayBuffer()))
 }

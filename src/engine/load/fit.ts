@@ -1,7 +1,7 @@
 // Fit. In: a prompt's ids, the context, what a session wants when they are too many. Out: what is kept, and room for the reply.
-import { isCount } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
+import { isCount } from '../../base/values.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 

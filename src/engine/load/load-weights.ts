@@ -1,9 +1,10 @@
 // Loading weights. In: a prepared model and an arena. Out: the address of every slot, filled slab by slab.
 
 import { roundUp } from '../../abi/encodings.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/arena.ts'
 import { streamMatrix, streamVector } from '../../weights/stream.ts'
-import { type PreparedModel, weightOf } from './prepare.ts'
+import type { PreparedModel } from './prepare.ts'
 
 export interface WeightHooks {
   readonly signal?: AbortSignal | undefined

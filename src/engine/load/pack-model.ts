@@ -2,14 +2,15 @@
 
 import type { SparseBase } from '../../abi/encodings.ts'
 import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'
-import { roleOf } from '../../arch/tensors/names.ts'
+import { storedConfig } from '../../arch/config/config-hbm.ts'
+import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { MetaObject } from '../../formats/json.ts'
 import type { WeightSlot } from '../../graph/plan/plan.ts'
 import { packMatrix, packVector } from '../../weights/pack-tensor.ts'
 import type { SparsePolicy } from '../../weights/sparse/choose.ts'
 import { packSparse, surveySparse } from '../../weights/sparse/pack.ts'
-import { type PreparedModel, weightOf } from './prepare.ts'
+import type { PreparedModel } from './prepare.ts'
 
 export interface PackCard {
   /** Default: the model's own name. */
@@ -33,7 +34,7 @@ export async function packContents(prepared: PreparedModel, card: PackCard = {})
   const name = card.name ?? file.name
   return {
     name,
-    config: { ...config, name } as unknown as MetaObject,
+    config: storedConfig({ ...config, name }) as MetaObject,
     tokenizer: file.tokenizer,
     generation: file.generationConfig,
     about: card.about,

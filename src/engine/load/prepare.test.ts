@@ -11,11 +11,17 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
-const ssm = fc.record({
+const common = {
   ...{ innerSize: fc.constantFrom(64, 96), stateSize: fc.constantFrom(8, 16), convKernel: fc.constant(4) },
-  ...{ timeStepRank: fc.constantFrom(0, 4), heads: fc.constantFrom(0, 2), groups: fc.constantFrom(0, 1, 2) },
   convBias: fc.boolean(),
-})
+}
+const ssm = fc.oneof(
+  fc.record({ kind: fc.constant('mamba'), ...common, timeStepRank: fc.constantFrom(0, 4) }),
+  fc.record({
+    ...{ kind: fc.constant('mamba2'), ...common },
+    ...{ heads: fc.constantFrom(0, 2), groups: fc.constantFrom(0, 1, 2) },
+  }),
+)
 /** What only some families have. */
 const extra = fc.record(
   {
@@ -45,12 +51,12 @@ const BASE: ModelConfig = {
 const SSM = { innerSize: 64, stateSize: 16, convKernel: 4, convBias: true }
 const NO_HEADS = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, rope: { ...BASE.rope, dims: 0 } }
 const EXPERTS = { experts: { count: 4, used: 2, normalize: true } }
-const HEADS = { ssm: { ...SSM, timeStepRank: 0, heads: 2, groups: 1 } }
+const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
 /** What a family needs beside the rest. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
   ...{ qwen3moe: EXPERTS, olmoe: EXPERTS, lfm2: { convTaps: 3, attentionLayers: [1] } },
-  mamba: { ...NO_HEADS, ssm: { ...SSM, timeStepRank: 4, heads: 0, groups: 0 } },
+  mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
   ...{ mamba2: { ...NO_HEADS, ...HEADS }, granitehybrid: { ...HEADS, attentionLayers: [1] } },
 }
 

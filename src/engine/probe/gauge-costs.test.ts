@@ -25,11 +25,11 @@ const CONFIGS: readonly ModelConfig[] = [
   },
   {
     ...{ ...COMMON, ...NONE, family: 'mamba' },
-    ssm: { ...ssm, stateSize: 16, timeStepRank: 48, heads: 0, groups: 0 },
+    ssm: { kind: 'mamba', ...ssm, stateSize: 16, timeStepRank: 48 },
   },
   {
     ...{ ...COMMON, ...NONE, family: 'mamba2' },
-    ssm: { ...ssm, stateSize: 128, timeStepRank: 0, heads: 24, groups: 1 },
+    ssm: { kind: 'mamba2', ...ssm, stateSize: 128, heads: 24, groups: 1 },
   },
 ]
 

@@ -1,7 +1,6 @@
 // Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
-import { areCounts, isCount } from '../../base/counts.ts'
+import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { notSnapshot } from '../../state/snapshot.ts'
-import { isObject } from '../../text/spec.ts'
 import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
 import type { SavedTranscript } from './transcript.ts'
 

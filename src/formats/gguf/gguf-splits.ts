@@ -1,6 +1,6 @@
 // GGUF splits. In: the files of one model, in any order. Out: the first split's metadata and the tensors of all.
-import { isCount } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { isCount } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'
 import { inOrder } from '../splits.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'

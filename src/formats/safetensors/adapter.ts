@@ -1,9 +1,10 @@
 // Adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it adds, by tensor.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
 import { baseName } from '../file-names.ts'
 import { readGguf } from '../gguf/gguf.ts'
-import { isObject, type JsonObject, readJson } from '../json.ts'
+import { readJson } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { floatTensor, readSafetensors } from './safetensors.ts'

@@ -1,6 +1,6 @@
 // Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per matrix.
 import { HalfbyteError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
 import { shown } from '../malformed.ts'
 import type { TensorIndex, TensorInfo } from '../tensors.ts'
 import { type PackedInts, packedInts } from './packed-ints.ts'

@@ -1,10 +1,10 @@
 // safetensors. In: one file, or the shards of a model and their index. Out: the location of each tensor.
 import type { ByteSource } from '../../base/bytes.ts'
-import { areCounts } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { areCounts, isObject, type JsonObject } from '../../base/values.ts'
 import { elementCount } from '../dtypes.ts'
 import { baseName } from '../file-names.ts'
-import { isObject, type JsonObject, parseObject } from '../json.ts'
+import { parseObject } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { DType, TensorInfo } from '../tensors.ts'
 

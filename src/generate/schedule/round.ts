@@ -1,6 +1,6 @@
 // Round. In: the works in line, what a step can carry, how long steps took. Out: which rows of each the next step runs.
+import type { StepCapacity } from '../../runtime/step-descriptor.ts'
 import { CHUNK_MS, ChunkSize } from './chunk-size.ts'
-import type { StepCapacity } from './step-buffer.ts'
 import { StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 

@@ -1,13 +1,12 @@
 // Sequence. In: token ids. Out: one conversation's tokens and how many of them the state cache already holds.
 import type { ByteSource } from '../../base/bytes.ts'
-import { areCounts, isCount } from '../../base/counts.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { overflow } from '../../state/overflow.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../../state/snapshot.ts'
 import type { StateCache } from '../../state/state-cache.ts'
 import type { Prefix } from '../../state/token-tree.ts'
-import { isObject } from '../../text/spec.ts'
 import { cutLength, type Fit, fitTokens } from './overflow.ts'
 
 export interface SequenceOptions {

@@ -3,11 +3,11 @@
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
 //           per sequence: row0, rows, position, then per state group the blocks up to its last row, then its slab
 
-import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../../abi/blocks.ts'
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
-import { fillRopeTable } from '../../arch/rope.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../arena.ts'
+import { type StepCapacity, StepDescriptor } from '../step-descriptor.ts'
 import type { ShardLayout } from './messages.ts'
 
 const HEAD_WORDS = 5
@@ -63,38 +63,24 @@ export function stepWords(
   return words
 }
 
-export interface MirrorCapacity extends ShardLayout, StateTables {
-  readonly tokens: number
-  readonly logitRows: number
-}
+export type MirrorCapacity = ShardLayout & StateTables & StepCapacity
 
 /** The steps of another memory, written to this one. */
 export class StepMirror {
   readonly step: Ptr
   readonly #arena: Arena
   readonly #capacity: MirrorCapacity
-  readonly #ids: Ptr
-  readonly #sequenceOf: Ptr
-  readonly #positions: Ptr
-  readonly #logitRows: Ptr
-  readonly #sequences: Ptr
+  readonly #descriptor: StepDescriptor
   readonly #tables: Ptr
-  readonly #ropes: readonly Ptr[]
 
   /** Throws `out-of-memory`. */
   constructor(arena: Arena, capacity: MirrorCapacity) {
-    const { tokens, logitRows, sequences, groups, tableWords, ropes } = capacity
-    const words = (count: number): Ptr => arena.allocate(count * 4, 'the step')
+    const { sequences, groups, tableWords, ropes } = capacity
     this.#arena = arena
     this.#capacity = capacity
-    this.step = words(STEP_WORDS)
-    this.#ids = words(tokens)
-    this.#sequenceOf = words(tokens)
-    this.#positions = words(tokens)
-    this.#logitRows = words(logitRows)
-    this.#sequences = words(sequences * SEQUENCE_WORDS)
-    this.#tables = words(sequences * groups * tableWords)
-    this.#ropes = ropes.map(({ frequencies }) => words(tokens * frequencies.length * 2))
+    this.#descriptor = new StepDescriptor(arena, capacity, ropes)
+    this.step = this.#descriptor.step
+    this.#tables = arena.allocate(sequences * groups * tableWords * 4, 'the step')
   }
 
   // hot
@@ -106,13 +92,13 @@ export class StepMirror {
       this.#arena.u32.set(words.subarray(at, at + count), address / 4)
       at += count
     }
-    put(this.#ids, tokens)
-    put(this.#sequenceOf, tokens)
-    put(this.#positions, tokens)
-    put(this.#logitRows, logits)
+    put(this.#descriptor.ids, tokens)
+    put(this.#descriptor.sequenceOf, tokens)
+    put(this.#descriptor.positions, tokens)
+    put(this.#descriptor.logitRows, logits)
     const { groups, slabs, tableWords } = this.#capacity
     for (let index = 0; index < sequences; index++) {
-      const seq = (this.#sequences + index * SEQUENCE_WORDS * 4) as Ptr
+      const seq = (this.#descriptor.sequences + index * SEQUENCE_WORDS * 4) as Ptr
       put(seq, 3)
       const blocks = blocksOf(words[at - 1]!, words[at - 2]!)
       for (let group = 0; group < groups; group++) {
@@ -128,27 +114,6 @@ export class StepMirror {
         this.#arena.u32[seq / 4 + SEQUENCE.tables + slab] = place
       }
     }
-    this.#describe(tokens, sequences, logits)
-  }
-
-  #describe(tokens: number, sequences: number, logits: number): void {
-    const { u32 } = this.#arena
-    const step = this.step / 4
-    u32[step + STEP.tokens] = tokens
-    u32[step + STEP.sequences] = sequences
-    u32[step + STEP.logit_count] = logits
-    u32[step + STEP.ids] = this.#ids
-    u32[step + STEP.sequence_of] = this.#sequenceOf
-    u32[step + STEP.positions] = this.#positions
-    u32[step + STEP.seqs] = this.#sequences
-    u32[step + STEP.logit_rows] = this.#logitRows
-    const { buffer } = this.#arena.memory
-    const positions = new Uint32Array(buffer, this.#positions, tokens)
-    for (const [rope, table] of this.#capacity.ropes.entries()) {
-      const address = this.#ropes[rope]!
-      u32[step + STEP.ropes + rope] = address
-      const view = new Float32Array(buffer, address, tokens * table.frequencies.length * 2)
-      fillRopeTable(view, positions, tokens, table)
-    }
+    this.#descriptor.describe(tokens, sequences, logits)
   }
 }

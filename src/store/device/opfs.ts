@@ -1,30 +1,15 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
 import { type ByteSource, readInto } from '../../base/bytes.ts'
-import { isCount } from '../../base/counts.ts'
 import { fileName } from '../address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
 import type { Version } from '../download/partial.ts'
-import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
+import { fileKey, openFolder, readFile } from '../folder.ts'
 import { alone } from './alone.ts'
+import { asChecked, type Manifest, readManifest } from './manifest.ts'
 import { writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
-import { damagedChunks, isSums, type Sums } from './sums.ts'
+import { damagedChunks } from './sums.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
-
-/** What is known of a stored file; written after its last byte, so that a half-written file is never read as whole. */
-interface Manifest extends Version {
-  readonly url: string
-  /** Milliseconds since 1970 of the last load. */
-  readonly used: number
-  /** Its bytes have been compared with the hashes in them. */
-  readonly isChecked?: boolean
-  /** Of what was written. */
-  readonly sums: Sums
-  /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
-  readonly changed: number
-  /** As in its journal. */
-  readonly isDoubted?: boolean | undefined
-}
 
 export interface StoredFile {
   readonly url: string
@@ -97,7 +82,7 @@ export class Opfs {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined || manifest.isChecked === true) return
-    await this.#writeManifest(name, { ...manifest, isChecked: true, isDoubted: false }).catch(() => undefined)
+    await this.#writeManifest(name, asChecked(manifest)).catch(() => undefined)
   }
 
   /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
@@ -220,23 +205,8 @@ export class Opfs {
     }
   }
 
-  async #manifest(name: string): Promise<Manifest | undefined> {
-    const fields = await readFields(this.#folder, `${name}.json`)
-    const { url, size, etag, used, isChecked, isDoubted, sums, changed } = fields
-    const isWhole =
-      typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
-    if (!isWhole) return undefined
-    return {
-      url,
-      size,
-      etag,
-      used: isCount(used) ? used : 0,
-      isChecked: isChecked === true,
-      isDoubted: isDoubted === true,
-      // Those of earlier releases have none.
-      sums: isSums(sums) ? sums : [],
-      changed: isCount(changed) ? changed : 0,
-    }
+  #manifest(name: string): Promise<Manifest | undefined> {
+    return readManifest(this.#folder, name)
   }
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {

@@ -5,8 +5,8 @@
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
 import type { ByteSource } from '../../base/bytes.ts'
-import { isCount } from '../../base/counts.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { isCount } from '../../base/values.ts'
 import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
 import { alone } from './alone.ts'
 import { checkQuota, type Purpose, writeError } from './quota.ts'

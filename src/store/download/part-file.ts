@@ -2,7 +2,7 @@
 //
 //   <name>.bin    the bytes; only those of finished chunks are valid
 //   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes
-import { isCount } from '../../base/counts.ts'
+import { isCount } from '../../base/values.ts'
 import { checkQuota, full, writeError } from '../device/quota.ts'
 import { addSum, chunkBytes, damagedChunks, isSums, type Sums } from '../device/sums.ts'
 import { openSyncFile, type SyncFile, writeAll, writeJson } from '../device/sync-file.ts'

@@ -3,7 +3,7 @@ import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { pieces, type RequestOptions, request, tryRange } from './request.ts'
+import { bodyLength, pieces, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** Bytes in one request, so tensors that are close together need only one. */
@@ -107,7 +107,8 @@ class RangeFile {
       const wanted = bytes.subarray(0, run.byteLength - filled)
       run.set(wanted, filled)
       filled += wanted.byteLength
-      if (filled === run.byteLength) break
+      // Read an answer of exactly this length to its end: the browser counts a body that is left as a failed request.
+      if (filled === run.byteLength && bodyLength(response) !== filled) break
     }
     if (filled < run.byteLength) {
       throw new HalfbyteError(

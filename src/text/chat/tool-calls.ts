@@ -6,7 +6,7 @@
 //
 // Text that does not match a call exactly stays text: a wrong call is worse than none.
 
-import { isObject } from '../spec.ts'
+import { isObject } from '../../base/values.ts'
 import { jsonScan } from '../tokenize/json-scan.ts'
 
 /** A call that a model requests. */

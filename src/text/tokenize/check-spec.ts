@@ -1,5 +1,6 @@
 // Specification check. In: an unchecked tokenizer specification. Out: the same, with the type of each field checked.
-import { isObject, type JsonObject, malformed, shown, type TokenizerSpec } from '../spec.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
+import { malformed, shown, type TokenizerSpec } from '../spec.ts'
 
 const TYPES = {
   strings: { what: 'an array of texts', fits: isListOf('string') },

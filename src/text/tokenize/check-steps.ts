@@ -1,6 +1,6 @@
 // Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without end.
-import { isCount } from '../../base/counts.ts'
-import { type JsonObject, malformed, shown, unsupported } from '../spec.ts'
+import { isCount, type JsonObject } from '../../base/values.ts'
+import { malformed, shown, unsupported } from '../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
 
 /** The library's object for one step, or for several. */

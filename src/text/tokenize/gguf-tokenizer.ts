@@ -1,5 +1,5 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that produces llama.cpp's ids.
-import { isCount } from '../../base/counts.ts'
+import { isCount } from '../../base/values.ts'
 import { unquote } from '../chat/quote.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../spec.ts'
 import { AddedTokens } from './added-tokens.ts'

@@ -1,6 +1,6 @@
 // Parts of a tokenizer.json. In: its unchecked fields. Out: the checked values that the tokenizer needs.
-import { isCount } from '../../base/counts.ts'
-import { isObject, type JsonObject, MAX_TOKENS, malformed, shown, unsupported } from '../spec.ts'
+import { isCount, isObject, type JsonObject } from '../../base/values.ts'
+import { MAX_TOKENS, malformed, shown, unsupported } from '../spec.ts'
 import type { AddedToken } from './token-search.ts'
 import type { Spelling } from './vocabulary.ts'
 

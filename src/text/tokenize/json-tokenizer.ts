@@ -1,8 +1,9 @@
 // JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the library's ids.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
 import { unquote } from '../chat/quote.ts'
-import { isObject, type JsonObject, type JsonTokenizerSpec, malformed, shown, unsupported } from '../spec.ts'
+import { type JsonTokenizerSpec, malformed, shown, unsupported } from '../spec.ts'
 import { AddedTokens } from './added-tokens.ts'
 import { createBpe } from './bpe.ts'
 import { checkSteps } from './check-steps.ts'

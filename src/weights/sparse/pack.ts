@@ -5,7 +5,7 @@ import type { SparseBase, SparseEncoding, SparseFormat } from '../../abi/encodin
 import { GROUP_SIZE, sparseParts } from '../../abi/encodings.ts'
 import type { PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { packedChunks } from '../stream.ts'
+import { packedChunks } from '../slabs.ts'
 import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'
 import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'

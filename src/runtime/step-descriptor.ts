@@ -1,0 +1,101 @@
+// Step descriptor. In: how many rows, sequences and logits a step has. Out: `struct step` of wasm/core/abi.h and room for
+// the arrays that it points to, in linear memory.
+
+import { SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/blocks.ts'
+import { ABI } from '../abi/constants.ts'
+import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { Arena, Ptr } from './arena.ts'
+
+export interface StepCapacity {
+  /** Most rows of a step; the plan's `tokens`. */
+  readonly tokens: number
+  /** Most rows whose logits a step may want; the plan's `logitRows`. */
+  readonly logitRows: number
+  /** Most sequences of a step. */
+  readonly sequences: number
+}
+
+/** One RoPE variant's table [tokens][pairs][2] of cosines and sines. */
+interface RopeRegion {
+  readonly table: RopeTable
+  readonly address: Ptr
+  view: Float32Array
+}
+
+/** Its owner fills the arrays of a step, then calls `describe`. */
+export class StepDescriptor {
+  /** The descriptor; does not move. */
+  readonly step: Ptr
+  /** Token id, index of the sequence and position of each row: one u32 each. */
+  readonly ids: Ptr
+  readonly sequenceOf: Ptr
+  readonly positions: Ptr
+  /** Rows whose logits are wanted. */
+  readonly logitRows: Ptr
+  /** Records of SEQUENCE_WORDS words. */
+  readonly sequences: Ptr
+  readonly #arena: Arena
+  readonly #tokens: number
+  readonly #ropes: readonly RopeRegion[]
+  #positionsView: Uint32Array = new Uint32Array(0)
+
+  /** `ropes`: each way in which the model rotates. Throws `architecture` for too many, `out-of-memory`. */
+  constructor(arena: Arena, { tokens, logitRows, sequences }: StepCapacity, ropes: readonly RopeTable[]) {
+    if (ropes.length > ABI.MAX_ROPES) {
+      throw new HalfbyteError(
+        'architecture',
+        `the model rotates in ${ropes.length} ways but the engine holds ${ABI.MAX_ROPES}; use another model`,
+      )
+    }
+    const words = (count: number): Ptr => arena.allocate(count * 4, 'the step')
+    this.#arena = arena
+    this.#tokens = tokens
+    this.step = words(STEP_WORDS)
+    this.ids = words(tokens)
+    this.sequenceOf = words(tokens)
+    this.positions = words(tokens)
+    this.sequences = words(sequences * SEQUENCE_WORDS)
+    this.logitRows = words(logitRows)
+    this.#ropes = ropes.map((table) => ({
+      table,
+      address: words(tokens * table.frequencies.length * 2),
+      view: new Float32Array(0),
+    }))
+  }
+
+  // hot
+  /** Writes the descriptor of so many rows, sequences and logits, and the RoPE tables of the rows' positions. */
+  describe(tokens: number, sequences: number, logits: number): void {
+    const { u32 } = this.#arena
+    const step = this.step / 4
+    u32[step + STEP.tokens] = tokens
+    u32[step + STEP.sequences] = sequences
+    u32[step + STEP.logit_count] = logits
+    u32[step + STEP.ids] = this.ids
+    u32[step + STEP.sequence_of] = this.sequenceOf
+    u32[step + STEP.positions] = this.positions
+    u32[step + STEP.seqs] = this.sequences
+    u32[step + STEP.logit_rows] = this.logitRows
+    for (let rope = 0; rope < ABI.MAX_ROPES; rope++) {
+      u32[step + STEP.ropes + rope] = this.#ropes[rope]?.address ?? 0
+    }
+    this.#rotate(tokens)
+  }
+
+  #rotate(tokens: number): void {
+    const { buffer } = this.#arena.memory
+    if (this.#positionsView.buffer !== buffer) this.#makeViews(buffer)
+    for (let rope = 0; rope < this.#ropes.length; rope++) {
+      const { view, table } = this.#ropes[rope]!
+      fillRopeTable(view, this.#positionsView, tokens, table)
+    }
+  }
+
+  #makeViews(buffer: ArrayBufferLike): void {
+    this.#positionsView = new Uint32Array(buffer, this.positions, this.#tokens)
+    for (const rope of this.#ropes) {
+      rope.view = new Float32Array(buffer, rope.address, this.#tokens * rope.table.frequencies.length * 2)
+    }
+  }
+}

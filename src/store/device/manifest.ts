@@ -1,0 +1,73 @@
+// Manifest. In: what happens to a stored file. Out: what is known of it then, as the JSON beside its bytes.
+//
+//             fill              complete            trust
+//   absent ---------> partial ------------> stored --------> checked
+//      ^               |   ^                   |                |
+//      +-- give up ----+   +------ doubt ------+----- doubt ----+            remove: from any state to absent
+//
+//   absent    Nothing is known of the file.
+//   partial   <name>.part and <name>.bin: a download that has not ended (download/part-file.ts). The next load
+//             asks the server whether the file is still the same and fetches the chunks that have no sum.
+//   stored    <name>.json and <name>.bin: every byte came. Opening it compares a sample of the chunks with
+//             their sums, or all of them when somebody wrote to the file since.
+//   checked   As stored, with `isChecked`: the bytes matched the hashes in the file. Loads do not compute
+//             these again.
+//
+//   give up   The server has no such file, or the device has no room for it.
+//   trust     A load ended well and fetched nothing again (trust.ts).
+//   doubt     Chunks lose their sums, and the next load fetches them. Who doubts, and which chunks:
+//               Opfs.openStored           those that differ from their sums
+//               ByteSource.renew          those with bytes that a reader found to differ from their hash
+//               distrust, `integrity`     those with the bytes that the error names; all when it names none
+//               distrust, other errors    those of the header; all when this happens again before the file is
+//                                         checked (`isDoubted` records the first time)
+
+import { isCount } from '../../base/values.ts'
+import type { Version } from '../download/partial.ts'
+import { fileKey, readFields } from '../folder.ts'
+import { isSums, type Sums } from './sums.ts'
+
+/** Written after the file's last byte: a file without its manifest is never read as whole. */
+export interface Manifest extends Version {
+  readonly url: string
+  /** Milliseconds since 1970 of the last load. */
+  readonly used: number
+  /** Its bytes have been compared with the hashes in them. */
+  readonly isChecked?: boolean
+  /** Of what was written. */
+  readonly sums: Sums
+  /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
+  readonly changed: number
+  /** As in its journal. */
+  readonly isDoubted?: boolean | undefined
+}
+
+/** stored -> checked. */
+export const asChecked = (manifest: Manifest): Manifest => ({
+  ...manifest,
+  isChecked: true,
+  isDoubted: false,
+})
+
+/** Undefined where there is none, or none of this file. */
+export async function readManifest(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+): Promise<Manifest | undefined> {
+  const fields = await readFields(folder, `${name}.json`)
+  const { url, size, etag, used, isChecked, isDoubted, sums, changed } = fields
+  const isWhole =
+    typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
+  if (!isWhole) return undefined
+  return {
+    url,
+    size,
+    etag,
+    used: isCount(used) ? used : 0,
+    isChecked: isChecked === true,
+    isDoubted: isDoubted === true,
+    // Those of earlier releases have none.
+    sums: isSums(sums) ? sums : [],
+    changed: isCount(changed) ? changed : 0,
+  }
+}

@@ -1,0 +1,54 @@
+// Parts. In: a stored tensor and the shape that the graph expects of it. Out: the numbers of a vector, or the
+// error for another shape.
+
+import { isSparse, matrixBytes } from '../abi/encodings.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
+import { readVector } from '../formats/gguf/dequantize.ts'
+import { malformed, shown } from '../formats/malformed.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
+
+/** One stored tensor and the outputs the graph expects of it. */
+export interface StreamPart {
+  readonly tensor: TensorInfo
+  readonly n: number
+}
+
+export interface StreamOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes of the file that were consumed since the last call. */
+  readonly onBytes?: ((bytes: number) => void) | undefined
+}
+
+/** The numbers of a vector. Throws `architecture` when there are not as many as the graph expects. */
+export async function readPart({ tensor, n }: StreamPart, { signal }: StreamOptions): Promise<Float32Array> {
+  const values = await readVector(tensor, signal)
+  if (values.length !== n) throw wrongShape(tensor, `[${n}]`)
+  return values
+}
+
+/** Throws `architecture` when a tensor is not [n, k], `format` when it has not the bytes for that. */
+export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
+  const [rows, inputs, ...others] = tensor.shape
+  if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)
+  if (tensor.packed === undefined && k % BLOCKS[tensor.dtype].elements !== 0)
+    throw wrongShape(tensor, `rows of 32`)
+  const { packed } = tensor
+  // The table of a sparse tensor says how long it is, and is checked when it is read.
+  if (packed === undefined || isSparse(packed)) return
+  if (tensor.byteLength !== matrixBytes(packed, n, k)) {
+    throw malformed(
+      tensor.source.name,
+      `${shown(tensor.name)} has ${tensor.byteLength} bytes where ${packed} takes ${matrixBytes(packed, n, k)}`,
+    )
+  }
+}
+
+function wrongShape(tensor: TensorInfo, expected: string): HalfbyteError {
+  return new HalfbyteError(
+    'architecture',
+    `${shown(tensor.name)} has the shape [${tensor.shape}] where the model's configuration makes it ${expected}; ` +
+      'the file and its configuration are of different models',
+    { tensor: tensor.name, shape: tensor.shape.map(String), expected },
+  )
+}

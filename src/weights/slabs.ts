@@ -1,0 +1,176 @@
+// Slabs. In: a stored tensor. Out: its rows in kernel layout, a few MB at a time.
+
+import {
+  type Encoding,
+  isSparse,
+  matrixBytes,
+  PANEL_ROWS,
+  panelBytes,
+  ROW_PADDING,
+  roundUp,
+  type SparseEncoding,
+  sparseParts,
+  sparseTableBytes,
+} from '../abi/encodings.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { rowBytes } from '../formats/dtypes.ts'
+import { changeValues } from '../formats/gguf/dequantize.ts'
+import { shown } from '../formats/malformed.ts'
+import type { TensorInfo, ValueChange } from '../formats/tensors.ts'
+import { packRows } from './pack.ts'
+import { checkMatrix, type StreamOptions, type StreamPart } from './part.ts'
+import { densePanels, stripRuns } from './sparse/matrix.ts'
+import { unpackPanels } from './unpack.ts'
+
+/** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */
+export const SLAB_BYTES = 8 << 20
+
+/** Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part. */
+export interface RowSlab {
+  readonly write: (target: Uint8Array) => void
+  readonly offset: number
+  readonly bytes: number
+  /** The same as a pack has them, when those are strips. */
+  readonly strips?: Uint8Array
+}
+
+/** The rows of a part in order, in slabs of whole groups of 32 rows. */
+export function rowSlabs(
+  part: StreamPart,
+  k: number,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<RowSlab> {
+  const { packed } = part.tensor
+  return packed !== undefined && isSparse(packed)
+    ? slabsOfStrips(part, k, packed, encoding, options)
+    : slabsOfRows(part, k, packed, encoding, options)
+}
+
+/** The weights of a pack's strips, zeros and all. */
+async function* slabsOfStrips(
+  { tensor, n }: StreamPart,
+  k: number,
+  packed: SparseEncoding,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<RowSlab> {
+  const { base } = sparseParts(packed)
+  options.onBytes?.(sparseTableBytes(n))
+  for await (const run of stripRuns(tensor, packed, 'decode', options.signal)) {
+    const row = run.first * ROW_PADDING
+    const count = Math.min((run.offsets.length - 1) * ROW_PADDING, n - row)
+    yield {
+      write: (target) =>
+        writeSlab({ tensor, packed: base, encoding, k, count }, densePanels(run, packed, k), target),
+      offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
+      bytes: matrixBytes(encoding, count, k),
+      strips: run.bytes,
+    }
+    options.onBytes?.(run.bytes.byteLength)
+  }
+}
+
+/** Reads one slab ahead, so that the file and the packer work at the same time. */
+async function* slabsOfRows(
+  { tensor, n }: StreamPart,
+  k: number,
+  packed: Encoding | undefined,
+  encoding: Encoding,
+  options: StreamOptions,
+): AsyncGenerator<RowSlab> {
+  // A pack's tensor that must change its encoding passes through f32.
+  const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
+  const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
+  const rows = slabRows(tensor, Math.max(stored, widest))
+  const read = (row: number): Promise<Uint8Array> => {
+    const last =
+      packed === undefined ? Math.min(row + rows, n) : Math.min(row + rows, roundUp(n, ROW_PADDING))
+    const bytes = tensor.source.read(tensor.offset + row * stored, (last - row) * stored, options.signal)
+    // When the reader leaves early nobody awaits this: it must not count as unhandled.
+    bytes.catch(() => undefined)
+    return bytes
+  }
+  let next = read(0)
+  for (let row = 0; row < n; row += rows) {
+    const source = await next
+    options.signal?.throwIfAborted()
+    if (row + rows < n) next = read(row + rows)
+    const count = Math.min(rows, n - row)
+    yield {
+      write: (target) => writeSlab({ tensor, packed, encoding, k, count }, source, target),
+      offset: (row / PANEL_ROWS) * panelBytes(encoding, k),
+      bytes: matrixBytes(encoding, count, k),
+    }
+    options.onBytes?.(source.byteLength)
+  }
+}
+
+interface SlabRows {
+  readonly tensor: TensorInfo
+  readonly packed: Encoding | undefined
+  readonly encoding: Encoding
+  readonly k: number
+  /** Rows that exist. */
+  readonly count: number
+}
+
+function writeSlab(
+  { tensor, packed, encoding, k, count: rows }: SlabRows,
+  source: Uint8Array,
+  target: Uint8Array,
+): void {
+  const { dtype } = tensor
+  if (packed === encoding) {
+    target.set(source)
+    return
+  }
+  try {
+    if (packed === undefined) {
+      packRows({ dtype, encoding, k, rows, source, target })
+      if (tensor.change !== undefined) changeTarget(target, tensor.change)
+    } else {
+      const values = unpackPanels(packed, source, k)
+      packRows({ dtype: 'F32', encoding, k, rows, source: new Uint8Array(values.buffer), target })
+    }
+  } catch (error) {
+    if (error instanceof HalfbyteError && error.code === 'format') {
+      const where = `${tensor.source.name}, ${shown(tensor.name)}`
+      throw new HalfbyteError('format', `${where}: ${error.message}`, error.detail, { cause: error })
+    }
+    throw error
+  }
+}
+
+/** Padding rows change too; nobody reads them. */
+function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: ValueChange): void {
+  changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
+}
+
+/** Rows of a slab: whole groups of 32 rows, or a panel where even those are too long. */
+function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
+  const rows = Math.floor(SLAB_BYTES / bytesPerRow)
+  if (rows >= ROW_PADDING) return rows - (rows % ROW_PADDING)
+  // The padding of a part's last rows is laid with them, so slabs keep whole groups of 32 rows at twice the size.
+  if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
+  throw new HalfbyteError(
+    'unsupported',
+    `${shown(tensor.name)} has rows of ${bytesPerRow} bytes and Halfbyte loads rows of up to ${(2 * SLAB_BYTES) / ROW_PADDING}`,
+    { tensor: tensor.name, rowBytes: bytesPerRow },
+  )
+}
+
+/** One tensor in kernel layout as chunks of at most about 8 MB, for writing a pack. */
+export async function* packedChunks(
+  tensor: TensorInfo,
+  encoding: Encoding,
+  options: StreamOptions = {},
+): AsyncGenerator<Uint8Array> {
+  const [n = 0, k = 0] = tensor.shape
+  checkMatrix({ tensor, n }, k)
+  for await (const { write, bytes } of rowSlabs({ tensor, n }, k, encoding, options)) {
+    const chunk = new Uint8Array(bytes)
+    write(chunk)
+    yield chunk
+  }
+}
