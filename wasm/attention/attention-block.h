@@ -1,5 +1,5 @@
-/* attention-block.h: a block for a whole tile, in every format: dots, weights, values. In: a tile at a block. Out: what its
- * queries have gathered, moved on by the block. The definition: attention.c.                                          exact */
+/* attention-block.h: a block for a whole tile, in every format: dots, weights, values. In: a tile at a block. Out: the
+ * sums of its queries, updated by the block. The definition: attention.c.                                      exact */
 #ifndef HALFBYTE_ATTENTION_BLOCK_H
 #define HALFBYTE_ATTENTION_BLOCK_H
 #include "attention/attention-codes.h"
@@ -26,7 +26,8 @@ static score_columns *const score_f32[] = ONE_TO_FOUR(score_floats), *const scor
 static gather_columns *const gather_f32[] = ONE_TO_FOUR(gather_f32), *const gather_int8[] = ONE_TO_FOUR(gather_codes),
                      *const gather_fp8[] = ONE_TO_FOUR(gather_fp8);
 
-/* A tile's queries in parts for the registers, as even as they can be, so that one is alone only where all are. */
+/* A tile's queries, split into parts that fit the registers. Parts are as even as possible: no part has a single query
+ * unless all have. */
 struct split { uint32_t least, larger; };
 static struct split split_of(uint32_t count, uint32_t most) {
     const uint32_t parts = (count + most - 1) / most;
@@ -35,14 +36,14 @@ static struct split split_of(uint32_t count, uint32_t most) {
 INLINE uint32_t size_of(struct split split, uint32_t part) { return split.least + (part < split.larger); }
 /* Vectors that a part of the tile works on at once. */
 INLINE uint32_t wide_of(uint32_t count) { return count == 1 ? 4 : 2; }
-/* Columns that a part goes through before the next part does. A block of floats comes from memory while it is used: what one
- * column brings, all parts use before the next. */
+/* Columns that a part processes before the next part does. A block of floats comes from memory during use, so all parts
+ * use one column before any continues with the next. */
 INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as streams far
- * apart, each going on where it was, which prefetchers follow. */
+/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as streams
+ * far apart, each continuing where it stopped, which prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
     const struct split split = split_of(tile->count, is_int8 ? CODES_TILE : QUAD);
@@ -57,7 +58,7 @@ static void score_block(struct tile *tile, struct range groups) {
     }
 }
 
-/* What is common to queries that see the same positions of a block. */
+/* The words shared by queries that see the same positions of a block. */
 static void lay_words(struct words *words, const struct tile *tile, const struct query *query) {
     if (words->low == query->low && words->high == query->high) return;
     words->low = query->low;
@@ -66,7 +67,7 @@ static void lay_words(struct words *words, const struct tile *tile, const struct
     words->scales = kv_scales(tile->v, tile->dim);
     words->offsets = kv_offsets(tile->v, tile->dim);
     if (!whole) {
-        /* int8: ratios are of the scales, so that `seen` can hold the offsets. */
+        /* int8: ratios hold the scales, so `seen` can hold the offsets. */
         float *seen = (float *)words->seen;
         for (uint32_t g = 0; g < VECTORS; g++) {
             const v128_t lanes = seen_lanes(g, query->low, query->high);
@@ -87,7 +88,7 @@ static void lay_words(struct words *words, const struct tile *tile, const struct
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* s = scores of the dots; returns the greatest that is seen. What is not seen becomes -inf. */
+/* s = scores of the dots. Returns the greatest seen score. Scores of positions that are not seen become -inf. */
 static float scores_of_floats(v128_t *s, float scale) {
     const v128_t scales = splat(scale);
     v128_t most = splat(-__builtin_inff());
@@ -116,7 +117,7 @@ static float mask_scores(v128_t *s, const struct query *query) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Soft caps; the greatest. A function of its own: few models have them. */
+/* Applies the soft cap; returns the greatest score. A separate function, since few models have soft caps. */
 static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     const struct exp_constants c = exp_constants();
     v128_t most = splat(-__builtin_inff());
@@ -127,8 +128,8 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Turns the scores of query i into weights, and moves its sums on by the block. Of a position that is not seen the weight
- * is 2^-126, which no sum feels: its words are 0, and f32 values are not gathered. */
+/* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
+ * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
 INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
     v128_t *s = tile->s[i];
     const struct exp2_constants exp2 = exp2_constants();
@@ -145,7 +146,7 @@ INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, con
             s[g + e] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * (g + e))) : w[e];
         }
     }
-    /* A loop of its own: in the one above its vectors would not fit the registers beside the constants of exp2. */
+    /* A separate loop: in the one above, its vectors would not fit in the registers beside the constants of exp2. */
     for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
         const v128_t rounder = exp2.rounder;
         v128_t u[4];
@@ -174,7 +175,8 @@ static void soften_fp8(struct tile *tile, uint32_t i, const struct words *words)
     soften(tile, i, words, KV_FP8);
 }
 
-/* A query that sees nothing of the block: the others of its register tile are gathered as if it did. */
+/* For a query that sees nothing of the block: the values are added for its whole register tile, here with weights of
+ * 0. */
 static void skip_block(struct tile *tile, uint32_t i) {
     tile->kept[i] = 1;
     tile->taken[i] = 0;
@@ -182,7 +184,8 @@ static void skip_block(struct tile *tile, uint32_t i) {
     for (uint32_t v = 0; v < BLOCK_POSITIONS / 8; v++) tile->w_codes[i][v] = splat(0);
 }
 
-/* All scores first, then all tops, then all weights: of one query alone each would wait for the one before. */
+/* All scores first, then all running maxima, then all weights. For a single query, each would wait for the one
+ * before. */
 static void soften_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
     for (uint32_t i = 0; i < tile->count; i++) {
@@ -220,7 +223,8 @@ static void soften_block(struct tile *tile) {
     }
 }
 
-/* y of queries first..end gathers positions (int8: groups of 4) of a range, in columns far apart as in score_block. */
+/* y of queries first..end += the weighted values of a range of positions (int8: groups of 4), in columns far apart as
+ * in score_block(). */
 static void gather_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, wide = wide_of(end - first);
     const uint32_t apart = format == KV_FP8 ? 0 : vectors / wide, columns = apart * wide, turn = turn_of(tile, format);
@@ -237,7 +241,8 @@ static void gather_range(struct tile *tile, uint32_t first, uint32_t end, struct
     }
 }
 
-/* f32 values that a query does not see may be anything: those that all see are gathered together, ragged ends one by one. */
+/* f32 values that a query does not see can be anything. The positions that all queries see are added together, ragged
+ * ends query by query. */
 static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     struct range all = {0, BLOCK_POSITIONS};
     for (uint32_t i = first; i < end; i++) {
@@ -254,7 +259,7 @@ static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     }
 }
 
-/* y of all queries, moved on by the block. */
+/* Updates y of all queries by the block. */
 static void gather_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, count = tile->count;
     int same = 1;

@@ -1,6 +1,7 @@
-/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: dots with the keys, gathered values.   exact
+/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: dots with the keys, sums of weighted
+ * values.                                                                                                      exact
  *
- *   dot   keys[d] * q[d], d ascending           y[d] += w[p] * value[p][d], p ascending over the positions that are seen
+ *   dot   keys[d] * q[d], d ascending         y[d] += w[p] * value[p][d], p ascending over the seen positions
  *
  * A register tile is 4 queries x 2 vectors: 8 sums, 2 vectors of keys or values, a splat. */
 #ifndef HALFBYTE_ATTENTION_FLOAT_H
@@ -45,7 +46,7 @@ SCORE_FLOATS(2, 2)
 SCORE_FLOATS(3, 2)
 SCORE_FLOATS(4, 2)
 
-/* The numbers that 4 e4m3 codes stand for, sign-extended to i32 lanes: exponent and mantissa to f32's places. */
+/* The numbers that 4 e4m3 codes stand for, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
 INLINE v128_t fp8_values(v128_t wide) {
     return mul(wasm_v128_and(wasm_i32x4_shl(wide, 20), wasm_u32x4_splat(0x87f00000)), splat(0x1p120f));
 }
@@ -68,8 +69,8 @@ INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v
         }
     }
 }
-/* y of n queries gathers positions from..to of the block, in `vectors` vectors of dims, the first at d4, `apart` from one to
- * the next. fp8: whole groups of 4 positions, one vector. */
+/* y of n queries += the weighted values of positions from..to of the block, in `vectors` vectors of dims: the first at
+ * d4, `apart` from one to the next. fp8: whole groups of 4 positions, one vector. */
 INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                           uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];

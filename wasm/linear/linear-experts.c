@@ -1,7 +1,7 @@
-/* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32 rows.
- *                                                                                                                      exact
- *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes: its tiles are those of the kernel
- *   of the encoding, one expert after the other. Weights of an expert without rows are not read. */
+/* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32
+ * rows.                                                                                                        exact
+ *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes. Its tiles are those of the
+ *   encoding's kernel, one expert after the other. The weights of an expert without rows are not read. */
 /* forms: quads, pairs, wide */
 #include "linear/linear.h"
 #include "linear/route.h"

@@ -1,4 +1,4 @@
-/* linear_f32, linear_f16, linear_bf16: y[m][n] = sum_k w[n][k] x[m][k] + bias[n].                                     exact
+/* linear_f32, linear_f16, linear_bf16: y[m][n] = sum_k w[n][k] x[m][k] + bias[n].                              exact
  *
  *   w    [N32/8][K][8] elements: the 8 outputs of a panel side by side, input by input
  *   x    f32 rows
@@ -6,7 +6,7 @@
  *   y[n] = (((w[n][0] * x[0]) + w[n][1] * x[1]) + ...)      k ascending, one sum per output, no fused multiply-add
  *
  *   tile  4 panels far apart (N is padded to 4 panels, so every tile is whole). Eight vector sums hide the latency of
- *         one: 4 panels of one row, 2 panels of two rows, or one panel of three or four rows. */
+ *         an addition: 4 panels of one row, 2 panels of two rows, or one panel of three or four rows. */
 #include "linear/linear.h"
 
 INLINE float element__ref(const void *w, uint32_t i, enum encoding encoding) {
@@ -47,7 +47,7 @@ INLINE void load_panel(v128_t *low, v128_t *high, const uint8_t *w, enum encodin
     }
 }
 
-/* Panels panel, panel + stride, ... (`panels` of them) of rows m..m + tokens. */
+/* `panels` panels, the first at `panel`, `stride` apart, times rows m..m + tokens. */
 INLINE void block(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
                   const int tokens, enum encoding encoding) {
     const uint32_t bytes = input_bytes(encoding), far = stride * op->k * bytes;

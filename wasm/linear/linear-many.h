@@ -1,24 +1,25 @@
-/* linear-many.h: products of many rows. In: a span, how to lay out a block of its weights. Out: rows of y.
+/* linear-many.h: products of many rows. In: a span, how to lay a block of its weights. Out: rows of y.
  *
- *   A group of all rows is laid out once for the panels of a tile, a block of weights once for all rows; both then lie in the
- *   first-level cache. The f32 sums of a panel and row stay in memory and take one group after the other, so that their
- *   order is that of one row.
+ *   To lay a block is to unpack its codes and scales into the vectors that the dots use. A group of all rows is
+ *   prepared once for all panels of a tile, and a block of weights is laid once for all rows. Both are then in the
+ *   first-level cache. The f32 sums of a panel and row stay in memory and add one group after the other, in the same
+ *   order as for a single row.
  *
  *   for each group
  *     tokens[m]        splats of codes, scale, start           rows of the tile
  *     for each panel   laid: codes, scales                     STREAMS * width
  *       sums[panel][m] += ...                                  TOKEN_TILE rows at a time, in registers
  *
- *   The innermost loop is a function of its own: what the others keep in registers would make it spill. */
+ *   The innermost loop is a function of its own: inlined, it would spill what the outer loops keep in registers. */
 #ifndef HALFBYTE_LINEAR_MANY_H
 #define HALFBYTE_LINEAR_MANY_H
 #include "linear/linear.h"
 #include "rows/quantize.h"
 
-/* A block, ready for the dots of all rows. */
+/* A block, unpacked for the dots of all rows. */
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
 typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks masks);
-/* As write_panel(). */
+/* The signature of write_panel(). */
 typedef void write_sums(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
 typedef void add_laid_rows(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, uint32_t count);
 
@@ -46,7 +47,7 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
     }
 }
 
-/* The innermost loop of a kernel; `tile` adds some tokens, a constant number of them. */
+/* The innermost loop of a kernel. `tile` adds a constant number of tokens. */
 #define ADD_LAID_ROWS(name, tile)                                                                                      \
     static __attribute__((noinline)) void name(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, \
                                                uint32_t count) {                                                       \
@@ -61,7 +62,7 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
         }                                                                                                              \
     }
 
-/* Panels are `head` bytes and the blocks of the groups. zero: what a code of 0 in the file is in memory, 8 or 128; its share is
+/* A panel is `head` bytes, then the blocks of the groups. zero: the stored code that means 0, 8 or 128. It contributes
  * -zero times the sum of the codes of x. */
 struct blocks { uint32_t head, bytes; int32_t zero; };
 

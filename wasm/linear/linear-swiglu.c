@@ -1,16 +1,17 @@
-/* linear_swiglu: q[m] = act(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].               exact
+/* linear_swiglu: q[m] = act(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].        exact
  *
  *   w     [gate: N32/8 panels | up: N32/8 panels]     N32: n padded to 32 by zero rows, whose gate and up are 0
- *   gate, up   what the linear of the same weights makes; then swiglu.h, then quantize.h
+ *   gate, up   the result of the linear with the same weights; then swiglu.h, then quantize.h
  *
- *   pair   groups of 32 outputs a and a + half, half = groups / 2, rounded up: gate and up of both are four streams far
- *          apart, read panel by panel as in linear.h. An odd number of groups leaves a last pair that is one group twice.
- *   tile   some pairs side by side, up to ROW_CHUNK rows. What the panels make lies on the stack until all is whole:
+ *   pair   groups of 32 outputs a and a + half, half = groups / 2, rounded up. gate and up of both are four streams far
+ *          apart, read panel by panel as in linear.h. With an odd number of groups, the last pair is one group twice.
+ *   tile   some adjacent pairs, up to ROW_CHUNK rows. The outputs of the panels stay on the stack until all are
+ *          complete:
  *
  *   made   f32 [pair, row][gate of a | gate of b | up of a | up of b][32]
  *
- *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes: with few
- *   rows a tile therefore has several pairs. */
+ *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes. With few
+ *   rows, a tile therefore has several pairs. */
 /* forms: quads, pairs, wide */
 #include "linear/linear.h"
 #include "rows/quantize.h"
@@ -22,7 +23,7 @@ enum {
     GROUP_PANELS = GROUP / PANEL
 };
 
-/* How an op is cut. */
+/* How the work of an op is divided into tiles. */
 struct cut { uint32_t groups, half, pairs, chunks; };
 
 INLINE struct cut cut_of(const struct op *o, const struct step *step) {

@@ -1,4 +1,4 @@
-/* linear_w8a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 8-bit weights, 8-bit activations.                           exact
+/* linear_w8a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 8-bit weights, 8-bit activations.                    exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
  *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
@@ -10,7 +10,7 @@
  *   y[n] = sum_g  float(sum_j (u8 - 128) * qx) * (s * sx)        g ascending
  *
  *   s is half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
- *   The -128 is paid once per group: the i32 sums start at -128 * xsum.
+ *   The -128 is applied once per group: the i32 sums start at -128 * xsum.
  *
  *   tile  as in linear-w4.c */
 /* forms: quads, pairs */
@@ -48,7 +48,7 @@ INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear
     }
 }
 
-/* acc[t] += one block's share: rows 0-3, then rows 4-7. */
+/* acc[t] += the sums of one block: rows 0-3, then rows 4-7. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
                       const int tokens) {
     UNROLLED for (int half = 0; half < 2; half++) {

@@ -1,31 +1,33 @@
-/* linear_w4a8, linear_w4ma8, linear_w8a8 for 32 vector registers and a dot that is signed in both operands.          exact
+/* linear_w4a8, linear_w4ma8, linear_w8a8 for 32 vector registers and a dot with two signed operands.           exact
  *
  *   w, x, y   as in linear-w4.c and linear-w8.c, with the same bits: the same integers, the f32 sums with g ascending
  *
  *   A tile of registers is `panels` panels times `tokens` rows: their f32 sums, the i32 sums of one group, a vector of
- *   codes of each row, a splat, the weights of one panel. 4 panels x 1 row, 2 x 2, 1 x 3 and 1 x 4 fit in 28, which is
- *   what V8 hands out. A splat is a lane of a vector that is there: loading one takes an addition as well.
+ *   codes of each row, a splat, the weights of one panel. 4 panels x 1 row, 2 x 2, 1 x 3 and 1 x 4 fit in 28, the
+ *   number that V8 allocates. A splat is made from a lane of a loaded vector: loading a splat would need an addition as
+ *   well.
  *
- *   w4, w4m   low nibbles by a mask, high ones by a shift of bytes, which is one instruction here
- *   w8        code - 128, so that a byte is one dot: dot-relaxed.h says why that is exact
+ *   w4, w4m   low nibbles by a mask, high nibbles by a shift of bytes, which is one instruction here
+ *   w8        code - 128, so a byte needs one dot: dot-relaxed.h says why that is exact
  *
- *   What a group of two rows brings along is made once for all panels of a tile:
+ *   The scales of a group of two rows are prepared once for all panels of a tile:
  *
- *   scales    | scale of row m | of m + 1 | start of row m | of m + 1 |      start: -zero times the sum of the codes of x
+ *   scales    | scale of row m | of m + 1 | start of row m | of m + 1 |   start: -zero times the sum of the codes of x
  *
- *   Many rows: two panels are unpacked a few groups at a time and meet two rows at a time, so that no logic is left and
- *   both share a splat. Between blocks of groups the f32 sums lie in memory. */
+ *   Many rows: two panels are laid (unpacked, as in linear-many.h) a few groups at a time and multiplied by two rows at
+ *   a time. The inner loop then unpacks nothing, and both panels share a splat. Between blocks of groups the f32 sums
+ *   are in memory. */
 /* forms: wide */
 #include "linear/linear.h"
 #include "rows/quantize.h"
 
-/* How weights lie in memory: as in the file, or unpacked. */
+/* The layout of weights in memory: as in the file, or laid. */
 enum form { W4, W4M, W8, LAID, LAID_M };
 enum { TWO = 2, BLOCK_GROUPS = 8 };
 
-/* A block, unpacked: vectors 2j, 2j + 1 are rows 0-3 and 4-7 of inputs 4j..4j + 3. */
+/* A block, unpacked for the dots of all rows: vectors 2j, 2j + 1 are rows 0-3 and 4-7 of inputs 4j..4j + 3. */
 struct laid { v128_t scales[2], minimums[2], codes[16]; };
-/* One group of two rows. offsets: scale times the sum of the codes of x, in lanes 0 and 1; for minimums. */
+/* One group of two rows. offsets: the scale times the sum of the codes of x, in lanes 0 and 1; for minimums. */
 struct two_rows { v128_t scales, offsets; };
 
 INLINE uint32_t bytes_of(const enum form form) {
@@ -44,7 +46,7 @@ INLINE struct constants constants(void) {
     return (struct constants){constant(0x0f0f0f0f), constant(0x80808080), half_constants().mask};
 }
 
-/* Codes of rows 0-3, then of rows 4-7, of inputs 4j..4j + 3. */
+/* The codes of rows 0-3, then of rows 4-7, of inputs 4j..4j + 3. */
 INLINE void unpack_codes(v128_t *w, const uint8_t *block, const uint32_t j, const enum form form, struct constants c) {
     if (form == W4 || form == W4M) {
         const v128_t both = load(block + bytes_of(form) - 128 + 16 * j);
@@ -72,7 +74,7 @@ INLINE void unpack_minimums(v128_t *s, const uint8_t *block, const enum form for
 
 INLINE v128_t add_dot4(v128_t acc, v128_t x, v128_t w) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, acc); }
 
-/* sums[p * row_of_sums + t] += `groups` groups of panel p and row t, where blocks[p], x and rows are the first of them. */
+/* sums[p * row_of_sums + t] += `groups` groups of panel p and row t. blocks[p], x and rows point to the first group. */
 typedef void add_tile(v128_t (*sums)[2], const uint8_t *const *blocks, const int8_t *x, uint32_t x_stride,
                       const struct two_rows *rows, uint32_t groups);
 
@@ -132,7 +134,7 @@ INLINE void add_groups(v128_t (*sums)[2], const uint8_t *const *blocks, const in
         }
     }
 }
-/* Functions of their own: what others keep in registers would make them spill. */
+/* Separate functions: inlined, they would spill what the callers keep in registers. */
 #define ADD_TILE(name, panels, tokens, form)                                                                              \
     static __attribute__((noinline)) void name(v128_t (*sums)[2], const uint8_t *const *blocks, const int8_t *x,          \
                                                uint32_t x_stride, const struct two_rows *rows, uint32_t groups) {         \
@@ -163,13 +165,13 @@ LAY(lay_w4, W4)
 LAY(lay_w4m, W4M)
 LAY(lay_w8, W8)
 
-/* By number of rows, less one. zero: what a code of 0 in the file is to the dots. */
+/* few, many: by number of rows, minus one. zero: the operand of the dots that a code of 0 in the file becomes. */
 struct kind { uint32_t bytes; int32_t zero; int minimums; add_tile *few[TOKEN_TILE], *many[TWO]; lay_blocks *lay; };
 static const struct kind w4 = {144, 8, 0, {add_w4_1, add_w4_2, add_w4_3, add_w4_4}, {add_laid_1, add_laid_2}, lay_w4};
 static const struct kind w4m = {160, 0, 1, {add_w4m_1, add_w4m_2, add_w4m_3, add_w4m_4}, {add_laid_m_1, add_laid_m_2}, lay_w4m};
 static const struct kind w8 = {272, 0, 0, {add_w8_1, add_w8_2, add_w8_3, add_w8_4}, {add_laid_1, add_laid_2}, lay_w8};
 
-/* rows: [groups][`apart` pairs of rows], of groups g0.. of `count` a8 rows from x on. */
+/* rows: [groups][`apart` pairs of rows], groups from g0 on, of `count` a8 rows from x on. */
 static void bring_along(struct two_rows *rows, uint32_t apart, const struct op_linear *op, int8_t *x, uint32_t count,
                         uint32_t g0, uint32_t groups, const struct kind *kind) {
     const v128_t unit = constant(bits_of(SCALE_UNIT));
@@ -188,7 +190,7 @@ static void bring_along(struct two_rows *rows, uint32_t apart, const struct op_l
     }
 }
 
-/* Where the blocks of a span's p-th panel begin. */
+/* The address of group g in the p-th panel of a span. */
 INLINE const uint8_t *blocks_of(const struct op_linear *op, const struct span *span, uint32_t p, uint32_t g, uint32_t G,
                                 uint32_t bytes) {
     return AT(const uint8_t *, op->w) + (nth_of_streams(span->w, p) * G + g) * bytes;
@@ -199,7 +201,7 @@ INLINE void write_sums(const struct op_linear *op, const struct span *span, uint
     for (uint32_t t = 0; t < count; t++) write_panel(op, m + t, panel, y_panel, sums[t][0], sums[t][1]);
 }
 
-/* Rows m..m + count of a span of one panel of each stream. */
+/* Rows m..m + count of a span with one panel of each stream. */
 static void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, uint32_t count, const struct kind *kind) {
     enum { FEW_GROUPS = 32 };
     const uint32_t G = round_up(op->k, GROUP) / GROUP, panels = count == 1 ? 4 : count == 2 ? 2 : 1;

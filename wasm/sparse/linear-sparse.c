@@ -1,16 +1,16 @@
-/* linear_sparse: y[m][n] = sum_k W[n][k] x[m][k] + bias[n], W in a sparse encoding.                                     exact
- * linear_swiglu_sparse: q[m] = act(gate) * up as an a8 row, gate and up such products, as in linear-swiglu.c.           exact
+/* linear_sparse: y[m][n] = sum_k W[n][k] x[m][k] + bias[n], W in a sparse encoding.                            exact
+ * linear_swiglu_sparse: q[m] = act(gate) * up as an a8 row; gate and up: such products, as in linear-swiglu.c.  exact
  *
  *   w     strips of 32 outputs: sparse.h, and one file for each format
- *   y     what the dense kernel of the same weights makes, to the bit
+ *   y     the same bits as the dense kernel with the same weights
  *
- *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up that make the same group of
- *         outputs, for some groups side by side, so that gating does not stop the stream after every strip */
+ *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up for the same group of outputs,
+ *         for some adjacent groups, so that gating does not stop the stream after every strip */
 /* forms: quads, pairs */
 #include "sparse/sparse.h"
 #include "rows/swiglu.h"
 
-/* By encoding, from the first sparse one on. */
+/* By encoding, starting at the first sparse one. */
 static strip_product *const products[] = {DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32),
                                           DOTS(sparse_w8_sv32), sparse_w4_sp24,       sparse_w8_sp24,
                                           sparse_w4_ls16,       sparse_w8_ls16};
@@ -52,7 +52,7 @@ void DOTS(linear_sparse__ref)(const struct op_linear_sparse *o, uint32_t m) {
     }
 }
 
-/* Rows of one tile: the strip's masks and weights stay in the second-level cache for them, and the work can be shared. */
+/* Rows of one tile: few enough to keep the strip in the second-level cache, and to share the work among threads. */
 enum { ROW_CHUNK = 64 };
 INLINE uint32_t row_chunks(const struct op *op, const struct step *step) {
     return (row_count(op, step) + ROW_CHUNK - 1) / ROW_CHUNK;
@@ -80,7 +80,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
-/* Groups of outputs of one tile, so many that a tile has at most this many rows times groups made at once. */
+/* MADE: the most rows times groups that a tile computes at once. */
 enum { MADE = 8, LEAST_TILES = 16 };
 struct cut { uint32_t groups, side, chunks; };
 
