@@ -19,12 +19,12 @@ static struct range seen_groups(const struct tile *tile) {
 }
 
 typedef void score_columns(struct tile *tile, uint32_t first, struct columns columns);
-typedef void gather_columns(struct tile *tile, uint32_t first, struct columns columns, uint32_t from, uint32_t to);
+typedef void accumulate_columns(struct tile *tile, uint32_t first, struct columns columns, uint32_t from, uint32_t to);
 /* By the number of queries. */
 #define ONE_TO_FOUR(name) {DOTS(name##_1), DOTS(name##_2), DOTS(name##_3), DOTS(name##_4)}
 static score_columns *const score_f32[] = ONE_TO_FOUR(score_floats), *const score_int8[] = ONE_TO_FOUR(score_codes);
-static gather_columns *const gather_f32[] = ONE_TO_FOUR(gather_f32), *const gather_int8[] = ONE_TO_FOUR(gather_codes),
-                     *const gather_fp8[] = ONE_TO_FOUR(gather_fp8);
+static accumulate_columns *const accumulate_f32[] = ONE_TO_FOUR(accumulate_f32), *const accumulate_int8[] = ONE_TO_FOUR(accumulate_codes),
+                     *const accumulate_fp8[] = ONE_TO_FOUR(accumulate_fp8);
 
 /* A tile's queries, split into parts that fit the registers. Parts are as even as possible: no part has a single query
  * unless all have. */
@@ -59,7 +59,7 @@ static void score_block(struct tile *tile, struct range groups) {
 }
 
 /* The words shared by queries that see the same positions of a block. */
-static void lay_words(struct words *words, const struct tile *tile, const struct query *query) {
+static void prepare_words(struct words *words, const struct tile *tile, const struct query *query) {
     if (words->low == query->low && words->high == query->high) return;
     words->low = query->low;
     words->high = query->high;
@@ -130,7 +130,7 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
 
 /* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
  * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
-INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
+INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
     v128_t *s = tile->s[i];
     const struct exp2_constants exp2 = exp2_constants();
     const v128_t most = load_splat(&tile->most[i]), taken = load_splat(&tile->taken[i]);
@@ -165,14 +165,14 @@ INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, con
     sums->offsets = add(mul(sums->offsets, kept), mul(offsets, taken));
     tile->taken[i] *= words->unit;
 }
-static void soften_f32(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_F32);
+static void softmax_f32(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_F32);
 }
-static void soften_int8(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_INT8);
+static void softmax_int8(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_INT8);
 }
-static void soften_fp8(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_FP8);
+static void softmax_fp8(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_FP8);
 }
 
 /* For a query that sees nothing of the block: the values are added for its whole register tile, here with weights of
@@ -186,7 +186,7 @@ static void skip_block(struct tile *tile, uint32_t i) {
 
 /* All scores first, then all running maxima, then all weights. For a single query, each would wait for the one
  * before. */
-static void soften_block(struct tile *tile) {
+static void softmax_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
     for (uint32_t i = 0; i < tile->count; i++) {
         const struct query *query = &tile->queries[i];
@@ -214,28 +214,28 @@ static void soften_block(struct tile *tile) {
             skip_block(tile, i);
             continue;
         }
-        if (op->v_format != KV_F32) lay_words(&words, tile, query);
+        if (op->v_format != KV_F32) prepare_words(&words, tile, query);
         switch (op->v_format) {
-        case KV_F32: soften_f32(tile, i, &words); break;
-        case KV_INT8: soften_int8(tile, i, &words); break;
-        default: soften_fp8(tile, i, &words); break;
+        case KV_F32: softmax_f32(tile, i, &words); break;
+        case KV_INT8: softmax_int8(tile, i, &words); break;
+        default: softmax_fp8(tile, i, &words); break;
         }
     }
 }
 
 /* y of queries first..end += the weighted values of a range of positions (int8: groups of 4), in columns far apart as
  * in score_block(). */
-static void gather_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
+static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, wide = wide_of(end - first);
     const uint32_t apart = format == KV_FP8 ? 0 : vectors / wide, columns = apart * wide, turn = turn_of(tile, format);
     const struct split split = split_of(end - first, format == KV_INT8 ? CODES_TILE : QUAD);
-    gather_columns *const *gather = format == KV_F32 ? gather_f32 : format == KV_INT8 ? gather_int8 : gather_fp8;
+    accumulate_columns *const *accumulate = format == KV_F32 ? accumulate_f32 : format == KV_INT8 ? accumulate_int8 : accumulate_fp8;
     if (range.from >= range.to) return;
     for (uint32_t d4 = 0; d4 < vectors;) {
         const uint32_t to = d4 < apart ? min_u32(d4 + turn, apart) : vectors;
         for (uint32_t i = first, part = 0, n; i < end; i += n, part++) {
             n = size_of(split, part);
-            gather[n - 1](tile, i, (struct columns){d4, to, 1, d4 < apart ? apart : 0}, range.from, range.to);
+            accumulate[n - 1](tile, i, (struct columns){d4, to, 1, d4 < apart ? apart : 0}, range.from, range.to);
         }
         d4 = to == apart ? columns : to;
     }
@@ -243,7 +243,7 @@ static void gather_range(struct tile *tile, uint32_t first, uint32_t end, struct
 
 /* f32 values that a query does not see can be anything. The positions that all queries see are added together, ragged
  * ends query by query. */
-static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
+static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     struct range all = {0, BLOCK_POSITIONS};
     for (uint32_t i = first; i < end; i++) {
         all.from = max_u32(all.from, tile->queries[i].low);
@@ -251,16 +251,16 @@ static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     }
     if (all.from >= all.to) all.from = all.to = BLOCK_POSITIONS;
     for (uint32_t i = first; i < end; i++) {
-        gather_range(tile, i, i + 1, (struct range){tile->queries[i].low, min_u32(all.from, tile->queries[i].high)});
+        accumulate_range(tile, i, i + 1, (struct range){tile->queries[i].low, min_u32(all.from, tile->queries[i].high)});
     }
-    gather_range(tile, first, end, all);
+    accumulate_range(tile, first, end, all);
     for (uint32_t i = first; i < end; i++) {
-        gather_range(tile, i, i + 1, (struct range){max_u32(all.to, tile->queries[i].low), tile->queries[i].high});
+        accumulate_range(tile, i, i + 1, (struct range){max_u32(all.to, tile->queries[i].low), tile->queries[i].high});
     }
 }
 
 /* Updates y of all queries by the block. */
-static void gather_block(struct tile *tile, struct range groups) {
+static void accumulate_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, count = tile->count;
     int same = 1;
     for (uint32_t i = 0; format != KV_INT8 && i < count; i++) {
@@ -273,11 +273,11 @@ static void gather_block(struct tile *tile, struct range groups) {
     case KV_F32:
         for (uint32_t i = 0, part = 0, n; i < count; i += n, part++) {
             n = same ? count : size_of(split, part);
-            gather_ragged(tile, i, i + n);
+            accumulate_ragged(tile, i, i + n);
         }
         break;
-    case KV_INT8: gather_range(tile, 0, count, groups); break;
-    default: gather_range(tile, 0, count, (struct range){4 * groups.from, 4 * groups.to}); break;
+    case KV_INT8: accumulate_range(tile, 0, count, groups); break;
+    default: accumulate_range(tile, 0, count, (struct range){4 * groups.from, 4 * groups.to}); break;
     }
 }
 #endif

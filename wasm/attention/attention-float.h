@@ -60,7 +60,7 @@ INLINE void load_fp8(v128_t *in, const uint8_t *v) {
 }
 
 /* y[i][j] += w[i] * in[j]; w: BLOCK_POSITIONS floats apart. */
-INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v128_t *in, const int vectors) {
+INLINE void accumulate_position(v128_t (*y)[4], const float *w, const int n, const v128_t *in, const int vectors) {
     UNROLLED for (int i = 0; i < n; i++) {
         const v128_t x = load_splat(w + i * BLOCK_POSITIONS);
         UNROLLED for (int j = 0; j < vectors; j++) {
@@ -71,7 +71,7 @@ INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v
 }
 /* y of n queries += the weighted values of positions from..to of the block, in `vectors` vectors of dims: the first at
  * d4, `apart` from one to the next. fp8: whole groups of 4 positions, one vector. */
-INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
+INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                           uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];
     UNROLLED for (int i = 0; i < n; i++) {
@@ -84,20 +84,20 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     if (fp8) {
         for (; left >= 4; left -= 4, w += 4, v += 16) {
             load_fp8(in, v);
-            UNROLLED for (int e = 0; e < 4; e++) gather_position(y, w + e, n, in + e, 1);
+            UNROLLED for (int e = 0; e < 4; e++) accumulate_position(y, w + e, n, in + e, 1);
         }
     }
     UNROLLED for (int j = 0; j < vectors; j++) at[j] = v + (uint32_t)j * apart * BLOCK_POSITIONS * 16;
     for (; left >= 4; left -= 4, w += 4) {
         UNROLLED for (int e = 0; e < 4; e++) {
             UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j] + 16 * e);
-            gather_position(y, w + e, n, in, vectors);
+            accumulate_position(y, w + e, n, in, vectors);
         }
         UNROLLED for (int j = 0; j < vectors; j++) at[j] += 64;
     }
     for (; left > 0; left--, w++) {
         UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j]);
-        gather_position(y, w, n, in, vectors);
+        accumulate_position(y, w, n, in, vectors);
         UNROLLED for (int j = 0; j < vectors; j++) at[j] += 16;
     }
     UNROLLED for (int i = 0; i < n; i++) {
@@ -105,18 +105,18 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     }
 }
 #define GATHER_FLOATS(n, vectors) \
-    static void DOTS(gather_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+    static void DOTS(accumulate_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
         uint32_t d4 = c.from; \
-        for (; c.apart && d4 < c.to; d4++) gather_floats(tile, first, n, d4, c.apart, vectors, from, to, 0); \
-        for (; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 0); \
+        for (; c.apart && d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, c.apart, vectors, from, to, 0); \
+        for (; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 0); \
     }
 GATHER_FLOATS(1, 4)
 GATHER_FLOATS(2, 2)
 GATHER_FLOATS(3, 2)
 GATHER_FLOATS(4, 2)
 #define GATHER_FP8(n) \
-    static void DOTS(gather_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        for (uint32_t d4 = c.from; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 1); \
+    static void DOTS(accumulate_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        for (uint32_t d4 = c.from; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 1); \
     }
 GATHER_FP8(1)
 GATHER_FP8(2)

@@ -147,8 +147,8 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
         if (tile->count <= HEAD_TILE && b < tile->last_block) read_ahead(op, table[b + 1], kv, tile->heads_ahead);
         const struct range groups = seen_groups(tile);
         score_block(tile, groups);
-        soften_block(tile);
-        gather_block(tile, groups);
+        softmax_block(tile);
+        accumulate_block(tile, groups);
     }
 }
 
@@ -172,7 +172,7 @@ static v128_t *part_of(const struct op_attention *op, uint32_t m, uint32_t head,
     return AT(v128_t *, op->parts) + ((m * op->heads + head) * MAX_SEGMENTS + segment) * vectors;
 }
 
-static void lay_tile(struct tile *tile, const struct op_attention *op, const struct sequence *seq, struct run run, uint32_t h0,
+static void init_tile(struct tile *tile, const struct op_attention *op, const struct sequence *seq, struct run run, uint32_t h0,
                      uint32_t h1) {
     tile->op = op;
     tile->dim = op->head_dim;
@@ -210,7 +210,7 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
     if (heads.from >= heads.to) return;
 
     struct tile tile;
-    lay_tile(&tile, op, seq, run, heads.from, heads.to);
+    init_tile(&tile, op, seq, run, heads.from, heads.to);
     tile.last_block = run.last / BLOCK_POSITIONS;
     tile.heads_ahead = heads_ahead(op, kv, &run, split);
     const uint32_t s0 = run.segment0 + (split ? left : 0), s1 = split ? s0 + 1 : run.segment0 + run.segments;

@@ -15,13 +15,13 @@
 #include "attention/rotate.h"
 
 /* The block and position of a row's K and V. */
-struct place { uint8_t *block; uint32_t p; };
-static struct place place_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
+struct kv_position { uint8_t *block; uint32_t p; };
+static struct kv_position kv_position_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     const struct sequence *seqs = AT(const struct sequence *, step->seqs);
     const struct sequence *seq = &seqs[AT(const uint32_t *, step->sequence_of)[m]];
     const uint32_t position = AT(const uint32_t *, step->positions)[m];
     const uint32_t block = AT(const uint32_t *, seq->tables[op->group])[position / BLOCK_POSITIONS];
-    return (struct place){AT(uint8_t *, block), position % BLOCK_POSITIONS};
+    return (struct kv_position){AT(uint8_t *, block), position % BLOCK_POSITIONS};
 }
 static const float *angles_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     return op->rope_dims ? AT(const float *, step->ropes[op->rope]) + m * op->rope_dims : 0;
@@ -54,7 +54,7 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
     if (op->k_norm) norm_heads__ref(op, k, op->k_norm, op->kv_heads);
-    const struct place at = place_of(op, step, m);
+    const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate__ref(rotated, k + h * dim, angles, rotation);
@@ -87,7 +87,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
     if (op->k_norm) norm_heads(op, k, op->k_norm, op->kv_heads);
-    const struct place at = place_of(op, step, m);
+    const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate(rotated, k + h * dim, angles, rotation);

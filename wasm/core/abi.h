@@ -9,7 +9,6 @@
  * f32 row     f32 [n rounded up to 32]; lanes past n are zero. Norm weights and biases are f32 rows too
  * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; the stride is rounded up to 16 bytes. In a whole
  *             a8 row, all groups have the same scale
- *             same scale in all groups
  * matrices    panels of 8 rows, N padded to 32 with zero rows:
  *   f32       [N32/8][K][8] f32          f16, bf16: the same with 16-bit elements
  *   w4_g32    [N32/8][G] blocks of 144 bytes: 16 scales bytes, 8 vectors

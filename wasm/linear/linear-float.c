@@ -48,7 +48,7 @@ INLINE void load_panel(v128_t *low, v128_t *high, const uint8_t *w, enum encodin
 }
 
 /* `panels` panels, the first at `panel`, `stride` apart, times rows m..m + tokens. */
-INLINE void block(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
+INLINE void register_tile(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
                   const int tokens, enum encoding encoding) {
     const uint32_t bytes = input_bytes(encoding), far = stride * op->k * bytes;
     const uint8_t *w = AT(const uint8_t *, op->w) + panel * op->k * bytes;
@@ -84,12 +84,12 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, enum e
     const uint32_t fours = span.m0 + (span.m1 - span.m0) / 4 * 4, rest = span.m1 - fours;
     for (uint32_t p = 0; p < STREAMS * span.width; p++) {
         const uint32_t panel = of_stream(span.w, p % STREAMS) + p / STREAMS;
-        for (uint32_t m = span.m0; m < fours; m += 4) block(op, panel, span.w.near, 1, m, 4, encoding);
-        if (rest == 3) block(op, panel, span.w.near, 1, fours, 3, encoding);
-        if (rest == 2 && p % STREAMS < 2) block(op, panel, span.w.far, 2, fours, 2, encoding);
+        for (uint32_t m = span.m0; m < fours; m += 4) register_tile(op, panel, span.w.near, 1, m, 4, encoding);
+        if (rest == 3) register_tile(op, panel, span.w.near, 1, fours, 3, encoding);
+        if (rest == 2 && p % STREAMS < 2) register_tile(op, panel, span.w.far, 2, fours, 2, encoding);
     }
     for (uint32_t i = 0; rest == 1 && i < span.width; i++) {
-        block(op, span.w.first + i, span.w.near, 4, fours, 1, encoding);
+        register_tile(op, span.w.first + i, span.w.near, 4, fours, 1, encoding);
     }
 }
 

@@ -20,7 +20,7 @@
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
 typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks masks);
 /* The signature of write_panel(). */
-typedef void write_sums(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
+typedef void write_outputs(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
 typedef void add_laid_rows(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, uint32_t count);
 
 INLINE void lay_scales(v128_t *scales, const uint8_t *halves) {
@@ -64,19 +64,17 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
 
 /* A panel is `head` bytes, then the blocks of the groups. zero: the stored code that means 0, 8 or 128. It contributes
  * -zero times the sum of the codes of x. */
-struct blocks { uint32_t head, bytes; int32_t zero; };
+struct block_layout { uint32_t head, bytes; int32_t zero; };
 
-INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct blocks blocks, lay_block *lay,
-                      add_laid_rows *add_rows, write_sums *write) {
+INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct block_layout blocks, lay_block *lay,
+                      add_laid_rows *add_rows, write_outputs *write) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
     int8_t *x = AT(int8_t *, op->x + span->m0 * op->x_stride);
     const struct masks unpack = masks();
     v128_t sums[STREAMS * MOST_WIDTH][TOKEN_CHUNK][2];
     struct token tokens[TOKEN_CHUNK];
     struct laid laid;
-    for (uint32_t p = 0; p < panels; p++) {
-        for (uint32_t t = 0; t < count; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
-    }
+    zero_chunk(sums, panels, count);
     for (uint32_t g = 0; g < G; g++) {
         for (uint32_t t = 0; t < count; t++) {
             int8_t *row = x + t * op->x_stride;

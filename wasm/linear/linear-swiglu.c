@@ -24,25 +24,25 @@ enum {
 };
 
 /* How the work of an op is divided into tiles. */
-struct cut { uint32_t groups, half, pairs, chunks; };
+struct pair_tiling { uint32_t groups, half, pairs, chunks; };
 
-INLINE struct cut cut_of(const struct op *o, const struct step *step) {
+INLINE struct pair_tiling pair_tiling_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, half = (groups + 1) / 2;
     const uint32_t rows = row_count(o, step), fitting = ROW_CHUNK / min_u32(max_u32(rows, 1), ROW_CHUNK);
     const uint32_t pairs = min_u32((half + LEAST_TILES - 1) / LEAST_TILES, fitting);
-    return (struct cut){groups, half, pairs, (rows + ROW_CHUNK - 1) / ROW_CHUNK};
+    return (struct pair_tiling){groups, half, pairs, (rows + ROW_CHUNK - 1) / ROW_CHUNK};
 }
 
 static uint32_t tiles(const struct op *op, const struct step *step) {
-    const struct cut cut = cut_of(op, step);
-    return cut.chunks * ((cut.half + cut.pairs - 1) / cut.pairs);
+    const struct pair_tiling tiling = pair_tiling_of(op, step);
+    return tiling.chunks * ((tiling.half + tiling.pairs - 1) / tiling.pairs);
 }
 
 INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
     const struct op_linear_swiglu *op = (const struct op_linear_swiglu *)o;
-    const struct cut cut = cut_of(o, step);
-    const uint32_t m0 = t % cut.chunks * ROW_CHUNK, rows = min_u32(ROW_CHUNK, row_count(o, step) - m0);
-    const uint32_t first = t / cut.chunks * cut.pairs, last = min_u32(first + cut.pairs, cut.half);
+    const struct pair_tiling tiling = pair_tiling_of(o, step);
+    const uint32_t m0 = t % tiling.chunks * ROW_CHUNK, rows = min_u32(ROW_CHUNK, row_count(o, step) - m0);
+    const uint32_t first = t / tiling.chunks * tiling.pairs, last = min_u32(first + tiling.pairs, tiling.half);
 
     float made[ROW_CHUNK][STREAMS * GROUP] __attribute__((aligned(16)));
     for (uint32_t a = first; a < last; a++) {
@@ -50,11 +50,11 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
             .w = op->w, .bias = op->bias, .k = op->k, .x = op->x + m0 * op->x_stride, .x_stride = op->x_stride,
             .y = (uint32_t)(uintptr_t)made[(a - first) * rows], .y_stride = sizeof made[0],
         };
-        const uint32_t near = a + cut.half < cut.groups ? cut.half : 0;
+        const uint32_t near = a + tiling.half < tiling.groups ? tiling.half : 0;
         const uint32_t width = rows < MANY ? 1 : GROUP_PANELS;
         for (uint32_t i = 0; i < GROUP_PANELS; i += width) {
             const struct span span = {
-                .w = {a * GROUP_PANELS + i, near * GROUP_PANELS, cut.groups * GROUP_PANELS},
+                .w = {a * GROUP_PANELS + i, near * GROUP_PANELS, tiling.groups * GROUP_PANELS},
                 .y = {i, GROUP_PANELS, 2 * GROUP_PANELS}, .width = width, .m0 = 0, .m1 = rows,
             };
             product(&linear, &span);
@@ -64,7 +64,7 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
     for (uint32_t a = first; a < last; a++) {
         for (uint32_t m = 0; m < rows; m++) {
             const float *gate = made[(a - first) * rows + m];
-            for (uint32_t g = a; g < cut.groups; g += cut.half, gate += GROUP) {
+            for (uint32_t g = a; g < tiling.groups; g += tiling.half, gate += GROUP) {
                 v128_t v[8];
                 gated_group(v, gate, gate + 2 * GROUP, &c, op->activation);
                 quantize_into(AT(int8_t *, op->q + (m0 + m) * op->q_stride), op->n, g, v);

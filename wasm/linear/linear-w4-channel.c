@@ -59,7 +59,7 @@ INLINE void finish(const struct op_linear *op, uint32_t m, uint32_t panel, uint3
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
+INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
     const uint32_t stride = op->x_stride, G = round_up(op->k, GROUP) / GROUP, bytes = SCALES + G * BLOCK;
     const struct four streams = {0, span->w.near * bytes, span->w.far * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * bytes + SCALES;
@@ -109,15 +109,13 @@ INLINE void lay_channel(struct laid *laid, const uint8_t *block, struct masks ma
 linear_product DOTS(linear_w4a8_channel_product);
 void DOTS(linear_w4a8_channel_product)(const struct op_linear *op, const struct span *span) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        return many_rows(op, span, (struct blocks){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
+        return many_rows(op, span, (struct block_layout){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
     }
-    BY_TOKEN_TILES(op, span, rows)
+    BY_TOKEN_TILES(op, span, few_rows)
 }
 
-static void tile(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4a8_channel_product)(op, &span);
+static void tile(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4a8_channel_product));
 }
 
 const struct kernel DOTS(linear_w4a8_channel) = {linear_tiles, tile};

@@ -107,7 +107,7 @@ INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int token
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
+INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
     const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
     const struct four streams = {0, span->w.near * G * bytes, span->w.far * G * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * bytes;
@@ -115,9 +115,7 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
     const struct masks unpack = masks();
     v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
     if (tokens > MOST_IN_REGISTERS) IN_MEMORY(acc);
-    UNROLLED for (int p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
-    }
+    zero_sums(acc, tokens);
     for (uint32_t g = 0; g < G; g++, w += bytes) {
         struct group group;
         prepare_group(&group, x, stride, k, g, tokens, minimums);
@@ -128,12 +126,7 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
             if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
         }
     }
-    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) {
-            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
-            write_panel(op, m + (uint32_t)t, panel, y_panel, acc[p][t][0], acc[p][t][1]);
-        }
-    }
+    write_streams(op, span, m, acc, tokens);
 }
 
 INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
@@ -162,24 +155,20 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
 
 INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        if (minimums) return many_rows(op, span, (struct blocks){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
-        return many_rows(op, span, (struct blocks){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
+        if (minimums) return many_rows(op, span, (struct block_layout){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
+        return many_rows(op, span, (struct block_layout){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
     }
-    BY_TOKEN_TILES(op, span, rows, minimums)
+    BY_TOKEN_TILES(op, span, few_rows, minimums)
 }
 
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
 void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
 
-static void tile_w4(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4a8_product)(op, &span);
+static void tile_w4(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4a8_product));
 }
-static void tile_w4m(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4ma8_product)(op, &span);
+static void tile_w4m(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4ma8_product));
 }
 
 const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};

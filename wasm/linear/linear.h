@@ -81,6 +81,13 @@ INLINE struct span side(const struct span *span, uint32_t i) {
 typedef void linear_product(const struct op_linear *op, const struct span *span);
 linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
 
+/* Tile t of an op: the product of its span. */
+INLINE void product_tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
+    const struct op_linear *op = (const struct op_linear *)o;
+    const struct span span = linear_span(op, step, t);
+    product(op, &span);
+}
+
 /* y = acc + bias, or y + (acc + bias): the 8 outputs of one panel and one row. y_panel: the panel in the row of y. */
 INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high) {
     float *y = AT(float *, op->y + m * op->y_stride) + y_panel * PANEL;
@@ -95,6 +102,27 @@ INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, 
     }
     store(y, low);
     store(y + 4, high);
+}
+/* The f32 sums of a span of one panel of each stream, times a constant number of rows: their start and their end. */
+INLINE void zero_sums(v128_t (*sums)[TOKEN_TILE][2], const int tokens) {
+    UNROLLED for (int p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
+    }
+}
+INLINE void write_streams(const struct op_linear *op, const struct span *span, uint32_t m, v128_t (*sums)[TOKEN_TILE][2],
+                          const int tokens) {
+    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
+            write_panel(op, m + (uint32_t)t, panel, y_panel, sums[p][t][0], sums[p][t][1]);
+        }
+    }
+}
+/* The f32 sums of the rows of a tile, in memory. */
+INLINE void zero_chunk(v128_t (*sums)[TOKEN_CHUNK][2], uint32_t panels, uint32_t count) {
+    for (uint32_t p = 0; p < panels; p++) {
+        for (uint32_t t = 0; t < count; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
+    }
 }
 INLINE void write_one__ref(const struct op_linear *op, uint32_t m, uint32_t n, float acc) {
     float *y = AT(float *, op->y + m * op->y_stride) + n;

@@ -111,7 +111,7 @@ static float kth_largest(const float *values, uint32_t n, uint32_t k, float *hea
 }
 
 /* Collects the candidates. Returns how many there are. */
-static uint32_t gather(const float *row, uint32_t n, uint32_t chunks, const float *maxima, float floor, uint32_t most,
+static uint32_t collect(const float *row, uint32_t n, uint32_t chunks, const float *maxima, float floor, uint32_t most,
                        uint32_t *keys, uint32_t *ids) {
     float tail[CHUNK];
     const v128_t bar = splat(floor);
@@ -174,7 +174,7 @@ uint32_t logits_top(const float *row, uint32_t n, uint32_t most, float least, fl
     float floor = most < LANES * chunks ? kth_largest(maxima, LANES * chunks, most, (float *)spare) : -FLT_MAX;
     floor = floor > least ? floor : least;
     floor = floor > -FLT_MAX ? floor : -FLT_MAX;
-    const uint32_t found = gather(row, n, chunks, maxima, floor, most, work, work + room);
+    const uint32_t found = collect(row, n, chunks, maxima, floor, most, work, work + room);
     if (found == 0) return 0;
     const uint32_t *sorted = sort(work, spare, room, found), count = min_u32(found, most);
     for (uint32_t i = 0; i < count; i++) {

@@ -8,7 +8,7 @@
  *           five on other x64
  *   pairs   i16x8.relaxed_dot_i8x16_i7x16_s, summed in i16 over a group: one instruction (pmaddubsw) and an addition on
  *           any x64, four on Arm
- *   wide    quads with a signed second operand, in tiles for 32 registers: linear-wide.c. All other kernels use quads
+ *   wide    quads with a signed second operand, in tiles for 32 registers: linear-wide.c. Other kernels then use quads
  *
  * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once for
  * each. In wide kernels the second operand is -127..127. The sum of two products is then an i16: V8's baseline compiler

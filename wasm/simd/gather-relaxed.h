@@ -19,7 +19,7 @@ INLINE struct lookup lookup(const int wide) {
 }
 
 struct table { v128_t low, high; };
-INLINE struct table laid_table(v128_t flipped, struct lookup c, const int wide) {
+INLINE struct table make_table(v128_t flipped, struct lookup c, const int wide) {
     if (!wide) return (struct table){flipped, flipped};
     return (struct table){wasm_v128_and(flipped, c.low4), wasm_v128_and(wasm_u16x8_shr(flipped, 4), c.low4)};
 }

@@ -14,7 +14,7 @@ INLINE struct lookup lookup(const int wide) {
 }
 
 struct table { v128_t codes; };
-INLINE struct table laid_table(v128_t flipped, struct lookup c, const int wide) {
+INLINE struct table make_table(v128_t flipped, struct lookup c, const int wide) {
     return (void)c, (void)wide, (struct table){flipped};
 }
 

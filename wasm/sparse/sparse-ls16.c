@@ -95,7 +95,7 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
         for (uint32_t i = 0; i < 2 * n; i++) {
-            s.x[i / 2][i % 2] = laid_table(wasm_v128_xor(load(x + g0 * GROUP + HALF * i), c.flip), c, wide);
+            s.x[i / 2][i % 2] = make_table(wasm_v128_xor(load(x + g0 * GROUP + HALF * i), c.flip), c, wide);
         }
         const uint8_t *head = w, *list = w + HEAD;
         w = list + list_bytes(n);

@@ -59,7 +59,7 @@ struct scratch {
 INLINE uint32_t side_of(const int tokens) { return tokens <= 2 ? (uint32_t)tokens : ROW_TILE; }
 
 /* to: i8 [quad][side][4], from rows `stride` bytes apart. A missing fourth row is a copy of the third. */
-INLINE void lay_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
+INLINE void interleave_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
     const int8_t *row[ROW_TILE];
     UNROLLED for (int t = 0; t < ROW_TILE; t++) row[t] = x + (uint32_t)(t < tokens ? t : tokens - 1) * stride;
     for (uint32_t i = 0; i < bytes; i += 16, to += 16 * side_of(tokens)) {
@@ -175,7 +175,7 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
         }
         const int8_t *codes = x + g0 * GROUP;
         if (tokens > 1) {
-            lay_rows(scratch.x, codes, op->x_stride, n * GROUP, tokens);
+            interleave_rows(scratch.x, codes, op->x_stride, n * GROUP, tokens);
             codes = scratch.x;
         }
         const uint8_t *head = w, *list = w + HEAD;

@@ -53,10 +53,10 @@ INLINE void prepare_tables(struct tables *to, const int8_t *x, struct lookup c, 
     UNROLLED for (int h = 0; h < 2; h++) {
         const v128_t q = wasm_v128_xor(load(x + 16 * h), c.flip);
         struct table *t = to->t + 4 * h;
-        t[0] = laid_table(wasm_i32x4_shuffle(q, q, 0, 0, 0, 0), c, wide);
-        t[1] = laid_table(wasm_i8x16_shuffle(q, q, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7), c, wide);
-        t[2] = laid_table(wasm_i32x4_shuffle(q, q, 2, 2, 2, 2), c, wide);
-        t[3] = laid_table(wasm_i8x16_shuffle(q, q, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15), c, wide);
+        t[0] = make_table(wasm_i32x4_shuffle(q, q, 0, 0, 0, 0), c, wide);
+        t[1] = make_table(wasm_i8x16_shuffle(q, q, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7), c, wide);
+        t[2] = make_table(wasm_i32x4_shuffle(q, q, 2, 2, 2, 2), c, wide);
+        t[3] = make_table(wasm_i8x16_shuffle(q, q, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15), c, wide);
     }
 }
 

@@ -130,15 +130,15 @@ INLINE void add_group(const uint8_t *values, const uint8_t *scales, const struct
 }
 
 /* The position of the next group of a segment. */
-struct place { const uint8_t *order, *w; };
+struct cursor { const uint8_t *order, *w; };
 
 /* The groups that keep `quads`. x: of the segment. */
-INLINE void add_groups(struct place *place, const uint8_t *head, const struct op_linear *op, int8_t *x, uint32_t g0,
+INLINE void add_groups(struct cursor *cursor, const uint8_t *head, const struct op_linear *op, int8_t *x, uint32_t g0,
                    struct scratch *scratch, struct constants c, const uint32_t quads, const int unrolled, const int tokens,
                    const int wide) {
     const uint32_t most = wide ? 2 : 4, panels = tokens == 1 ? most : tokens == 2 ? most / 2 : 1;
     const v128_t flip = constant(0x80808080), eights = constant(0x08080808);
-    struct place at = *place;
+    struct cursor at = *cursor;
     for (const uint8_t *end = at.order + head[quads]; at.order < end; at.order++) {
         const uint32_t g = *at.order;
         struct kept_inputs kept[ROW_TILE];
@@ -154,7 +154,7 @@ INLINE void add_groups(struct place *place, const uint8_t *head, const struct op
         }
         at.w += group_bytes(quads, wide);
     }
-    *place = at;
+    *cursor = at;
 }
 
 INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, float (*y)[STRIP], const int wide,
@@ -168,13 +168,13 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     }
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        struct place place = {w + HEAD, w + HEAD + order_bytes(n)};
+        struct cursor cursor = {w + HEAD, w + HEAD + order_bytes(n)};
         if (tokens == 1) {
-            UNROLLED for (uint32_t q = 0; q <= MOST; q++) add_groups(&place, w, op, x, g0, &scratch, c, q, 1, tokens, wide);
+            UNROLLED for (uint32_t q = 0; q <= MOST; q++) add_groups(&cursor, w, op, x, g0, &scratch, c, q, 1, tokens, wide);
         } else {
-            for (uint32_t q = 0; q <= MOST; q++) add_groups(&place, w, op, x, g0, &scratch, c, q, 0, tokens, wide);
+            for (uint32_t q = 0; q <= MOST; q++) add_groups(&cursor, w, op, x, g0, &scratch, c, q, 0, tokens, wide);
         }
-        w = place.w;
+        w = cursor.w;
         UNROLLED for (int t = 0; t < tokens; t++) add_terms(y[t], scratch.terms[t][0], n);
     }
 }
