@@ -150,7 +150,7 @@ INLINE void score_codes(struct tile *tile, uint32_t first, const int n, uint32_t
 /* y of n queries += the weighted values of groups from..to of 4 positions, in `vectors` vectors of dims: the first at
  * d4, `apart` from one to the next. Weights are 0 where a query does not see. */
 INLINE void accumulate_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
-                         uint32_t from, uint32_t to) {
+                             uint32_t from, uint32_t to) {
     v128_t out[QUAD][4];
     const struct dots of = {.codes = tile->v + (d4 * (BLOCK_POSITIONS / 4) + from) * 16, .stride = apart * BLOCK_POSITIONS * 4,
                             .steps = to - from, .plane = BLOCK_POSITIONS,
@@ -165,14 +165,14 @@ INLINE void accumulate_codes(struct tile *tile, uint32_t first, const int n, uin
         }
     }
 }
-#define CODES(n, vectors) \
-    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, struct columns c) { \
-        for (uint32_t g = c.from; g < c.to; g += c.step) score_codes(tile, first, n, g, c.apart, vectors); \
-    } \
+#define CODES(n, vectors)                                                                                              \
+    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, struct columns c) {                           \
+        for (uint32_t g = c.from; g < c.to; g += c.step) score_codes(tile, first, n, g, c.apart, vectors);             \
+    }                                                                                                                  \
     static void DOTS(accumulate_codes_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        uint32_t d4 = c.from; \
-        for (; c.apart && d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, c.apart, vectors, from, to); \
-        for (; d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, 0, 1, from, to); \
+        uint32_t d4 = c.from;                                                                                          \
+        for (; c.apart && d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, c.apart, vectors, from, to);           \
+        for (; d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, 0, 1, from, to);                                  \
     }
 CODES(1, 4)
 CODES(2, 2)

@@ -37,9 +37,9 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
         UNROLLED for (int j = 0; j < groups; j++) tile->s[first + (uint32_t)i][group + (uint32_t)j * apart] = dot[i][j];
     }
 }
-#define SCORE_FLOATS(n, groups) \
-    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, struct columns c) { \
-        for (uint32_t g = c.from; g < c.to; g += c.step) dot_floats(tile, first, n, g, c.apart, groups); \
+#define SCORE_FLOATS(n, groups)                                                                                        \
+    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, struct columns c) {                          \
+        for (uint32_t g = c.from; g < c.to; g += c.step) dot_floats(tile, first, n, g, c.apart, groups);               \
     }
 SCORE_FLOATS(1, 4)
 SCORE_FLOATS(2, 2)
@@ -72,7 +72,7 @@ INLINE void accumulate_position(v128_t (*y)[4], const float *w, const int n, con
 /* y of n queries += the weighted values of positions from..to of the block, in `vectors` vectors of dims: the first at
  * d4, `apart` from one to the next. fp8: whole groups of 4 positions, one vector. */
 INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
-                          uint32_t from, uint32_t to, const int fp8) {
+                              uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart];
@@ -104,19 +104,19 @@ INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, ui
         UNROLLED for (int j = 0; j < vectors; j++) y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart] = y[i][j];
     }
 }
-#define GATHER_FLOATS(n, vectors) \
+#define GATHER_FLOATS(n, vectors)                                                                                      \
     static void DOTS(accumulate_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        uint32_t d4 = c.from; \
-        for (; c.apart && d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, c.apart, vectors, from, to, 0); \
-        for (; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 0); \
+        uint32_t d4 = c.from;                                                                                          \
+        for (; c.apart && d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, c.apart, vectors, from, to, 0);       \
+        for (; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 0);                              \
     }
 GATHER_FLOATS(1, 4)
 GATHER_FLOATS(2, 2)
 GATHER_FLOATS(3, 2)
 GATHER_FLOATS(4, 2)
-#define GATHER_FP8(n) \
+#define GATHER_FP8(n)                                                                                                  \
     static void DOTS(accumulate_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        for (uint32_t d4 = c.from; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 1); \
+        for (uint32_t d4 = c.from; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 1);          \
     }
 GATHER_FP8(1)
 GATHER_FP8(2)

@@ -173,7 +173,7 @@ static v128_t *part_of(const struct op_attention *op, uint32_t m, uint32_t head,
 }
 
 static void init_tile(struct tile *tile, const struct op_attention *op, const struct sequence *seq, struct run run, uint32_t h0,
-                     uint32_t h1) {
+                      uint32_t h1) {
     tile->op = op;
     tile->dim = op->head_dim;
     tile->count = 0;

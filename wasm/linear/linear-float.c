@@ -49,7 +49,7 @@ INLINE void load_panel(v128_t *low, v128_t *high, const uint8_t *w, enum encodin
 
 /* `panels` panels, the first at `panel`, `stride` apart, times rows m..m + tokens. */
 INLINE void register_tile(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
-                  const int tokens, enum encoding encoding) {
+                          const int tokens, enum encoding encoding) {
     const uint32_t bytes = input_bytes(encoding), far = stride * op->k * bytes;
     const uint8_t *w = AT(const uint8_t *, op->w) + panel * op->k * bytes;
     const uint8_t *x = AT(const uint8_t *, op->x + m * op->x_stride);

@@ -135,12 +135,12 @@ INLINE void add_groups(v128_t (*sums)[2], const uint8_t *const *blocks, const in
     }
 }
 /* Separate functions: inlined, they would spill what the callers keep in registers. */
-#define ADD_TILE(name, panels, tokens, layout)                                                                              \
-    static __attribute__((noinline)) void name(v128_t (*sums)[2], const uint8_t *const *blocks, const int8_t *x,          \
-                                               uint32_t x_stride, const struct two_rows *rows, uint32_t groups) {         \
+#define ADD_TILE(name, panels, tokens, layout)                                                                         \
+    static __attribute__((noinline)) void name(v128_t (*sums)[2], const uint8_t *const *blocks, const int8_t *x,       \
+                                               uint32_t x_stride, const struct two_rows *rows, uint32_t groups) {      \
         add_groups(sums, blocks, x, x_stride, rows, groups, (layout) < LAID ? TOKEN_TILE : TOKEN_CHUNK, panels, tokens, layout); \
     }
-#define FEW_ROWS(name, layout)                                                                                              \
+#define FEW_ROWS(name, layout)                                                                                         \
     ADD_TILE(name##_1, 4, 1, layout) ADD_TILE(name##_2, 2, 2, layout) ADD_TILE(name##_3, 1, 3, layout) ADD_TILE(name##_4, 1, 4, layout)
 FEW_ROWS(add_w4, W4)
 FEW_ROWS(add_w4m, W4M)
@@ -156,10 +156,10 @@ INLINE void lay(struct laid *laid, const uint8_t *block, const enum layout layou
     UNROLLED for (uint32_t j = 0; j < 8; j++) unpack_codes(laid->codes + 2 * j, block, j, layout, c);
 }
 typedef void lay_blocks(struct laid *laid, const uint8_t *blocks, uint32_t groups);
-#define LAY(name, layout)                                                                                                   \
-    static void name(struct laid *laid, const uint8_t *blocks, uint32_t groups) {                                         \
-        const struct constants c = constants();                                                                           \
-        for (uint32_t g = 0; g < groups; g++) lay(laid + g, blocks + g * bytes_of(layout), layout, c);                        \
+#define LAY(name, layout)                                                                                              \
+    static void name(struct laid *laid, const uint8_t *blocks, uint32_t groups) {                                      \
+        const struct constants c = constants();                                                                        \
+        for (uint32_t g = 0; g < groups; g++) lay(laid + g, blocks + g * bytes_of(layout), layout, c);                 \
     }
 LAY(lay_w4, W4)
 LAY(lay_w4m, W4M)
@@ -173,7 +173,7 @@ static const struct kind w8 = {272, 0, 0, {add_w8_1, add_w8_2, add_w8_3, add_w8_
 
 /* rows: [groups][`apart` pairs of rows], groups from g0 on, of `count` a8 rows from x on. */
 static void prepare_rows(struct two_rows *rows, uint32_t apart, const struct op_linear *op, int8_t *x, uint32_t count,
-                        uint32_t g0, uint32_t groups, const struct kind *kind) {
+                         uint32_t g0, uint32_t groups, const struct kind *kind) {
     const v128_t unit = constant(bits_of(SCALE_UNIT));
     for (uint32_t t = 0; t < count; t += TWO) {
         int8_t *first = x + t * op->x_stride, *second = t + 1 < count ? first + op->x_stride : first;
@@ -252,13 +252,13 @@ INLINE void product(const struct op_linear *op, const struct span *span, const s
         for (uint32_t m = span->m0; m < span->m1; m += TOKEN_TILE) few_rows_wide(op, &one, m, min_u32(TOKEN_TILE, span->m1 - m), kind);
     }
 }
-#define KERNEL(name, kind)                                                                                                \
-    void DOTS(name##_product)(const struct op_linear *op, const struct span *span) { product(op, span, &kind); }          \
-    static void tile_##kind(const struct op *o, const struct step *step, uint32_t t) {                                    \
-        const struct op_linear *op = (const struct op_linear *)o;                                                         \
-        const struct span span = linear_span(op, step, t);                                                                \
-        product(op, &span, &kind);                                                                                        \
-    }                                                                                                                     \
+#define KERNEL(name, kind)                                                                                             \
+    void DOTS(name##_product)(const struct op_linear *op, const struct span *span) { product(op, span, &kind); }       \
+    static void tile_##kind(const struct op *o, const struct step *step, uint32_t t) {                                 \
+        const struct op_linear *op = (const struct op_linear *)o;                                                      \
+        const struct span span = linear_span(op, step, t);                                                             \
+        product(op, &span, &kind);                                                                                     \
+    }                                                                                                                  \
     const struct kernel DOTS(name##_g32) = {linear_tiles, tile_##kind};
 KERNEL(linear_w4a8, w4)
 KERNEL(linear_w4ma8, w4m)

@@ -112,7 +112,7 @@ static float kth_largest(const float *values, uint32_t n, uint32_t k, float *hea
 
 /* Collects the candidates. Returns how many there are. */
 static uint32_t collect(const float *row, uint32_t n, uint32_t chunks, const float *maxima, float floor, uint32_t most,
-                       uint32_t *keys, uint32_t *ids) {
+                        uint32_t *keys, uint32_t *ids) {
     float tail[CHUNK];
     const v128_t bar = splat(floor);
     uint32_t count = 0, equal = 0;
