@@ -11,13 +11,13 @@ const BLOCKS = {
 }
 const STREAMS = 4
 /** Keys and values have a function of their own for each way of storing them and number of queries. */
-const ATTENTION = /^(?:score_floats|score_codes|gather_f32|gather_codes|gather_fp8)_([1-4])$/
+const ATTENTION = /^(?:score_floats|score_codes|accumulate_f32|accumulate_codes|accumulate_fp8)_([1-4])$/
 const ATTENTION_KERNELS = {
   score_floats: 'attention K',
   score_codes: 'attention K, int8',
-  gather_f32: 'attention V',
-  gather_codes: 'attention V, int8',
-  gather_fp8: 'attention V, fp8',
+  accumulate_f32: 'attention V',
+  accumulate_codes: 'attention V, int8',
+  accumulate_fp8: 'attention V, fp8',
 }
 /** The relaxed build's other form of the dots, for x64 without AVX-VNNI. */
 const PAIRS = '__pairs'

@@ -1,5 +1,5 @@
-/* attention-block.h: a block for a whole tile, in every format: dots, weights, values. In: a tile at a block. Out: what its
- * queries have gathered, moved on by the block. The definition: attention.c.                                          exact */
+/* attention-block.h: a block for a whole tile, in every format: dots, weights, values. In: a tile at a block. Out: the
+ * sums of its queries, updated by the block. The definition: attention.c.                                      exact */
 #ifndef HALFBYTE_ATTENTION_BLOCK_H
 #define HALFBYTE_ATTENTION_BLOCK_H
 #include "attention/attention-codes.h"
@@ -19,14 +19,15 @@ static struct range seen_groups(const struct tile *tile) {
 }
 
 typedef void score_columns(struct tile *tile, uint32_t first, struct columns columns);
-typedef void gather_columns(struct tile *tile, uint32_t first, struct columns columns, uint32_t from, uint32_t to);
+typedef void accumulate_columns(struct tile *tile, uint32_t first, struct columns columns, uint32_t from, uint32_t to);
 /* By the number of queries. */
 #define ONE_TO_FOUR(name) {DOTS(name##_1), DOTS(name##_2), DOTS(name##_3), DOTS(name##_4)}
 static score_columns *const score_f32[] = ONE_TO_FOUR(score_floats), *const score_int8[] = ONE_TO_FOUR(score_codes);
-static gather_columns *const gather_f32[] = ONE_TO_FOUR(gather_f32), *const gather_int8[] = ONE_TO_FOUR(gather_codes),
-                     *const gather_fp8[] = ONE_TO_FOUR(gather_fp8);
+static accumulate_columns *const accumulate_f32[] = ONE_TO_FOUR(accumulate_f32), *const accumulate_int8[] = ONE_TO_FOUR(accumulate_codes),
+                     *const accumulate_fp8[] = ONE_TO_FOUR(accumulate_fp8);
 
-/* A tile's queries in parts for the registers, as even as they can be, so that one is alone only where all are. */
+/* A tile's queries, split into parts that fit the registers. Parts are as even as possible: no part has a single query
+ * unless all have. */
 struct split { uint32_t least, larger; };
 static struct split split_of(uint32_t count, uint32_t most) {
     const uint32_t parts = (count + most - 1) / most;
@@ -35,14 +36,14 @@ static struct split split_of(uint32_t count, uint32_t most) {
 INLINE uint32_t size_of(struct split split, uint32_t part) { return split.least + (part < split.larger); }
 /* Vectors that a part of the tile works on at once. */
 INLINE uint32_t wide_of(uint32_t count) { return count == 1 ? 4 : 2; }
-/* Columns that a part goes through before the next part does. A block of floats comes from memory while it is used: what one
- * column brings, all parts use before the next. */
+/* Columns that a part processes before the next part does. A block of floats comes from memory during use, so all parts
+ * use one column before any continues with the next. */
 INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as streams far
- * apart, each going on where it was, which prefetchers follow. */
+/* tile->s = dots of all queries with the positions that some query of the tile sees. A whole block is read as streams
+ * far apart, each continuing where it stopped, which prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
     const struct split split = split_of(tile->count, is_int8 ? CODES_TILE : QUAD);
@@ -57,8 +58,8 @@ static void score_block(struct tile *tile, struct range groups) {
     }
 }
 
-/* What is common to queries that see the same positions of a block. */
-static void lay_words(struct words *words, const struct tile *tile, const struct query *query) {
+/* The words shared by queries that see the same positions of a block. */
+static void prepare_words(struct words *words, const struct tile *tile, const struct query *query) {
     if (words->low == query->low && words->high == query->high) return;
     words->low = query->low;
     words->high = query->high;
@@ -66,7 +67,7 @@ static void lay_words(struct words *words, const struct tile *tile, const struct
     words->scales = kv_scales(tile->v, tile->dim);
     words->offsets = kv_offsets(tile->v, tile->dim);
     if (!whole) {
-        /* int8: ratios are of the scales, so that `seen` can hold the offsets. */
+        /* int8: ratios hold the scales, so `seen` can hold the offsets. */
         float *seen = (float *)words->seen;
         for (uint32_t g = 0; g < VECTORS; g++) {
             const v128_t lanes = seen_lanes(g, query->low, query->high);
@@ -87,7 +88,7 @@ static void lay_words(struct words *words, const struct tile *tile, const struct
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* s = scores of the dots; returns the greatest that is seen. What is not seen becomes -inf. */
+/* s = scores of the dots. Returns the greatest seen score. Scores of positions that are not seen become -inf. */
 static float scores_of_floats(v128_t *s, float scale) {
     const v128_t scales = splat(scale);
     v128_t most = splat(-__builtin_inff());
@@ -116,7 +117,7 @@ static float mask_scores(v128_t *s, const struct query *query) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Soft caps; the greatest. A function of its own: few models have them. */
+/* Applies the soft cap; returns the greatest score. A separate function, since few models have soft caps. */
 static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     const struct exp_constants c = exp_constants();
     v128_t most = splat(-__builtin_inff());
@@ -127,9 +128,9 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Turns the scores of query i into weights, and moves its sums on by the block. Of a position that is not seen the weight
- * is 2^-126, which no sum feels: its words are 0, and f32 values are not gathered. */
-INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
+/* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
+ * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
+INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
     v128_t *s = tile->s[i];
     const struct exp2_constants exp2 = exp2_constants();
     const v128_t most = load_splat(&tile->most[i]), taken = load_splat(&tile->taken[i]);
@@ -145,7 +146,7 @@ INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, con
             s[g + e] = v_format == KV_FP8 ? mul(w[e], load(words->scales + 4 * (g + e))) : w[e];
         }
     }
-    /* A loop of its own: in the one above its vectors would not fit the registers beside the constants of exp2. */
+    /* A separate loop: in the one above, its vectors would not fit in the registers beside the constants of exp2. */
     for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
         const v128_t rounder = exp2.rounder;
         v128_t u[4];
@@ -164,17 +165,18 @@ INLINE void soften(struct tile *tile, uint32_t i, const struct words *words, con
     sums->offsets = add(mul(sums->offsets, kept), mul(offsets, taken));
     tile->taken[i] *= words->unit;
 }
-static void soften_f32(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_F32);
+static void softmax_f32(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_F32);
 }
-static void soften_int8(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_INT8);
+static void softmax_int8(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_INT8);
 }
-static void soften_fp8(struct tile *tile, uint32_t i, const struct words *words) {
-    soften(tile, i, words, KV_FP8);
+static void softmax_fp8(struct tile *tile, uint32_t i, const struct words *words) {
+    softmax(tile, i, words, KV_FP8);
 }
 
-/* A query that sees nothing of the block: the others of its register tile are gathered as if it did. */
+/* For a query that sees nothing of the block: the values are added for its whole register tile, here with weights of
+ * 0. */
 static void skip_block(struct tile *tile, uint32_t i) {
     tile->kept[i] = 1;
     tile->taken[i] = 0;
@@ -182,8 +184,9 @@ static void skip_block(struct tile *tile, uint32_t i) {
     for (uint32_t v = 0; v < BLOCK_POSITIONS / 8; v++) tile->w_codes[i][v] = splat(0);
 }
 
-/* All scores first, then all tops, then all weights: of one query alone each would wait for the one before. */
-static void soften_block(struct tile *tile) {
+/* All scores first, then all running maxima, then all weights. For a single query, each would wait for the one
+ * before. */
+static void softmax_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
     for (uint32_t i = 0; i < tile->count; i++) {
         const struct query *query = &tile->queries[i];
@@ -211,34 +214,36 @@ static void soften_block(struct tile *tile) {
             skip_block(tile, i);
             continue;
         }
-        if (op->v_format != KV_F32) lay_words(&words, tile, query);
+        if (op->v_format != KV_F32) prepare_words(&words, tile, query);
         switch (op->v_format) {
-        case KV_F32: soften_f32(tile, i, &words); break;
-        case KV_INT8: soften_int8(tile, i, &words); break;
-        default: soften_fp8(tile, i, &words); break;
+        case KV_F32: softmax_f32(tile, i, &words); break;
+        case KV_INT8: softmax_int8(tile, i, &words); break;
+        default: softmax_fp8(tile, i, &words); break;
         }
     }
 }
 
-/* y of queries first..end gathers positions (int8: groups of 4) of a range, in columns far apart as in score_block. */
-static void gather_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
+/* y of queries first..end += the weighted values of a range of positions (int8: groups of 4), in columns far apart as
+ * in score_block(). */
+static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, wide = wide_of(end - first);
     const uint32_t apart = format == KV_FP8 ? 0 : vectors / wide, columns = apart * wide, turn = turn_of(tile, format);
     const struct split split = split_of(end - first, format == KV_INT8 ? CODES_TILE : QUAD);
-    gather_columns *const *gather = format == KV_F32 ? gather_f32 : format == KV_INT8 ? gather_int8 : gather_fp8;
+    accumulate_columns *const *accumulate = format == KV_F32 ? accumulate_f32 : format == KV_INT8 ? accumulate_int8 : accumulate_fp8;
     if (range.from >= range.to) return;
     for (uint32_t d4 = 0; d4 < vectors;) {
         const uint32_t to = d4 < apart ? min_u32(d4 + turn, apart) : vectors;
         for (uint32_t i = first, part = 0, n; i < end; i += n, part++) {
             n = size_of(split, part);
-            gather[n - 1](tile, i, (struct columns){d4, to, 1, d4 < apart ? apart : 0}, range.from, range.to);
+            accumulate[n - 1](tile, i, (struct columns){d4, to, 1, d4 < apart ? apart : 0}, range.from, range.to);
         }
         d4 = to == apart ? columns : to;
     }
 }
 
-/* f32 values that a query does not see may be anything: those that all see are gathered together, ragged ends one by one. */
-static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
+/* f32 values that a query does not see can be anything. The positions that all queries see are added together, ragged
+ * ends query by query. */
+static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     struct range all = {0, BLOCK_POSITIONS};
     for (uint32_t i = first; i < end; i++) {
         all.from = max_u32(all.from, tile->queries[i].low);
@@ -246,16 +251,16 @@ static void gather_ragged(struct tile *tile, uint32_t first, uint32_t end) {
     }
     if (all.from >= all.to) all.from = all.to = BLOCK_POSITIONS;
     for (uint32_t i = first; i < end; i++) {
-        gather_range(tile, i, i + 1, (struct range){tile->queries[i].low, min_u32(all.from, tile->queries[i].high)});
+        accumulate_range(tile, i, i + 1, (struct range){tile->queries[i].low, min_u32(all.from, tile->queries[i].high)});
     }
-    gather_range(tile, first, end, all);
+    accumulate_range(tile, first, end, all);
     for (uint32_t i = first; i < end; i++) {
-        gather_range(tile, i, i + 1, (struct range){max_u32(all.to, tile->queries[i].low), tile->queries[i].high});
+        accumulate_range(tile, i, i + 1, (struct range){max_u32(all.to, tile->queries[i].low), tile->queries[i].high});
     }
 }
 
-/* y of all queries, moved on by the block. */
-static void gather_block(struct tile *tile, struct range groups) {
+/* Updates y of all queries by the block. */
+static void accumulate_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, count = tile->count;
     int same = 1;
     for (uint32_t i = 0; format != KV_INT8 && i < count; i++) {
@@ -268,11 +273,11 @@ static void gather_block(struct tile *tile, struct range groups) {
     case KV_F32:
         for (uint32_t i = 0, part = 0, n; i < count; i += n, part++) {
             n = same ? count : size_of(split, part);
-            gather_ragged(tile, i, i + n);
+            accumulate_ragged(tile, i, i + n);
         }
         break;
-    case KV_INT8: gather_range(tile, 0, count, groups); break;
-    default: gather_range(tile, 0, count, (struct range){4 * groups.from, 4 * groups.to}); break;
+    case KV_INT8: accumulate_range(tile, 0, count, groups); break;
+    default: accumulate_range(tile, 0, count, (struct range){4 * groups.from, 4 * groups.to}); break;
     }
 }
 #endif

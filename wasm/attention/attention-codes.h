@@ -1,14 +1,14 @@
-/* attention-codes.h: int8 keys and values. In: a tile at a block, queries and weights as 14-bit codes. Out: i32 dots.  exact
+/* attention-codes.h: int8 keys and values. In: a tile at a block, 14-bit codes. Out: i32 dots.                 exact
  *
  *   dot   sum of key code * query code over dims      J   sum of value code * weight code over positions
  *
- * Both are the same product: vectors [4 lanes][4 inputs] of i8 codes, and four factors that meet all lanes. A factor is
- * wider than the relaxed dot takes, so that there are two forms with the same, exact results:
+ * Both are the same product: vectors [4 lanes][4 inputs] of i8 codes times four factors that all lanes share. A factor
+ * is too wide for the relaxed dot, so there are two forms, with the same exact results:
  *
- *   planes  factor = 128 * high + low, two planes of 0..127, each for one relaxed dot; signed factors get 64 added to high,
- *           which the sums that are stored behind the keys take back
- *   words   factor as i16, codes widened to i16: input pairs (0, 2) and (1, 3) of a vector, so that i32x4.dot_i16x8 ends in
- *           the lanes
+ *   planes  factor = 128 * high + low, two planes of 0..127, each for one relaxed dot. Signed factors have 64 added to
+ *           high; the sums stored after the keys subtract it again
+ *   words   factor as i16, codes widened to i16: input pairs (0, 2) and (1, 3) of a vector, so i32x4.dot_i16x8 sums
+ *           into the lanes
  *
  *   planes  u8 [high or low][count]         words  i16 [count / 4][0, 2, 1, 3]         both 2 * count bytes */
 #ifndef HALFBYTE_ATTENTION_CODES_H
@@ -48,7 +48,7 @@ INLINE void put16(void *factors, uint32_t i, const v128_t *v, const int planes) 
     }
 }
 
-/* One step of 4 inputs of `n` queries on `g` vectors of codes: acc[i][j], and acc[n + i][j] for the low planes. */
+/* One step of 4 inputs of `n` queries with `g` vectors of codes: acc[i][j], and acc[n + i][j] for the low planes. */
 INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *const *codes, const uint8_t *const *factors,
                      uint32_t plane, uint32_t step, const int planes) {
     v128_t in[4], odd[4];
@@ -77,8 +77,8 @@ INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *
         }
     }
 }
-/* The operands of a product: `steps` vectors for each of some lanes, `stride` bytes apart; factors of some queries, `plane`
- * of them each; what planes begin with, or 0, `start_stride` words apart. */
+/* The operands of a product: `steps` vectors for each of some lanes, `stride` bytes apart; the factors of some queries,
+ * `plane` for each; the starts of planes, `start_stride` words apart, or 0. */
 struct dots {
     const uint8_t *codes;
     uint32_t stride, steps;
@@ -88,7 +88,8 @@ struct dots {
     uint32_t start_stride;
 };
 
-/* out[i][j], `out_stride` vectors a query and `apart` from one j to the next = products of n queries with g times 4 lanes. */
+/* out[i][j] = products of n queries with g times 4 lanes. Queries are `out_stride` vectors apart, consecutive j are
+ * `apart`. */
 INLINE void dot_codes(v128_t *out, uint32_t out_stride, uint32_t apart, const int n, const int g, struct dots of,
                       const int planes) {
     v128_t acc[2 * QUAD][4];
@@ -120,7 +121,7 @@ INLINE void dot_codes(v128_t *out, uint32_t out_stride, uint32_t apart, const in
     }
 }
 
-/* The query as factors, once per tile. */
+/* Turns the query into factors, once per tile. */
 static void put_query_codes(struct tile *tile, uint32_t i) {
     struct query *query = &tile->queries[i];
     const uint32_t dim = tile->dim;
@@ -146,10 +147,10 @@ INLINE void score_codes(struct tile *tile, uint32_t first, const int n, uint32_t
     dot_codes(tile->s[first] + group, VECTORS, apart, n, groups, of, HAS_PLANES);
 }
 
-/* y of n queries gathers groups from..to of 4 positions, in `vectors` vectors of dims, the first at d4, `apart` from one to the
- * next; weights are 0 where a query does not see. */
-INLINE void gather_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
-                         uint32_t from, uint32_t to) {
+/* y of n queries += the weighted values of groups from..to of 4 positions, in `vectors` vectors of dims: the first at
+ * d4, `apart` from one to the next. Weights are 0 where a query does not see. */
+INLINE void accumulate_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
+                             uint32_t from, uint32_t to) {
     v128_t out[QUAD][4];
     const struct dots of = {.codes = tile->v + (d4 * (BLOCK_POSITIONS / 4) + from) * 16, .stride = apart * BLOCK_POSITIONS * 4,
                             .steps = to - from, .plane = BLOCK_POSITIONS,
@@ -164,14 +165,14 @@ INLINE void gather_codes(struct tile *tile, uint32_t first, const int n, uint32_
         }
     }
 }
-#define CODES(n, vectors) \
-    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, struct columns c) { \
-        for (uint32_t g = c.from; g < c.to; g += c.step) score_codes(tile, first, n, g, c.apart, vectors); \
-    } \
-    static void DOTS(gather_codes_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        uint32_t d4 = c.from; \
-        for (; c.apart && d4 < c.to; d4++) gather_codes(tile, first, n, d4, c.apart, vectors, from, to); \
-        for (; d4 < c.to; d4++) gather_codes(tile, first, n, d4, 0, 1, from, to); \
+#define CODES(n, vectors)                                                                                              \
+    static void DOTS(score_codes_##n)(struct tile *tile, uint32_t first, struct columns c) {                           \
+        for (uint32_t g = c.from; g < c.to; g += c.step) score_codes(tile, first, n, g, c.apart, vectors);             \
+    }                                                                                                                  \
+    static void DOTS(accumulate_codes_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        uint32_t d4 = c.from;                                                                                          \
+        for (; c.apart && d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, c.apart, vectors, from, to);           \
+        for (; d4 < c.to; d4++) accumulate_codes(tile, first, n, d4, 0, 1, from, to);                                  \
     }
 CODES(1, 4)
 CODES(2, 2)

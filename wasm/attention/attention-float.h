@@ -1,6 +1,7 @@
-/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: dots with the keys, gathered values.   exact
+/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: dots with the keys, sums of weighted
+ * values.                                                                                                      exact
  *
- *   dot   keys[d] * q[d], d ascending           y[d] += w[p] * value[p][d], p ascending over the positions that are seen
+ *   dot   keys[d] * q[d], d ascending         y[d] += w[p] * value[p][d], p ascending over the seen positions
  *
  * A register tile is 4 queries x 2 vectors: 8 sums, 2 vectors of keys or values, a splat. */
 #ifndef HALFBYTE_ATTENTION_FLOAT_H
@@ -36,16 +37,16 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
         UNROLLED for (int j = 0; j < groups; j++) tile->s[first + (uint32_t)i][group + (uint32_t)j * apart] = dot[i][j];
     }
 }
-#define SCORE_FLOATS(n, groups) \
-    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, struct columns c) { \
-        for (uint32_t g = c.from; g < c.to; g += c.step) dot_floats(tile, first, n, g, c.apart, groups); \
+#define SCORE_FLOATS(n, groups)                                                                                        \
+    static void DOTS(score_floats_##n)(struct tile *tile, uint32_t first, struct columns c) {                          \
+        for (uint32_t g = c.from; g < c.to; g += c.step) dot_floats(tile, first, n, g, c.apart, groups);               \
     }
 SCORE_FLOATS(1, 4)
 SCORE_FLOATS(2, 2)
 SCORE_FLOATS(3, 2)
 SCORE_FLOATS(4, 2)
 
-/* The numbers that 4 e4m3 codes stand for, sign-extended to i32 lanes: exponent and mantissa to f32's places. */
+/* The numbers that 4 e4m3 codes stand for, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
 INLINE v128_t fp8_values(v128_t wide) {
     return mul(wasm_v128_and(wasm_i32x4_shl(wide, 20), wasm_u32x4_splat(0x87f00000)), splat(0x1p120f));
 }
@@ -59,7 +60,7 @@ INLINE void load_fp8(v128_t *in, const uint8_t *v) {
 }
 
 /* y[i][j] += w[i] * in[j]; w: BLOCK_POSITIONS floats apart. */
-INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v128_t *in, const int vectors) {
+INLINE void accumulate_position(v128_t (*y)[4], const float *w, const int n, const v128_t *in, const int vectors) {
     UNROLLED for (int i = 0; i < n; i++) {
         const v128_t x = load_splat(w + i * BLOCK_POSITIONS);
         UNROLLED for (int j = 0; j < vectors; j++) {
@@ -68,10 +69,10 @@ INLINE void gather_position(v128_t (*y)[4], const float *w, const int n, const v
         }
     }
 }
-/* y of n queries gathers positions from..to of the block, in `vectors` vectors of dims, the first at d4, `apart` from one to
- * the next. fp8: whole groups of 4 positions, one vector. */
-INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
-                          uint32_t from, uint32_t to, const int fp8) {
+/* y of n queries += the weighted values of positions from..to of the block, in `vectors` vectors of dims: the first at
+ * d4, `apart` from one to the next. fp8: whole groups of 4 positions, one vector. */
+INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
+                              uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart];
@@ -83,39 +84,39 @@ INLINE void gather_floats(struct tile *tile, uint32_t first, const int n, uint32
     if (fp8) {
         for (; left >= 4; left -= 4, w += 4, v += 16) {
             load_fp8(in, v);
-            UNROLLED for (int e = 0; e < 4; e++) gather_position(y, w + e, n, in + e, 1);
+            UNROLLED for (int e = 0; e < 4; e++) accumulate_position(y, w + e, n, in + e, 1);
         }
     }
     UNROLLED for (int j = 0; j < vectors; j++) at[j] = v + (uint32_t)j * apart * BLOCK_POSITIONS * 16;
     for (; left >= 4; left -= 4, w += 4) {
         UNROLLED for (int e = 0; e < 4; e++) {
             UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j] + 16 * e);
-            gather_position(y, w + e, n, in, vectors);
+            accumulate_position(y, w + e, n, in, vectors);
         }
         UNROLLED for (int j = 0; j < vectors; j++) at[j] += 64;
     }
     for (; left > 0; left--, w++) {
         UNROLLED for (int j = 0; j < vectors; j++) in[j] = load(at[j]);
-        gather_position(y, w, n, in, vectors);
+        accumulate_position(y, w, n, in, vectors);
         UNROLLED for (int j = 0; j < vectors; j++) at[j] += 16;
     }
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < vectors; j++) y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart] = y[i][j];
     }
 }
-#define GATHER_FLOATS(n, vectors) \
-    static void DOTS(gather_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        uint32_t d4 = c.from; \
-        for (; c.apart && d4 < c.to; d4++) gather_floats(tile, first, n, d4, c.apart, vectors, from, to, 0); \
-        for (; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 0); \
+#define GATHER_FLOATS(n, vectors)                                                                                      \
+    static void DOTS(accumulate_f32_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        uint32_t d4 = c.from;                                                                                          \
+        for (; c.apart && d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, c.apart, vectors, from, to, 0);       \
+        for (; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 0);                              \
     }
 GATHER_FLOATS(1, 4)
 GATHER_FLOATS(2, 2)
 GATHER_FLOATS(3, 2)
 GATHER_FLOATS(4, 2)
-#define GATHER_FP8(n) \
-    static void DOTS(gather_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
-        for (uint32_t d4 = c.from; d4 < c.to; d4++) gather_floats(tile, first, n, d4, 0, 1, from, to, 1); \
+#define GATHER_FP8(n)                                                                                                  \
+    static void DOTS(accumulate_fp8_##n)(struct tile *tile, uint32_t first, struct columns c, uint32_t from, uint32_t to) { \
+        for (uint32_t d4 = c.from; d4 < c.to; d4++) accumulate_floats(tile, first, n, d4, 0, 1, from, to, 1);          \
     }
 GATHER_FP8(1)
 GATHER_FP8(2)

@@ -1,5 +1,5 @@
-// Attention over stored codes. In: every format of keys and values. Out: the definition's bits, what the codes stand for, and
-// the same bits for any chunking; and the power of two behind its weights.
+// Attention over stored codes. In: every format of keys and values. Out: the definition's bits, the values of
+// the codes, the same bits for any chunking, and the power of two that makes its weights.
 import { describe, expect, test } from 'vitest'
 import { kvOf, layState, layStep } from '../testing/attention.ts'
 import { FORMATS, fillBlock, storedKey, storedValue } from '../testing/kv.ts'
@@ -24,7 +24,7 @@ const formats = FORMATS.map((format) => [`K ${format.k}, V ${format.v}`, format]
 
 describe.each(formats)('%s', (_, format) => {
   test.each(DIMS)('is its definition to the bit: heads of %i', (dim) => {
-    // Up to 8 query heads per KV head; a prompt over a block's edge, then rows beside and after it.
+    // Up to 8 query heads per KV head; a prompt across a block's edge, then rows beside and after it.
     for (const [heads, kvHeads, rows] of GROUPS.filter((_, index) => (index + DIMS.indexOf(dim)) % 3 === 0)) {
       const shape = { heads, kvHeads, dim, format, quantized: dim % 32 === 0 }
       const { difference } = compare((machine) => {

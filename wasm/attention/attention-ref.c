@@ -1,5 +1,5 @@
-/* attention__ref: the definition of attention.c, one row at a time, in scalars. For tests only: the engine's modules leave it
- * out. */
+/* attention__ref: the definition of attention.c, one row at a time, in scalars. For tests only: the engine's modules do
+ * not contain it. */
 #include "attention/attention.h"
 #include "simd/cap.h"
 #include "rows/quantize.h"
@@ -46,7 +46,7 @@ static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, con
     }
 }
 
-/* Moves `state` on by the positions low..high of a block. */
+/* Updates `state` by the positions low..high of a block. */
 static void block__ref(struct state *state, const struct op_attention *op, uint8_t *k, uint8_t *v, const float *q, uint32_t low,
                        uint32_t high) {
     const uint32_t dim = op->head_dim;

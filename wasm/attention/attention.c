@@ -1,16 +1,17 @@
 /* attention: y[m] = softmax(scale * q[m] K^T) V over the positions a row sees. In: f32 rows, KV blocks.
- *            Out: f32 rows and/or a8 rows.                                                                            exact
+ *            Out: f32 rows and/or a8 rows.                                                                     exact
  *
  *   query   one head of one row; it sees positions [from, to): to = positions[m] + 1, from = max(0, to - window) or 0
- *   head h of `heads` reads kv head (h + absent) / ratio; head_dim % 4 == 0, at most 256
+ *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 256
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
- *   Scores are in units of log 2. For each query alone, so that neither the chunk nor the neighbours change a bit:
+ *   Scores are in units of log 2. Each query is computed by itself: neither the chunk nor its neighbours change a bit.
  *     K f32    x[p] = (sum_d K[p][d] * q[d]) * (scale * log2 e)                          d ascending
  *     K int8   c[d] = nearest(q[d] * 8191 / max|q|)                                      14 bits: the dot is exact
- *              x[p] = ((sum_d K[p][d] * c[d]) * k_scale[p] + k_offset[p] * sum_d c[d]) * (max|q| / 8191 * scale * log2 e)
- *   With a cap x[p] = cap.h's of x[p] and cap * log2 e.
- *   Blocks of a segment, ascending:
+ *              x[p] = ((sum_d K[p][d] * c[d]) * k_scale[p] + k_offset[p] * sum_d c[d])
+ *                     * (max|q| / 8191 * scale * log2 e)
+ *   With a cap, x[p] becomes the soft cap (cap.h) of x[p] and cap * log2 e.
+ *   Blocks of a segment, ascending; top is the running max of the softmax:
  *     top'  = max(top, block), block = max x[p]        old = 2^(top - top')        new = 2^(block - top')
  *     w[p]  = 2^(x[p] - block), 0 where p is not seen                                    2^: exp2.h
  *     sum[l] = sum[l] * old + (w[l] + w[l + 4] ...) * new                                lanes l = p % 4
@@ -19,12 +20,15 @@
  *     V int8   u[p] = nearest(w[p] * (v_scale[p] * (16383 / most)))                      most: the largest seen v_scale
  *              y[d] = y[d] * old + (sum_p u[p] * V[p][d]) * (new * (most / 16383))       the sum is exact
  *              offset[l] = offset[l] * old + (w[l] * v_offset[l] + w[l + 4] * v_offset[l + 4] ...) * new
- *   Segments, ascending: 4 blocks each, or the least power of two more with which 16 segments reach the row's position. The
- *   first one is all; each later one is merged: all by 2^(all_top - top'), the segment by 2^(top - top').
- *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). What is not seen is never multiplied in float: its memory may hold anything.
+ *   Segments, ascending: 4 blocks each, or the smallest larger power of two with which 16 segments reach the row's
+ *   position. `all` starts as the first segment. Each later segment is merged: `all` times 2^(all_top - top'), the
+ *   segment times 2^(top - top').
+ *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). Values that are not seen are never multiplied as floats: their memory
+ *   may hold anything.
  *
- *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one kv head.
- *           In small steps one tile per segment, whose parts of the result `attention_merge` then puts together. */
+ *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one KV
+ *           head. In small steps, one tile per segment; `attention_merge` then combines the segments' parts of the
+ *           result. */
 /* forms: quads, pairs */
 #include "attention/attention.h"
 #include "attention/attention-block.h"
@@ -47,29 +51,29 @@ static void put_query(const struct op_attention *op, const struct query *query, 
     }
 }
 
-/* The tiles that the query heads of one kv head make, and the heads of a tile. */
+/* The number of tiles for the query heads of one KV head, and the heads of a tile. */
 static uint32_t head_tiles(const struct op_attention *op) { return (op->ratio + HEAD_TILE - 1) / HEAD_TILE; }
 static uint32_t heads_per_tile(const struct op_attention *op) {
     return (op->ratio + head_tiles(op) - 1) / head_tiles(op);
 }
-/* Those of [from, to), counted as if no head of the first kv head were absent, that are here. */
+/* The heads of [from, to) that are here. from and to count the absent heads of the first KV head too. */
 static struct range heads_here(const struct op_attention *op, uint32_t from, uint32_t to) {
     const uint32_t first = max_u32(from, op->absent) - op->absent, end = max_u32(to, op->absent) - op->absent;
     return (struct range){first, min_u32(end, op->heads)};
 }
-/* A power of two up to 16: a run never crosses a block, so that all of its rows have segments of one length. */
+/* A power of two up to 16. A run never crosses a block, so all its rows have segments of one length. */
 static uint32_t rows_per_tile(const struct op_attention *op) {
     const uint32_t heads = heads_per_tile(op), most = min_u32(MAX_QUERIES, MAX_TILE_FLOATS / op->head_dim);
     uint32_t rows = 1;
     while (rows < 16 && 2 * rows * heads <= most) rows *= 2;
     return rows;
 }
-/* Tiles of a step are many enough without, or its parts would not fit `parts`. */
+/* Larger steps have enough tiles without splitting, and their parts would not fit in `parts`. */
 static int is_split(const struct op_attention *op, const struct step *step) {
     return op->parts && step->tokens <= SPLIT_ROWS;
 }
 
-/* Runs of rows of a sequence, and the segments that run `run` has a tile for. */
+/* The runs of rows of a sequence, and the segments that run `run` has a tile for. */
 static uint32_t runs_of(const struct sequence *seq, uint32_t rows) {
     return seq->rows ? (seq->position + seq->rows - 1) / rows - seq->position / rows + 1 : 0;
 }
@@ -101,23 +105,23 @@ static void begin_segment(struct tile *tile) {
     for (uint32_t d = 0; d < tile->count * tile->dim / 4; d++) tile->y[d] = splat(0);
 }
 
-/* Reads every line of `bytes`. The empty asm keeps LLVM from gathering the words of four lines, lane by lane. */
+/* Reads every line of `bytes`. The empty asm keeps LLVM from combining the words of four lines, lane by lane. */
 INLINE void read_lines(const uint8_t *at, uint32_t bytes) {
     ROLLED for (uint32_t i = 0; i < bytes; i += 64) {
         uint32_t word = *(const uint32_t *)(at + i);
         __asm__ volatile("" : "+r"(word));
     }
 }
-/* Reads the codes that `heads` kv heads from `kv` on have in a block that comes next, all at once: reads inside the sums would
- * each wait for memory alone. Floats have streams long enough for prefetchers. */
+/* Reads the codes of `heads` KV heads from `kv` on in an upcoming block, all at once. Inside the sums, each read would
+ * wait for memory by itself. Floats have streams long enough for prefetchers. */
 static void read_ahead(const struct op_attention *op, uint32_t block, uint32_t kv, uint32_t heads) {
     const uint32_t k_bytes = key_bytes(op->k_format, op->head_dim), v_bytes = value_bytes(op->v_format, op->head_dim);
     if (op->k_format != KV_F32) read_lines(AT(const uint8_t *, block + op->k_offset + kv * k_bytes), heads * k_bytes);
     if (op->v_format != KV_F32) read_lines(AT(const uint8_t *, block + op->v_offset + kv * v_bytes), heads * v_bytes);
 }
-/* Kv heads, from its own on, that a tile reads ahead for. Heads of a block lie side by side and come faster in one go, so that a
- * tile does it for the next ones, as many as stay in a second-level cache for a segment. Tiles of a single segment go to
- * different threads, those of the whole context to the next head too late. */
+/* KV heads, from its own on, that a tile reads ahead for. The heads of a block are adjacent and load faster together,
+ * so a tile also reads for the next heads, as many as stay in a second-level cache for a segment. Tiles of a single
+ * segment run on different threads, and those of the whole context reach the next head too late. */
 static uint32_t heads_ahead(const struct op_attention *op, uint32_t kv, const struct run *run, int split) {
     const uint32_t bytes = key_bytes(op->k_format, op->head_dim) + value_bytes(op->v_format, op->head_dim);
     const uint32_t most = max_u32(AHEAD_BYTES / (run->length / BLOCK_POSITIONS * bytes), 1);
@@ -143,12 +147,12 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
         if (tile->count <= HEAD_TILE && b < tile->last_block) read_ahead(op, table[b + 1], kv, tile->heads_ahead);
         const struct range groups = seen_groups(tile);
         score_block(tile, groups);
-        soften_block(tile);
-        gather_block(tile, groups);
+        softmax_block(tile);
+        accumulate_block(tile, groups);
     }
 }
 
-/* Merges the segment into what is before it. */
+/* Merges the segment into the sums of the earlier ones. */
 static void merge_segment(struct query *query, v128_t *all, const v128_t *y, uint32_t dim, int is_first) {
     if (is_first) {
         query->all = query->segment;
@@ -162,14 +166,14 @@ static void merge_segment(struct query *query, v128_t *all, const v128_t *y, uin
     for (uint32_t d = 0; d < dim / 4; d++) all[d] = add(mul(all[d], by.kept), mul(y[d], by.taken));
 }
 
-/* What one tile of a split step leaves of one query and segment. */
+/* Where one tile of a split step stores its result for one query and segment. */
 static v128_t *part_of(const struct op_attention *op, uint32_t m, uint32_t head, uint32_t segment) {
     const uint32_t vectors = PART_SUMS / 4 + op->head_dim / 4;
     return AT(v128_t *, op->parts) + ((m * op->heads + head) * MAX_SEGMENTS + segment) * vectors;
 }
 
-static void lay_tile(struct tile *tile, const struct op_attention *op, const struct sequence *seq, struct run run, uint32_t h0,
-                     uint32_t h1) {
+static void init_tile(struct tile *tile, const struct op_attention *op, const struct sequence *seq, struct run run, uint32_t h0,
+                      uint32_t h1) {
     tile->op = op;
     tile->dim = op->head_dim;
     tile->count = 0;
@@ -206,7 +210,7 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
     if (heads.from >= heads.to) return;
 
     struct tile tile;
-    lay_tile(&tile, op, seq, run, heads.from, heads.to);
+    init_tile(&tile, op, seq, run, heads.from, heads.to);
     tile.last_block = run.last / BLOCK_POSITIONS;
     tile.heads_ahead = heads_ahead(op, kv, &run, split);
     const uint32_t s0 = run.segment0 + (split ? left : 0), s1 = split ? s0 + 1 : run.segment0 + run.segments;
@@ -234,7 +238,8 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
     }
 }
 
-/* Second round of a split step: one tile per row and kv head puts the parts together. Rows of one segment are done. */
+/* Second round of a split step: one tile per row and KV head combines the parts. Rows with one segment are already
+ * done. */
 static uint32_t merge_tiles(const struct op *o, const struct step *step) {
     const struct op_attention *op = (const struct op_attention *)o;
     const struct sequence *seqs = AT(const struct sequence *, step->seqs);

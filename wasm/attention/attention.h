@@ -1,8 +1,8 @@
-/* attention.h: one tile of attention: queries of some rows and heads that read the same keys and values. In: their places.
- * Out: what the parts of attention.c share. Included by attention*.{c,h} only.
+/* attention.h: one tile of attention: queries of some rows and heads that read the same keys and values. In: their
+ * addresses. Out: what the parts of attention.c share. Included by attention*.{c,h} only.
  *
- *   tile    up to MAX_QUERIES queries, rows ascending, of heads of one kv head; all of a block's scores first, then all
- *           weights, then all values, so that keys and values come from the first-level cache but for the first time */
+ *   tile    up to MAX_QUERIES queries, rows ascending, of heads of one KV head. It computes all of a block's scores,
+ *           then all weights, then all values: keys and values come from the first-level cache after their first use */
 #ifndef HALFBYTE_ATTENTION_H
 #define HALFBYTE_ATTENTION_H
 #include "simd/exp2.h"
@@ -12,8 +12,8 @@
 
 enum {
     MAX_QUERIES = 32, MAX_TILE_FLOATS = 2048, QUAD = 4, HEAD_TILE = 8, VECTORS = BLOCK_POSITIONS / 4,
-    QUERY_MOST = 8191,  /* 14 bits with their sign: a block's dots stay below 2^31 up to head_dim 256 */
-    WEIGHT_MOST = 16383, /* 14 bits without */
+    QUERY_MOST = 8191,  /* 14 bits with the sign: a block's dots stay below 2^31 up to head_dim 256 */
+    WEIGHT_MOST = 16383, /* 14 bits without a sign */
     AHEAD_BYTES = 768 * 1024 /* of codes that are read ahead for other tiles */
 };
 #define LOG2_E 0x1.715476p0f
@@ -35,11 +35,11 @@ INLINE float query_unit(float largest) { return largest < LEAST_RANGE ? 0 : larg
 INLINE float weight_factor(float most) { return most < LEAST_RANGE ? 0 : (float)WEIGHT_MOST / most; }
 INLINE float weight_unit(float most) { return most / (float)WEIGHT_MOST; }
 
-/* What a query has gathered: the greatest score in all lanes; sums of the weights, and of the weights times the offsets of
- * int8 values, by position % 4. Its y is the tile's. */
+/* A query's softmax so far: the running max in all lanes; by position % 4, the sums of the weights, and of the weights
+ * times the offsets of int8 values. Its y is in the tile. */
 struct sums { v128_t top, weights, offsets; };
 
-/* One head of one row. Positions from..to are absolute, low..high those of the current block; none: low >= high. */
+/* One head of one row. Positions from..to are absolute, low..high are those of the current block; none: low >= high. */
 struct query {
     struct sums segment, all;   /* of the current segment, of those before */
     const float *q;
@@ -47,10 +47,10 @@ struct query {
     float scale, sum_of_codes;  /* of int8 K: score = (dot * scale of key + offset of key * sum_of_codes) * scale */
 };
 
-/* The words of a block's values as queries that see positions low..high use them; 0 where they do not see. */
+/* The words of a block's values for queries that see positions low..high; 0 for positions that they do not see. */
 struct words {
     uint32_t low, high;
-    float unit;                      /* int8: most / WEIGHT_MOST, most the largest scale that is seen */
+    float unit;                      /* int8: most / WEIGHT_MOST, most: the largest seen scale */
     const float *scales, *offsets;   /* fp8; int8: into the block, or into `seen` */
     v128_t ratio[VECTORS];           /* int8: scale / most * WEIGHT_MOST */
     v128_t seen[VECTORS];
@@ -59,10 +59,11 @@ struct words {
 struct tile {
     const struct op_attention *op;
     uint32_t dim, count;
-    uint8_t *k, *v; /* the current block's */
-    uint32_t last_block, heads_ahead; /* the last block that its rows see; kv heads whose codes it reads ahead */
+    uint8_t *k, *v; /* of the current block */
+    uint32_t last_block, heads_ahead; /* the last block that its rows see; KV heads whose codes it reads ahead */
     struct query queries[MAX_QUERIES];
-    /* By query: the greatest score so far, the block's; what the block makes of y: factors of the old and of the new. */
+    /* By query: the running max, the block's max, and the block's effect on y: the factors of the old and of the
+     * new. */
     float top[MAX_QUERIES], most[MAX_QUERIES], kept[MAX_QUERIES], taken[MAX_QUERIES];
     v128_t y[MAX_TILE_FLOATS / 4], all_y[MAX_TILE_FLOATS / 4]; /* [query][head_dim / 4]: the segment's, all before */
     v128_t s[MAX_QUERIES][VECTORS];                             /* dots, scores, weights */
@@ -70,8 +71,8 @@ struct tile {
     v128_t w_codes[MAX_QUERIES][BLOCK_POSITIONS / 8];           /* int8 V: factors of each query's weights */
 };
 
-/* Vectors of a block that queries go through: those of a column are `apart` from one to the next; columns from..to by `step`.
- * apart 0: one vector each. */
+/* Vectors of a block that queries process. Those of a column are `apart` from one to the next; columns go from..to by
+ * `step`. apart 0: one vector each. */
 struct columns { uint32_t from, to, step, apart; };
 
 INLINE v128_t *y_of(struct tile *tile, uint32_t i) { return tile->y + i * (tile->dim / 4); }
@@ -85,7 +86,7 @@ INLINE v128_t greatest(v128_t v) {
     v = wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
     return wasm_f32x4_pmax(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2));
 }
-/* Moves `sums` to the greater of two tops; returns the factors of what was, and of what comes: 2^(old - new). */
+/* Moves `top` to the greater of two maxima. Returns the factors of the old and of the new sums: 2^(old - next). */
 struct factors { v128_t kept, taken; };
 INLINE struct factors rescale(v128_t *top, v128_t other, const struct exp2_constants *c) {
     const v128_t next = wasm_f32x4_pmax(*top, other);

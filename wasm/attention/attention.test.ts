@@ -1,4 +1,5 @@
-// Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the same for any chunking.
+// Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the
+// same bits for any chunking.
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/abi/constants.ts'
 import { angle, element, type Laid, layState, layStep, type Part, type Shape } from '../testing/attention.ts'
@@ -65,7 +66,7 @@ describe('rope_kv and attention', () => {
       const states = steps[0]!.map(() => layState(each, shape, 192))
       for (const [index, step] of steps.entries()) {
         laid = layStep(each, shape, step, states)
-        // All but the last step fill the blocks, by the definition: `compare` runs the last.
+        // All but the last step fill the blocks, by the definition; `compare` runs the last.
         if (index < steps.length - 1) each.runReference()
       }
     })
@@ -154,7 +155,7 @@ describe('rope_kv and attention', () => {
   })
 
   test('never read positions that are not seen', () => {
-    // Poison is NaN: one touch of the unwritten rest of a block, or of a block before the window, would show.
+    // Poison is NaN: a read of the unwritten rest of a block, or of a block before the window, would show.
     for (const [build, format] of BUILDS.flatMap((build) => FORMATS.map((each) => [build, each] as const))) {
       const machine = plainMachine(build)
       const shape = { ...QWEN, window: 10, format }

@@ -1,6 +1,6 @@
-/* kv.h: keys and values of one position as they are stored. In: f32 [head_dim], a format. Out: a KV head's part.      exact
+/* kv.h: keys and values of one position as they are stored. In: f32 [head_dim], a format. Out: a KV head's part.  exact
  *
- *   part of one kv head of a block of 64 positions, at position p:
+ *   part of one KV head of a block of 64 positions, at position p:
  *   K f32    element d at ((p / 4) * head_dim + d) * 4 + p % 4
  *   K int8   code d at ((p / 4) * head_dim/4 + d / 4) * 16 + p % 4 * 4 + d % 4, then scales, offsets, sums
  *   V f32    element d at ((d / 4) * 64 + p) * 4 + d % 4
@@ -11,29 +11,29 @@
  *            code  = nearest((x - low) * (255 / (high - low))) - 128, ties to even
  *            high - low below 2^-100: scale 0, codes -128 and offset low
  *   fp8      scale = max|x| / 448        code = nearest e4m3 of x * (448 / max|x|), ties to even
- *            below 2^-7: 0, up to 2^-6: 2^-6, the least normal; max|x| below 2^-100: scale and codes 0
+ *            below 2^-7: 0; from there to 2^-6: 2^-6, the least normal; max|x| below 2^-100: scale and codes 0
  *
- * A NaN or an infinity shows in scale and offset, so it is not lost. */
+ * A NaN or an infinity shows in the scale and the offset, so it is not lost. */
 #ifndef HALFBYTE_KV_H
 #define HALFBYTE_KV_H
 #include "simd/simd.h"
 
 #define LEAST_RANGE 0x1p-100f
 #define FP8_MOST 448.0f
-/* e4m3 bits moved to f32's places make a number 2^-FP8_EXPONENT as large. */
+/* e4m3 bits moved to f32's places give the number times 2^-FP8_EXPONENT. */
 #define FP8_EXPONENT 120
 
 INLINE uint32_t kv_codes_bytes(uint32_t format, uint32_t dim) {
     return BLOCK_POSITIONS * dim * (format == KV_F32 ? 4 : 1);
 }
-/* Bytes of one kv head's keys, values. */
+/* Bytes of one KV head's keys or values. */
 INLINE uint32_t key_bytes(uint32_t format, uint32_t dim) {
     return kv_codes_bytes(format, dim) + (format == KV_INT8 ? 3 * BLOCK_POSITIONS * 4 : 0);
 }
 INLINE uint32_t value_bytes(uint32_t format, uint32_t dim) {
     return kv_codes_bytes(format, dim) + (format == KV_INT8 ? 2 : format == KV_FP8 ? 1 : 0) * BLOCK_POSITIONS * 4;
 }
-/* Behind the codes: scales, then offsets, then sums. */
+/* After the codes: scales, then offsets, then sums. */
 INLINE float *kv_scales(uint8_t *part, uint32_t dim) { return (float *)(part + BLOCK_POSITIONS * dim); }
 INLINE float *kv_offsets(uint8_t *part, uint32_t dim) { return kv_scales(part, dim) + BLOCK_POSITIONS; }
 INLINE int32_t *kv_sums(uint8_t *part, uint32_t dim) { return (int32_t *)(kv_scales(part, dim) + 2 * BLOCK_POSITIONS); }
@@ -46,7 +46,7 @@ INLINE uint32_t value_at(uint32_t format, uint32_t p, uint32_t d) {
                              : (d / 4 * BLOCK_POSITIONS + p) * 4 + d % 4;
 }
 
-/* Affine int8 codes of one vector, and what they mean. */
+/* Affine int8 codes of one vector: how codes and values convert. */
 struct affine { float scale, offset, low, inverse; };
 INLINE struct affine affine_of(float low, float high) {
     const float range = high - low, scale = range < LEAST_RANGE ? 0 : range / 255.0f;

@@ -1,4 +1,5 @@
-// Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved to other positions.
+// Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved
+// to other positions.
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/abi/constants.ts'
 import {
@@ -22,7 +23,7 @@ interface Layout extends KvShape {
   readonly pairing?: number
 }
 
-/** Two layers' keys and values per block; the second one's are in use. */
+/** Two layers' keys and values per block. Tests use the second layer. */
 function offsets(shape: KvShape) {
   const [k, v] = [shape.kvHeads * keyBytes(shape), shape.kvHeads * valueBytes(shape)]
   return { bytes: 2 * (k + v), kOffset: k + v, vOffset: 2 * k + v }
@@ -41,7 +42,7 @@ function layAngles(machine: Machine, positions: readonly number[], dims: number)
 
 type Element = (kind: 'k' | 'v', row: number, lane: number) => number
 
-/** Writes `rows` positions from `position` on into new blocks; returns their table. */
+/** Writes `rows` positions from `position` on into new blocks. Returns their table. */
 function layWrite(machine: Machine, shape: Layout, position: number, rows: number, element: Element) {
   const { kvHeads, dim, format, ropeDims = dim, pairing = PAIRING.halves } = shape
   const { bytes, kOffset, vOffset } = offsets(shape)
@@ -82,7 +83,7 @@ function layShift(
   })
 }
 
-/** Vectors of all sorts: common, far from zero, constant, zero, tiny, huge. */
+/** Vectors of all kinds: common, far from zero, constant, zero, tiny, huge. */
 function elementOf(seed: number): Element {
   const shift = [0, 0, 30, 1, 0, 0, -2e3]
   const spread = [1, 3, 1, 0, 0, 1e-33, 1e4]
@@ -127,7 +128,7 @@ describe('rope_kv stores keys and values', () => {
         if (format.k === 'int8') expect(key.sum).toBe(-64 * key.codes.reduce((sum, code) => sum + code, 0))
         for (let d = 0; d < 36; d++) {
           const [k, v] = [element('k', row, head * 36 + d), element('v', row, head * 36 + d)].map(Math.fround)
-          // Offsets and products are rounded to f32: 2^-22 of the largest term, beside half a step.
+          // Offsets and products are rounded to f32: 2^-22 of the largest term, in addition to half a step.
           expect(Math.abs(key.values[d]! - k!)).toBeLessThanOrEqual(
             key.scale / 2 + Math.abs(k!) * 2 ** -21 + FLUSHED,
           )
@@ -205,7 +206,8 @@ describe('shift_kv', () => {
           const at = to + i
           const key = storedKey(machine, shape, blocks[at >> 6]! + kOffset, 1, at & 63)
           const wanted = storedKey(machine, exact, fresh[at >> 6]! + offsets(exact).kOffset, 1, at & 63)
-          // Half a step of the new codes, and half a step of the old ones, which the rotation spreads over two elements.
+          // Half a step of the new codes plus half a step of the old ones, which the rotation spreads over
+          // two elements.
           const bound = key.scale / 2 + 1.1 * (key.scale / 2) * Math.SQRT2 + 4e-6
           for (let d = 0; d < 32; d++)
             expect(Math.abs(key.values[d]! - wanted.values[d]!)).toBeLessThan(bound)

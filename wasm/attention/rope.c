@@ -1,27 +1,27 @@
-/* rope_kv: rotates q in place, rotates k, writes k and v to the row's KV block. In: f32 rows, the step's table.       exact
+/* rope_kv: rotates q in place, rotates k, writes k and v to the row's KV block. In: f32 rows, the step's table.  exact
  *
  *   q     f32 [heads][head_dim]       k, v  f32 [kv_heads][head_dim]      head_dim % 4 == 0, rope_dims even
  *   rope  f32 [tokens][rope_dims/2][cosine c, sine s]       the rotation: rotate.h
  *
- *   norms  with q_norm and k_norm, of n values, each head's head_dim or all of the row's: y = (x * r) * weight, r = 1 / sqrt(sum / n
- *          + eps), sum over 4 partial sums, number i % 4 for value i, i ascending, then sum4
+ *   norms  with q_norm and k_norm, over n values: each head's head_dim, or all of the row's. y = (x * r) * weight,
+ *          r = 1 / sqrt(sum / n + eps), sum over 4 partial sums, number i % 4 for value i, i ascending, then sum4
  *
  *   block of position P = positions[m]: tables[group][P / 64] of the row's sequence, position p = P % 64 in it, in the
- *   layer's formats: kv.h. Attention reads nothing but what is stored here, also of the newest position.
+ *   layer's formats: kv.h. Attention reads only what is stored here, also for the newest position.
  *
- *   tile  one row. k is normed where it lies, but rotated only in its copy in the block. */
+ *   tile  one row. k is normalised in place, but only its copy in the block is rotated. */
 #include "core/kernel.h"
 #include "attention/kv.h"
 #include "attention/rotate.h"
 
-/* The row's K and V of one op, at the row's position. */
-struct place { uint8_t *block; uint32_t p; };
-static struct place place_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
+/* The block and position of a row's K and V. */
+struct kv_position { uint8_t *block; uint32_t p; };
+static struct kv_position kv_position_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     const struct sequence *seqs = AT(const struct sequence *, step->seqs);
     const struct sequence *seq = &seqs[AT(const uint32_t *, step->sequence_of)[m]];
     const uint32_t position = AT(const uint32_t *, step->positions)[m];
     const uint32_t block = AT(const uint32_t *, seq->tables[op->group])[position / BLOCK_POSITIONS];
-    return (struct place){AT(uint8_t *, block), position % BLOCK_POSITIONS};
+    return (struct kv_position){AT(uint8_t *, block), position % BLOCK_POSITIONS};
 }
 static const float *angles_of(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     return op->rope_dims ? AT(const float *, step->ropes[op->rope]) + m * op->rope_dims : 0;
@@ -35,7 +35,7 @@ static float inverse_rms__ref(const float *x, uint32_t n, float eps) {
     for (uint32_t i = 0; i < n; i++) part[i % 4] += x[i] * x[i];
     return 1.0f / __builtin_sqrtf(sum4__ref(part) / (float)n + eps);
 }
-/* Norms the heads of a row of q or of k where they lie. */
+/* Normalises the heads of a row of q or of k in place. */
 static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm, uint32_t heads) {
     const uint32_t dim = op->head_dim, span = op->norm_rows ? heads * dim : dim;
     for (uint32_t from = 0; from < heads * dim; from += span) {
@@ -54,7 +54,7 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
     if (op->k_norm) norm_heads__ref(op, k, op->k_norm, op->kv_heads);
-    const struct place at = place_of(op, step, m);
+    const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate__ref(rotated, k + h * dim, angles, rotation);
@@ -87,7 +87,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     float *k = AT(float *, op->k + m * op->k_stride);
     const float *v = AT(const float *, op->v + m * op->v_stride);
     if (op->k_norm) norm_heads(op, k, op->k_norm, op->kv_heads);
-    const struct place at = place_of(op, step, m);
+    const struct kv_position at = kv_position_of(op, step, m);
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate(rotated, k + h * dim, angles, rotation);

@@ -1,4 +1,4 @@
-/* rotate.h: RoPE of one head. In: f32 [head_dim], angles f32 [rope_dims/2][cosine c, sine s]. Out: f32 [head_dim].    exact
+/* rotate.h: RoPE of one head. In: f32 [head_dim], f32 [rope_dims/2][cosine c, sine s]. Out: f32 [head_dim].    exact
  *
  *   pair i: (a, b) = (i, i + rope_dims/2) halves, (2i, 2i + 1) interleaved; dims past rope_dims stay
  *     a' = a * c + b * -s        b' = b * c + a * s
@@ -23,7 +23,7 @@ static inline void rotate__ref(float *y, const float *x, const float *angles, st
     for (uint32_t d = of.rope_dims; d < of.dim; d++) y[d] = x[d];
 }
 
-/* Four pairs at a time by halves, two interleaved; the rest as in the definition. */
+/* Halves: four pairs at a time; interleaved: two. The rest as in the definition. */
 static inline void rotate(float *y, const float *x, const float *angles, struct rotation of) {
     const uint32_t half = of.rope_dims / 2;
     if (of.rope_dims % 4 || (of.pairing == PAIR_HALVES && half % 4)) return rotate__ref(y, x, angles, of);

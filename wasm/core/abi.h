@@ -1,40 +1,41 @@
 /* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
  *
- * src/abi/ mirrors this file field by field; a test parses both and fails when they differ.
- * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory, strides are bytes.
+ * src/abi/ mirrors this file field by field. A test parses both and fails when they differ.
+ * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory. Strides are in bytes.
  *
- * Shapes: M rows of this step (tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,
+ * Shapes: M rows of this step (the tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,
  *         G = K32 / 32 groups, where K32 is K rounded up to 32.
  *
  * f32 row     f32 [n rounded up to 32]; lanes past n are zero. Norm weights and biases are f32 rows too
- * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; stride rounded up to 16 bytes. A whole a8 row has the
- *             same scale in all groups
+ * a8 row      i8 [K32] codes | f32 [G] scales | i32 [G] sums of codes; the stride is rounded up to 16 bytes. In a whole
+ *             a8 row, all groups have the same scale
  * matrices    panels of 8 rows, N padded to 32 with zero rows:
  *   f32       [N32/8][K][8] f32          f16, bf16: the same with 16-bit elements
  *   w4_g32    [N32/8][G] blocks of 144 bytes: 16 scales bytes, 8 vectors
  *   w4m_g32   [N32/8][G] blocks of 160 bytes: 16 scales bytes, 16 minimum bytes, 8 vectors
  *   w8_g32    [N32/8][G] blocks of 272 bytes: 16 scales bytes, 16 vectors
  *   w4_channel  [N32/8] panels of 16 scales bytes, then [G] blocks of 8 vectors: one scale for all inputs of an output
- *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT),
- *                        so that they stay normal where the file's f16 are subnormal
+ *     scales, minimums   four u32: low half f16 of row i, high half f16 of row i + 4, both times 2^8 (SCALE_EXPONENT).
+ *                        The factor keeps them normal where the file's f16 are subnormal
  *     w4 vector j        16 bytes [row 0..3][input 4j..4j+3]: low nibble rows 0-3, high nibble rows 4-7
  *     w8 vectors 2j,2j+1 16 bytes [row 0..3 | row 4..7][input 4j..4j+3]: code + 128 as u8
  *   W = scale * (code - 8)      w4_g32 and w4_channel, codes 0..15
  *   W = scale * code + minimum  w4m_g32
  *   W = scale * code            w8_g32, codes -127..127
- * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32: sparse.h
+ * sparse matrices (w4_g32_sb84 ..)   strips of 32 rows that keep some of the weights of w4_g32 or w8_g32; see sparse.h
  *
- * Slab of a sequence: the f32 state of its recurrent layers, each at state_offset; zero at the beginning.
+ * Slab of a sequence: the f32 state of its recurrent layers, each at its state_offset. A new slab is all zeros.
  *
- * KV block of 64 positions, one layer's part at k_offset, v_offset from the block's address; per kv head, one after the
- * other, in the layer's kv_format:
+ * KV block of 64 positions: one layer's part is at k_offset and v_offset from the block's address. The KV heads follow
+ * each other, in the layer's kv_format:
  *   K f32    f32 [64/4][head_dim][4]
- *   K int8   i8 [64/4][head_dim/4][4 positions][4 dims] | f32 [64] scales | f32 [64] offsets | i32 [64] sums of codes * -64
+ *   K int8   i8 [64/4][head_dim/4][4 positions][4 dims]
+ *            | f32 [64] scales | f32 [64] offsets | i32 [64] sums of codes * -64
  *   V f32    f32 [head_dim/4][64][4]
  *   V int8   i8 [head_dim/4][64/4][4 dims][4 positions] | f32 [64] scales | f32 [64] offsets
  *   V fp8    e4m3 [head_dim/4][64][4] | f32 [64] scales
  *   value = scale * code + offset     int8, codes -128..127
- *   value = scale * code              fp8, normal codes and zero only: 2^-6 and more, or nothing
+ *   value = scale * code              fp8, normal codes (2^-6 and more) and zero only
  */
 #ifndef HALFBYTE_ABI_H
 #define HALFBYTE_ABI_H
@@ -46,7 +47,8 @@ enum {
     PART_SUMS = 12
 };
 
-/* What one row of an op stands for. ROWS_ROUTED + u: each row of the step u times, once for each expert it is routed to. */
+/* What one row of an op stands for. ROWS_ROUTED + u: each row of the step appears u times, once for each expert that it
+ * is routed to. */
 enum rows { ROWS_TOKENS = 0, ROWS_LOGITS = 1, ROWS_ROUTED = 2 };
 
 enum op_code {
@@ -91,10 +93,10 @@ enum encoding {
     ENC_W4_CHANNEL = 14
 };
 
-/* How keys or values are stored; fp8 is for values only. */
+/* How keys or values are stored. fp8 is for values only. */
 enum kv_format { KV_F32 = 0, KV_INT8 = 1, KV_FP8 = 2 };
 
-/* What a gate goes through; gelu is the approximation by tanh, gelu_exact the one by erf, which conv1d does not have. */
+/* The activation of a gate. gelu is the approximation by tanh; gelu_exact is the one by erf, which conv1d lacks. */
 enum activation { ACT_SILU = 0, ACT_GELU = 1, ACT_NONE = 2, ACT_GELU_EXACT = 3 };
 
 enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
@@ -102,30 +104,31 @@ enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* y[m] = scale * table[ids[m]], or of positions[m] when by_position is 1. The table holds the rows [first, first + vocab) of
- * `whole`; an id outside them makes zeros. */
+/* y[m] = scale * table[ids[m]], or scale * table[positions[m]] when by_position is 1. The table holds the rows
+ * [first, first + vocab) of `whole`. An id outside of them gives zeros. */
 struct op_embed {
     uint32_t code, rows, table, encoding, vocab, n, y, y_stride;
     float scale;
     uint32_t first, whole, by_position;
 };
 
-/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts` above 1
- * the row is that many parts of whole groups of 32, each normalised by its own mean. ROWS_LOGITS: input row is logit_rows[r], output row is r. */
+/* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts`
+ * above 1, the row consists of that many parts, each a whole number of groups of 32 and normalised by its own mean.
+ * ROWS_LOGITS: the input row is logit_rows[r], the output row is r. */
 struct op_rmsnorm { uint32_t code, rows, x, x_stride, weight, n, y, y_stride, q, q_stride; float eps; uint32_t parts; };
 
-/* q[m] = the a8 row of x[m], or, where order is not 0, of x[m][order[i]]: f32 [n] of whole numbers below n, n a multiple of 32.
- * whole 1: with one scale for the row. */
+/* q[m] = the a8 row of x[m] or, where order is not 0, of x[m][order[i]]. order: f32 [n], whole numbers below n; n is
+ * then a multiple of 32. whole 1: one scale for the row. */
 struct op_quantize { uint32_t code, rows, x, x_stride, n, q, q_stride, order, whole; };
 
-/* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none), added to y when accumulate is 1.
- * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole ones for w4_channel. */
+/* y[m][n] = sum_k w[n][k] x[m][k] + bias[n] (bias 0: none); added to y when accumulate is 1.
+ * x is f32 rows for the float encodings, a8 rows for the quantised ones, whole a8 rows for w4_channel. */
 struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate; };
 
-/* Rotates q in place, rotates k and writes it and v to the row's KV block. rope: index of the table in the step;
- * rope_dims of head_dim are rotated, by pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
- * q_norm, k_norm: weights of an rmsnorm that comes first (0: none), f32 [head_dim] for each head by itself, or with norm_rows 1
- * f32 [heads * head_dim] and [kv_heads * head_dim] for all heads of a row together. */
+/* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.
+ * rope_dims of head_dim are rotated, in pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
+ * q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32 [head_dim], for each head by itself. With
+ * norm_rows 1: f32 [heads * head_dim] and [kv_heads * head_dim], for all heads of a row together. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
@@ -136,10 +139,10 @@ struct op_rope_kv {
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * cap > 0: scores s become cap * tanh(s / cap) before the softmax.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted.
- * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32; steps of up to SPLIT_ROWS rows then share out the
- * positions of a row too. 0: they do not. The result is the same.
- * ratio: query heads of one kv head; of the first kv head, the first `absent` query heads are not here, of the last one
- * perhaps the last ones. */
+ * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also
+ * split the positions of a row among tiles. 0: they do not. The result is the same.
+ * ratio: query heads for each KV head. The first `absent` query heads of the first KV head are not here; the last KV
+ * head may lack its last query heads. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
@@ -147,29 +150,29 @@ struct op_attention {
     uint32_t parts, ratio, absent;
 };
 
-/* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan overwrites
- * it. */
+/* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan
+ * overwrites gate. */
 struct op_swiglu { uint32_t code, rows, gate, gate_stride, up, up_stride, n, y, y_stride, q, q_stride, activation; };
 
-/* q[m] = act(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]: w holds the n
- * rows of gate, padded to 32, then the n rows of up; so does bias (0: none). */
+/* q[m] = act(gate) * up as an a8 row of n values, where gate and up are two products of the a8 row x[m]. w holds the n
+ * rows of gate, padded to 32, then the n rows of up. bias (0: none) has the same order. */
 struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation; };
 
-/* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer: K is
- * rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine], V is copied. Positions are moved in ascending
- * order, so that a place may be read before it is overwritten. Needs no step. rows: ROWS_TOKENS. */
+/* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer. K
+ * is rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine]; V is copied. Positions move in ascending
+ * order, so each one is read before it is overwritten. Needs no step. rows: ROWS_TOKENS. */
 struct op_shift_kv {
     uint32_t code, rows, from_blocks, from, to_blocks, to, count, angles, kv_heads, head_dim;
     uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format;
 };
 
-/* op_linear and op_linear_swiglu of the sparse encodings. */
+/* op_linear and op_linear_swiglu for the sparse encodings. */
 struct op_linear_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride, accumulate, encoding; };
 struct op_linear_swiglu_sparse { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_stride, activation, encoding; };
 
-/* y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]) per channel, silu or none, as f32 rows (y) and perhaps a8 rows (q; 0: not wanted); taps 2
- * to 4, bias 0: none. The inputs before a step's first row lie in the sequence's slab, tables[group], at state_offset. Channels
- * are a multiple of 32 here and below. Layouts: conv1d.c. */
+/* y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]) for each channel, silu or none, as f32 rows (y) and optionally a8
+ * rows (q; 0: not wanted). taps: 2 to 4. bias 0: none. The inputs before a step's first row are in the sequence's slab,
+ * tables[group], at state_offset. Channels are a multiple of 32, here and below. Layouts: conv1d.c. */
 struct op_conv1d {
     uint32_t code, rows, x, x_stride, w, bias, channels, taps, group, state_offset, y, y_stride, q, q_stride, activation;
 };
@@ -180,7 +183,8 @@ struct op_scan {
     uint32_t decay, skip, channels, states, group, state_offset, y, y_stride, q, q_stride;
 };
 
-/* The state space layer of Mamba-2. head_dim is a multiple of 4, at most 256, states a multiple of 4. Formulas and layouts: ssd.c. */
+/* The state space layer of Mamba-2. head_dim is a multiple of 4, at most 256; states is a multiple of 4. Formulas and
+ * layouts: ssd.c. */
 struct op_ssd {
     uint32_t code, rows, x, x_stride, dt, dt_stride, z, z_stride, b, b_stride, c, c_stride;
     uint32_t decay, skip, dt_bias, heads, head_dim, groups, states, group, state_offset, y, y_stride;
@@ -190,27 +194,29 @@ struct op_ssd {
 /* y[m] += scale * x[m] */
 struct op_add { uint32_t code, rows, x, x_stride, y, y_stride, n; float scale; };
 
-/* y[m] = (x[m] - mean(x[m])) / sqrt(variance(x[m]) + eps) * weight + bias (bias 0: none). Outputs and rows as in op_rmsnorm. */
+/* y[m] = (x[m] - mean(x[m])) / sqrt(variance(x[m]) + eps) * weight + bias (bias 0: none). Outputs and rows: see
+ * op_rmsnorm. */
 struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_stride, q, q_stride; float eps; };
 
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 
-/* y[m] *= norm, of the `size` values x[m], whose sum of squares goes to y[m][round_up(n, 32)]; where x is 0, y[m] *= 1 / norm, of
- * `size` values whose sum of squares lies there. norm = sqrt(sum / size + eps). */
+/* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
+ * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
-/* Which experts each row goes to: the `used` of the greatest x[m][e], e < experts, by softmax(x[m]), divided by their sum when
- * normalize is 1. route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
- * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are in the order of experts,
- * then of rows. rows: ROWS_TOKENS. */
+/* Which experts each row goes to: the `used` experts with the greatest x[m][e], e < experts. Weights are softmax(x[m]),
+ * divided by the sum of the chosen ones when normalize is 1.
+ * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
+ * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
+ * then by row. rows: ROWS_TOKENS. */
 struct op_route { uint32_t code, rows, x, x_stride, experts, used, normalize, route; };
 
 /* y[place] = x[row at that place]; n values of f32. rows: ROWS_ROUTED + used, as in the next two. */
 struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
 
-/* op_linear of the places of each expert with that expert's weights: w holds one matrix for each, `expert_bytes` apart, in any
- * dense encoding. No bias. */
+/* op_linear for the places of each expert, with that expert's weights. w holds one matrix for each expert,
+ * `expert_bytes` apart, in any dense encoding. No bias. */
 struct op_linear_experts {
     uint32_t code, rows, w, n, k, x, x_stride, y, y_stride, encoding, expert_bytes, route, experts;
 };
@@ -218,8 +224,8 @@ struct op_linear_experts {
 /* y[m] = sum of weight * x[place] over the choices of row m, best first. rows: ROWS_TOKENS. */
 struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts, used; };
 
-/* Makes the memory of `count` parts of the state present (touch 1), or puts their checksums behind them in the list. Layout:
- * check-parts.c. Needs no step. rows: ROWS_TOKENS. */
+/* touch 1: makes the memory of `count` parts of the state present. touch 0: writes the checksum of each part into its
+ * entry of the list. Layout: check-parts.c. Needs no step. rows: ROWS_TOKENS. */
 struct op_check_parts { uint32_t code, rows, parts, count, touch; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
@@ -229,13 +235,13 @@ struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };
  * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. */
 struct step { uint32_t tokens, sequences, logit_count, ids, sequence_of, positions, seqs, logit_rows, ropes[MAX_ROPES]; };
 
-/* What the threads of a pool share; one cache line per word that is written in anger. */
+/* What the threads of a pool share. Each word that threads write often has a cache line of its own. */
 struct sync {
-    uint32_t command, pad0[15];            /* bumped to start a run; workers sleep on it */
+    uint32_t command, pad0[15];            /* incremented to start a run; workers sleep on it */
     uint32_t plan, step, first, last, threads, quit, pad1[10];
     uint32_t arrived, pad2[15];            /* threads at the barrier */
-    uint32_t generation, pad3[15];         /* bumped by the last to arrive */
-    uint32_t claims[CLAIM_WORDS];          /* SLICES lines: tiles claimed of a slice, from its front and from its back */
-    uint32_t poison, pad5[15];             /* non-zero: a thread died; everyone leaves */
+    uint32_t generation, pad3[15];         /* incremented by the last thread to arrive */
+    uint32_t claims[CLAIM_WORDS];          /* SLICES lines: tiles claimed of a slice, from its front and its back */
+    uint32_t poison, pad5[15];             /* non-zero: a thread died; all others leave */
 };
 #endif

@@ -1,4 +1,5 @@
-// Claims of tiles. In: threads of many speeds, on a clock of their own. Out: every tile taken once, and nobody waits for long.
+// Claims of tiles. In: threads of many speeds, on a simulated clock. Out: every tile taken once, and no long
+// wait.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SYNC_WORDS } from '../../src/abi/blocks.ts'

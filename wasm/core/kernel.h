@@ -1,7 +1,8 @@
-/* kernel.h: what a kernel family gives to the plan walk. In: op records and the step. Out: tile counts and tiles.
+/* kernel.h: what a kernel gives to the walk of the plan. In: op records and the step. Out: tile counts and tiles.
  *
- * A kernel owns no memory and no threads: tile(op, step, t) computes tile t of tiles(op, step), each tile writes memory
- * that no other tile of the op writes, and no tile reads what another one of the same round writes: an op has one round, or two (run.c). */
+ * A kernel owns no memory and no threads. tile(op, step, t) computes tile t of tiles(op, step). Each tile writes memory
+ * that no other tile of the op writes. No tile reads what another tile of the same round writes. An op has one round or
+ * two (run.c). */
 #ifndef HALFBYTE_KERNEL_H
 #define HALFBYTE_KERNEL_H
 #include "core/abi.h"
@@ -11,7 +12,7 @@ struct kernel {
     void (*tile)(const struct op *op, const struct step *step, uint32_t t);
 };
 
-/* Rows of this step that an op works on. */
+/* The rows of this step that an op works on. */
 static inline uint32_t row_count(const struct op *op, const struct step *step) {
     if (op->rows >= ROWS_ROUTED) return step->tokens * (op->rows - ROWS_ROUTED);
     return op->rows == ROWS_LOGITS ? step->logit_count : step->tokens;
@@ -22,7 +23,7 @@ static inline const struct sequence *sequence_at(const struct step *step, uint32
     return (const struct sequence *)(uintptr_t)step->seqs + s;
 }
 
-/* Columns of one tile of the elementwise ops: whole activation groups. */
+/* Columns of one tile of the elementwise ops: a whole number of activation groups. */
 enum { COLUMN_CHUNK = 1024 };
 static inline uint32_t column_chunks(uint32_t n) { return (n + COLUMN_CHUNK - 1) / COLUMN_CHUNK; }
 

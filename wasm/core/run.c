@@ -1,10 +1,11 @@
-/* run.c: walks the plan. In: a sync block, op records, a step. Out: the step computed, by one thread or by all.
+/* run.c: walks the plan. In: a sync block, op records, a step. Out: the computed step, by one thread or by all.
  *
- *   thread 0 (TypeScript): writes plan, step, first, last, threads to the sync block, bumps and notifies `command`,
+ *   thread 0 (TypeScript): writes plan, step, first, last, threads to the sync block, increments and notifies
+ *   `command`,
  *                          calls run(..., 0, threads)
- *   threads 1..            sit in serve() and call run() with the same fields
- *   every op               tiles are claimed one by one (sync.h); then a barrier, also after the last op, so that
- *                          results are complete when run() returns and the sync block is as it was
+ *   threads 1..            wait in serve() and call run() with the same fields
+ *   every op               threads claim tiles one by one (sync.h), then meet at a barrier. The last op ends with one
+ *                          too: results are then complete when run() returns, and the sync block is as before
  *
  * Every worker in serve() takes part in every run: `threads` is their number plus one. A sync block starts as zeros. */
 #include "core/kernel.h"
@@ -13,7 +14,8 @@
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
-/* Every op and its kernel. `plain` ones have one form, `dots` ones are in quads and pairs, `dense` ones in the wide form too. */
+/* Every op and its kernel. `plain` kernels have one form, `dots` kernels have quads and pairs, `dense` kernels have
+ * wide as well. */
 #define EACH_KERNEL(plain, dots, dense)                        \
     plain(OP_EMBED, embed)                                     \
     plain(OP_RMSNORM, rmsnorm)                                 \
@@ -46,7 +48,7 @@
     plain(OP_CHECK_PARTS, check_parts)                         \
     plain(OP_RENORM, renorm)                                   \
     dots(OP_LINEAR_W4A8_CHANNEL, linear_w4a8_channel)
-/* Ops with a second round, whose tiles read what those of the first one wrote. */
+/* Ops with a second round. Its tiles read what the tiles of the first round wrote. */
 #define EACH_SECOND_ROUND(plain, dots) dots(OP_ATTENTION, attention_merge) plain(OP_ROUTE, route_sort)
 
 #define DECLARE_PLAIN(code, name) extern const struct kernel name;
@@ -64,12 +66,12 @@ static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
 static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
     {EACH_SECOND_ROUND(QUADS, QUADS)}, {EACH_SECOND_ROUND(QUADS, PAIRS)}, {EACH_SECOND_ROUND(QUADS, QUADS)}};
 
-/* The form of the dots plus 1; 0 until the first run asks the machine. Tests choose for themselves. */
+/* The form of the dots plus 1; 0 until the first run detects the best one. Tests choose their own. */
 static uint32_t chosen_dots;
 void choose_dots(uint32_t form) { chosen_dots = form + 1; }
 uint32_t dots_in_use(void) { return chosen_dots - 1; }
 
-/* All tiles of one round, and the barrier behind them. 1: poisoned. */
+/* All tiles of one round, then the barrier. Returns 1 when the pool is poisoned. */
 static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const struct op *op, const struct step *step,
                           uint32_t thread, uint32_t threads) {
     const uint32_t count = kernel->tiles(op, step);
@@ -85,7 +87,7 @@ static uint32_t run_tiles(const struct kernel *kernel, struct sync *sync, const 
     return barrier(sync, threads);
 }
 
-/* 0: done. 1: poisoned, results are incomplete and the pool must not be used again. */
+/* Returns 0 when done, 1 when poisoned: results are then incomplete and the pool must not be used again. */
 EXPORT("run")
 uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
@@ -103,7 +105,7 @@ uint32_t run(struct sync *sync, const uint8_t *plan, const struct step *step, ui
     return 0;
 }
 
-/* A compute worker's life: returns when the pool quits or is poisoned. */
+/* The loop of a compute worker. Returns when the pool quits or is poisoned. */
 EXPORT("serve")
 void serve(struct sync *sync, uint32_t thread) {
     for (uint32_t seen = 0;;) {
@@ -116,7 +118,7 @@ void serve(struct sync *sync, uint32_t thread) {
     }
 }
 
-/* Called for a thread that died: everyone else leaves run() with 1. */
+/* Called for a thread that died. All others leave run() with 1. */
 EXPORT("poison")
 void poison(struct sync *sync) { poison_all(sync); }
 

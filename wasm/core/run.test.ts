@@ -1,4 +1,5 @@
-// The plan walk. In: plans of several ops, real threads on one memory. Out: the bits of one thread, and an end when a thread dies.
+// The walk of the plan. In: plans of several ops, real threads on one memory. Out: the bits of one thread,
+// and an end when a thread dies.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -17,7 +18,7 @@ import {
 } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
-/** Norm, matrix, activation and residual, chained so that a row that comes too late shows in the next op. */
+/** Norm, matrix, activation and residual, chained: a row that comes too late shows in the next op. */
 function layPlan(machine: Machine, m: number, layers: number): Rows {
   const [wide, n] = [256, 512]
   const random = randomFrom(m)
@@ -116,7 +117,7 @@ describe.each(BUILDS)('run, %s', (build) => {
     for (let m = 0; m < 5; m++) {
       expect(pool.machine.rowBytes(found, m, 'f32')).toEqual(single.rowBytes(expected, m, 'f32'))
     }
-    // Many short runs: each begins on a clean sync block or hangs.
+    // Many short runs: each begins with a clean sync block, or hangs.
     for (let i = 0; i < 200; i++) expect(run(pool, threads, all - 1, all)).toBe(0)
     const claims = pool.sync / 4 + SYNC.claims
     expect([...pool.machine.u32.slice(claims, claims + ABI.CLAIM_WORDS)].every((word) => word === 0)).toBe(
@@ -159,7 +160,7 @@ describe.each(BUILDS)('run, %s', (build) => {
   })
 
   test('a poisoned run ends with 1, and so do all after it', async () => {
-    // The second thread never arrives: it poisons the pool after a tenth of a second instead.
+    // The second thread never arrives. Instead it poisons the pool after a tenth of a second.
     const pool = await startPool(build, 2, 'poison')
     layPlan(pool.machine, 2, 1)
     const before = performance.now()

@@ -1,5 +1,5 @@
 /* sync.h: atomics, sleeping and the barrier of a pool. In: struct sync in shared memory. Out: threads in step.
- * The plain build has one thread: there the same names are ordinary loads and stores, and nobody ever waits. */
+ * The plain build has one thread: there the same names are ordinary loads and stores, and no thread ever waits. */
 #ifndef HALFBYTE_SYNC_H
 #define HALFBYTE_SYNC_H
 #include <stdint.h>
@@ -15,7 +15,7 @@ static inline uint32_t atomic_swap(uint32_t *p, uint32_t v) { return __atomic_ex
 static inline void atomic_set_bits(uint32_t *p, uint32_t v) { __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }
 
 #if defined(__wasm_atomics__)
-/* Sleeps while *p is `expected`, at most `nanoseconds` (negative: for ever). */
+/* Sleeps while *p is `expected`, at most `nanoseconds` (negative: without limit). */
 static inline void sleep_while(uint32_t *p, uint32_t expected, int64_t nanoseconds) {
     __builtin_wasm_memory_atomic_wait32((int32_t *)p, (int32_t)expected, nanoseconds);
 }
@@ -27,17 +27,18 @@ static inline void sleep_while(uint32_t *p, uint32_t expected, int64_t nanosecon
 static inline void wake_all(uint32_t *p) { (void)p; }
 #endif
 
-/* Reads of a word before its reader sleeps: 25 us on a fast core, some 150 on a slow one. Waking costs 5-35 us, leaving a
- * spin 0.3 us; a wait inside a step is mostly shorter than this. */
+/* Reads of a word before its reader sleeps: 25 us on a fast core, about 150 us on a slow one. Waking costs 5-35 us,
+ * leaving a spin loop 0.3 us; most waits inside a step are shorter than the spin. */
 enum { SPINS = 150000 };
-/* Time without any tile claimed or thread arrived after which the others are taken for dead. */
+/* When no tile is claimed and no thread arrives for this long, the missing threads are assumed dead. */
 enum { PATIENCE_SECONDS = 20 };
-/* Bit of `generation`: somebody sleeps on it and has to be woken. The count itself goes up by two. */
+/* Bit of `generation`: a thread sleeps on it and has to be woken. The count itself increases by two. */
 enum { SLEEPER = 1 };
 
-/* The tiles of an op lie in one slice per thread. A thread takes those of its own slice in order, so that it reads on where
- * its last tile ended and writes no line that another one writes; then it takes what is left of the others' slices, from the
- * end. A claim is one addition: the low word counts tiles taken from the front, the high word those from the back. */
+/* The tiles of an op are divided into one slice per thread. A thread first takes the tiles of its own slice in order.
+ * It then reads on from where its last tile ended, and writes no cache line that another thread writes. After that it
+ * takes what is left of the other slices, from their ends. A claim is one addition: the low word counts the tiles taken
+ * from the front, the high word those taken from the back. */
 static inline uint64_t *claims_of(struct sync *sync, uint32_t slice) {
     return (uint64_t *)(sync->claims + slice * (CLAIM_WORDS / SLICES));
 }
@@ -71,7 +72,7 @@ static inline void poison_all(struct sync *sync) {
     wake_all(&sync->command);
 }
 
-/* Waits for the barrier to open, in slices of a second so that a death is noticed. */
+/* Waits for the barrier to open. Each sleep lasts at most a second, to notice a thread that died. */
 static inline void sleep_at_barrier(struct sync *sync, uint32_t generation) {
     uint32_t quiet = 0, last = 0;
     while ((atomic_read(&sync->generation) & ~SLEEPER) == generation && !atomic_read(&sync->poison)) {
@@ -83,13 +84,14 @@ static inline void sleep_at_barrier(struct sync *sync, uint32_t generation) {
         quiet = progress == last ? quiet + 1 : 0;
         last = progress;
         if (quiet > PATIENCE_SECONDS) return poison_all(sync);
-        /* If the barrier opens in between, the bit only costs its next opener a needless wake. */
+        /* If the barrier opens in between, the bit only costs the next opening a needless wake. */
         atomic_set_bits(&sync->generation, SLEEPER);
         sleep_while(&sync->generation, generation | SLEEPER, 1000000000);
     }
 }
 
-/* Returns 0 when all `threads` have arrived, 1 when the pool is poisoned. The last to arrive frees the tiles. */
+/* Returns 0 when all `threads` have arrived, 1 when the pool is poisoned. The last to arrive makes the tiles free
+ * again. */
 static inline uint32_t barrier(struct sync *sync, uint32_t threads) {
     const uint32_t generation = atomic_read(&sync->generation) & ~SLEEPER;
     if (atomic_increment(&sync->arrived) + 1 == threads) {
@@ -108,7 +110,7 @@ static inline uint32_t barrier(struct sync *sync, uint32_t threads) {
     return atomic_read(&sync->poison);
 }
 
-/* Waits until `command` is no longer `seen` and returns it; a poisoned pool returns at once. */
+/* Waits until `command` is no longer `seen` and returns it. Returns at once when the pool is poisoned. */
 static inline uint32_t next_command(struct sync *sync, uint32_t seen) {
     for (uint32_t spins = 0; spins < SPINS; spins++) {
         const uint32_t command = atomic_read(&sync->command);

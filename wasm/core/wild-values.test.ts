@@ -1,12 +1,12 @@
-// Numbers that are none. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round. Out: the
-// end of the step, with every place in its range: such numbers may go anywhere but into an address.
+// Wild values. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round.
+// Out: the end of the step, with every place in its range: such numbers must never become an address.
 import { expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { layState, layStep } from '../testing/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
 
 const WILD = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3.4e38, -3.4e38, 1e-45, -0, 1]
-/** Rows of nothing but wild values, of some, of one kind. */
+/** Rows with only wild values, with some, with one kind. */
 function wild(machine: Machine, count: number, width: number): Rows {
   const random = randomFrom(count * width)
   const any = () => WILD[Math.floor(random() * WILD.length)]!
@@ -58,7 +58,7 @@ test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', 
         }
       }
       machine.run()
-      // Rows before the first wild one do not look at it.
+      // Rows before the first wild row do not read it.
       for (let row = 0; row < 40; row++) expect(machine.floats(y, row).every(Number.isFinite)).toBe(true)
     }
   }

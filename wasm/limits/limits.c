@@ -1,8 +1,9 @@
-/* limits.c: what this machine could do at best. In: records of work without a model. Out: the work done by one thread or
- * by all, and its result, so that nothing of it can be left out. A module of its own, which the engine never loads.
+/* limits.c: what this machine can do at best. In: records of work without a model. Out: the work, done by one thread or
+ * by all, and its result, so no work can be optimised away. A module of its own, which the engine never loads.
  *
- * It has the exports of run.c and the same barriers, so that the engine's own pool runs it and waiting costs what it costs
- * there. Unlike the engine's ops these have no tiles: thread t reads bytes [t * bytes, (t + 1) * bytes) from `address`. */
+ * It has the exports of run.c and the same barriers: the engine's own pool runs it, and waiting costs the same as in
+ * the engine. Unlike the engine's ops these have no tiles: thread t reads bytes [t * bytes, (t + 1) * bytes) from
+ * `address`. */
 #include "simd/simd.h"
 #include "core/sync.h"
 
@@ -20,8 +21,8 @@ enum limit_code {
     LIMIT_DOT_I8_PAIRS = 7, /* i16x8.relaxed_dot_i8x16_i7x16_s and an add: 32 operations; relaxed only */
 };
 
-/* `rounds`: passes over the bytes, or rounds of PEAK_WIDTH instructions on registers. results: u32 per thread, a cache line
- * apart. bytes is a multiple of 4096. */
+/* `rounds`: passes over the bytes, or rounds of PEAK_WIDTH instructions on registers. results: u32 per thread, one
+ * cache line apart. bytes is a multiple of 4096. */
 struct limit { uint32_t code, address, bytes, rounds, results; };
 
 /* The sum of the u32 at [p, p + bytes). */
@@ -35,7 +36,7 @@ static uint32_t read_one(const uint8_t *p, uint32_t bytes) {
     return sum_lanes(sums[0]);
 }
 
-/* The same sum, a line from each of eight places in turn. */
+/* The same sum, reading a line from each of eight places in turn. */
 static uint32_t read_eight(const uint8_t *p, uint32_t bytes) {
     const uint8_t *at[8];
     v128_t sums[8];
@@ -49,9 +50,9 @@ static uint32_t read_eight(const uint8_t *p, uint32_t bytes) {
     return sum_lanes(sums[0]);
 }
 
-/* `rounds` times 8 steps on registers: accumulators enough to hide the latency, operands few enough for 16 registers. One
- * operand moves each round: a product of constants would be taken out of the loop. x starts at 1, 2 in every lane of
- * `type`, w at 1, 2, 3, 4, the accumulators at 0. The result is the sum of all lanes' bits. */
+/* `rounds` times 8 steps on registers: enough accumulators to hide the latency, few enough operands for 16 registers.
+ * One operand changes each round: a product of constants would be moved out of the loop. x starts at 1, 2 in every lane
+ * of `type`, w at 1, 2, 3, 4, the accumulators at 0. The result is the sum of all lanes' bits. */
 #define PEAK(name, ones, step, move)                                                                                   \
     static uint32_t name(uint32_t rounds) {                                                                            \
         v128_t x[2], w[4], acc[8];                                                                                     \
@@ -111,7 +112,7 @@ static uint32_t work(const struct limit *limit, uint32_t thread) {
     }
 }
 
-/* Records [first, last), each ended by a barrier as every op of the engine is. */
+/* Records [first, last). Each ends with a barrier, as every op of the engine does. */
 EXPORT("run")
 uint32_t run(struct sync *sync, const struct limit *limits, const void *step, uint32_t first, uint32_t last,
              uint32_t thread, uint32_t threads) {
@@ -121,7 +122,7 @@ uint32_t run(struct sync *sync, const struct limit *limits, const void *step, ui
         if (limits[i].results != 0) AT(uint32_t *, limits[i].results)[16 * thread] = result;
         if (threads == 1) continue;
         struct claimer claims = claimer(thread, threads);
-        while (claim_tile(sync, &claims, threads) != NO_TILE) continue; /* one tile each, as claiming costs it */
+        while (claim_tile(sync, &claims, threads) != NO_TILE) continue; /* one tile each, as claiming has a cost */
         if (barrier(sync, threads)) return 1;
     }
     return 0;

@@ -1,4 +1,5 @@
-// Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the definition's bits, and the true values.
+// Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the
+// definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
 import type { Activation } from '../../src/graph/ir.ts'
@@ -84,7 +85,10 @@ describe('rescale', () => {
   })
 })
 
-/** Products of `n` lanes, with `size` values by whose norm they were divided, or with the squares of `size` values behind them. */
+/**
+ * Products of `n` lanes, with the `size` values by whose norm they were divided, or followed by their
+ * squares.
+ */
 function renorm(machine: Machine, n: number, size: number, hasX: boolean) {
   const x = machine.rows(3, size, (row, lane) => element(2, row, 0, lane) * (row + 1))
   const y = machine.rows(3, n, (row, lane) => element(3, row, 0, lane))

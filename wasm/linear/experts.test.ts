@@ -1,4 +1,5 @@
-// Experts: route, gather, linear_experts, combine. In: router logits, rows, matrices. Out: what each row's own experts make of it.
+// Experts: route, gather, linear_experts, combine. In: router logits, rows, matrices. Out: the products of
+// each row with its own experts.
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/abi/encodings.ts'
@@ -7,7 +8,7 @@ import { fillMatrix } from '../testing/weights.ts'
 
 const [EXPERTS, USED, N, K] = [7, 3, 40, 64]
 
-/** A routed product of `m` rows; row r is the same whatever m is. */
+/** A routed product of `m` rows; row r is the same for every m. */
 function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean) {
   const of = (seed: number) => Array.from({ length: m }, (_, row) => randomFrom(seed + row))
   const [forLogits, forRows] = [of(100), of(200)]
@@ -103,7 +104,7 @@ describe('experts', () => {
     const machine = plainMachine('relaxed')
     const { logits, x, y } = lay(machine, 'f32', 6, false)
     machine.run()
-    // One expert's matrix at a time, by the linear that every model uses.
+    // One expert's matrix at a time, by the linear op that every model uses.
     for (let row = 0; row < 6; row++) {
       const expected = new Float64Array(N)
       for (const [expert, weight] of rightWeights(machine.floats(logits, row), false)) {

@@ -1,7 +1,7 @@
-/* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32 rows.
- *                                                                                                                      exact
- *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes: its tiles are those of the kernel
- *   of the encoding, one expert after the other. Weights of an expert without rows are not read. */
+/* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32
+ * rows.                                                                                                        exact
+ *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes. Its tiles are those of the
+ *   encoding's kernel, one expert after the other. The weights of an expert without rows are not read. */
 /* forms: quads, pairs, wide */
 #include "linear/linear.h"
 #include "linear/route.h"
@@ -16,10 +16,10 @@ static const struct kernel *const kernels[] = {
 };
 
 /* One expert's linear, as an op and a step of its own. */
-struct part { struct op_linear op; struct step step; };
-static struct part part_of(const struct op_linear_experts *op, const uint32_t *starts, uint32_t e) {
+struct expert { struct op_linear op; struct step step; };
+static struct expert expert_of(const struct op_linear_experts *op, const uint32_t *starts, uint32_t e) {
     const uint32_t first = starts[e];
-    return (struct part){
+    return (struct expert){
         {.rows = ROWS_TOKENS, .w = op->w + e * op->expert_bytes, .n = op->n, .k = op->k, .x = op->x + first * op->x_stride,
          .x_stride = op->x_stride, .y = op->y + first * op->y_stride, .y_stride = op->y_stride},
         {.tokens = starts[e + 1] - first},
@@ -33,8 +33,8 @@ static uint32_t tiles(const struct op *o, const struct step *step) {
     uint32_t count = 0;
     for (uint32_t e = 0; e < op->experts; e++) {
         if (starts[e] == starts[e + 1]) continue;
-        const struct part part = part_of(op, starts, e);
-        count += kernels[op->encoding]->tiles((const struct op *)&part.op, &part.step);
+        const struct expert expert = expert_of(op, starts, e);
+        count += kernels[op->encoding]->tiles((const struct op *)&expert.op, &expert.step);
     }
     return count;
 }
@@ -46,9 +46,9 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     const uint32_t *starts = AT(const uint32_t *, op->route);
     for (uint32_t e = 0; e < op->experts; e++) {
         if (starts[e] == starts[e + 1]) continue;
-        const struct part part = part_of(op, starts, e);
-        const uint32_t count = kernel->tiles((const struct op *)&part.op, &part.step);
-        if (t < count) return kernel->tile((const struct op *)&part.op, &part.step, t);
+        const struct expert expert = expert_of(op, starts, e);
+        const uint32_t count = kernel->tiles((const struct op *)&expert.op, &expert.step);
+        if (t < count) return kernel->tile((const struct op *)&expert.op, &expert.step, t);
         t -= count;
     }
 }

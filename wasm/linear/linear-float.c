@@ -1,4 +1,4 @@
-/* linear_f32, linear_f16, linear_bf16: y[m][n] = sum_k w[n][k] x[m][k] + bias[n].                                     exact
+/* linear_f32, linear_f16, linear_bf16: y[m][n] = sum_k w[n][k] x[m][k] + bias[n].                              exact
  *
  *   w    [N32/8][K][8] elements: the 8 outputs of a panel side by side, input by input
  *   x    f32 rows
@@ -6,7 +6,7 @@
  *   y[n] = (((w[n][0] * x[0]) + w[n][1] * x[1]) + ...)      k ascending, one sum per output, no fused multiply-add
  *
  *   tile  4 panels far apart (N is padded to 4 panels, so every tile is whole). Eight vector sums hide the latency of
- *         one: 4 panels of one row, 2 panels of two rows, or one panel of three or four rows. */
+ *         an addition: 4 panels of one row, 2 panels of two rows, or one panel of three or four rows. */
 #include "linear/linear.h"
 
 INLINE float element__ref(const void *w, uint32_t i, enum encoding encoding) {
@@ -47,9 +47,9 @@ INLINE void load_panel(v128_t *low, v128_t *high, const uint8_t *w, enum encodin
     }
 }
 
-/* Panels panel, panel + stride, ... (`panels` of them) of rows m..m + tokens. */
-INLINE void block(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
-                  const int tokens, enum encoding encoding) {
+/* `panels` panels, the first at `panel`, `stride` apart, times rows m..m + tokens. */
+INLINE void register_tile(const struct op_linear *op, uint32_t panel, uint32_t stride, const int panels, uint32_t m,
+                          const int tokens, enum encoding encoding) {
     const uint32_t bytes = input_bytes(encoding), far = stride * op->k * bytes;
     const uint8_t *w = AT(const uint8_t *, op->w) + panel * op->k * bytes;
     const uint8_t *x = AT(const uint8_t *, op->x + m * op->x_stride);
@@ -84,12 +84,12 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, enum e
     const uint32_t fours = span.m0 + (span.m1 - span.m0) / 4 * 4, rest = span.m1 - fours;
     for (uint32_t p = 0; p < STREAMS * span.width; p++) {
         const uint32_t panel = of_stream(span.w, p % STREAMS) + p / STREAMS;
-        for (uint32_t m = span.m0; m < fours; m += 4) block(op, panel, span.w.near, 1, m, 4, encoding);
-        if (rest == 3) block(op, panel, span.w.near, 1, fours, 3, encoding);
-        if (rest == 2 && p % STREAMS < 2) block(op, panel, span.w.far, 2, fours, 2, encoding);
+        for (uint32_t m = span.m0; m < fours; m += 4) register_tile(op, panel, span.w.near, 1, m, 4, encoding);
+        if (rest == 3) register_tile(op, panel, span.w.near, 1, fours, 3, encoding);
+        if (rest == 2 && p % STREAMS < 2) register_tile(op, panel, span.w.far, 2, fours, 2, encoding);
     }
     for (uint32_t i = 0; rest == 1 && i < span.width; i++) {
-        block(op, span.w.first + i, span.w.near, 4, fours, 1, encoding);
+        register_tile(op, span.w.first + i, span.w.near, 4, fours, 1, encoding);
     }
 }
 

@@ -1,25 +1,26 @@
-/* linear-many.h: products of many rows. In: a span, how to lay out a block of its weights. Out: rows of y.
+/* linear-many.h: products of many rows. In: a span, how to lay a block of its weights. Out: rows of y.
  *
- *   A group of all rows is laid out once for the panels of a tile, a block of weights once for all rows; both then lie in the
- *   first-level cache. The f32 sums of a panel and row stay in memory and take one group after the other, so that their
- *   order is that of one row.
+ *   To lay a block is to unpack its codes and scales into the vectors that the dots use. A group of all rows is
+ *   prepared once for all panels of a tile, and a block of weights is laid once for all rows. Both are then in the
+ *   first-level cache. The f32 sums of a panel and row stay in memory and add one group after the other, in the same
+ *   order as for a single row.
  *
  *   for each group
  *     tokens[m]        splats of codes, scale, start           rows of the tile
  *     for each panel   laid: codes, scales                     STREAMS * width
  *       sums[panel][m] += ...                                  TOKEN_TILE rows at a time, in registers
  *
- *   The innermost loop is a function of its own: what the others keep in registers would make it spill. */
+ *   The innermost loop is a function of its own: inlined, it would spill what the outer loops keep in registers. */
 #ifndef HALFBYTE_LINEAR_MANY_H
 #define HALFBYTE_LINEAR_MANY_H
 #include "linear/linear.h"
 #include "rows/quantize.h"
 
-/* A block, ready for the dots of all rows. */
+/* A block, unpacked for the dots of all rows. */
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
 typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks masks);
-/* As write_panel(). */
-typedef void write_sums(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
+/* The signature of write_panel(). */
+typedef void write_outputs(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
 typedef void add_laid_rows(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, uint32_t count);
 
 INLINE void lay_scales(v128_t *scales, const uint8_t *halves) {
@@ -46,7 +47,7 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
     }
 }
 
-/* The innermost loop of a kernel; `tile` adds some tokens, a constant number of them. */
+/* The innermost loop of a kernel. `tile` adds a constant number of tokens. */
 #define ADD_LAID_ROWS(name, tile)                                                                                      \
     static __attribute__((noinline)) void name(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, \
                                                uint32_t count) {                                                       \
@@ -61,21 +62,19 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
         }                                                                                                              \
     }
 
-/* Panels are `head` bytes and the blocks of the groups. zero: what a code of 0 in the file is in memory, 8 or 128; its share is
+/* A panel is `head` bytes, then the blocks of the groups. zero: the stored code that means 0, 8 or 128. It contributes
  * -zero times the sum of the codes of x. */
-struct blocks { uint32_t head, bytes; int32_t zero; };
+struct block_layout { uint32_t head, bytes; int32_t zero; };
 
-INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct blocks blocks, lay_block *lay,
-                      add_laid_rows *add_rows, write_sums *write) {
+INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct block_layout blocks, lay_block *lay,
+                      add_laid_rows *add_rows, write_outputs *write) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, count = span->m1 - span->m0, panels = STREAMS * span->width;
     int8_t *x = AT(int8_t *, op->x + span->m0 * op->x_stride);
     const struct masks unpack = masks();
     v128_t sums[STREAMS * MOST_WIDTH][TOKEN_CHUNK][2];
     struct token tokens[TOKEN_CHUNK];
     struct laid laid;
-    for (uint32_t p = 0; p < panels; p++) {
-        for (uint32_t t = 0; t < count; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
-    }
+    zero_chunk(sums, panels, count);
     for (uint32_t g = 0; g < G; g++) {
         for (uint32_t t = 0; t < count; t++) {
             int8_t *row = x + t * op->x_stride;

@@ -1,16 +1,17 @@
-/* linear_swiglu: q[m] = act(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].               exact
+/* linear_swiglu: q[m] = act(gate) * up as an a8 row, where gate and up are products of the a8 row x[m].        exact
  *
  *   w     [gate: N32/8 panels | up: N32/8 panels]     N32: n padded to 32 by zero rows, whose gate and up are 0
- *   gate, up   what the linear of the same weights makes; then swiglu.h, then quantize.h
+ *   gate, up   the result of the linear with the same weights; then swiglu.h, then quantize.h
  *
- *   pair   groups of 32 outputs a and a + half, half = groups / 2, rounded up: gate and up of both are four streams far
- *          apart, read panel by panel as in linear.h. An odd number of groups leaves a last pair that is one group twice.
- *   tile   some pairs side by side, up to ROW_CHUNK rows. What the panels make lies on the stack until all is whole:
+ *   pair   groups of 32 outputs a and a + half, half = groups / 2, rounded up. gate and up of both are four streams far
+ *          apart, read panel by panel as in linear.h. With an odd number of groups, the last pair is one group twice.
+ *   tile   some adjacent pairs, up to ROW_CHUNK rows. The outputs of the panels stay on the stack until all are
+ *          complete:
  *
  *   made   f32 [pair, row][gate of a | gate of b | up of a | up of b][32]
  *
- *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes: with few
- *   rows a tile therefore has several pairs. */
+ *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes. With few
+ *   rows, a tile therefore has several pairs. */
 /* forms: quads, pairs, wide */
 #include "linear/linear.h"
 #include "rows/quantize.h"
@@ -22,26 +23,26 @@ enum {
     GROUP_PANELS = GROUP / PANEL
 };
 
-/* How an op is cut. */
-struct cut { uint32_t groups, half, pairs, chunks; };
+/* How the work of an op is divided into tiles. */
+struct pair_tiling { uint32_t groups, half, pairs, chunks; };
 
-INLINE struct cut cut_of(const struct op *o, const struct step *step) {
+INLINE struct pair_tiling pair_tiling_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, half = (groups + 1) / 2;
     const uint32_t rows = row_count(o, step), fitting = ROW_CHUNK / min_u32(max_u32(rows, 1), ROW_CHUNK);
     const uint32_t pairs = min_u32((half + LEAST_TILES - 1) / LEAST_TILES, fitting);
-    return (struct cut){groups, half, pairs, (rows + ROW_CHUNK - 1) / ROW_CHUNK};
+    return (struct pair_tiling){groups, half, pairs, (rows + ROW_CHUNK - 1) / ROW_CHUNK};
 }
 
 static uint32_t tiles(const struct op *op, const struct step *step) {
-    const struct cut cut = cut_of(op, step);
-    return cut.chunks * ((cut.half + cut.pairs - 1) / cut.pairs);
+    const struct pair_tiling tiling = pair_tiling_of(op, step);
+    return tiling.chunks * ((tiling.half + tiling.pairs - 1) / tiling.pairs);
 }
 
 INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
     const struct op_linear_swiglu *op = (const struct op_linear_swiglu *)o;
-    const struct cut cut = cut_of(o, step);
-    const uint32_t m0 = t % cut.chunks * ROW_CHUNK, rows = min_u32(ROW_CHUNK, row_count(o, step) - m0);
-    const uint32_t first = t / cut.chunks * cut.pairs, last = min_u32(first + cut.pairs, cut.half);
+    const struct pair_tiling tiling = pair_tiling_of(o, step);
+    const uint32_t m0 = t % tiling.chunks * ROW_CHUNK, rows = min_u32(ROW_CHUNK, row_count(o, step) - m0);
+    const uint32_t first = t / tiling.chunks * tiling.pairs, last = min_u32(first + tiling.pairs, tiling.half);
 
     float made[ROW_CHUNK][STREAMS * GROUP] __attribute__((aligned(16)));
     for (uint32_t a = first; a < last; a++) {
@@ -49,11 +50,11 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
             .w = op->w, .bias = op->bias, .k = op->k, .x = op->x + m0 * op->x_stride, .x_stride = op->x_stride,
             .y = (uint32_t)(uintptr_t)made[(a - first) * rows], .y_stride = sizeof made[0],
         };
-        const uint32_t near = a + cut.half < cut.groups ? cut.half : 0;
+        const uint32_t near = a + tiling.half < tiling.groups ? tiling.half : 0;
         const uint32_t width = rows < MANY ? 1 : GROUP_PANELS;
         for (uint32_t i = 0; i < GROUP_PANELS; i += width) {
             const struct span span = {
-                .w = {a * GROUP_PANELS + i, near * GROUP_PANELS, cut.groups * GROUP_PANELS},
+                .w = {a * GROUP_PANELS + i, near * GROUP_PANELS, tiling.groups * GROUP_PANELS},
                 .y = {i, GROUP_PANELS, 2 * GROUP_PANELS}, .width = width, .m0 = 0, .m1 = rows,
             };
             product(&linear, &span);
@@ -63,7 +64,7 @@ INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear
     for (uint32_t a = first; a < last; a++) {
         for (uint32_t m = 0; m < rows; m++) {
             const float *gate = made[(a - first) * rows + m];
-            for (uint32_t g = a; g < cut.groups; g += cut.half, gate += GROUP) {
+            for (uint32_t g = a; g < tiling.groups; g += tiling.half, gate += GROUP) {
                 v128_t v[8];
                 gated_group(v, gate, gate + 2 * GROUP, &c, op->activation);
                 quantize_into(AT(int8_t *, op->q + (m0 + m) * op->q_stride), op->n, g, v);

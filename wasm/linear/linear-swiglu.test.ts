@@ -1,4 +1,5 @@
-// Gated linears. In: quantised encodings, shapes at the edges. Out: the bits of a linear and a swiglu, from both builds.
+// Gated linears. In: quantised encodings, shapes at the edges. Out: the bits of a linear and a swiglu, from
+// both builds.
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { type Encoding, roundUp } from '../../src/abi/encodings.ts'
@@ -21,7 +22,7 @@ interface Case {
   readonly logitRows?: readonly number[]
 }
 
-/** Rows of matrix padding are zeros, as the loader leaves them. */
+/** Padding rows of the matrix are zeros, as the loader writes them. */
 function layWeights(machine: Machine, encoding: Encoding, { n, k }: Case): number {
   const wide = roundUp(n, 32)
   return machine.matrix(encoding, 2 * wide, k, (bytes) => {
@@ -41,7 +42,7 @@ function layWeights(machine: Machine, encoding: Encoding, { n, k }: Case): numbe
   })
 }
 
-/** What both scenes read: input row m is the same whatever the number of rows. */
+/** What both scenes read. Input row m is the same for any number of rows. */
 function layInputs(machine: Machine, encoding: Encoding, c: Case) {
   const wide = roundUp(c.n, 32)
   const randoms = Array.from({ length: c.m }, (_, row) => randomFrom(1000 + row))

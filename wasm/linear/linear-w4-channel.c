@@ -1,22 +1,24 @@
-/* linear_w4a8_channel: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 4-bit weights with one scale per output, 8-bit activations
- * with one scale per row.                                                                                              exact
+/* linear_w4a8_channel: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 4-bit weights with one scale per output, 8-bit
+ * activations with one scale per row.                                                                          exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
  *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
  *
  *   w     [N32/8] panels | 4 u32: f16 scale of row i, f16 scale of row i + 4 | [G] blocks of 8 vectors |
  *         vector j: 16 bytes [row 0..3][input 4j..4j+3], low nibbles rows 0-3, high nibbles rows 4-7
- *   x     a8 row whose groups have the same scale sx: quantize.h makes it when it is asked for whole rows
+ *   x     a8 row whose groups have the same scale sx: quantize.h makes it for ops with `whole`
  *
  *   y[n] = float(sum_k (code - 8) * qx) * (half_unit(f16) * (sx * SCALE_UNIT)).  Then bias, then the old y.
  *
- *   The sum is an integer from end to end: i32 holds it for k below 2^31 / (8 * 128), 2 million. The -8 is paid once per
+ *   The sum is an integer throughout: i32 holds it for k below 2^31 / (8 * 128), 2 million. The -8 is applied once per
  *   row of x: sums start at -8 times the sum of its codes.
  *
- *   tile  as in linear-w4.c: four panels far apart, group by group, up to TOKEN_TILE rows at a time. With nothing to do
- *         between two groups, that is as fast as weights laid out for many rows; not so in simd128: linear-many.h
+ *   tile  as in linear-w4.c: four panels far apart, group by group, up to TOKEN_TILE rows at a time. There is no work
+ *         between two groups, so this is as fast as laid weights are for many rows. In simd128 it is slower:
+ *         linear-many.h
  *
- *   Where the sums of four panels are more than the registers, those of one are loaded for its block and stored behind it. */
+ *   Where the sums of four panels exceed the registers, the sums of a panel are loaded before its block and stored
+ *   after it. */
 /* forms: quads, pairs */
 #include "linear/linear-many.h"
 
@@ -38,7 +40,7 @@ void DOTS(linear_w4a8_channel__ref)(const struct op_linear *op, uint32_t m) {
     }
 }
 
-/* What the sums of row m begin at. */
+/* Where the sums of row m start. */
 INLINE v128_t start_of(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     const int32_t *sums = a8_sums(AT(int8_t *, op->x + m * op->x_stride), op->k);
@@ -57,7 +59,7 @@ INLINE void finish(const struct op_linear *op, uint32_t m, uint32_t panel, uint3
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
+INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
     const uint32_t stride = op->x_stride, G = round_up(op->k, GROUP) / GROUP, bytes = SCALES + G * BLOCK;
     const struct four streams = {0, span->w.near * bytes, span->w.far * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * bytes + SCALES;
@@ -107,15 +109,13 @@ INLINE void lay_channel(struct laid *laid, const uint8_t *block, struct masks ma
 linear_product DOTS(linear_w4a8_channel_product);
 void DOTS(linear_w4a8_channel_product)(const struct op_linear *op, const struct span *span) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        return many_rows(op, span, (struct blocks){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
+        return many_rows(op, span, (struct block_layout){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
     }
-    BY_TOKEN_TILES(op, span, rows)
+    BY_TOKEN_TILES(op, span, few_rows)
 }
 
-static void tile(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4a8_channel_product)(op, &span);
+static void tile(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4a8_channel_product));
 }
 
 const struct kernel DOTS(linear_w4a8_channel) = {linear_tiles, tile};

@@ -1,4 +1,4 @@
-/* linear_w4a8, linear_w4ma8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 4-bit weights, 8-bit activations.             exact
+/* linear_w4a8, linear_w4ma8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 4-bit weights, 8-bit activations.      exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
  *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
@@ -12,15 +12,16 @@
  *   w4m   y[n] = sum_g (float(sum_j code * qx) * (s * sx) + minimum * (sx * float(xsum)))      g ascending
  *
  *   s and minimum are half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
- *   The -8 is paid once per group: the i32 sums start at -8 * xsum.
+ *   The -8 is applied once per group: the i32 sums start at -8 * xsum.
  *
- *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), walked group by group, for up to
- *         TOKEN_TILE rows at a time. The f32 sums of all panels lie in a small array, the i32 sums of one block in
+ *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), read group by group, for up
+ *         to TOKEN_TILE rows at a time. The f32 sums of all panels are in a small array, the i32 sums of one block in
  *         registers. Many rows: linear-many.h
  *
- *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers: they are stored after each
- *   block. That also stops V8 from keeping what it has loaded: without a store between them it takes the 32 splats that
- *   all panels share for one load each, and moves them, and the sums, to and from its frame. */
+ *   Four panels of more than MOST_IN_REGISTERS rows have more sums than there are registers, so sums are stored after
+ *   each block. The stores also stop V8 from keeping what it has loaded. Without a store in between, it loads each of
+ *   the 32 splats that all panels share only once, and then moves these splats and the sums to and from the stack
+ *   frame. */
 /* forms: quads, pairs */
 #include "linear/linear-many.h"
 
@@ -67,7 +68,7 @@ INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint3
     }
 }
 
-/* acc[t] += one block's share. */
+/* acc[t] += the sums of one block. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
                       const int tokens, const int minimums) {
     v128_t low[TOKEN_TILE], high[TOKEN_TILE];
@@ -92,8 +93,9 @@ INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group
     }
 }
 
-/* Ends a panel's sums here: V8 would put the ends of all four after the last dot and spill what waits for them. Two tokens
- * have too few dots to hide an end behind, so that x64 is 3 % faster when their panels end in pairs. */
+/* Finishes a panel's sums here. V8 would otherwise finish all four after the last dot and spill what waits for them.
+ * Two tokens have too few dots to hide the latency of this, so on x64 it is 3 % faster to finish their panels in
+ * pairs. */
 INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int tokens) {
     if (tokens == 2 && panel % 2 == 0) return;
     UNROLLED for (uint32_t p = tokens == 2 ? panel - 1 : panel; p <= panel; p++) {
@@ -105,7 +107,7 @@ INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int token
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
+INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
     const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
     const struct four streams = {0, span->w.near * G * bytes, span->w.far * G * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * bytes;
@@ -113,24 +115,18 @@ INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m
     const struct masks unpack = masks();
     v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
     if (tokens > MOST_IN_REGISTERS) IN_MEMORY(acc);
-    UNROLLED for (int p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
-    }
+    zero_sums(acc, tokens);
     for (uint32_t g = 0; g < G; g++, w += bytes) {
         struct group group;
         prepare_group(&group, x, stride, k, g, tokens, minimums);
-        /* Each panel has loads of its own: prefetchers that go by the address of the load see even strides. */
+        /* Each panel has its own loads: prefetchers that go by the address of the load instruction then see even
+         * strides. */
         UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
             add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens, minimums);
             if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
         }
     }
-    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) {
-            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
-            write_panel(op, m + (uint32_t)t, panel, y_panel, acc[p][t][0], acc[p][t][1]);
-        }
-    }
+    write_streams(op, span, m, acc, tokens);
 }
 
 INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
@@ -159,24 +155,20 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
 
 INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        if (minimums) return many_rows(op, span, (struct blocks){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
-        return many_rows(op, span, (struct blocks){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
+        if (minimums) return many_rows(op, span, (struct block_layout){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
+        return many_rows(op, span, (struct block_layout){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
     }
-    BY_TOKEN_TILES(op, span, rows, minimums)
+    BY_TOKEN_TILES(op, span, few_rows, minimums)
 }
 
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
 void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
 
-static void tile_w4(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4a8_product)(op, &span);
+static void tile_w4(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4a8_product));
 }
-static void tile_w4m(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w4ma8_product)(op, &span);
+static void tile_w4m(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w4ma8_product));
 }
 
 const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};

@@ -1,4 +1,4 @@
-/* linear_w8a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 8-bit weights, 8-bit activations.                           exact
+/* linear_w8a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 8-bit weights, 8-bit activations.                    exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
  *   k  input, padded to 32 by zero codes       group g = k / 32, G groups
@@ -10,7 +10,7 @@
  *   y[n] = sum_g  float(sum_j (u8 - 128) * qx) * (s * sx)        g ascending
  *
  *   s is half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
- *   The -128 is paid once per group: the i32 sums start at -128 * xsum.
+ *   The -128 is applied once per group: the i32 sums start at -128 * xsum.
  *
  *   tile  as in linear-w4.c */
 /* forms: quads, pairs */
@@ -48,7 +48,7 @@ INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear
     }
 }
 
-/* acc[t] += one block's share: rows 0-3, then rows 4-7. */
+/* acc[t] += the sums of one block: rows 0-3, then rows 4-7. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
                       const int tokens) {
     UNROLLED for (int half = 0; half < 2; half++) {
@@ -65,27 +65,20 @@ INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
+INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     const struct four streams = {0, span->w.near * G * BLOCK, span->w.far * G * BLOCK};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * BLOCK;
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     const struct masks unpack = masks();
     v128_t acc[STREAMS][TOKEN_TILE][2];
-    UNROLLED for (int p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) acc[p][t][0] = acc[p][t][1] = splat(0);
-    }
+    zero_sums(acc, tokens);
     for (uint32_t g = 0; g < G; g++, w += BLOCK) {
         struct group group;
         prepare_group(&group, x, op, g, tokens);
         UNROLLED for (uint32_t p = 0; p < STREAMS; p++) add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens);
     }
-    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
-        UNROLLED for (int t = 0; t < tokens; t++) {
-            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
-            write_panel(op, m + (uint32_t)t, panel, y_panel, acc[p][t][0], acc[p][t][1]);
-        }
-    }
+    write_streams(op, span, m, acc, tokens);
 }
 
 INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
@@ -100,14 +93,12 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 }
 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
-    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct blocks){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
-    BY_TOKEN_TILES(op, span, rows)
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct block_layout){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
+    BY_TOKEN_TILES(op, span, few_rows)
 }
 
-static void tile_w8(const struct op *o, const struct step *step, uint32_t t) {
-    const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
-    DOTS(linear_w8a8_product)(op, &span);
+static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {
+    product_tile(op, step, t, DOTS(linear_w8a8_product));
 }
 
 const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};

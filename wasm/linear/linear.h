@@ -1,11 +1,11 @@
 /* linear.h: what the linear kernels share. In: an op_linear. Out: its tiles, and rows written with bias and residual.
  *
  *   A tile is STREAMS panels, `stride` panels apart, times up to TOKEN_CHUNK rows. Many cores read several streams far
- *   apart faster than one: with one stream too few cache misses are under way at once.
+ *   apart faster than one: a single stream has too few cache misses in flight.
  *
  *   stride = panels / STREAMS:   tile t reads panels t, t + stride, t + 2 stride, t + 3 stride
  *
- *   memory  |t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|   each stream goes on where the last tile left it
+ *   memory  |t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|   each stream continues where the last tile stopped
  *
  *   Tiles of registers are sized for x64's 16; linear-wide.c has those for Arm's 32. */
 #ifndef HALFBYTE_LINEAR_H
@@ -13,15 +13,15 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
-/* Panels of a tile, far apart in memory. N is padded to this many, so that every tile is whole. */
+/* Panels of a tile, far apart in memory. N is padded to this many panels, so every tile is whole. */
 enum { STREAMS = 4 };
-/* Rows of one tile: enough to pay for laying out weights, few enough that all sums stay in the first-level cache. From
- * MANY rows on a tile is `width` times as wide, to pay for laying out activations. */
+/* Rows of one tile: enough to pay for laying weights, few enough to keep all sums in the first-level cache. From MANY
+ * rows on, a tile is `width` times as wide, to pay for preparing activations. */
 enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MOST_WIDTH = 4 };
 
 INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
 
-/* How the rows of an op are cut: into chunks of the same size but for the last. */
+/* The rows of an op, divided into chunks of the same size; the last may be smaller. */
 struct chunks { uint32_t count, rows, width; };
 INLINE struct chunks chunks_of(const struct op *op, const struct step *step) {
     const uint32_t rows = row_count(op, step), count = max_u32((rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK, 1);
@@ -37,10 +37,10 @@ static inline uint32_t linear_tiles(const struct op *o, const struct step *step)
 /* One number per stream: first, + near, + far, + near + far. */
 struct four { uint32_t first, near, far; };
 INLINE uint32_t of_stream(struct four f, uint32_t p) { return f.first + (p & 1) * f.near + (p >> 1) * f.far; }
-/* Where each number is one of several side by side: the p-th, one of each stream after the other. */
+/* Where each stream has several adjacent numbers: the p-th number, taking one of each stream in turn. */
 INLINE uint32_t nth_of_streams(struct four f, uint32_t p) { return of_stream(f, p % STREAMS) + p / STREAMS; }
 
-/* The part of an op that one tile is: `width` panels of each stream, the panels of y that they become, rows m0..m1. */
+/* The part of an op that one tile computes: `width` panels of each stream, their panels in y, rows m0..m1. */
 struct span { struct four w, y; uint32_t width, m0, m1; };
 
 INLINE struct span linear_span(const struct op_linear *op, const struct step *step, uint32_t t) {
@@ -51,7 +51,7 @@ INLINE struct span linear_span(const struct op_linear *op, const struct step *st
     return (struct span){panels, panels, min_u32(chunks.width, stride - first), m0, m1};
 }
 
-/* The i-th of a span's panels of each stream. */
+/* The i-th panel of each stream of a span. */
 INLINE struct span side(const struct span *span, uint32_t i) {
     struct span one = *span;
     one.w.first += i;
@@ -60,10 +60,10 @@ INLINE struct span side(const struct span *span, uint32_t i) {
     return one;
 }
 
-/* p, of which the compiler no longer knows what lies there: it is loaded and stored as written. */
+/* Hides from the compiler what p points to: it is loaded and stored as written. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p)::"memory")
 
-/* The rows of a span, `rows` of up to TOKEN_TILE at a time: a constant number, so that each has a loop of its own. */
+/* The rows of a span, up to TOKEN_TILE at a time. `rows` gets a constant number, so each number has its own loop. */
 #define BY_TOKEN_TILES(op, span, rows, ...)                                                                            \
     for (uint32_t i = 0; i < (span)->width; i++) {                                                                     \
         const struct span one = side(span, i);                                                                         \
@@ -77,11 +77,18 @@ INLINE struct span side(const struct span *span, uint32_t i) {
         }                                                                                                              \
     }
 
-/* The product of a span, for kernels that go on with it: as a tile of the kernel computes and writes it. */
+/* The product of a span as a tile of the kernel computes it, for kernels that continue with the result. */
 typedef void linear_product(const struct op_linear *op, const struct span *span);
 linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
 
-/* y = acc + bias, or y + (acc + bias): the 8 outputs of one panel and one row. y_panel: where in the row of y. */
+/* Tile t of an op: the product of its span. */
+INLINE void product_tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
+    const struct op_linear *op = (const struct op_linear *)o;
+    const struct span span = linear_span(op, step, t);
+    product(op, &span);
+}
+
+/* y = acc + bias, or y + (acc + bias): the 8 outputs of one panel and one row. y_panel: the panel in the row of y. */
 INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high) {
     float *y = AT(float *, op->y + m * op->y_stride) + y_panel * PANEL;
     if (op->bias) {
@@ -95,6 +102,27 @@ INLINE void write_panel(const struct op_linear *op, uint32_t m, uint32_t panel, 
     }
     store(y, low);
     store(y + 4, high);
+}
+/* The f32 sums of a span of one panel of each stream, times a constant number of rows: their start and their end. */
+INLINE void zero_sums(v128_t (*sums)[TOKEN_TILE][2], const int tokens) {
+    UNROLLED for (int p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
+    }
+}
+INLINE void write_streams(const struct op_linear *op, const struct span *span, uint32_t m, v128_t (*sums)[TOKEN_TILE][2],
+                          const int tokens) {
+    UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const uint32_t panel = of_stream(span->w, p), y_panel = of_stream(span->y, p);
+            write_panel(op, m + (uint32_t)t, panel, y_panel, sums[p][t][0], sums[p][t][1]);
+        }
+    }
+}
+/* The f32 sums of the rows of a tile, in memory. */
+INLINE void zero_chunk(v128_t (*sums)[TOKEN_CHUNK][2], uint32_t panels, uint32_t count) {
+    for (uint32_t p = 0; p < panels; p++) {
+        for (uint32_t t = 0; t < count; t++) sums[p][t][0] = sums[p][t][1] = splat(0);
+    }
 }
 INLINE void write_one__ref(const struct op_linear *op, uint32_t m, uint32_t n, float acc) {
     float *y = AT(float *, op->y + m * op->y_stride) + n;

@@ -1,4 +1,5 @@
-// Linear kernels. In: every encoding, shapes at the edges. Out: the definition's bits from both builds, and the true product.
+// Linear kernels. In: every encoding, shapes at the edges. Out: the definition's bits from both builds, and
+// the true product.
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { type Encoding, isQuantized, matrixBytes, roundUp } from '../../src/abi/encodings.ts'

@@ -1,5 +1,5 @@
-// Outliers. In: activations of which a few channels are 100 times larger. Out: how much accuracy scales per group keep that one
-// scale per token would lose, through the whole quantised product.
+// Outliers. In: activations in which a few channels are 100 times larger. Out: the accuracy that one scale
+// per group keeps and one scale per token would lose, through the whole quantised product.
 import { expect, test } from 'vitest'
 import { matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import { packedMatrix } from '../../src/weights/testing/reference.ts'
@@ -7,7 +7,7 @@ import { type Machine, plainMachine, type Rows, randomFrom } from '../testing/ma
 import { fillMatrix } from '../testing/weights.ts'
 
 const [N, K, M] = [64, 896, 4]
-/** One in a hundred channels, as trained models have them; each spoils its own group alone. */
+/** One in a hundred channels, as in trained models. Each outlier affects its own group only. */
 const OUTLIERS = [37, 290, 611, 800]
 
 const isOutlier = (channel: number) => OUTLIERS.includes(channel)
@@ -31,7 +31,10 @@ function quantized(machine: Machine, rows: readonly Float32Array[], whole: numbe
   return q
 }
 
-/** Root mean square of the product's error by that of the product, leaving out the outliers' own share of it. */
+/**
+ * Root mean square of the product's error divided by that of the product, without the outliers' own share of
+ * it.
+ */
 function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) => Rows): number {
   const machine = plainMachine('relaxed')
   machine.setStep({ sequences: [{ position: 0, rows: M }] })
@@ -67,7 +70,7 @@ function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) =>
 
 test('scales per group keep what outlier channels would drown with one scale per token', () => {
   const [group, token] = [relativeError(perGroup), relativeError(perToken)]
-  // A step of 100 / 127 leaves little of values within 1: the error is about half of what they say.
+  // A step of 100 / 127 keeps little of values within 1: the error is about half of the values.
   expect(token).toBeGreaterThan(0.2)
   expect(group).toBeLessThan(0.12)
   expect(token / group).toBeGreaterThan(2.5)

@@ -1,7 +1,9 @@
-/* route, gather, combine: rows to their experts and back. In: router logits, rows. Out: a route (route.h), rows by place, sums.
- *                                                                                                                      exact
- *   route    p[e] = e^(x[e] - max x) / sum, e ascending; the `used` greatest, of equal ones the first; scalar code, a hundred
- *            numbers a row, and so its own definition. Second round, one tile: a counting sort of all rows by expert
+/* route, gather, combine: rows to their experts and back. In: router logits, rows. Out: a route (route.h), rows by
+ * place,
+ * sums.                                                                                                        exact
+ *   route    p[e] = e^(x[e] - max x) / sum, e ascending; the `used` greatest, the first of equal ones. Scalar code that
+ *            serves as its own definition: a row has about a hundred numbers. Second round, one tile: a counting sort
+ *            of all rows by expert
  *   combine  y[m] = ((w0 * x[place 0]) + w1 * x[place 1]) + ...        choices by descending weight
  *
  *   tile     one row */
@@ -36,7 +38,7 @@ static uint32_t one(const struct op *o, const struct step *step) {
     return step->tokens > 0;
 }
 
-/* What rows have chosen becomes the places of their choices. */
+/* Replaces each row's choices by their places. */
 static void tile_sort(const struct op *o, const struct step *step, uint32_t t) {
     (void)t;
     const struct op_route *op = (const struct op_route *)o;
@@ -49,7 +51,7 @@ static void tile_sort(const struct op *o, const struct step *step, uint32_t t) {
         route.starts[e] = place;
         place += rows;
     }
-    /* Each start moves to the next one's as its rows are placed. */
+    /* Each start advances as rows are placed, and ends at the next expert's start. */
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t place = route.starts[route.places[i]]++;
         route.row_at[place] = i / op->used;

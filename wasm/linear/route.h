@@ -1,4 +1,4 @@
-/* route.h: where the parts of a route lie: see op_route in abi.h. In: its address and sizes. Out: pointers.
+/* route.h: where the parts of a route are; see op_route in abi.h. In: its address and sizes. Out: pointers.
  *
  *   |starts u32 [experts + 1]|row_at u32 [tokens * used]|places u32 [tokens][used]|weights f32 [tokens][used]| */
 #ifndef HALFBYTE_ROUTE_H

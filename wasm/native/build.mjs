@@ -1,5 +1,6 @@
-// In: the engine's C files, wasm/testing/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}, the kernels compiled for this machine
-// with simde, under AddressSanitizer and UndefinedBehaviorSanitizer. What is newer than its sources is kept.
+// In: the engine's C files, wasm/testing/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}: the
+// kernels compiled for this machine with simde, under AddressSanitizer and UndefinedBehaviorSanitizer.
+// Outputs that are newer than their sources are kept.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -14,16 +15,16 @@ const run = promisify(execFile)
 const SANITIZERS = [
   '-fsanitize=address,undefined,float-cast-overflow',
   '-fno-sanitize-recover=all',
-  // Frames stay on the stack: kernels put addresses of theirs into words of 32 bits.
+  // Frames stay on the stack: kernels store addresses of their frames in 32-bit words.
   '-fsanitize-address-use-after-return=never',
   '-fno-omit-frame-pointer',
   '-g1',
 ]
 const COMPILE = ['-std=gnu17', '-O1', '-ffp-contract=off', '-fno-math-errno', '-Wall', '-Wextra', '-Werror']
 const MACHINE = process.arch === 'x64' ? ['-msse4.2'] : []
-/** The program itself lies below 4 GiB and past the memory that host.c maps. */
+/** The program itself is below 4 GiB, after the memory that host.c maps. */
 const LINK = ['-no-pie', '-Wl,-Ttext-segment=0x40000000', '-lm', '-pthread']
-/** `export_name` means nothing here. */
+/** `export_name` has no meaning here. */
 const QUIET = ['-Wno-unknown-attributes']
 
 const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
@@ -36,7 +37,10 @@ const tool = async (command, args) => {
   }
 }
 
-/** Builds what is out of date; returns how many objects and programs that were. Throws with the compiler's words. */
+/**
+ * Builds what is out of date. Returns how many objects and programs it built. Throws with the compiler's
+ * output.
+ */
 export const buildNative = async () => {
   const clang = which('clang-19')
   if (clang === undefined) throw new Error('clang-19 is missing; run "npm run setup simde"')

@@ -1,12 +1,12 @@
-/* host.c: runs kernels on this machine, under sanitizers. In: a file that is the linear memory from MEMORY on, calls on stdin,
- * each with the operands it may touch. Out: results on stdout, or the sanitizer's report on stderr and an end.
+/* host.c: runs kernels on this machine, under sanitizers. In: a file that is the linear memory from MEMORY on; calls on
+ * stdin, each with the operands it may touch. Out: results on stdout, or the sanitizer's report on stderr and an exit.
  *
  *   call     struct call | f64 [arguments] | struct region [regions]
  *   answer   f64 result
  *
- * Addresses of linear memory are addresses of this process: the file is mapped to [MEMORY, MEMORY + MEMORY_BYTES), where all but
- * the regions of the call is poisoned. The program and the stack of the kernels lie below 4 GiB too, since kernels put addresses of
- * both into records of 32-bit words. */
+ * Addresses of linear memory are addresses of this process: the file is mapped to [MEMORY, MEMORY + MEMORY_BYTES). All
+ * of it is poisoned except the regions of the call. The program and the stack of the kernels are below 4 GiB too, since
+ * kernels store addresses of both in records of 32-bit words. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #define STACK ((uint8_t *)0x50000000)
 enum { MEMORY_BYTES = 0x30000000, STACK_BYTES = 1 << 24, MOST_ARGUMENTS = 8 };
 
-/* form: of the dots, enum dot_form. */
+/* form: the form of the dots, enum dot_form. */
 struct call { char name[32]; uint32_t form, arguments, regions, none; };
 struct region { uint32_t at, bytes; };
 
@@ -54,7 +54,7 @@ static void fail(const char *what) {
     exit(2);
 }
 
-/* Calls by name; arguments are numbers of JavaScript. */
+/* Calls by name. Arguments are JavaScript numbers. */
 #define WORD(i) ((uint32_t)(int64_t)arguments[i])
 #define FLOAT(i) ((float)arguments[i])
 #define TO(type, i) AT(type *, WORD(i))
@@ -89,7 +89,7 @@ static double call(const char *name, const double *arguments) {
     return fail(name), 0;
 }
 
-/* 0: the other side has gone. */
+/* Returns 0 when the other side has gone. */
 static int receive(void *to, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         const ssize_t count = read(0, (uint8_t *)to + done, bytes - done);
@@ -128,7 +128,7 @@ static void *serve_calls(void *none) {
     return none;
 }
 
-/* file -1: memory of its own. */
+/* file -1: anonymous memory. */
 static void *map(uint8_t *at, size_t bytes, int file) {
     const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, 0) != at) {

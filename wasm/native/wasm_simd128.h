@@ -1,8 +1,8 @@
-/* wasm_simd128.h: clang's header of that name, for this machine. In: simde. Out: the same verbs, and the relaxed ones where
- * __wasm_relaxed_simd__ is defined.
+/* wasm_simd128.h: replaces clang's header of that name on this machine. In: simde. Out: the same operations, and the
+ * relaxed ones where __wasm_relaxed_simd__ is defined.
  *
- * simde defines the relaxed verbs as its machine has them. Here they are the same everywhere: Arm's dots, whose second operand is
- * signed, and sums that end the program where machines differ. */
+ * simde defines the relaxed operations as the host machine has them. Here they are the same on every machine: Arm's
+ * dots, whose second operand is signed, and sums that end the program where machines differ. */
 #ifndef HALFBYTE_NATIVE_SIMD_H
 #define HALFBYTE_NATIVE_SIMD_H
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -18,7 +18,7 @@
 #define wasm_u32x4_splat(x) wasm_i32x4_splat((int32_t)(x))
 #define wasm_u32x4_make(a, b, c, d) wasm_i32x4_make((int32_t)(a), (int32_t)(b), (int32_t)(c), (int32_t)(d))
 
-/* The instructions f32.min and f32.max: NaN of any operand, and -0 below 0. */
+/* The instructions f32.min and f32.max: NaN if any operand is NaN, and -0 below 0. */
 static inline float __builtin_wasm_min_f32(float a, float b) {
     if (a != a || b != b) return __builtin_nanf("");
     return a == b ? (__builtin_signbit(a) ? a : b) : a < b ? a : b;
@@ -47,7 +47,8 @@ NATIVE_VERB wasm_i16x8_relaxed_dot_i8x16_i7x16(v128_t a, v128_t b) {
 NATIVE_VERB wasm_i32x4_relaxed_dot_i8x16_i7x16_add(v128_t a, v128_t b, v128_t c) {
     return wasm_i32x4_add(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b)), c);
 }
-/* Indices of 16 to 127 find anything, another thing on each machine: here a number that no table holds by chance. */
+/* Indices of 16 to 127 give a different result on each machine. Here they give a number that no table holds by
+ * chance. */
 NATIVE_VERB wasm_i8x16_relaxed_swizzle(v128_t a, v128_t index) {
     uint8_t from[16], at[16], to[16];
     __builtin_memcpy(from, &a, 16);

@@ -1,21 +1,22 @@
-/* conv1d: y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]), each channel on its own, over one sequence's rows.       exact
+/* conv1d: y[m] = act(bias + sum_j w[j] x[m - taps + 1 + j]), each channel by itself, over one sequence's rows.  exact
  *
- *   x        f32 rows; what lies before the first row of this step comes from the sequence's slab
- *   channels a multiple of 8; what pads rows of y to whole groups becomes 0
+ *   x        f32 rows; the inputs before the first row of this step come from the sequence's slab
+ *   channels a multiple of 8; the lanes that pad rows of y to whole groups become 0
  *   w        f32 [channels/8][taps][8]           bias  f32 row, 0: none
  *   state    f32 [taps - 1][channels]            inputs m - taps + 1 .. m - 1 of the next row, oldest first
  *   y        f32 rows and, where wanted, a8 rows
  *
  *   sum      bias, then j ascending
- *   tile     one sequence, CHANNELS channels, its rows in order: a row's inputs are still in the first-level cache when the next
- *            ones want them. Panel by panel over all rows would touch one line per row, and rows often lie a power of two apart */
+ *   tile     one sequence, CHANNELS channels, its rows in order: a row's inputs are still in the first-level cache when
+ *            the next rows need them. Panel by panel over all rows would touch one line per row, and rows are often a
+ *            power of two apart */
 #include "core/kernel.h"
 #include "rows/quantize.h"
 #include "rows/swiglu.h"
 
 enum { CHANNELS = 64, MOST_TAPS = 4 };
 
-/* The rows of inputs that row r of a sequence sees, from its state or from this step. */
+/* The input rows that row r of a sequence sees, from its state or from this step. */
 struct window { const float *tap[MOST_TAPS]; };
 INLINE struct window window_of(const struct op_conv1d *op, const struct sequence *sequence, const float *state,
                                uint32_t r, const uint32_t taps) {
@@ -76,7 +77,7 @@ INLINE void convolve(const struct op_conv1d *op, const struct sequence *sequence
             if (op->q) quantize_into(AT(int8_t *, op->q + m * op->q_stride), op->channels, c / GROUP, v);
         }
     }
-    /* What the next step's first row sees, oldest first: nothing is overwritten before it is read. */
+    /* The inputs that the next step's first row sees, oldest first: each is read before it is overwritten. */
     const struct window next = window_of(op, sequence, state, sequence->rows, taps);
     UNROLLED for (uint32_t j = 0; j + 1 < taps; j++) {
         for (uint32_t c = from; c < to; c += 4) store(state + j * op->channels + c, load(next.tap[j] + c));

@@ -1,4 +1,5 @@
-// Recurrent kernels: conv1d, scan, ssd. In: ragged steps over slabs. Out: the definition's bits, the same for any chunking, the truth.
+// Recurrent kernels: conv1d, scan, ssd. In: ragged steps over slabs. Out: the definition's bits, the same
+// bits for any chunking, and the true values.
 import { describe, expect, test } from 'vitest'
 import {
   BUILDS,
@@ -11,13 +12,13 @@ import {
 } from '../testing/machine.ts'
 import { conv1d, type Part, scan, setStep, slab, ssd } from '../testing/recurrent.ts'
 
-/** Slabs that begin with what is not the op's, and go on with a state that is not zero. */
+/** Slabs that begin with bytes of other ops, and continue with a state that is not zero. */
 const slabs = (machine: Machine, part: Part, words: number): number[] =>
   part.map((_, index) => slab(machine, 16 + words, (at) => (at < 16 ? 7 : Math.sin(at + index))))
 
 const sum = (part: Part): number => part.reduce((all, rows) => all + rows, 0)
 
-/** Floats of state of each op below, padding channels included. */
+/** Floats of state of each op below, including padding channels. */
 type Op = {
   readonly words: number
   readonly lay: (machine: Machine, count: number, first?: number) => { y: Rows }
@@ -75,7 +76,7 @@ describe.each([
     },
   )
 
-  /** Outputs of 11 rows cut as `part` says, and the state behind them. */
+  /** Outputs of 11 rows split as `part` says, then the state. */
   const run = ({ words, lay }: Op, part: Part, build: Build) => {
     const machine = plainMachine(build)
     const [state = 0] = slabs(machine, [0], words)

@@ -1,4 +1,4 @@
-/* scan: the selective scan of Mamba (Gu and Dao, 2023, algorithm 2), gate and all, over one sequence's rows.           exact
+/* scan: the selective scan of Mamba (Gu and Dao, 2023, algorithm 2) with its gate, over one sequence's rows.   exact
  *
  *   delta = softplus(dt)                                      softplus.h
  *   h[n]  = 2^(delta decay[n]) h[n] + (delta u) b[n]          exp2.h; decay = A log2(e), at most 0
@@ -9,15 +9,16 @@
  *   state      f32 [channels/8][states][8]   in the sequence's slab: h after the last row
  *   y          f32 rows and/or a8 rows; 0 means not wanted
  *
- *   tile       one sequence, CHANNELS channels, its rows in order: 2 KB of state and as much of decay stay in the first-level
- *              cache; a chunk of rows reads and writes memory as often as one row does */
+ *   tile       one sequence, CHANNELS channels, its rows in order: 2 KB of state and 2 KB of decay stay in the
+ *              first-level cache. A chunk of rows then reads and writes memory as often as one row does */
 #include "simd/exp2.h"
 #include "core/kernel.h"
 #include "rows/quantize.h"
 #include "simd/softplus.h"
 #include "rows/swiglu.h"
 
-/* ABREAST: vectors of step sizes and of gates that are computed side by side: each alone would wait for itself. */
+/* ABREAST: vectors of step sizes and of gates that are computed together. A single one would wait for its own
+ * results. */
 enum { CHANNELS = GROUP, ABREAST = 2 };
 
 void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
@@ -46,8 +47,8 @@ void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* `states` states from n on of one panel: state and sums go on by one row. What the exponentials do not need is loaded behind
- * them: they fill the registers. */
+/* Updates `states` states from n on of one panel by one row, and adds them to the sums. Operands that the exponentials
+ * do not need are loaded after them, since the exponentials fill the registers. */
 INLINE void advance(v128_t sum[2], const v128_t delta[2], const v128_t input[2], const float *decay, float *h,
                     const float *b, const float *c, const int states, const struct exp2_constants *constants) {
     v128_t factor[4], next[4];

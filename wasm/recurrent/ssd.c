@@ -1,17 +1,17 @@
-/* ssd: the state space layer of Mamba-2 (Dao and Gu, 2024) as a recurrence, gate and all, over one sequence's rows.    exact
+/* ssd: the state space layer of Mamba-2 (Dao and Gu, 2024) as a recurrence with gate, over one sequence's rows.  exact
  *
  *   delta   = softplus(dt[head] + dt_bias[head])              softplus.h; then at least `least`, at most `most`
  *   h[p][n] = 2^(delta decay[head]) h[p][n] + (delta x[p]) b[n]          decay = A log2(e), at most 0
  *   y[p]    = (sum_n h[p][n] c[n] + skip[head] x[p]) silu(z[p])
  *
- *   x, y, z  f32 rows of heads * head_dim      b, c   f32 rows of groups * states: head i reads group i / (heads / groups)
+ *   x, y, z  f32 rows of heads * head_dim   b, c   f32 rows of groups * states: head i reads group i / (heads / groups)
  *   dt       f32 rows of `heads`; decay, skip and dt_bias f32 rows of `heads`
  *   state    f32 [heads][head_dim][states]     in the sequence's slab: h after the last row
  *
  *   sum      4 partial sums, number n % 4 for state n, n ascending; then sum4
- *   tile     one sequence, one head, its rows in order, two at a time where there are two: a state is then loaded and stored
- *            once for both. The chunked form of the paper needs other sums for other chunks, so that bits would depend on how a
- *            prompt is cut, and saves a tenth of the operations. */
+ *   tile     one sequence, one head, its rows in order, two at a time where there are two: a state is then loaded and
+ *            stored once for both. The chunked form of the paper needs other sums for other chunks. Its bits would
+ *            depend on how a prompt is split into steps, and it saves only a tenth of the operations. */
 #include "simd/exp2.h"
 #include "core/kernel.h"
 #include "simd/softplus.h"
@@ -44,7 +44,7 @@ void ssd__ref(const struct op_ssd *op, const struct step *step, uint32_t s) {
     }
 }
 
-/* Rows m .. m + rows of dimensions p .. p + dims of one head: state and sums go on. */
+/* Rows m .. m + rows of dimensions p .. p + dims of one head: updates the state and the sums. */
 INLINE void advance(float *sums, uint32_t sums_stride, float *h, uint32_t states, const float *const *b,
                     const float *const *c, const float *factors, const float *const *inputs, const int dims,
                     const int rows) {

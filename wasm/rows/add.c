@@ -1,4 +1,4 @@
-/* add: y[m] += scale * x[m]. In: f32 rows. Out: f32 rows, in place.                                                           exact
+/* add: y[m] += scale * x[m]. In: f32 rows. Out: f32 rows, in place.                                            exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "core/kernel.h"

@@ -1,10 +1,10 @@
-/* embed: y[m] = scale * table[ids[m]]. In: token ids or positions, a matrix [vocab, n] in any encoding. Out: f32 rows.             exact
+/* embed: y[m] = scale * table[ids[m]]. In: ids or positions, a matrix [vocab, n] of any encoding. Out: f32 rows.  exact
  *
  *   table  panels of 8 rows as in abi.h; token id is row id % 8 of panel id / 8
- *   ids    at or past `whole` are its last row: nothing outside the table is ever read
+ *   ids    an id at or past `whole` reads the last row: nothing outside the table is ever read
  *   y      scale * W; lanes past n are zero
  *
- *   tile   one row. A gather of a kilobyte per token: plain scalar code, and so its own definition. */
+ *   tile   one row. It copies about a kilobyte per token, so plain scalar code serves, as its own definition. */
 #include "core/kernel.h"
 #include "simd/simd.h"
 

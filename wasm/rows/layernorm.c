@@ -1,6 +1,6 @@
-/* layernorm: y[m] = (x[m] - mean) / sqrt(variance + eps) * weight + bias. In: f32 rows. Out: f32 rows and/or a8 rows.   exact
+/* layernorm: y[m] = (x[m] - mean) / sqrt(variance + eps) * weight + bias. In: f32 rows. Out: f32 and/or a8 rows.  exact
  *
- *   x, y    f32 rows; with ROWS_LOGITS x is gathered: row r of the output comes from row logit_rows[r]
+ *   x, y    f32 rows; with ROWS_LOGITS, row r of the output comes from row logit_rows[r] of x
  *   weight, bias  f32 rows: lanes past n are zero; bias 0: none
  *   sums    of x, then of d * d, d = x - mean, in the order of rmsnorm.c; d is 0 past n
  *   r       1 / sqrt(sum / n + eps);  y = (d * r) * weight + bias

@@ -1,6 +1,6 @@
-/* quantize: q[m] = the a8 row of x[m], perhaps in another order. In: f32 rows. Out: a8 rows; quantize.h has the formula.                          exact
+/* quantize: q[m] = the a8 row of x[m], optionally in another order. In: f32 rows. Out: a8 rows (quantize.h).   exact
  *
- *   tile  one row, up to COLUMN_CHUNK columns; one whole row, read twice */
+ *   tile  one row, up to COLUMN_CHUNK columns. With `whole`: one whole row, read twice */
 #include "core/kernel.h"
 #include "rows/quantize.h"
 

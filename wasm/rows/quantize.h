@@ -1,4 +1,4 @@
-/* quantize.h: one activation group from f32 to int8, shared by every kernel that can end in an a8 row.                exact
+/* quantize.h: one activation group from f32 to int8, shared by every kernel that can end in an a8 row.         exact
  *
  *   x      f32 [32]                          largest  max |x|
  *   code   i8 [32], -127..127                code  = nearest(x * (127 / largest)), ties to even
@@ -7,7 +7,7 @@
  *
  *   a8 row of n values, G = n32 / 32:  | i8 [n32] codes | f32 [G] scales | i32 [G] sums |
  *
- *   whole row   `largest` is that of the row: all groups have one scale, so that i32 sums can go on from group to group
+ *   whole row   `largest` is that of the row: all groups have one scale, so i32 sums can continue from group to group
  *
  * A NaN or an infinity in x shows in the scale, so it is not lost. */
 #ifndef HALFBYTE_QUANTIZE_H
@@ -31,7 +31,8 @@ INLINE void quantize_by__ref(float largest, const float *x, int8_t *codes, float
     }
 }
 
-/* The largest magnitudes of the 8 vectors x. Without their signs, floats order as integers do, and NaN is the largest. */
+/* The largest magnitudes of the 8 vectors x. Without the sign bit, floats order as integers do, and NaN is the
+ * largest. */
 INLINE v128_t most_of(const v128_t *x) {
     const v128_t magnitude = wasm_u32x4_splat(0x7fffffff);
     v128_t most = wasm_v128_and(x[0], magnitude);
@@ -61,11 +62,11 @@ INLINE void quantize_by(float largest, const v128_t *x, int8_t *codes, float *sc
     *sum = (int32_t)sum_lanes(wasm_i32x4_extadd_pairwise_i16x8(s));
 }
 
-/* Where the scales and the sums of an a8 row lie. */
+/* The scales and the sums of an a8 row. */
 INLINE float *a8_scales(int8_t *row, uint32_t n) { return (float *)(row + round_up(n, GROUP)); }
 INLINE int32_t *a8_sums(int8_t *row, uint32_t n) { return (int32_t *)(a8_scales(row, n) + round_up(n, GROUP) / GROUP); }
 
-/* Group g of an a8 row of n values; `largest` that of the row, when it is made whole. */
+/* Group g of an a8 row of n values. `largest` is that of the row when the row is whole. */
 INLINE void quantize_with(int8_t *row, uint32_t n, uint32_t g, const v128_t *x, float largest) {
     quantize_by(largest, x, row + g * GROUP, a8_scales(row, n) + g, a8_sums(row, n) + g);
 }

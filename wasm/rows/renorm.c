@@ -1,9 +1,9 @@
-/* renorm: a root mean square norm of rows of which each shard has a part. In: f32 rows. Out: f32 rows, in place.       exact
+/* renorm: a root mean square norm of rows that are split among shards. In: f32 rows. Out: f32 rows, in place.  exact
  *
  *   norm     sqrt(squares / size + eps)
- *   x        f32 rows of `size` values by whose norm a shard has divided its part before the product y was made of it:
- *            squares = those of x (squares.h);  y[m] *= norm;  squares go behind y[m], to place round_up(n, 32)
- *   x is 0   squares lie there, those of all shards in one sum, of `size` values;  y[m] *= 1 / norm
+ *   x        f32 rows of `size` values. A shard has divided its part by their norm before it computed the product y:
+ *            squares = those of x (squares.h);  y[m] *= norm;  squares are stored after y[m], at round_up(n, 32)
+ *   x is 0   squares are read from there: the sum of those of all shards, of `size` values;  y[m] *= 1 / norm
  *
  *   tile     one row */
 #include "core/kernel.h"

@@ -1,8 +1,8 @@
-/* rmsnorm: y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps). In: f32 rows. Out: f32 rows and/or a8 rows.                exact
+/* rmsnorm: y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps). In: f32 rows. Out: f32 rows and/or a8 rows.        exact
  *
- *   x, y    f32 rows; with ROWS_LOGITS x is gathered: row r of the output comes from row logit_rows[r]
+ *   x, y    f32 rows; with ROWS_LOGITS, row r of the output comes from row logit_rows[r] of x
  *   weight  f32 row: lanes past n are zero
- *   r       1 / sqrt(sum / n + eps), of the sum of squares that squares.h defines;  y = (x * r) * weight
+ *   r       1 / sqrt(sum / n + eps), with the sum of squares that squares.h defines;  y = (x * r) * weight
  *
  *   parts   each has its own sum, of n / parts values: the norm of state space layers with several groups
  *
@@ -32,7 +32,7 @@ void rmsnorm__ref(const struct op_rmsnorm *op, const struct step *step, uint32_t
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
 
-/* Values first .. first + n32 of a row, whose mean is over n. */
+/* Values first .. first + n32 of a row; the mean is over n. */
 INLINE void normalize(const struct op_rmsnorm *op, const float *x, uint32_t m, uint32_t first, uint32_t n) {
     const float *weight = AT(const float *, op->weight);
     const uint32_t end = first + round_up(n, GROUP);

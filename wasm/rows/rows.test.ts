@@ -1,4 +1,5 @@
-// Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and the true values.
+// Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and
+// the true values.
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import type { PackedEncoding } from '../../src/abi/encodings.ts'
@@ -16,7 +17,7 @@ import {
 import { fillMatrix } from '../testing/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })
-/** Those that a table may have: the others only come with a linear. */
+/** The encodings that a table may have: the others only exist for linear ops. */
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(
   (encoding): encoding is Encoding => groupEncoding(encoding) === encoding,
 )
@@ -276,7 +277,7 @@ describe('swiglu', () => {
       const [g, u] = [machine.floats(gate, m), machine.floats(up, m)]
       for (const [lane, value] of machine.floats(y, m).entries()) {
         const expected = (g[lane]! / (1 + Math.exp(-g[lane]!))) * u[lane]!
-        // Below e^-87 the gate is closed: nothing of it is left in an f32 sum.
+        // Below e^-87 the gate is closed: it no longer changes an f32 sum.
         expect(Math.abs(value - expected)).toBeLessThanOrEqual(Math.abs(expected) * 4e-7 + 1e-35)
       }
     }

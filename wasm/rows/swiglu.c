@@ -1,4 +1,4 @@
-/* swiglu: y[m] = act(gate[m]) * up[m]. In: f32 rows. Out: f32 rows and/or a8 rows; swiglu.h has the formula.       exact
+/* swiglu: y[m] = act(gate[m]) * up[m]. In: f32 rows. Out: f32 rows and/or a8 rows; swiglu.h has the formula.   exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "core/kernel.h"

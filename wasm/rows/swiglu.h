@@ -1,13 +1,15 @@
-/* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                         exact
+/* swiglu.h: the gate of a feed-forward block. In: vectors of gate and up. Out: act(gate) * up.                 exact
  *
- *   y = (gate / (1 + e^-t)) * up        silu: t = gate        gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
- *   y = gate * up                       none
- *   y = gate * normal(gate) * up        gelu_exact: normal is the share of a normal distribution below gate, (1 + erf(gate / sqrt 2)) / 2
+ *   y = (gate / (1 + e^-t)) * up      silu: t = gate    gelu: t = gate * (G1 + G2 * gate^2), the approximation by tanh
+ *   y = gate * up                     none
+ *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
+ *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
  *
- *   normal(-a) = e^(-a^2 / 2) t p(t), t = 1 / (1 + 0.305 a), a >= 0: p of degree 7, least relative error for a up to 14; normal(a) is
- *   1 - normal(-a). Relative error of y below 7e-7 for gates from -5 up, absolute error below that 1e-12 (a test measures both).
+ *   normal(-a) = e^(-a^2 / 2) t p(t), t = 1 / (1 + 0.305 a), a >= 0: p of degree 7, least relative error for a up to
+ *   14; normal(a) is 1 - normal(-a). Relative error of y below 7e-7 for gates from -5 up; for smaller gates, absolute
+ *   error below 1e-12 (a test measures both).
  *
- *   e^x is that of simd.h: the sigmoid is within 4e-7 of the true value, relatively. Without up y is the gate alone. */
+ *   e^x is that of simd.h: the relative error of the sigmoid is below 4e-7. Without up, y is the gate alone. */
 #ifndef HALFBYTE_SWIGLU_H
 #define HALFBYTE_SWIGLU_H
 #include "simd/simd.h"
@@ -50,7 +52,7 @@ INLINE v128_t exponent_of(v128_t gate, uint32_t activation) {
 INLINE v128_t gated_by(v128_t gate, v128_t exp, const struct exp_constants *c) {
     return wasm_f32x4_div(gate, add(c->p[6], exp));
 }
-/* Not gelu_exact. */
+/* Every activation except gelu_exact. */
 INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t activation) {
     return activation == ACT_NONE ? gate : gated_by(gate, exp4(exponent_of(gate, activation), c), c);
 }

@@ -1,14 +1,14 @@
-/* logits: what a sampler does to a whole row. In: f32 [n]. Out: the row changed in place, or sums over it.             exact
+/* logits: what a sampler does to a whole row. In: f32 [n]. Out: the row changed in place, or sums over it.     exact
  *
  *   guide    row = guide + scale * (row - guide)
  *   mask     -infinity where the bit of the id is 0: bit i % 32 of word i >> 5
- *   sum_exp  sum of e^((row - best) * scale) over the logits that are at least `least` and finite: eight partial sums in
- *            f64, number i % 8 for logit i, i ascending; then ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+ *   sum_exp  sum of e^((row - best) * scale) over the logits that are at least `least` and finite: eight partial sums
+ *            in f64, number i % 8 for logit i, i ascending; then ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
  *   spread   f64: the largest, how many are finite, their sum, the sum of their squares; partial sums as above
  *   weigh    weights = e^((logits - logits[0]) * scale), f32; returns their sum, one after the other, in f64
  *
- * Every e^x is exp__ref. n is any number; rows may be unaligned; to weigh, weights may be written
- * and logits read up to a multiple of 4. */
+ * Every e^x is exp__ref. n is any number, and rows may be unaligned. weigh may write weights and read logits up to a
+ * multiple of 4. */
 #include <float.h>
 
 #include "core/kernel.h"

@@ -1,26 +1,26 @@
 /* topk: the best ids of a row of logits, sorted. In: f32 [n]. Out: logits and ids, best first, the lower id first among
- * equals.                                                                                                             exact
+ * equals.                                                                                                      exact
  *
- *   chunk c    logits 64 c to 64 c + 63; the last one is filled up with -infinity
+ *   chunk c    logits 64 c to 64 c + 63; the last chunk is padded with -infinity
  *   group      the 16 logits 64 c + 4 j + lane of a chunk, j = 0..15: four groups a chunk, one per lane
  *   maxima     f32 [chunks][4], the largest of each group
- *   floor      the `most`-th largest of the maxima, or `least` when that is more. As many groups hold a logit that good,
- *              so none of the best `most` is below it; fewer than `most` groups reach above it, so at most
- *              16 * most logits are above it
- *   gather     logits at or above the floor by rising id; of those equal to it the first `most`
- *   sort       four stable passes over the bytes of a key that rises as the logit falls, so that ids stay in order
+ *   floor      the `most`-th largest of the maxima, or `least` if that is greater. At least `most` groups hold a logit
+ *              that large, so none of the best `most` is below it. Fewer than `most` groups hold a larger one, so at
+ *              most 16 * most logits are above it
+ *   collect    logits at or above the floor by ascending id; of those equal to it, only the first `most`
+ *   sort       four stable passes over the bytes of a key that rises as the logit falls, so ids stay in order
  *
  *   work       u32 keys [room] | u32 ids [room] | spare: u32 [2 * room], also the heap of the floor
- *              room is at least min(n, 17 * most). The answer is where keys (as f32 logits) and ids were
+ *              room is at least min(n, 17 * most). The answer replaces keys (as f32 logits) and ids
  *
- * A logit of -infinity is banned and never among them; -0 comes out as 0. */
+ * A logit of -infinity is banned and never returned; -0 comes out as 0. */
 #include <float.h>
 
 #include "core/kernel.h"
 #include "simd/simd.h"
 
 enum { CHUNK = 64, LANES = 4, RADIX = 256 };
-/* In place of a count: a logit is NaN. */
+/* Returned instead of a count when a logit is NaN. */
 #define NOT_A_NUMBER 0xffffffffu
 
 /* Rises as the logit falls; equal for 0 and -0. */
@@ -33,7 +33,7 @@ INLINE float logit_of_key(uint32_t key) {
     return float_of(rising & 0x80000000u ? rising ^ 0x80000000u : ~rising);
 }
 
-/* By its definition: the best one that is left, `most` times. */
+/* By definition: the best remaining logit, `most` times. */
 uint32_t logits_top__ref(const float *row, uint32_t n, uint32_t most, float least, float *logits, uint32_t *ids) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -53,14 +53,14 @@ uint32_t logits_top__ref(const float *row, uint32_t n, uint32_t most, float leas
     return count;
 }
 
-/* Chunk c of the row, or a filled up copy of the last one in `tail`. */
+/* Chunk c of the row; for the last one, a padded copy in `tail`. */
 INLINE const float *chunk_at(const float *row, uint32_t n, uint32_t c, float *tail) {
     if (c < n / CHUNK) return row + c * CHUNK;
     for (uint32_t i = 0; i < CHUNK; i++) tail[i] = c * CHUNK + i < n ? row[c * CHUNK + i] : -__builtin_inff();
     return tail;
 }
 
-/* False when a logit is NaN. */
+/* Returns false when a logit is NaN. */
 static int group_maxima(const float *row, uint32_t n, uint32_t chunks, float *maxima) {
     float tail[CHUNK];
     v128_t numbers = wasm_i32x4_splat(-1);
@@ -81,7 +81,7 @@ static int group_maxima(const float *row, uint32_t n, uint32_t chunks, float *ma
     return wasm_i32x4_all_true(numbers);
 }
 
-/* Moves the value at `hole` down until no child is less: the least ends at the front. */
+/* Moves the value at `hole` down until no child is smaller: the smallest ends at the front. */
 INLINE void sift_down(float *heap, uint32_t count, uint32_t hole, float value) {
     for (uint32_t child; (child = 2 * hole + 1) < count; hole = child) {
         if (child + 1 < count && heap[child + 1] < heap[child]) child++;
@@ -110,9 +110,9 @@ static float kth_largest(const float *values, uint32_t n, uint32_t k, float *hea
     return heap[0];
 }
 
-/* Returns how many there are. */
-static uint32_t gather(const float *row, uint32_t n, uint32_t chunks, const float *maxima, float floor, uint32_t most,
-                       uint32_t *keys, uint32_t *ids) {
+/* Collects the candidates. Returns how many there are. */
+static uint32_t collect(const float *row, uint32_t n, uint32_t chunks, const float *maxima, float floor, uint32_t most,
+                        uint32_t *keys, uint32_t *ids) {
     float tail[CHUNK];
     const v128_t bar = splat(floor);
     uint32_t count = 0, equal = 0;
@@ -132,7 +132,7 @@ static uint32_t gather(const float *row, uint32_t n, uint32_t chunks, const floa
     return count;
 }
 
-/* One stable pass by the byte at `shift`; `ends` counts the bytes and becomes where each one's keys end. */
+/* One stable pass by the byte at `shift`. `ends` counts the bytes, and becomes the end of each byte's keys. */
 static void sort_pass(const uint32_t *keys, const uint32_t *ids, uint32_t n, uint32_t shift, uint32_t *ends, uint32_t *to_keys,
                       uint32_t *to_ids) {
     for (uint32_t b = 0, start = 0; b < RADIX; b++) {
@@ -174,7 +174,7 @@ uint32_t logits_top(const float *row, uint32_t n, uint32_t most, float least, fl
     float floor = most < LANES * chunks ? kth_largest(maxima, LANES * chunks, most, (float *)spare) : -FLT_MAX;
     floor = floor > least ? floor : least;
     floor = floor > -FLT_MAX ? floor : -FLT_MAX;
-    const uint32_t found = gather(row, n, chunks, maxima, floor, most, work, work + room);
+    const uint32_t found = collect(row, n, chunks, maxima, floor, most, work, work + room);
     if (found == 0) return 0;
     const uint32_t *sorted = sort(work, spare, room, found), count = min_u32(found, most);
     for (uint32_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* cap.h: soft caps of scores and logits. In: x, cap > 0. Out: cap * tanh(x / cap).                                     exact
+/* cap.h: soft caps of scores and logits. In: x, cap > 0. Out: cap * tanh(x / cap).                             exact
  *
  *   y = cap - 2 cap / (1 + e^(x * (2 / cap)))        within 2e-7 * cap of the true value */
 #ifndef HALFBYTE_CAP_H

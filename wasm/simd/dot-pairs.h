@@ -1,5 +1,5 @@
 /* dot-pairs.h: exact integer dots, two inputs at once into i16. In: 8 weight vectors, activations. Out: i32 lanes.
- * Included by dot-relaxed.h only; dot-quads.h and dot-simd128.h have the same names and the same results.
+ * Included by dot-relaxed.h only. dot-quads.h and dot-simd128.h have the same names and the same results.
  *
  * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
 
@@ -41,13 +41,15 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         }
     }
 }
-/* Most rows whose f32 sums of four panels are left to the compiler: linear-w4.c. */
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
 enum { MOST_IN_REGISTERS = 2 };
-/* Sums that go on from group to group are added behind the dots: before them they would take the registers of the i16 sums. */
+/* Sums that continue from group to group are added after the dots. Before the dots they would take the registers that
+ * the i16 sums need. */
 enum { ADDS_LAST = 1 };
-/* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they reach 110 GOP/s for 120, on a Zen 4. */
+/* Products of many rows unpack nibbles again for each TOKEN_TILE rows: 120 GOP/s, against 110 with laid nibbles (Zen
+ * 4). */
 enum { LAYS_NIBBLES = 0 };
-/* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */
+/* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles() or lay_bytes(). */
 INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
     sum_laid(low, high, laid, x, tokens);
     UNROLLED for (int t = 0; t < tokens; t++) {

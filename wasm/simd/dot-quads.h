@@ -1,5 +1,5 @@
 /* dot-quads.h: exact integer dots, four inputs at once into i32. In: 8 weight vectors, activations. Out: i32 lanes.
- * Included by dot-relaxed.h only; dot-pairs.h and dot-simd128.h have the same names and the same results. */
+ * Included by dot-relaxed.h only. dot-pairs.h and dot-simd128.h have the same names and the same results. */
 
 /* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
 INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
@@ -30,13 +30,15 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
         }
     }
 }
-/* Most rows whose f32 sums of four panels are left to the compiler: linear-w4.c. More in memory was not measured. */
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. A lower limit was not
+ * measured. */
 enum { MOST_IN_REGISTERS = TOKEN_TILE };
-/* Sums that go on from group to group are where the next dots add. */
+/* Sums that continue from group to group are the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
-/* Many rows unpack nibbles for each TOKEN_TILE rows: laid out they were no faster without VNNI, and with it nobody measured. */
+/* Products of many rows unpack nibbles again for each TOKEN_TILE rows. Laid nibbles were no faster without VNNI; with
+ * VNNI this was not measured. */
 enum { LAYS_NIBBLES = 0 };
-/* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */
+/* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles() or lay_bytes(). */
 INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
     UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = load(&x[t].start);
     add_laid(low, high, laid, x, tokens);

@@ -1,21 +1,20 @@
-/* dot-relaxed.h: what the forms of the relaxed dot share, and which of them is this machine's. Included by simd.h only.
+/* dot-relaxed.h: what the forms of the relaxed dot share, and the choice of form for this machine. Included by simd.h
+ * only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]        activations   i8 [32], one group of one token
  *   lane r of a sum belongs to row r: a 4-byte splat of the activations meets four rows at once.
  *
- *   quads   i32x4.relaxed_dot_i8x16_i7x16_add_s: one instruction on Arm (sdot) and on x64 with AVX-VNNI (vpdpbusd), five
- *           on other x64
+ *   quads   i32x4.relaxed_dot_i8x16_i7x16_add_s: one instruction on Arm (sdot) and on x64 with AVX-VNNI (vpdpbusd),
+ *           five on other x64
  *   pairs   i16x8.relaxed_dot_i8x16_i7x16_s, summed in i16 over a group: one instruction (pmaddubsw) and an addition on
  *           any x64, four on Arm
+ *   wide    quads with a signed second operand, in tiles for 32 registers: linear-wide.c. Other kernels then use quads
  *
- *   wide    quads where the second operand is signed, with tiles for 32 registers: linear-wide.c. The other kernels are those
- *           of quads
- *
- * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once with each.
- * Wide ones take -127..127 there: the sum of two products is then an i16, and V8's baseline compiler adds two in i16 on Arm
- * where its optimising one has sdot. */
+ * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once for
+ * each. In wide kernels the second operand is -127..127. The sum of two products is then an i16: V8's baseline compiler
+ * adds two products in i16 on Arm where its optimising compiler uses sdot. */
 
-/* Tokens whose sums fit the registers together. */
+/* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
 
 /* One group of one token, ready for the dots. */
@@ -25,8 +24,8 @@ INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = cod
 struct masks { v128_t low4; };
 INLINE struct masks masks(void) { return (struct masks){constant(0x0f0f0f0f)}; }
 
-/* The form for this machine, as its dot tells: on Arm the second operand is signed, and the quad dot is made of the pair dot
- * only where the sum of two products, 127 * 255 each, saturates: VNNI adds four at once. */
+/* The form for this machine, found by testing its dot. On Arm the second operand is signed. On x64 the quad dot is made
+ * of the pair dot exactly where the sum of two products, 127 * 255 each, saturates; VNNI adds four at once. */
 INLINE enum dot_form best_dots(void) {
     const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
     switch (wasm_i32x4_extract_lane(sums, 0)) {
@@ -36,7 +35,8 @@ INLINE enum dot_form best_dots(void) {
     }
 }
 
-/* Many rows: one group of one row with every splat ready, its scale, what its sums start at, scale times sum of codes. */
+/* For many rows: one group of one row with every splat ready, its scale, the start of its sums, and the scale times the
+ * sum of its codes. */
 struct token { v128_t splats[8], scale, start, offset; };
 INLINE void lay_splats(struct token *token, const int8_t *codes) {
     UNROLLED for (int i = 0; i < 2; i++) {
@@ -44,7 +44,7 @@ INLINE void lay_splats(struct token *token, const int8_t *codes) {
         UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
     }
 }
-/* The codes of a block, ready for the dots: LAID vectors of nibbles, or twice as many of bytes, high nibbles first. */
+/* The laid codes of a block: LAID_NIBBLES vectors of nibbles, or LAID_BYTES of bytes, high nibbles first. */
 enum { LAID_NIBBLES = 16, LAID_BYTES = 32 };
 INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
@@ -63,7 +63,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
-/* DOTS_16: of kernels that have no wide form, which take the quads there. */
+/* DOTS_16: for kernels without a wide form. They use quads there. */
 #if defined(DOT_PAIRS)
 #define DOTS_16(name) WITH_PAIRS(name)
 #define DOTS(name) WITH_PAIRS(name)
@@ -78,7 +78,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #include "simd/dot-quads.h"
 #endif
 
-/* dot[t] += dots with the unsigned bytes of 8 vectors `step` bytes apart: 16 times the high nibbles plus the low ones. */
+/* dot[t] += dots with the unsigned bytes of 8 vectors, `step` bytes apart: 16 times the high nibbles plus the low
+ * ones. */
 INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,
                       int tokens) {
     v128_t high[TOKEN_TILE];
@@ -87,7 +88,8 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
     UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(dot[t], wasm_i32x4_shl(high[t], 4));
 }
 
-/* Four i8 codes a lane times four factors of 0..127. Where pairs are faster, wider factors in i16 are faster still. */
+/* Dots of four i8 codes in each lane with four factors of 0..127. Where pairs are faster, wider factors in i16 are
+ * faster still. */
 #if defined(DOT_PAIRS)
 #define HAS_PLANES 0
 #else

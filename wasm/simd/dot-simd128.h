@@ -1,19 +1,20 @@
-/* dot-simd128.h: exact integer dots of unsigned weight codes with signed activations. In: 8 weight vectors, activations.
- * Out: i32 lanes. Plain simd128; the forms in dot-relaxed.h have the same names and results. Included by simd.h only.
+/* dot-simd128.h: exact integer dots of unsigned weight codes with signed activations. In: 8 weight vectors,
+ * activations. Out: i32 lanes. Plain simd128; the forms in dot-relaxed.h have the same names and results. Included by
+ * simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][input 4j..4j+3]; as i16 lanes: even inputs in the low bytes, odd in the high
  *   activations     i16 pairs (4j, 4j+2) and (4j+1, 4j+3), each splat over the vector, made once per group
  *
  * i32x4.dot_i16x8 then adds the pair of one row into that row's lane: no horizontal add, no widening of weights. */
 
-/* There is one form of these. */
+/* The simd128 build has only this form. */
 INLINE enum dot_form best_dots(void) { return BY_QUADS; }
 #define WITH_PAIRS(name) name
 #define WITH_WIDE(name) name
 #define DOTS_16(name) name
 #define DOTS(name) name
 
-/* Tokens whose sums fit the registers together. */
+/* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
 
 /* One group of one token, ready for the dots. */
@@ -37,7 +38,8 @@ INLINE v128_t dot_pairs(v128_t acc, v128_t w, v128_t x) {
     return acc;
 }
 
-/* One token: nibbles are masked where they lie, and their powers of 16 taken back at the end: two shifts less a vector. */
+/* One token: nibbles are masked in place, and the results are divided by their powers of 16 at the end. This saves two
+ * shifts for each vector. */
 INLINE void dot_nibbles_in_place(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
                                  struct masks masks) {
     v128_t times16 = wasm_i32x4_splat(0), times256 = times16;
@@ -85,7 +87,8 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
     }
 }
 
-/* Many rows: one group of one row with every splat ready, its scale, what its sums start at, scale times sum of codes. */
+/* For many rows: one group of one row with every splat ready, its scale, the start of its sums, and the scale times the
+ * sum of its codes. */
 struct token { v128_t splats[16], scale, start, offset; };
 INLINE void lay_splats(struct token *token, const int8_t *codes) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
@@ -94,7 +97,7 @@ INLINE void lay_splats(struct token *token, const int8_t *codes) {
         store(&token->splats[2 * j + 1], wasm_i16x8_shr(qx, 8));
     }
 }
-/* The codes of a block, ready for the dots: rows 0-3 even inputs, rows 4-7 even inputs, the same of odd inputs, ... */
+/* The laid codes of a block: rows 0-3 even inputs, rows 4-7 even inputs, the same of odd inputs, ... */
 enum { LAID_NIBBLES = 32, LAID_BYTES = 32 };
 INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
@@ -114,13 +117,13 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
         store(laid + 4 * j + 3, wasm_u16x8_shr(high, 8));
     }
 }
-/* Most rows whose f32 sums of four panels are left to the compiler: linear-w4.c. */
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
 enum { MOST_IN_REGISTERS = TOKEN_TILE };
-/* Sums that go on from group to group are where the next dots add. */
+/* Sums that continue from group to group are the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
-/* Many rows lay nibbles out: 68 GOP/s for 59 on a Zen 4. */
+/* Products of many rows use laid nibbles: 68 GOP/s, against 59 without (Zen 4). */
 enum { LAYS_NIBBLES = 1 };
-/* low[t], high[t] = x[t].start + dots with what lay_nibbles() or lay_bytes() laid. */
+/* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles() or lay_bytes(). */
 INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
     UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = load(&x[t].start);
     UNROLLED for (uint32_t j = 0; j < 16; j++) {
@@ -136,7 +139,7 @@ INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const 
     dot_laid_nibbles(low, high, laid, x, tokens);
 }
 
-/* The relaxed build's dot of a plane of 0..127 has no twin here that would be worth its name: wider factors cost the same. */
+/* The relaxed build's dot of a plane of 0..127 has no useful counterpart here: wider factors cost the same. */
 #define HAS_PLANES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
     return (void)codes, (void)factors, acc;

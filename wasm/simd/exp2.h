@@ -1,4 +1,4 @@
-/* exp2.h: 2^x for x <= 0, as softmax needs it. In: f32, at most 0. Out: f32.                                          exact
+/* exp2.h: 2^x for x <= 0, as softmax needs it. In: f32, at most 0. Out: f32.                                   exact
  *
  *   x = n + r, n the nearest integer, r exact            2^r = 1 + r p(r), p of degree 4, least error over -0.5..0.5
  *   relative error below 2^-22 = 2.4e-7 (a test measures 1.9e-7); 2^0 is 1
@@ -24,13 +24,13 @@ INLINE struct exp2_constants exp2_constants(void) {
     UNROLLED for (int i = 0; i < 5; i++) c.terms[i] = constant(bits_of(exp2_terms[i]));
     return c;
 }
-/* Of four and more, each step is held before the next one: LLVM would write down one vector's whole chain after the other, and
- * a machine that looks fewer instructions ahead waits for each. */
+/* With four vectors or more, all vectors finish a step before any starts the next. LLVM would otherwise emit one
+ * vector's whole chain after another, and a processor with a small instruction window waits for each. */
 INLINE v128_t abreast(v128_t v, const int n) {
     if (n >= 4) pin(v);
     return v;
 }
-/* x[i] = 2^x[i] of n vectors, step by step for all: one alone would wait for itself. */
+/* x[i] = 2^x[i] of n vectors, step by step for all of them: a single one would wait for its own results. */
 #define EACH UNROLLED for (int i = 0; i < n; i++)
 INLINE void exp2_vectors(v128_t *x, const int n, const struct exp2_constants *c) {
     v128_t t[4], square[4], p[4];

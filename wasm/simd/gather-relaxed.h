@@ -1,15 +1,15 @@
-/* gather-relaxed.h: dots of kept weights with activations that are looked up, pair by pair into i16. In: weights, tables of 16
- * activations, indices. Out: i16 lanes. Relaxed SIMD; gather-simd128.h has the same names and the same results. Included by
- * simd.h only.
+/* gather-relaxed.h: dots of kept weights with gathered activations, in pairs into i16. In: weights, tables of 16
+ * activations, indices. Out: i16 lanes. Relaxed SIMD; gather-simd128.h has the same names and the same results.
+ * Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..7][2 kept weights], signed         index   16 bytes, 0..15, of the same weights
  *
- * w4: activations are the second operand of the dot, whose top bit some machines read as a sign (Arm) and others do not
- * (x64). Either is exact: where it is no sign the table holds activations + 128, and 128 times the sum of the weights is
- * taken off. The machine is asked which it does. A lane: at most 8 * 2 * 8 * 255 = 32640.
- * w8: the table holds the nibbles of activations + 128 apart, 0..15. A lane: at most 8 * 2 * 127 * 15 = 30480. */
+ * w4: activations are the second operand of the dot. Some machines (Arm) read its top bit as a sign, others (x64) do
+ * not. Both are exact: where it is not a sign, the table holds activations + 128, and 128 times the sum of the weights
+ * is subtracted. The code tests which one this machine does. A lane: at most 8 * 2 * 8 * 255 = 32640.
+ * w8: the table holds the two nibbles of activations + 128 apart, 0..15. A lane: at most 8 * 2 * 127 * 15 = 30480. */
 
-/* flip: turns activations into what the table holds. factor: of the sum of weights, i16. */
+/* flip: turns activations into the entries of the table. factor: of the sum of weights, i16. */
 struct lookup { v128_t low4, eight, flip, factor, weigh; };
 INLINE struct lookup lookup(const int wide) {
     const v128_t dot = wasm_i16x8_relaxed_dot_i8x16_i7x16(constant(0x00010001), constant(0xffffffff));
@@ -19,12 +19,12 @@ INLINE struct lookup lookup(const int wide) {
 }
 
 struct table { v128_t low, high; };
-INLINE struct table laid_table(v128_t flipped, struct lookup c, const int wide) {
+INLINE struct table make_table(v128_t flipped, struct lookup c, const int wide) {
     if (!wide) return (struct table){flipped, flipped};
     return (struct table){wasm_v128_and(flipped, c.low4), wasm_v128_and(wasm_u16x8_shr(flipped, 4), c.low4)};
 }
 
-/* 16 codes each in the low and in the high nibbles, less the zero code. */
+/* The 16 codes in the low nibbles and the 16 in the high nibbles, minus the zero code. */
 struct pair { v128_t w; };
 struct pairs { struct pair low, high; };
 INLINE struct pairs split_pairs(v128_t codes, struct lookup c) {
@@ -32,7 +32,7 @@ INLINE struct pairs split_pairs(v128_t codes, struct lookup c) {
                           {wasm_i8x16_sub(wasm_v128_and(wasm_u16x8_shr(codes, 4), c.low4), c.eight)}};
 }
 
-/* Sums of one panel and one row of x. */
+/* The sums of one panel and one row of x. */
 struct pair_sums { v128_t low, high; };
 INLINE void add_pair(struct pair_sums *sums, struct pair w, struct table x, v128_t index, struct lookup c) {
     (void)c;
@@ -48,7 +48,7 @@ INLINE void add_wide_pair(struct pair_sums *sums, v128_t w, struct table x, v128
     pin(sums->high);
 }
 
-/* What the sums of w8 start at; weights: i16 [8], 8 times the sums of the weights. */
+/* Where the sums of w8 start. weights: i16 [8], 8 times the sums of the weights. */
 INLINE struct pair_sums wide_start_of(const void *weights, struct lookup c) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (void)c, (struct pair_sums){zero, wasm_i16x8_sub(zero, load(weights))};

@@ -1,10 +1,11 @@
-/* gather-simd128.h: dots of kept weights with activations that are looked up. In: weights, tables of 16 activations, indices.
- * Out: i16 lanes (w4) or i32 lanes (w8). Plain simd128; gather-relaxed.h has the same names and the same results. Included by
- * simd.h only.
+/* gather-simd128.h: dots of kept weights with gathered activations. In: weights, tables of 16 activations, indices.
+ * Out: i16 lanes (w4) or i32 lanes (w8). Plain simd128; gather-relaxed.h has the same names and the same results.
+ * Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..7][2 kept weights], signed         index   16 bytes, 0..15, of the same weights
  *
- * w4: the table holds activations + 128, whose bytes widen with one instruction each. A lane: at most 16 * 8 * 255 = 32640. */
+ * w4: the table holds activations + 128, whose bytes widen with one instruction. A lane: at most 16 * 8 * 255 =
+ * 32640. */
 
 struct lookup { v128_t low4, low8, zero_codes, flip, factor; };
 INLINE struct lookup lookup(const int wide) {
@@ -13,11 +14,12 @@ INLINE struct lookup lookup(const int wide) {
 }
 
 struct table { v128_t codes; };
-INLINE struct table laid_table(v128_t flipped, struct lookup c, const int wide) {
+INLINE struct table make_table(v128_t flipped, struct lookup c, const int wide) {
     return (void)c, (void)wide, (struct table){flipped};
 }
 
-/* 16 codes each in the low and in the high nibbles, less the zero code: first weights of the rows, second ones. */
+/* The 16 codes in the low nibbles and the 16 in the high nibbles, minus the zero code: first weights of the rows, then
+ * second ones. */
 struct pair { v128_t first, second; };
 struct pairs { struct pair low, high; };
 INLINE struct pairs split_pairs(v128_t codes, struct lookup c) {
@@ -26,7 +28,7 @@ INLINE struct pairs split_pairs(v128_t codes, struct lookup c) {
                           {wasm_i16x8_shr(wasm_i16x8_shl(signs, 8), 12), wasm_i16x8_shr(signs, 12)}};
 }
 
-/* Sums of one panel and one row of x. */
+/* The sums of one panel and one row of x. */
 struct pair_sums { v128_t low, high; };
 INLINE void add_pair(struct pair_sums *sums, struct pair w, struct table x, v128_t index, struct lookup c) {
     const v128_t picked = wasm_i8x16_swizzle(x.codes, index);
@@ -40,7 +42,7 @@ INLINE void add_wide_pair(struct pair_sums *sums, v128_t w, struct table x, v128
     sums->high = dot_pairs(sums->high, wasm_i16x8_extend_high_i8x16(w), wasm_i16x8_extend_high_i8x16(picked));
 }
 
-/* What the sums of w8 start at; weights: i16 [8], 8 times the sums of the weights. */
+/* Where the sums of w8 start. weights: i16 [8], 8 times the sums of the weights. */
 INLINE struct pair_sums wide_start_of(const void *weights, struct lookup c) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (void)weights, (void)c, (struct pair_sums){zero, zero};

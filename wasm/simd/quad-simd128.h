@@ -1,5 +1,5 @@
-/* quad-simd128.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out: i32
- * lanes. Plain simd128; quad-relaxed.h has the same names and the same results. Included by simd.h only.
+/* quad-simd128.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out:
+ * i32 lanes. Plain simd128; quad-relaxed.h has the same names and the same results. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][4 inputs], as in dot-simd128.h
  *   quad            4 activations in all four lanes, as i16: inputs 0 and 2, inputs 1 and 3 */
@@ -25,7 +25,7 @@ INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return (void)eights, wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(x)), 3);
 }
 INLINE v128_t add_sums(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
-/* Adds a quad in i16, and last takes 8 times the sums of pairs. */
+/* Adds a quad in i16. all_eightfold() then takes 8 times the sums of pairs. */
 INLINE v128_t add_eightfold(v128_t sum, struct quad x, v128_t eights) {
     return (void)eights, wasm_i16x8_add(sum, wasm_i16x8_add(x.even, x.odd));
 }
@@ -35,7 +35,7 @@ INLINE v128_t all_masked(v128_t sum) { return all_eightfold(sum); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 
-/* low += dots with the low nibbles, high += dots with the high ones. */
+/* low += dots with the low nibbles, high += dots with the high nibbles. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
     *low = dot_pairs(*low, w.low_even, x.even);
     *high = dot_pairs(*high, w.high_even, x.even);
@@ -43,7 +43,7 @@ INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad
     *high = dot_pairs(*high, w.high_odd, x.odd);
 }
 
-/* Unsigned bytes: one sum holds them whole, `high` stays as it is. */
+/* Unsigned bytes: one sum holds them whole; `high` does not change. */
 struct bytes { v128_t even, odd; };
 INLINE struct bytes split_bytes(v128_t codes, struct masks masks) {
     return (struct bytes){wasm_v128_and(codes, masks.low8), wasm_u16x8_shr(codes, 8)};
@@ -58,5 +58,5 @@ INLINE v128_t whole_bytes(v128_t low, v128_t high, v128_t ones) { return (void)h
 INLINE v128_t low_start(v128_t start) { return wasm_i32x4_shl(start, 4); }
 INLINE v128_t high_start(v128_t start) { return (void)start, wasm_i32x4_splat(0); }
 
-/* v's bytes by index, 0 where the index is 0x80 or more; where an index is 16 to 127, anything. */
+/* v's bytes by index: 0 where the index is 0x80 or more, undefined where it is 16 to 127. */
 INLINE v128_t pick(v128_t v, v128_t index) { return wasm_i8x16_swizzle(v, index); }

@@ -1,8 +1,8 @@
-/* softplus.h: ln(1 + e^x), the step size of state space layers. In: f32. Out: f32, above 0.                            exact
+/* softplus.h: ln(1 + e^x), the step size of state space layers. In: f32. Out: f32, above 0.                    exact
  *
  *   softplus(x) = max(x, 0) + ln(1 + t), t = e^-|x|          ln(1 + t) = s p(s^2), s = t / (2 + t), at most 1/3
- *   relative error below 5e-7 for x from -87 up (a test measures it); below that it is e^-87. NaN stays NaN.
- *   p: least error for 2 atanh(s) / s, degree 4, p(0) = 2, so that a small step keeps its relative error */
+ *   relative error below 5e-7 for x from -87 up (a test measures it); for smaller x the result is e^-87. NaN stays NaN.
+ *   p: least error for 2 atanh(s) / s, degree 4. p(0) = 2 keeps the relative error of a small step */
 #ifndef HALFBYTE_SOFTPLUS_H
 #define HALFBYTE_SOFTPLUS_H
 #include "simd/simd.h"

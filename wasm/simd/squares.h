@@ -1,6 +1,6 @@
-/* squares.h: the sum of the squares of a row, shared by the kernels of root mean square norms.                       exact
+/* squares.h: the sum of the squares of a row, shared by the kernels of root mean square norms.                 exact
  *
- *   sums  16 partial sums, number i % 16 for value i, i ascending; then ((v0 + v1) + (v2 + v3)) over vectors
+ *   sums  16 partial sums, number i % 16 for value i, i ascending; then ((v0 + v1) + (v2 + v3)) over the vectors
  *         v = [4 partial sums], then sum4 over lanes
  *   n     a multiple of 32: lanes past a row's values are zero */
 #ifndef HALFBYTE_SQUARES_H

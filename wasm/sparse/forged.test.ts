@@ -1,5 +1,5 @@
-// Forged sparse matrices. In: packs of each format with bytes changed where kernels go by them. Out: a typed error before any
-// kernel runs, or a matrix of which no kernel reads or writes a byte that is not its own.
+// Forged sparse matrices. In: packs of each format with changes in the bytes that steer kernels. Out: a typed
+// error before any kernel runs, or a matrix with which no kernel reads or writes memory outside its operands.
 import { describe, expect, test } from 'vitest'
 import type { PackedEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
@@ -12,11 +12,11 @@ import { fillMatrix } from '../testing/weights.ts'
 
 const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const [N, K, ROWS] = [64, 1120, 3]
-/** Packs forged of each format, and of those that are no matrix but one with other weights, how many are multiplied. */
+/** Forged packs of each format; and how many of the accepted ones are multiplied. */
 const FORGERIES = 400
 const MULTIPLIED = 16
 
-/** The matrix and all that a step takes, multiplied: 0 when their bytes are the same before and after, but for y. */
+/** Multiplies the matrix with all that a step takes. Returns 0 when all bytes except y are unchanged. */
 function multiply(build: Build, encoding: (typeof SPARSE)[number], slot: Uint8Array): number {
   const machine: Machine = plainMachine(build)
   const w = machine.allocate(slot.length)
@@ -67,7 +67,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
     for (let i = 0; i < FORGERIES; i++) {
       const bytes = good.slice()
       for (let changes = 1 + below(3); changes > 0; changes--) {
-        // The table, the head and list of a strip, or anywhere.
+        // Either the table, the head and list of a strip, or any byte.
         const from = [0, table[below(2)]!, below(bytes.length - 64)][below(3)]!
         const at = from + below(from === 0 ? 12 : 64)
         bytes[at] = random() < 0.5 ? bytes[at]! ^ (1 << below(8)) : [0, 1, 0x7f, 0x80, 0xff][below(5)]!
@@ -75,7 +75,8 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
       const slot = await load(bytes)
       if (slot !== undefined) accepted.push(slot)
     }
-    // Values may be anything: some are accepted. What kernels go by is in every format but sp24.
+    // Values may be anything, so some packs are accepted. Every format except sp24 has bytes that steer
+    // kernels.
     expect(accepted.length).toBeGreaterThan(FORGERIES / 20)
     expect(accepted.length).toBeLessThan(FORGERIES)
     for (const [index, slot] of accepted.slice(0, MULTIPLIED).entries())

@@ -1,16 +1,16 @@
-/* linear_sparse: y[m][n] = sum_k W[n][k] x[m][k] + bias[n], W in a sparse encoding.                                     exact
- * linear_swiglu_sparse: q[m] = act(gate) * up as an a8 row, gate and up such products, as in linear-swiglu.c.           exact
+/* linear_sparse: y[m][n] = sum_k W[n][k] x[m][k] + bias[n], W in a sparse encoding.                            exact
+ * linear_swiglu_sparse: q[m] = act(gate) * up as an a8 row; gate and up: such products, as in linear-swiglu.c.  exact
  *
  *   w     strips of 32 outputs: sparse.h, and one file for each format
- *   y     what the dense kernel of the same weights makes, to the bit
+ *   y     the same bits as the dense kernel with the same weights
  *
- *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up that make the same group of
- *         outputs, for some groups side by side, so that gating does not stop the stream after every strip */
+ *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up for the same group of outputs,
+ *         for some adjacent groups, so that gating does not stop the stream after every strip */
 /* forms: quads, pairs */
 #include "sparse/sparse.h"
 #include "rows/swiglu.h"
 
-/* By encoding, from the first sparse one on. */
+/* By encoding, starting at the first sparse one. */
 static strip_product *const products[] = {DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32),
                                           DOTS(sparse_w8_sv32), sparse_w4_sp24,       sparse_w8_sp24,
                                           sparse_w4_ls16,       sparse_w8_ls16};
@@ -52,7 +52,7 @@ void DOTS(linear_sparse__ref)(const struct op_linear_sparse *o, uint32_t m) {
     }
 }
 
-/* Rows of one tile: the strip's masks and weights stay in the second-level cache for them, and the work can be shared. */
+/* Rows of one tile: few enough to keep the strip in the second-level cache, and to share the work among threads. */
 enum { ROW_CHUNK = 64 };
 INLINE uint32_t row_chunks(const struct op *op, const struct step *step) {
     return (row_count(op, step) + ROW_CHUNK - 1) / ROW_CHUNK;
@@ -80,20 +80,20 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
-/* Groups of outputs of one tile, so many that a tile has at most this many rows times groups made at once. */
+/* MADE: the most rows times groups that a tile computes at once. */
 enum { MADE = 8, LEAST_TILES = 16 };
-struct cut { uint32_t groups, side, chunks; };
+struct strip_tiling { uint32_t groups, side, chunks; };
 
-INLINE struct cut cut_of(const struct op *o, const struct step *step) {
+INLINE struct strip_tiling strip_tiling_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, rows = row_count(o, step);
     const uint32_t fitting = MADE / min_u32(max_u32(rows, 1), ROW_TILE);
     const uint32_t side = min_u32((groups + LEAST_TILES - 1) / LEAST_TILES, rows > ROW_TILE ? 1 : fitting);
-    return (struct cut){groups, side, row_chunks(o, step)};
+    return (struct strip_tiling){groups, side, row_chunks(o, step)};
 }
 
 static uint32_t swiglu_tiles(const struct op *op, const struct step *step) {
-    const struct cut cut = cut_of(op, step);
-    return cut.chunks * ((cut.groups + cut.side - 1) / cut.side);
+    const struct strip_tiling tiling = strip_tiling_of(op, step);
+    return tiling.chunks * ((tiling.groups + tiling.side - 1) / tiling.side);
 }
 
 INLINE void add_bias(float *y, uint32_t bias, uint32_t strip) {
@@ -104,9 +104,9 @@ INLINE void add_bias(float *y, uint32_t bias, uint32_t strip) {
 
 static void swiglu_tile(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_linear_swiglu_sparse *op = (const struct op_linear_swiglu_sparse *)o;
-    const struct cut cut = cut_of(o, step);
-    const uint32_t first = t / cut.chunks * cut.side, last = min_u32(first + cut.side, cut.groups);
-    const uint32_t m0 = t % cut.chunks * ROW_CHUNK, m1 = min_u32(m0 + ROW_CHUNK, row_count(o, step));
+    const struct strip_tiling tiling = strip_tiling_of(o, step);
+    const uint32_t first = t / tiling.chunks * tiling.side, last = min_u32(first + tiling.side, tiling.groups);
+    const uint32_t m0 = t % tiling.chunks * ROW_CHUNK, m1 = min_u32(m0 + ROW_CHUNK, row_count(o, step));
     const struct op_linear linear = {.k = op->k, .x = op->x, .x_stride = op->x_stride};
     strip_product *product = product_of(op->encoding);
     float gate[MADE][STRIP] __attribute__((aligned(16))), up[MADE][STRIP] __attribute__((aligned(16)));
@@ -114,14 +114,14 @@ static void swiglu_tile(const struct op *o, const struct step *step, uint32_t t)
         const uint32_t rows = min_u32(ROW_TILE, m1 - m);
         for (uint32_t g = first; g < last; g++) product(strip_of(op->w, g), &linear, m, rows, gate + (g - first) * rows);
         for (uint32_t g = first; g < last; g++) {
-            product(strip_of(op->w, cut.groups + g), &linear, m, rows, up + (g - first) * rows);
+            product(strip_of(op->w, tiling.groups + g), &linear, m, rows, up + (g - first) * rows);
         }
         const struct exp_constants c = exp_constants();
         for (uint32_t g = first; g < last; g++) {
             for (uint32_t r = 0; r < rows; r++) {
                 float *a = gate[(g - first) * rows + r], *b = up[(g - first) * rows + r];
                 add_bias(a, op->bias, g);
-                add_bias(b, op->bias, cut.groups + g);
+                add_bias(b, op->bias, tiling.groups + g);
                 v128_t v[8];
                 gated_group(v, a, b, &c, op->activation);
                 quantize_into(AT(int8_t *, op->q + (m + r) * op->q_stride), op->n, g, v);

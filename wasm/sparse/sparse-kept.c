@@ -1,4 +1,5 @@
-/* sparse_kept: the positions of a mask's bits. In: 0..255. Out: a byte for each bit that is set, ascending: 4 times its place. */
+/* sparse_kept: the positions of a mask's bits. In: 0..255. Out: a byte for each set bit, ascending: 4 times its
+ * position. */
 #include "sparse/sparse.h"
 
 #define BIT(m, i) ((uint64_t)((m) >> (i) & 1))

@@ -1,16 +1,16 @@
-/* sparse_ls16: the products of one strip of which every output keeps any inputs.                                       exact
+/* sparse_ls16: the products of one strip in which every output keeps any inputs.                               exact
  *
  *   strip    segments of 16 groups, the last may be shorter; g groups have 8 g items, one for each half of a group and
  *            each panel: | head 32 | list 8 g, to a multiple of 16 | items |
  *   head     u8 [2][9]: items of first halves, of second halves, that have 0, 1, .. 8 vectors; 14 bytes of zeros
  *   list     u8 per item: 8 * group in the segment + 4 * half + panel
  *   item     | first half: 16 scales bytes, as in w4_g32 | sums | vectors |: up to 2 kept weights of 8 outputs in each
- *   sums     of the item's weights less the zero code: w4 i8 [8], w8 i16 [8] and times 8
- *   vectors  byte 2 i + v is of row i. w4: low nibbles input of the half, high nibbles code.
+ *   sums     of the item's weights minus the zero code: w4 i8 [8], w8 i16 [8] and times 8
+ *   vectors  byte 2 i + v belongs to row i. w4: low nibbles input of the half, high nibbles code.
  *            w8: inputs, the second of two vectors in the high nibbles, to a multiple of 16; then i8 codes
  *
- *   All outputs of a panel have as many vectors as the fullest of them; the others are filled up with zero codes. Items of the
- *   same length follow each other for the reason that sparse-sb84.c gives. */
+ *   All outputs of a panel have as many vectors as the fullest output; zero codes fill the others. Items of the same
+ *   length are adjacent, for the reason that sparse-sb84.c gives. */
 #include "sparse/sparse.h"
 
 enum { SEGMENT = 16, HEAD = 32, MOST = 8, HALF = GROUP / 2 };
@@ -59,7 +59,7 @@ struct scratch {
     struct table x[SEGMENT][2];
 };
 
-/* One item of `vectors` vectors, a constant; where it ends. */
+/* Adds one item of `vectors` vectors, a constant; returns its end. */
 INLINE const uint8_t *item(const uint8_t *w, uint32_t id, struct scratch *s, struct lookup c, const uint32_t half,
                            const uint32_t vectors, const int wide) {
     const uint32_t g = id / 8, p = id % STRIP_PANELS;
@@ -95,7 +95,7 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
         for (uint32_t i = 0; i < 2 * n; i++) {
-            s.x[i / 2][i % 2] = laid_table(wasm_v128_xor(load(x + g0 * GROUP + HALF * i), c.flip), c, wide);
+            s.x[i / 2][i % 2] = make_table(wasm_v128_xor(load(x + g0 * GROUP + HALF * i), c.flip), c, wide);
         }
         const uint8_t *head = w, *list = w + HEAD;
         w = list + list_bytes(n);
@@ -120,7 +120,7 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     UNROLLED for (int i = 0; i < 8; i++) store(y + 4 * i, acc[i]);
 }
 
-/* Rows one after the other: the second finds the strip in the first-level cache. */
+/* One row after the other: the second finds the strip in the first-level cache. */
 void sparse_w4_ls16(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]) {
     ROLLED for (uint32_t r = 0; r < rows; r++) product(strip, op, m + r, y[r], 0);
 }

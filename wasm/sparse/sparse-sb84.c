@@ -1,4 +1,4 @@
-/* sparse_sb84: the products of one strip whose weights are kept or dropped in blocks of 8 outputs x 4 inputs.          exact
+/* sparse_sb84: the products of one strip whose weights are kept or dropped in blocks of 8 outputs x 4 inputs.  exact
  *
  *   strip    segments of 32 groups, the last may be shorter; g groups have 4 g items, one for each group and panel:
  *            | head 16 | list 8 g, to a multiple of 16 | items |
@@ -8,8 +8,8 @@
  *   value    w4: 16 bytes, w8: 32 bytes, as the vectors of inputs 4j..4j+3 in the dense block
  *
  *   Items are sorted by the number of blocks they keep. The loop over the blocks of an item is then unrolled, and its
- *   length is mispredicted nine times a segment, not at every item. What an item adds to its 8 outputs lies on the stack
- *   until the segment is through, and is added group by group: the order of the dense kernels.
+ *   length is mispredicted nine times a segment instead of at every item. The terms of an item's 8 outputs are stored
+ *   on the stack until the end of the segment, and are then added group by group: the order of the dense kernels.
  *
  *   terms  f32 [row of x][item by its number in the list][8] */
 /* forms: quads, pairs */
@@ -47,18 +47,19 @@ void DOTS(sparse_w8_sb84__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
     codes__ref(strip, groups, codes, scales, 1);
 }
 
-/* x: several rows side by side, quad by quad. One load then finds a quad of each, and one sum is enough for what is taken
- * off them: with a sum for each of four rows V8 moved eleven vectors to and from its frame at every block. */
+/* x: several rows, interleaved quad by quad. One load then reads a quad of each row, and one sum is enough for what is
+ * subtracted from them. With a sum for each of four rows, V8 moved eleven vectors to and from its frame at every
+ * block. */
 struct scratch {
     float terms[ROW_TILE][ITEMS][8], sx[ROW_TILE][SEGMENT];
     int8_t x[SEGMENT * GROUP * ROW_TILE];
 };
 
-/* Rows side by side. */
+/* Interleaved rows. */
 INLINE uint32_t side_of(const int tokens) { return tokens <= 2 ? (uint32_t)tokens : ROW_TILE; }
 
-/* to: i8 [quad][side][4], from rows `stride` bytes apart; a fourth row that is missing is the third once more. */
-INLINE void lay_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
+/* to: i8 [quad][side][4], from rows `stride` bytes apart. A missing fourth row is a copy of the third. */
+INLINE void interleave_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t bytes, const int tokens) {
     const int8_t *row[ROW_TILE];
     UNROLLED for (int t = 0; t < ROW_TILE; t++) row[t] = x + (uint32_t)(t < tokens ? t : tokens - 1) * stride;
     for (uint32_t i = 0; i < bytes; i += 16, to += 16 * side_of(tokens)) {
@@ -78,7 +79,7 @@ INLINE void lay_rows(int8_t *to, const int8_t *x, uint32_t stride, uint32_t byte
     }
 }
 
-/* One value of a panel against a quad of each of `tokens` rows, side by side. */
+/* One value of a panel times a quad of each of `tokens` interleaved rows. */
 INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, struct masks masks, const int tokens,
                        const int wide) {
     if (wide) {
@@ -94,12 +95,12 @@ INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, s
     }
 }
 
-/* One item that keeps `blocks`; of one row these are a constant, and the loop over them is unrolled. x: the segment's, of
- * several rows as lay_rows() lays them. */
+/* One item that keeps `blocks`. With one row, `blocks` is a constant and the loop over the blocks is unrolled. x: of
+ * the segment; several rows are interleaved by interleave_rows(). */
 INLINE void item(const uint8_t *list, const uint8_t *w, struct scratch *s, const int8_t *x, struct constants c, v128_t eights,
                  const uint32_t blocks, const int tokens, const int wide) {
     const uint8_t *position = (const uint8_t *)&kept[list[0]];
-    /* Or every load from it would add the table's address anew. */
+    /* Without this, every load through it would add the table's address again. */
     __asm__("" : "+r"(position));
     const uint32_t id = list[1], group4 = id & ~3u, bytes = wide ? 32 : 16, side = side_of(tokens);
     const uint8_t *value = w + 16;
@@ -139,7 +140,7 @@ INLINE void items(const uint8_t **list, const uint8_t **w, const uint8_t *head, 
     const uint8_t *l = *list, *end = l + 2 * head[blocks], *v = *w;
     const uint32_t bytes = 16 + blocks * (wide ? 32 : 16);
     if (tokens == 1 && !wide) {
-        /* In twos, since V8 looks at its stack limit at every turn. */
+        /* Two at a time, since V8 checks its stack limit at every iteration. */
         for (; end - l >= 4; l += 4, v += 2 * bytes) {
             item(l, v, s, x, c, eights, blocks, tokens, wide);
             item(l + 2, v + bytes, s, x, c, eights, blocks, tokens, wide);
@@ -174,7 +175,7 @@ INLINE void product(const uint8_t *strip, const struct op_linear *op, uint32_t m
         }
         const int8_t *codes = x + g0 * GROUP;
         if (tokens > 1) {
-            lay_rows(scratch.x, codes, op->x_stride, n * GROUP, tokens);
+            interleave_rows(scratch.x, codes, op->x_stride, n * GROUP, tokens);
             codes = scratch.x;
         }
         const uint8_t *head = w, *list = w + HEAD;

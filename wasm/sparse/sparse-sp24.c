@@ -1,18 +1,18 @@
-/* sparse_sp24: the products of one strip of which every output keeps at most 2 of 4 inputs.                            exact
+/* sparse_sp24: the products of one strip in which every output keeps at most 2 of 4 inputs.                    exact
  *
- *   strip      blocks of one group, one behind the other: | scales 64 | sums | panel 0 | panel 1 | panel 2 | panel 3 |
+ *   strip      consecutive blocks of one group: | scales 64 | sums | panel 0 | panel 1 | panel 2 | panel 3 |
  *   scales     [panel] 16 bytes, as in w4_g32
- *   sums       of the group's weights less the zero code: w4 i8 [32], w8 i16 [32] and times 8
- *   panel      | positions 32 | values |, byte 2 i + v of each vector is of kept weight v of row i
- *   positions  vector h is of inputs 16 h..16 h + 15; two bits of each byte say which input is kept of four:
+ *   sums       of the group's weights minus the zero code: w4 i8 [32], w8 i16 [32] and times 8
+ *   panel      | positions 32 | values |, byte 2 i + v of each vector belongs to kept weight v of row i
+ *   positions  vector h belongs to inputs 16 h..16 h + 15; two bits of each byte say which of four inputs is kept:
  *              bits 0-1 inputs 16 h..16 h + 3, bits 2-3 the next four, ..
  *   values     w4: vector c, low nibbles: inputs 8 c..8 c + 3, high nibbles the next four; codes as in w4_g32
  *              w8: vector c: inputs 4 c..4 c + 3, i8
  *
- *   One nibble of positions is the index into two tables, so that no index is made twice:
+ *   One nibble of positions is the index into two tables, so each index is made only once:
  *
- *     nibble   b b a a    a: position of the first four inputs, b: of the next four
- *     tables   [x0 x1 x2 x3 x0 x1 x2 x3 x0 ..]  looks at a alone        [x4 x4 x4 x4 x5 x5 x5 x5 x6 ..]  looks at b alone
+ *     nibble   b b a a    a: position in the first four inputs, b: in the next four
+ *     tables   [x0 x1 x2 x3 x0 x1 x2 x3 x0 ..]  depends on a     [x4 x4 x4 x4 x5 x5 x5 x5 x6 ..]  depends on b
  *
  *   A kept weight that is zero has the zero code and any position. */
 #include "sparse/sparse.h"
@@ -47,16 +47,16 @@ void sparse_w8_sp24__ref(const uint8_t *strip, uint32_t groups, int16_t *codes, 
     codes__ref(strip, groups, codes, scales, 1);
 }
 
-/* The tables of one group of one row of x: of inputs 4j..4j+3. */
+/* The tables of one group of one row of x, one for each four inputs 4j..4j+3. */
 struct tables { struct table t[QUADS]; };
 INLINE void prepare_tables(struct tables *to, const int8_t *x, struct lookup c, const int wide) {
     UNROLLED for (int h = 0; h < 2; h++) {
         const v128_t q = wasm_v128_xor(load(x + 16 * h), c.flip);
         struct table *t = to->t + 4 * h;
-        t[0] = laid_table(wasm_i32x4_shuffle(q, q, 0, 0, 0, 0), c, wide);
-        t[1] = laid_table(wasm_i8x16_shuffle(q, q, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7), c, wide);
-        t[2] = laid_table(wasm_i32x4_shuffle(q, q, 2, 2, 2, 2), c, wide);
-        t[3] = laid_table(wasm_i8x16_shuffle(q, q, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15), c, wide);
+        t[0] = make_table(wasm_i32x4_shuffle(q, q, 0, 0, 0, 0), c, wide);
+        t[1] = make_table(wasm_i8x16_shuffle(q, q, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7), c, wide);
+        t[2] = make_table(wasm_i32x4_shuffle(q, q, 2, 2, 2, 2), c, wide);
+        t[3] = make_table(wasm_i8x16_shuffle(q, q, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15), c, wide);
     }
 }
 

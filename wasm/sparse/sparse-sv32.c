@@ -1,27 +1,29 @@
-/* sparse_sv32: the products of one strip of which an input's 32 weights are all kept or all dropped.                   exact
+/* sparse_sv32: the products of one strip in which the 32 weights of an input are all kept or all dropped.      exact
  *
  *   strip    segments of 32 groups, the last may be shorter; a segment of g groups:
  *            | head 16 | order g, to a multiple of 16 | groups |
  *   head     u8 [9]: groups that keep 0, 4, 8, .. 32 inputs; 7 bytes of zeros
  *   order    u8 [g]: the groups by the number of inputs they keep, ascending
  *   group    in this order | [panel] 16 bytes of scales, as in w4_g32 | inputs | quads |
- *   inputs   of a group that keeps some but not all: u8 [number], ascending, to a multiple of 16: 0..15, then 0x80 + 0..15
- *   quads    the kept inputs, four by four. [panel] one value: w4 16 bytes, w8 32 bytes, as the vectors of 4 inputs in a
- *            dense block
+ *   inputs   of a group that keeps some but not all: u8 [number], ascending, to a multiple of 16: 0..15, then
+ *            0x80 + 0..15
+ *   quads    the kept inputs, four by four. [panel] one value: w4 16 bytes, w8 32 bytes, as the vectors of 4 inputs in
+ *            a dense block
  *
- *   A number of kept inputs is a multiple of four: where it would not be, some whose weights are zero are kept. Groups are
- *   sorted so that the loop over the quads is unrolled and its length mispredicted a few times a segment, not at every
- *   group. What a group adds lies on the stack until the segment is through, and is added in the order of the dense kernels.
+ *   The number of kept inputs is a multiple of four: some inputs whose weights are zero are kept to reach it. Groups
+ *   are sorted by that number. The loop over the quads is then unrolled, and its length is mispredicted a few times a
+ *   segment instead of at every group. The terms of a group are stored on the stack until the end of the segment, and
+ *   are then added in the order of the dense kernels.
  *
- *   An index looks the activation up in both halves of a group, where its top bit is flipped in the second: one of the two
- *   finds nothing. */
+ *   An index looks the activation up in both halves of a group, with its top bit flipped for the second half. One of
+ *   the two lookups gives zero. */
 /* forms: quads, pairs */
 #include "sparse/sparse.h"
 
 enum { SEGMENT = 32, HEAD = 16, SCALES = 16 * STRIP_PANELS, MOST = 8 };
 
 INLINE uint32_t value_bytes(const int wide) { return wide ? 32 : 16; }
-/* Of the indices of a group. */
+/* Bytes of the indices of a group. */
 INLINE uint32_t list_bytes(uint32_t quads) { return quads == MOST ? 0 : round_up(4 * quads, 16); }
 INLINE uint32_t group_bytes(uint32_t quads, const int wide) {
     return SCALES + list_bytes(quads) + quads * STRIP_PANELS * value_bytes(wide);
@@ -61,10 +63,10 @@ void DOTS(sparse_w8_sv32__ref)(const uint8_t *strip, uint32_t groups, int16_t *c
 
 struct scratch { float terms[ROW_TILE][SEGMENT][STRIP]; };
 
-/* The kept activations of one group and row, zeros behind them, and what the sums of the group start at. */
+/* The kept activations of one group and row, then zeros, and where the sums of the group start. */
 struct kept_inputs { v128_t codes[2], start; };
 
-/* Bytes of ones, then of zeros: from 32 - n on, a mask of n bytes. */
+/* Bytes of ones, then of zeros. At 32 - n, a mask of n bytes begins. */
 static const uint64_t first_bytes[8] __attribute__((aligned(16))) = {~0ull, ~0ull, ~0ull, ~0ull, 0, 0, 0, 0};
 
 INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *inputs, v128_t flip, v128_t eights,
@@ -76,7 +78,7 @@ INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *
         store(&to->codes[1], high);
         sum = add_sums(eightfold(low, eights), eightfold(high, eights));
     } else if (quads == 0) {
-        /* No list to read: what lies there may be the end of memory. */
+        /* No list to read: it could lie past the end of memory. */
         to->start = wasm_i32x4_splat(0);
         return;
     } else {
@@ -94,7 +96,8 @@ INLINE void keep_inputs(struct kept_inputs *to, const int8_t *x, const uint8_t *
     to->start = negative(add_sums(sum, wasm_i32x4_shuffle(sum, sum, 1, 0, 3, 2)));
 }
 
-/* `panels` panels of one group, as many as the registers hold sums for; when `quads` is a constant, the loop is unrolled. */
+/* `panels` panels of one group, as many as have their sums in registers. When `quads` is a constant, the loop is
+ * unrolled. */
 INLINE void add_group(const uint8_t *values, const uint8_t *scales, const struct kept_inputs *kept, const v128_t *sx, float *terms,
                   struct constants c, const uint32_t quads, const int unrolled, const uint32_t panels, const int tokens,
                   const int wide) {
@@ -126,16 +129,16 @@ INLINE void add_group(const uint8_t *values, const uint8_t *scales, const struct
     }
 }
 
-/* Where the next group of a segment is. */
-struct place { const uint8_t *order, *w; };
+/* The position of the next group of a segment. */
+struct cursor { const uint8_t *order, *w; };
 
 /* The groups that keep `quads`. x: of the segment. */
-INLINE void add_groups(struct place *place, const uint8_t *head, const struct op_linear *op, int8_t *x, uint32_t g0,
+INLINE void add_groups(struct cursor *cursor, const uint8_t *head, const struct op_linear *op, int8_t *x, uint32_t g0,
                    struct scratch *scratch, struct constants c, const uint32_t quads, const int unrolled, const int tokens,
                    const int wide) {
     const uint32_t most = wide ? 2 : 4, panels = tokens == 1 ? most : tokens == 2 ? most / 2 : 1;
     const v128_t flip = constant(0x80808080), eights = constant(0x08080808);
-    struct place at = *place;
+    struct cursor at = *cursor;
     for (const uint8_t *end = at.order + head[quads]; at.order < end; at.order++) {
         const uint32_t g = *at.order;
         struct kept_inputs kept[ROW_TILE];
@@ -151,7 +154,7 @@ INLINE void add_groups(struct place *place, const uint8_t *head, const struct op
         }
         at.w += group_bytes(quads, wide);
     }
-    *place = at;
+    *cursor = at;
 }
 
 INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, float (*y)[STRIP], const int wide,
@@ -165,13 +168,13 @@ INLINE void product(const uint8_t *w, const struct op_linear *op, uint32_t m, fl
     }
     for (uint32_t g0 = 0; g0 < groups; g0 += SEGMENT) {
         const uint32_t n = min_u32(SEGMENT, groups - g0);
-        struct place place = {w + HEAD, w + HEAD + order_bytes(n)};
+        struct cursor cursor = {w + HEAD, w + HEAD + order_bytes(n)};
         if (tokens == 1) {
-            UNROLLED for (uint32_t q = 0; q <= MOST; q++) add_groups(&place, w, op, x, g0, &scratch, c, q, 1, tokens, wide);
+            UNROLLED for (uint32_t q = 0; q <= MOST; q++) add_groups(&cursor, w, op, x, g0, &scratch, c, q, 1, tokens, wide);
         } else {
-            for (uint32_t q = 0; q <= MOST; q++) add_groups(&place, w, op, x, g0, &scratch, c, q, 0, tokens, wide);
+            for (uint32_t q = 0; q <= MOST; q++) add_groups(&cursor, w, op, x, g0, &scratch, c, q, 0, tokens, wide);
         }
-        w = place.w;
+        w = cursor.w;
         UNROLLED for (int t = 0; t < tokens; t++) add_terms(y[t], scratch.terms[t][0], n);
     }
 }

@@ -1,35 +1,35 @@
 /* sparse.h: what the sparse linear kernels share. In: a matrix of strips. Out: the products of one strip.
  *
  *   matrix  | u32 [strips + 1] where each strip begins, and the end, from the matrix' first byte | strips |
- *   strip   32 outputs, that is 4 panels: all that belongs to them, in the order in which the kernel reads it. Its
- *           layout is the format's: sparse-sb84.c, sparse-sv32.c. Strips begin at multiples of 16 bytes
+ *   strip   the data of 32 outputs (4 panels), in the order in which the kernel reads it. The format defines the
+ *           layout: sparse-sb84.c, sparse-sv32.c. Strips begin at multiples of 16 bytes
  *
- *   One strip is one stream: blocks of some groups, each with its masks, scales and values, lie one behind the other.
- *   Masks in one place, scales in another and values in a third were half as fast from memory, and so were four strips
- *   far apart read in turn, which is what dense panels like best (docs/internals/sparse.md).
+ *   One strip is one stream: consecutive blocks of some groups, each with its masks, scales and values. Separate arrays
+ *   of masks, scales and values were half as fast from memory. So were four strips far apart read in turn, which is
+ *   fastest for dense panels (docs/internals/sparse.md).
  *
- *   Dropped weights have the zero code (8 in w4, 128 in w8), so that the products are those of the dense kernels to the
- *   bit: the same integer sums of each group, scaled and added in the same order. */
+ *   Dropped weights have the zero code (8 in w4, 128 in w8), so the products have the same bits as those of the dense
+ *   kernels: the same integer sums of each group, scaled and added in the same order. */
 #ifndef HALFBYTE_SPARSE_H
 #define HALFBYTE_SPARSE_H
 #include "linear/linear.h"
 #include "rows/quantize.h"
 
-/* Outputs of a strip; rows that are computed together. */
+/* STRIP: outputs of a strip. ROW_TILE: rows that are computed together. */
 enum { STRIP = 32, STRIP_PANELS = STRIP / PANEL, ROW_TILE = 4 };
 
 /* y[t] = the strip's products with row m + t of x, t < rows, without bias; 1 <= rows <= ROW_TILE. */
 typedef void strip_product(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]);
 strip_product DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32), DOTS(sparse_w8_sv32);
-/* These have one form: theirs is the 16-bit half of the dot on every machine. */
+/* These have one form: they use the 16-bit half of the dot on every machine. */
 strip_product sparse_w4_sp24, sparse_w8_sp24, sparse_w4_ls16, sparse_w8_ls16;
 
-/* The scalar definition of a format: codes [32][32 G] less the zero code, scales [32][G] as f16 patterns. */
+/* The scalar definition of a format: codes [32][32 G] minus the zero code, scales [32][G] as f16 patterns. */
 typedef void strip_codes(const uint8_t *strip, uint32_t groups, int16_t *codes, uint16_t *scales);
 strip_codes DOTS(sparse_w4_sb84__ref), DOTS(sparse_w8_sb84__ref), DOTS(sparse_w4_sv32__ref), DOTS(sparse_w8_sv32__ref);
 strip_codes sparse_w4_sp24__ref, sparse_w8_sp24__ref, sparse_w4_ls16__ref, sparse_w8_ls16__ref;
 
-/* The scale of row i of a panel in its 16 bytes of scales. */
+/* The scale of row i among the 16 bytes of scales of a panel. */
 INLINE uint16_t scale__ref(const uint8_t *scales, uint32_t i) { return ((const uint16_t *)scales)[i % 4 * 2 + i / 4]; }
 /* The code of row i in byte `input` of a value of a panel: 16 bytes in w4, 32 in w8. */
 INLINE int16_t code__ref(const uint8_t *value, uint32_t i, uint32_t input, int wide) {
@@ -41,26 +41,26 @@ INLINE int16_t code__ref(const uint8_t *value, uint32_t i, uint32_t input, int w
 /* The code that stands for zero. */
 INLINE int32_t zero_code(const int wide) { return wide ? 128 : 8; }
 
-/* Kept in registers: literals would be made anew at every use. half: that of half_constants. */
+/* Kept in registers: literals would be rebuilt at every use. half: the mask of half_constants. */
 struct constants { struct masks masks; v128_t half, ones; };
 INLINE struct constants constants(void) {
     return (struct constants){masks(), half_constants().mask, constant(0x00010001)};
 }
 
-/* Sums of one panel and one row of x: four lanes of rows 0-3, four of rows 4-7. In w4 the first two are used; in w8 the
- * first two are for rows 0-3, the others for rows 4-7. */
+/* Sums of one panel and one row of x: four lanes of rows 0-3, four of rows 4-7. w4 uses the first two vectors; in w8
+ * the first two are for rows 0-3, the others for rows 4-7. */
 struct sums { v128_t s[4]; };
 INLINE struct sums no_sums(void) {
     const v128_t zero = wasm_i32x4_splat(0);
     return (struct sums){{zero, zero, zero, zero}};
 }
-/* The same, less the zero code times what was kept of x. start: -8 times its sum. */
+/* The same, minus the zero code times the sum of the kept activations. start: -8 times that sum. */
 INLINE struct sums sums_from(v128_t start, const int wide) {
     if (!wide) return (struct sums){{start, start}};
     const v128_t low = low_start(start), high = high_start(start);
     return (struct sums){{low, high, low, high}};
 }
-/* One value of a panel against a quad of each of `tokens` rows. */
+/* One value of a panel times a quad of each of `tokens` rows. */
 INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad *x, struct masks masks, const int tokens,
                       const int wide) {
     if (wide) {
@@ -73,7 +73,7 @@ INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad
         UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, x[t]);
     }
 }
-/* sums less the zero code times what was kept of x; offset: 8 times its sum. */
+/* sums minus the zero code times the sum of the kept activations. offset: 8 times that sum. */
 INLINE struct sums less(struct sums sums, v128_t offset, const int wide) {
     if (!wide) return (struct sums){{sub_sums(sums.s[0], offset), sub_sums(sums.s[1], offset)}};
     const v128_t low = low_start(offset), high = high_start(offset);
@@ -86,7 +86,7 @@ INLINE v128_t high_rows(struct sums sums, v128_t ones, const int wide) {
     return wide ? whole_bytes(sums.s[2], sums.s[3], ones) : whole(sums.s[1], ones);
 }
 
-/* float(dot) * (s * sx) of the rows whose scales are in the upper halves; half: that of the constants. */
+/* float(dot) * (s * sx) of the rows whose scales are in the upper halves. half: the mask of the constants. */
 INLINE v128_t term_of(v128_t dot, v128_t scales, v128_t sx, v128_t half) {
     return mul(wasm_f32x4_convert_i32x4(dot), mul(wasm_v128_and(wasm_i32x4_shr(scales, 3), half), sx));
 }
@@ -107,13 +107,13 @@ INLINE void store_terms(float *to, v128_t low, v128_t high, v128_t scales, v128_
     store(to + 4, term_of(high, scales, sx, half));
 }
 
-/* What the sums of w4 start at; weights: i8 [8] sums of the weights. */
+/* Where the sums of w4 start. weights: i8 [8] sums of the weights. */
 INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
     const v128_t zero = wasm_i16x8_splat(0);
     return (struct pair_sums){wasm_i16x8_sub(zero, wasm_i16x8_mul(wasm_i16x8_load8x8(weights), c.factor)), zero};
 }
 
-/* A function of constant rows for each number of rows. */
+/* Calls a function with a constant number of rows, one for each number. */
 #define BY_ROWS(rows, product, ...)                             \
     switch (rows) {                                             \
     case 4: return product(__VA_ARGS__, 4);                     \
@@ -122,6 +122,6 @@ INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
     default: return product(__VA_ARGS__, 1);                    \
     }
 
-/* kept[m]: the positions of the bits of m times 4, in bytes, ascending. */
+/* kept[m]: the positions of the set bits of m times 4, in bytes, ascending. */
 extern const uint64_t kept[256];
 #endif

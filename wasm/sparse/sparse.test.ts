@@ -1,4 +1,5 @@
-// Sparse kernels. In: every sparse encoding, masks of all kinds. Out: the definition's bits, and those of the dense kernel.
+// Sparse kernels. In: every sparse encoding, masks of all kinds. Out: the definition's bits, and those of the
+// dense kernel.
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import type { PackedEncoding, SparseBase, SparseEncoding } from '../../src/abi/encodings.ts'

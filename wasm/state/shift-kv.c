@@ -1,15 +1,16 @@
-/* shift_kv: moves positions of one layer, as if they had been written where they go. In: two block tables, angles.   exact
+/* shift_kv: moves positions of one layer, as if they had been written there. In: two block tables, angles.     exact
  *
  *   from  positions [from, from + count) of the blocks from_blocks[P / 64]        to  the same from `to` on, to_blocks
  *   angles  f32 [rope_dims/2][cosine, sine] of to - from positions: rotations add up
  *
- *   K  read as f32, rotated, stored again: int8 codes are made anew, so that each move of a key adds up to half a step of
- *      them (scale / 2) to each element. Without rope_dims K is copied.           V  copied as it is stored
+ *   K  read as f32, rotated, stored again. int8 codes are computed again, so each move of a key adds an error of up to
+ *      half a step of the codes (scale / 2) to each element. Without rope_dims K is copied.
+ *   V  copied as it is stored
  *
- *   Ascending: a position is read before a later one is written over it, so tables may name the same blocks when
+ *   Ascending: a position is read before a later one overwrites it, so both tables may name the same blocks when
  *   positions move down. Blocks of from_blocks that are not in to_blocks are only read.
  *
- *   tile  one kv head. */
+ *   tile  one KV head. */
 #include "core/kernel.h"
 #include "attention/kv.h"
 #include "attention/rotate.h"
@@ -32,7 +33,7 @@ static void copy_value(uint8_t *to, uint32_t p, const uint8_t *from, uint32_t r,
         copy_element(to + value_at(format, p, d) * size, from + value_at(format, r, d) * size, size);
     }
 }
-/* The words behind the codes: `arrays` of them, one per position each. */
+/* The words after the codes: `arrays` arrays, with one word per position each. */
 static void copy_words(uint8_t *to, uint32_t p, uint8_t *from, uint32_t r, uint32_t arrays, uint32_t dim) {
     for (uint32_t i = 0; i < arrays; i++) {
         kv_scales(to, dim)[i * BLOCK_POSITIONS + p] = kv_scales(from, dim)[i * BLOCK_POSITIONS + r];

@@ -1,4 +1,5 @@
-// A scene of attention. In: a machine, a shape, parts of sequences. Out: a step of rope_kv and attention over blocks.
+// A scene of attention. In: a machine, a shape, parts of sequences. Out: a step of rope_kv and attention over
+// blocks.
 
 import { PAIRING } from '../../src/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'
@@ -14,14 +15,14 @@ export interface Shape {
   readonly window?: number
   readonly quantized?: boolean
   readonly format?: KvFormat
-  /** Query heads of one KV head, and those of the first one that are not here. */
+  /** Query heads of one KV head, and how many of the first KV head are not here. */
   readonly ratio?: number
   readonly absent?: number
   /** Norms of q and k before they are rotated. */
   readonly norms?: 'head' | 'row'
   /** Soft cap of the scores. */
   readonly cap?: number
-  /** Leave out the room for parts, so that no step shares out positions. */
+  /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
 /** Rows [position, position + rows) of a sequence whose earlier positions are already in its blocks. */
@@ -30,7 +31,10 @@ export interface Part {
   readonly rows: number
 }
 
-/** Element `d` of vector `kind` of sequence `s` at `position`: the same however the sequence is cut. */
+/**
+ * Element `d` of vector `kind` of sequence `s` at `position`: the same for any split of the sequence into
+ * steps.
+ */
 export function element(kind: number, s: number, position: number, d: number): number {
   let x = (kind * 73856093 + s * 19349663 + position * 83492791 + d * 2654435761) >>> 0
   x = Math.imul(x ^ (x >>> 15), 2246822519) >>> 0
@@ -41,11 +45,14 @@ export const angle = (position: number, i: number) => position * 10000 ** (-i / 
 
 export const kvOf = ({ kvHeads, dim, format = EXACT_KV }: Shape) => ({ kvHeads, dim, format })
 
-/** Blocks for `positions` positions; K and V of layer 1 of 2 start at the offsets. Past positions are filled by `rope_kv`. */
+/**
+ * Blocks for `positions` positions; K and V of layer 1 of 2 start at the offsets. Past positions are filled
+ * by `rope_kv`.
+ */
 export function layState(machine: Machine, shape: Shape, positions: number) {
   const [k, v] = [keyBytes(kvOf(shape)), valueBytes(kvOf(shape))].map((bytes) => bytes * shape.kvHeads)
   const blocks = Array.from({ length: Math.ceil(positions / 64) }, () => machine.allocate(2 * (k! + v!)))
-  // Out of order, as blocks of a pool are.
+  // Out of order, like the blocks of a pool.
   const parts = machine.scratch(8 * shape.heads * 16 * (12 + shape.dim) * 4)
   return { table: blocks.reverse(), kOffset: k! + v!, vOffset: 2 * k! + v!, parts }
 }

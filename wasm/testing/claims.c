@@ -1,4 +1,5 @@
-/* claims.c: how tiles are claimed, for tests. In: a sync block, claimers of several threads in one. Out: what each is given. */
+/* claims.c: how tiles are claimed, for tests. In: a sync block, the claimers of several threads in one thread. Out: the
+ * tile that each gets. */
 #include "core/sync.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
@@ -8,7 +9,7 @@ EXPORT("make_claimer") void make_claimer(struct claimer *to, uint32_t thread, ui
     _Static_assert(sizeof(struct claimer) <= 32, "CLAIMER_BYTES of claims.test.ts");
     *to = claimer(thread, threads);
 }
-/* A tile of `count`, or -1: none for this thread. */
+/* A tile of `count`, or -1 when there is none for this thread. */
 EXPORT("claim") uint32_t claim(struct sync *sync, struct claimer *claimer, uint32_t count) {
     return claim_tile(sync, claimer, count);
 }

@@ -1,4 +1,5 @@
-// Kernels that tests under sanitizers have to run. In: which they ran, a line for each build and kernel. Out: those missing.
+// The kernels that tests under sanitizers have to run. In: which ones ran, a line for each build and kernel.
+// Out: those missing.
 
 import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/abi/encodings.ts'
 import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'
@@ -6,7 +7,7 @@ import { BUILDS } from './machine.ts'
 
 const NAMES = Object.keys(ENCODINGS) as PackedEncoding[]
 
-/** Those that one op has kernels for. */
+/** Encodings for which one op has a kernel. */
 function encodingsOf(op: OpName): readonly string[] {
   if (op.includes('sparse')) return NAMES.filter(isSparse)
   if (op === 'embed') return NAMES.filter((encoding) => groupEncoding(encoding) === encoding)

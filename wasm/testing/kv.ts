@@ -1,4 +1,5 @@
-// Stored keys and values. In: a machine, a block, a format. Out: what the codes of one position stand for, read as abi.h draws them.
+// Stored keys and values. In: a machine, a block, a format. Out: the values of the codes of one position,
+// read as abi.h describes them.
 
 import { KV_FORMAT } from '../../src/abi/constants.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
@@ -28,7 +29,10 @@ export const keyBytes = ({ dim, format }: KvShape): number =>
 export const valueBytes = ({ dim, format }: KvShape): number =>
   format.v === 'f32' ? 256 * dim : 64 * dim + (format.v === 'int8' ? 2 : 1) * 256
 
-/** Fills one layer's keys and values of a block with numbers as they come in models: any code, scales of a size. */
+/**
+ * Fills one layer's keys and values of a block with numbers as models have them: any code, scales of ordinary
+ * size.
+ */
 export function fillBlock(
   machine: Machine,
   shape: KvShape,
@@ -39,7 +43,7 @@ export function fillBlock(
   const random = randomFrom(seed)
   const fill = (part: number, isFloat: boolean, words: number) => {
     for (let i = 0; isFloat && i < 64 * dim; i++) machine.f32[part / 4 + i] = 2 * random() - 1
-    // 0x7f is no number in e4m3, and no position would store it.
+    // 0x7f is not a number in e4m3, and no position would store it.
     for (let i = 0; !isFloat && i < 64 * dim; i++)
       machine.u8[part + i] = (random() * 0x7f) | (random() < 0.5 ? 128 : 0)
     for (let p = 0; words > 0 && p < 64; p++) machine.f32[(part + 64 * dim) / 4 + p] = (1 + random()) / 200

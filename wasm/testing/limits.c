@@ -1,4 +1,4 @@
-/* limits.c: what this machine could do at best, for the bench. In: sizes. Out: work done and nothing else. */
+/* limits.c: what this machine can do at best, for the bench. In: sizes. Out: the work done, nothing else. */
 #include "simd/simd.h"
 
 /* Reads `bytes` (a multiple of 128) in order, one stream. */
@@ -28,7 +28,7 @@ INLINE v128_t pairs(v128_t sum, v128_t x, v128_t w) {
 #endif
 }
 
-/* `rounds` times 8 dots, the operands in registers: nibbles for relaxed, i16 pairs else. */
+/* `rounds` times 8 dots with the operands in registers: nibbles for relaxed, i16 pairs otherwise. */
 INLINE uint32_t peak(uint32_t rounds, uint32_t seed, v128_t (*dot)(v128_t, v128_t, v128_t)) {
     v128_t x[2], w[4], sums[8];
     for (int i = 0; i < 2; i++) x[i] = wasm_i32x4_splat((int32_t)seed * (i + 1));

@@ -1,4 +1,4 @@
-/* logits-reference.c: the scalar definitions of topk.c and logits.c under names that tests can call. */
+/* logits-reference.c: exports the scalar definitions of topk.c and logits.c for tests. */
 #include <stdint.h>
 
 #define REFERENCE(type, name, parameters, arguments)                                      \

@@ -1,4 +1,5 @@
-// Machine. In: a build of the kernels. Out: poisoned memory to lay operands in, and ops run by the kernels or their definitions.
+// Machine. In: a build of the kernels. Out: poisoned memory to place operands in, and ops run by the kernels
+// or their definitions.
 import { existsSync, readFileSync } from 'node:fs'
 import { SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/blocks.ts'
 import { ABI, ROWS } from '../../src/abi/constants.ts'
@@ -7,9 +8,14 @@ import { FLOAT_FIELDS, OPS, type OpName } from '../../src/abi/ops.ts'
 import type { EngineExports } from '../../src/runtime/module.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
-/** What a test runs: a module, and for the relaxed one a form of its dots, whatever this machine would choose. */
+/**
+ * What a test runs: a module and, for the relaxed one, a form of its dots, whatever this machine would
+ * choose.
+ */
 export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128'
-/** Those whose results are defined here: the wide form needs a dot that is signed in both operands, which x64 has not. */
+/**
+ * The forms with defined results here: the wide form needs a dot with two signed operands, which x64 lacks.
+ */
 export const BUILDS: readonly Build[] = [
   ...(['relaxed', 'relaxed pairs', 'simd128'] as const),
   ...(process.arch === 'arm64' || isNative ? (['relaxed wide'] as const) : []),
@@ -22,7 +28,7 @@ export interface TestExports extends EngineExports {
   reference(op: number, step: number): void
   /** One of DOT_FORM. */
   choose_dots(form: number): void
-  /** The one that run() uses, or -1 before it has chosen. */
+  /** The form that run() uses, or -1 before it has chosen. */
   dots_in_use(): number
   make_claimer(to: number, thread: number, threads: number): void
   claim(sync: number, claimer: number, count: number): number
@@ -46,10 +52,12 @@ export interface Rows {
   readonly width: number
 }
 
-/** Where operands begin: past the data and the stack of any build, so that addresses agree between builds. */
+/**
+ * Where operands begin: after the data and the stack of any build, so addresses are the same in all builds.
+ */
 const BASE = 1 << 20
 const PAGES = 160
-/** Bytes between operands that nobody may touch. */
+/** Bytes between operands that nothing may touch. */
 const GAP = 96
 const POISON = 0xff
 
@@ -94,7 +102,7 @@ export class Machine {
     return at
   }
 
-  /** Bytes from the end of memory, where `image` does not look: what only kernels leave there is nobody's business. */
+  /** Bytes from the end of memory, where `image` does not look: kernels may leave anything there. */
   scratch(bytes: number): number {
     this.#scratch = (this.#scratch - bytes) & ~63
     this.#operands.set(this.#scratch, bytes)
@@ -102,19 +110,19 @@ export class Machine {
     return this.#scratch
   }
 
-  /** All that was handed out, to the byte. */
+  /** All memory that was handed out, to the byte. */
   operands(): Operands {
     return [...this.#operands].filter(([, bytes]) => bytes > 0)
   }
 
-  /** Poisoned rows: operands are their `bytes`, and not what lies between them. */
+  /** Poisoned rows. Operands are their `bytes`, without the bytes between them. */
   #rowsOf(count: number, stride: number, bytes: number): number {
     const at = this.allocate(count * stride)
     for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, bytes)
     return at
   }
 
-  /** Makes an operand of a word behind the lanes of each row, and of those up to it. */
+  /** Makes an operand of the word after the lanes of each row, and of those up to it. */
   wordBehind({ at, stride, count, width }: Rows): void {
     for (let m = 0; m < count; m++) this.#operands.set(at + m * stride, roundUp(width, 32) * 4 + 4)
   }
@@ -125,7 +133,10 @@ export class Machine {
     return at
   }
 
-  /** f32 rows; lanes past `width` are zero up to a multiple of 32, then poison. Without values the rows are poison. */
+  /**
+   * f32 rows. Lanes past `width` are zero up to a multiple of 32, then poison. Without values, rows are
+   * poison.
+   */
   rows(count: number, width: number, value?: (row: number, lane: number) => number): Rows {
     const stride = roundUp(width, 32) * 4 + 32
     const at = this.#rowsOf(count, stride, roundUp(width, 32) * 4)
@@ -136,7 +147,7 @@ export class Machine {
     return { at, stride, count, width }
   }
 
-  /** a8 rows: given codes, and scales per group; the sums follow. */
+  /** a8 rows: given codes, and a scale for each group; the sums follow. */
   a8Rows(
     count: number,
     width: number,
@@ -183,7 +194,9 @@ export class Machine {
     this.ops.push(at)
   }
 
-  /** Writes the step's descriptor from sequences of (first position, rows, block addresses per state group). */
+  /**
+   * Writes the step's descriptor from sequences of (first position, rows, block addresses per state group).
+   */
   setStep(options: {
     sequences: readonly { position: number; rows: number; tables?: readonly (readonly number[])[] }[]
     ids?: readonly number[]
@@ -230,7 +243,7 @@ export class Machine {
     for (const op of this.ops) this.exports.reference(op, this.step)
   }
 
-  /** Everything laid out so far, poison included. */
+  /** All memory used so far, including poison. */
   image(): Uint8Array {
     return this.u8.slice(BASE, this.#next)
   }
@@ -239,13 +252,13 @@ export class Machine {
     return this.f32.slice((at + row * stride) / 4, (at + row * stride) / 4 + width)
   }
 
-  /** Bytes of a row as the kernels must write it, padding lanes included. */
+  /** Bytes of a row as the kernels must write it, including padding lanes. */
   rowBytes({ at, stride, width }: Rows, row: number, kind: 'f32' | 'a8'): Uint8Array {
     const wide = roundUp(width, 32)
     return this.u8.slice(at + row * stride, at + row * stride + (kind === 'f32' ? wide * 4 : wide + wide / 4))
   }
 
-  /** Values an a8 row stands for. */
+  /** The values of an a8 row. */
   dequantized({ at, stride, width }: Rows, row: number): Float32Array {
     const start = at + row * stride
     const scales = (start + roundUp(width, 32)) / 4
@@ -257,7 +270,7 @@ export class Machine {
 }
 
 const modules = new Map<Build, WebAssembly.Module>()
-/** used: the memory of a machine that is no longer run. */
+/** used: the memory of a machine that no longer runs. */
 export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
   const module = modules.get(build) ?? readModule(build, 'plain')
   modules.set(build, module)
@@ -274,8 +287,9 @@ export function randomFrom(seed: number): () => number {
 }
 
 /**
- * Lays the scene in three machines and runs it by the scalar definitions, by the relaxed kernels and by the simd128
- * kernels. Returns the first machine and where the memories differ, poison included: undefined when nowhere.
+ * Places the scene in three machines and runs it by the scalar definitions, by the relaxed kernels and by the
+ * simd128 kernels. Returns the first machine and where the memories differ, including poison: undefined when
+ * they do not.
  */
 export function compare(scene: (machine: Machine) => void): {
   machine: Machine
@@ -300,8 +314,9 @@ export function compare(scene: (machine: Machine) => void): {
 
 let used: WebAssembly.Memory | undefined
 /**
- * The same for many scenes, each run before the next is laid, and in one memory for all: where the processor is emulated, each
- * takes tens of megabytes that never come back. Returns the names of the scenes that differ, with the build.
+ * The same for many scenes, each run before the next is placed, in one memory for all: on an emulated
+ * processor, each scene takes tens of megabytes that are never freed. Returns the names of the scenes that
+ * differ, with the build.
  */
 export function compareAll(
   scenes: Readonly<Record<string, (machine: Machine) => void>>,
@@ -329,7 +344,10 @@ export function compareAll(
   })
 }
 
-/** A function of one number as kernels compute it, by vectors and by scalars; as many inputs as fill vectors. */
+/**
+ * A function of one number as kernels compute it, by vectors and by scalars. Takes as many inputs as fill
+ * vectors.
+ */
 export function evaluate(
   machine: Machine,
   name: 'exponential' | 'step_size' | 'power_of_two',

@@ -1,5 +1,6 @@
-// Native kernels. In: a build, a memory and which bytes of it are operands. Out: the exports of the kernels compiled for this
-// machine under sanitizers, called in a process of their own, where all other memory is poison (wasm/native/host.c).
+// Native kernels. In: a build, a memory and which bytes of it are operands. Out: the exports of the kernels
+// compiled for this machine under sanitizers, called in a separate process where all other memory is poison
+// (wasm/native/host.c).
 import { spawn, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -26,15 +27,17 @@ import { type Build, DOT_FORM, type TestExports } from './machine.ts'
 export const isNative = process.env.HALFBYTE_KERNELS === 'native'
 
 const folder = new URL('../../build/native/', import.meta.url)
-/** Of host.c: the first address that its file holds, the bytes it maps, and those of a call's name and head. */
+/**
+ * From host.c: the first address that its file holds, the bytes it maps, and those of a call's name and head.
+ */
 const [MEMORY, MEMORY_BYTES, NAME_BYTES, HEAD_BYTES] = [0x100000, 0x30000000, 32, 48]
-/** Operands nearer to each other than this are copied together, with what lies between. */
+/** Operands that are closer to each other than this are copied together, with the bytes in between. */
 const NEAR_BYTES = 4096
 
-/** An address and bytes from there, of each operand. */
+/** The address and the size of each operand. */
 export type Operands = readonly (readonly [at: number, bytes: number])[]
 
-/** A process that serves calls until it dies of one, and what it said then. */
+/** A process that serves calls until one of them ends it, and its last output. */
 class Host {
   readonly #input: number
   readonly #output: number
@@ -51,7 +54,7 @@ class Host {
     this.#memory = openSync(memory, 'w+')
     ftruncateSync(this.#memory, MEMORY_BYTES)
     this.#report = report
-    // Each end is there before the other is opened, which would wait for it.
+    // Both ends exist before either is opened: opening one waits for the other.
     const itsInput = openSync(input, constants.O_RDONLY | constants.O_NONBLOCK)
     this.#input = openSync(input, constants.O_WRONLY)
     const both = openSync(output, constants.O_RDWR)
@@ -61,7 +64,9 @@ class Host {
     for (const end of [itsInput, both, itsReport]) closeSync(end)
   }
 
-  /** Throws the sanitizer's report when the process dies of what it was sent; it is of no use after that. */
+  /**
+   * Throws the sanitizer's report when a call ends the process. The process cannot be used again after that.
+   */
   call(u8: Uint8Array, message: Uint8Array, operands: Operands): number {
     const spans = spansOf(operands)
     const result = Buffer.alloc(8)
@@ -82,7 +87,7 @@ class Host {
   }
 }
 
-/** Where operands lie: first and last addresses. */
+/** The ranges of operands: first and last addresses. */
 function spansOf(operands: Operands): [number, number][] {
   const spans: [number, number][] = []
   for (const [at, bytes] of operands) {
@@ -96,7 +101,7 @@ function spansOf(operands: Operands): [number, number][] {
 const hosts = new Map<string, Host>()
 const seen = new Set<string>()
 
-/** The exports of `build`; `operands` is asked at each call. */
+/** The exports of `build`. `operands` is called for each call. */
 export function nativeExports(
   build: Build,
   memory: WebAssembly.Memory,
@@ -132,7 +137,9 @@ export function nativeExports(
   })
 }
 
-/** Adds what a call runs to the list of what was covered: a function, and the kernel of each op with its encoding. */
+/**
+ * Adds what a call runs to the list of covered code: a function, and the kernel of each op with its encoding.
+ */
 function note(build: Build, name: string, given: readonly number[], u32: Uint32Array): void {
   const kernels = name === 'run' ? kernelsOf(u32, given[1]!, given[3]!, given[4]!) : [name]
   for (const line of kernels.map((kernel) => `${build}: ${kernel}\n`)) {
@@ -142,7 +149,7 @@ function note(build: Build, name: string, given: readonly number[], u32: Uint32A
   }
 }
 
-/** The name of the entry that has the code. */
+/** The name of the entry with this code. */
 const nameOf = <Name extends string>(
   table: Readonly<Record<Name, { readonly code: number }>>,
   code: number | undefined,

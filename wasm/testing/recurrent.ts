@@ -1,4 +1,5 @@
-// Recurrent ops. In: shapes and values. Out: conv1d, scan and ssd laid in a machine with their weights and slabs.
+// Recurrent ops. In: shapes and values. Out: conv1d, scan and ssd placed in a machine with their weights and
+// slabs.
 import { type Machine, type Rows, randomFrom } from './machine.ts'
 
 /** Rows of each sequence in one step. */
@@ -39,7 +40,7 @@ export function setStep(machine: Machine, part: Part, slabs: readonly number[], 
   for (const [index, at] of slabs.entries()) machine.u32[sequences + index * 7 + 3] = at
 }
 
-/** Inputs [row][lane] of random numbers, the same for the same row counted from `first`, whatever the chunk. */
+/** Inputs [row][lane] of random numbers: the same for the same row counted from `first`, for any chunk. */
 export function drawn(seed: number, width: number, size = 1, first = 0): Value {
   const cache = new Map<number, Float32Array>()
   return (row, lane) => {
@@ -104,7 +105,7 @@ export interface Ssd {
   readonly dim: number
   readonly groups: number
   readonly states: number
-  /** Of step sizes. */
+  /** Range of step sizes. */
   readonly limits?: readonly [number, number]
 }
 

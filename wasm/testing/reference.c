@@ -1,5 +1,5 @@
-/* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: what run() must compute, bit by bit.
- * embed is its own definition and is checked against the test's packer. */
+/* reference.c: the scalar definitions, for tests. In: one op record, the step. Out: what run() must compute, to the
+ * bit. embed is its own definition and is checked against the test's packer. */
 #include "simd/exp2.h"
 #include "core/kernel.h"
 #include "simd/simd.h"
@@ -29,7 +29,7 @@ void renorm__ref(const struct op_renorm *, uint32_t);
 void check_parts__ref(const struct op_check_parts *);
 void combine__ref(const struct op_combine *, const struct step *, uint32_t);
 
-/* The definition of linear_swiglu: a linear into rows that nobody else sees, then a swiglu of them. */
+/* The definition of linear_swiglu: a linear into private rows, then a swiglu of them. */
 static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
     static float made[16384];
     const uint32_t wide = round_up(op->n, GROUP), y = (uint32_t)(uintptr_t)made;
@@ -46,7 +46,7 @@ static void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
     swiglu__ref(&swiglu, m);
 }
 
-/* Ops that go through each sequence on its own. 0: this is none. */
+/* Ops that process each sequence by itself. Returns 0 for all others. */
 static int sequences__ref(const void *op, const struct step *step) {
     const uint32_t code = ((const struct op *)op)->code;
     if (code != OP_CONV1D && code != OP_SCAN && code != OP_SSD) return 0;
@@ -61,7 +61,7 @@ static int sequences__ref(const void *op, const struct step *step) {
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) {
     const struct op *o = op;
-    /* These two work on no rows. */
+    /* These two do not work on rows. */
     if (o->code == OP_SHIFT_KV) return shift_kv__ref(op);
     if (o->code == OP_CHECK_PARTS) return check_parts__ref(op);
     if (sequences__ref(op, step)) return;
@@ -93,8 +93,8 @@ void reference(const void *op, const struct step *step) {
     }
 }
 
-/* Which form of the dots run() uses from now on, of enum dot_form; all are the same in simd128. And which it does use: none, -1,
- * before the first run of a module that was told nothing. */
+/* choose_dots: the form of the dots that run() uses from now on, of enum dot_form; all are the same in simd128.
+ * dots_in_use: the form it uses now, or -1 before a module's first run if none was chosen. */
 void choose_dots(uint32_t form);
 uint32_t dots_in_use(void);
 __attribute__((export_name("choose_dots")))
@@ -102,7 +102,7 @@ void choose(uint32_t form) { choose_dots(form); }
 __attribute__((export_name("dots_in_use")))
 uint32_t in_use(void) { return dots_in_use(); }
 
-/* y[i] = e^x[i], by vectors and by scalars: n is a multiple of 4. */
+/* y[i] = e^x[i], by vectors and by scalars. n is a multiple of 4. */
 __attribute__((export_name("exponential")))
 void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp_constants c = exp_constants();
@@ -112,7 +112,7 @@ void exponential(float *y, float *scalar, const float *x, uint32_t n) {
     }
 }
 
-/* y[i] = softplus(x[i]), by vectors and by scalars: n is a multiple of 4. */
+/* y[i] = softplus(x[i]), by vectors and by scalars. n is a multiple of 4. */
 __attribute__((export_name("step_size")))
 void step_size(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp_constants c = exp_constants();
@@ -122,7 +122,7 @@ void step_size(float *y, float *scalar, const float *x, uint32_t n) {
     }
 }
 
-/* y[i] = 2^x[i], x at most 0, by vectors and by scalars: n is a multiple of 4. */
+/* y[i] = 2^x[i], x at most 0, by vectors and by scalars. n is a multiple of 4. */
 __attribute__((export_name("power_of_two")))
 void power_of_two(float *y, float *scalar, const float *x, uint32_t n) {
     const struct exp2_constants c = exp2_constants();

@@ -1,4 +1,5 @@
-// In: a shared test module, its memory, a stack and a sync block. Out: a compute thread, as workers/ starts one.
+// In: a shared test module, its memory, a stack and a sync block. Out: a compute thread, as workers/ starts
+// one.
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { module, memory, stackTop, sync, thread, task } = workerData

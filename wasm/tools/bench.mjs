@@ -1,5 +1,6 @@
-// In: the built test modules. Out: speed of the linear kernels and of attention beside the machine's limits, one thread.
-// Cold means that the working set is cycled through far more memory than any cache holds. Medians of interleaved rounds.
+// In: the built test modules. Out: the speed of the linear kernels and of attention next to the machine's
+// limits, one thread. Cold: the working set cycles through far more memory than any cache holds. Medians of
+// interleaved rounds.
 //   node wasm/tools/bench.mjs [rounds] [name part]
 import { readFileSync } from 'node:fs'
 
@@ -18,13 +19,13 @@ const load = (build) => {
   })
   return { ...exports, data: new Uint8Array(memory.buffer).slice(0, exports.__heap_base.value) }
 }
-/** Both modules have their data at the same place: whichever runs next gets its own back. */
+/** Both modules have their data at the same address: each gets its own back before it runs. */
 const use = (build) => new Uint8Array(memory.buffer).set(modules[build].data)
 const modules = { relaxed: load('relaxed'), simd128: load('simd128') }
 const u32 = new Uint32Array(memory.buffer)
 const f32 = new Float32Array(memory.buffer)
 
-// Bits of no meaning but without f16 subnormals or NaN in any encoding: exponents of 0x30..0x3f, any nibbles.
+// Random bits, without f16 subnormals or NaN in any encoding: exponents of 0x30..0x3f, any nibbles.
 for (let at = BASE / 4, x = 1; at < (BASE + COLD_BYTES) / 4; at++) {
   x = (Math.imul(x, 1664525) + 1013904223) >>> 0
   u32[at] = (x & 0x8fff8fff) | 0x30003000
@@ -47,7 +48,10 @@ const allocate = (bytes) => {
   return at
 }
 
-/** Milliseconds per call: several samples of 3 ms each, short enough for some to miss what else the machine does. */
+/**
+ * Milliseconds per call: several samples of 3 ms each. Some are short enough to miss other work of the
+ * machine.
+ */
 const time = (each) => {
   for (
     ;
@@ -89,7 +93,7 @@ const linear = (build, encoding, n, k, m, cold) => {
   return {
     bytes,
     prepare: () => {
-      // Activations: codes of all kinds, scales and sums of a sane size.
+      // Activations: codes of all kinds, scales and sums of ordinary size.
       for (let at = 0; at < (m * stride) / 4; at++) u32[x / 4 + at] = Math.imul(at + 1, 2654435761)
       for (let row = 0; row < m; row++) {
         const from = isFloat ? 0 : up(k, 32) / 4
@@ -113,7 +117,7 @@ const FORMATS = { f32: 0, int8: 1, fp8: 2 }
 const partBytes = (format, words, kvHeads, dim) =>
   kvHeads * 64 * (format === 'f32' ? 4 * dim : dim + 4 * words)
 
-/** Cold: the layers of a model of 24 in turn. */
+/** Cold: the layers of a model with 24 layers, in turn. */
 const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32', layers = 1 }) => {
   next = scratch
   const blocks = Math.ceil(context / 64)
@@ -131,7 +135,8 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
     prepare: () => {
       for (let b = 0; b < most * blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
       for (let i = 0; i < (most * blocks * blockBytes) / 4; i++) {
-        // Floats near 0.01 whose bytes are codes, normal ones of fp8: scales, offsets and sums are among them.
+        // Floats near 0.01 whose bytes are codes, normal ones for fp8: scales, offsets and sums are among
+        // them.
         const isWord = k !== 'f32' || v !== 'f32'
         if (isWord) u32[BASE / 4 + i] = (Math.imul(i, 2654435761) & 0x07878787) | 0x3c383838
         else f32[BASE / 4 + i] = Math.sin(i)
@@ -232,7 +237,7 @@ for (let round = 0; round < Number(rounds); round++) {
 }
 const value = ({ samples, perCall }, part) =>
   perCall === undefined ? at(samples, part) * 1000 : perCall / (at(samples, part) / 1000)
-/** Of the relaxed dots the faster one: the build takes that. */
+/** The faster of the relaxed dots: the build uses that one. */
 const limit = (unit, name) =>
   benches
     .filter(

@@ -1,9 +1,10 @@
-// In: the C files of wasm/ (those of testing/ and limits/ for modules of their own). Out: dist/wasm/halfbyte-{relaxed,simd128}-{shared,
-// plain}.wasm, the same four with the test exports in build/test-wasm, and in build/limits those that measure the machine.
-// Up-to-date objects and modules are kept, by modification time.
+// In: the C files of wasm/ (testing/ and limits/ for modules of their own). Out: the modules
+// dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm, the same four with the test exports in
+// build/test-wasm, and those that measure the machine in build/limits. Objects and modules that are newer
+// than their sources are kept.
 //
-// Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links, nothing runs wasm-opt (it
-// reorders the kernels' loads and halves their speed).
+// Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links. Nothing runs
+// wasm-opt: it reorders the kernels' loads and halves their speed.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -47,7 +48,9 @@ const MEMORIES = {
 const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0)
 const newest = (paths) => Math.max(0, ...paths.map(modified))
 
-/** Runs the jobs, at most as many at once as there are cores; the first failure is thrown after the others ended. */
+/**
+ * Runs the jobs, at most as many at once as there are cores. Throws the first failure after the others ended.
+ */
 const inParallel = async (jobs) => {
   const waiting = [...jobs]
   const failures = []
@@ -62,7 +65,7 @@ const inParallel = async (jobs) => {
 
 const tool = async (command, args, what) => {
   try {
-    // emcc looks for a Node of its own; the one that runs this script always exists.
+    // emcc looks for a Node of its own. The one that runs this script always exists.
     const env = { ...process.env, EM_NODE_JS: process.execPath }
     const { stderr } = await run(command, args, { cwd: root, env, maxBuffer: 1 << 24 })
     if (stderr.trim() !== '') console.error(stderr.trim())
@@ -92,7 +95,7 @@ const build = async () => {
           objectDir,
           `${relative(join(root, 'wasm'), source).replaceAll(/[\\/]/g, '-')}`.replace(/\.c$/, `${suffix}.o`),
         )
-      // Form by form, so that what one form runs lies together.
+      // Form by form, so the code of one form is contiguous.
       const kernels = Object.entries(FORM_DEFINES).flatMap(([form, defines]) =>
         isa === 'relaxed' || form === 'quads'
           ? engine
@@ -138,7 +141,7 @@ const build = async () => {
   }
   const start = performance.now()
   await inParallel(compiles)
-  // A module's objects may be older than it and yet be another set: a deleted source shows in the folder's time.
+  // All objects of a module may be older than it and yet differ: a deleted source shows in the folder's time.
   const folders = newest([...engine, ...tests, ...limits].map((source) => join(source, '..')))
   const stale = links.filter(
     ({ path, objects }) => modified(path) < Math.max(newest(objects), folders, shared),

@@ -1,4 +1,5 @@
-// In: the C files of wasm/. Out: those of a folder, and the forms of the dot that each is built in, for all that compiles kernels.
+// In: the C files of wasm/. Out: those of a folder, and the forms of the dot that each is built in, for all
+// scripts that compile kernels.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +12,7 @@ const ASIDE = ['testing', 'limits', 'native']
 export const filesIn = (folder = '') =>
   readdirSync(join(WASM, folder), { recursive: true }).map((name) => join(WASM, folder, name))
 
-/** The C files of a folder by name, whatever lies deeper: moving a file does not change a module's bytes. */
+/** The C files of a folder by name, at any depth: moving a file does not change a module's bytes. */
 export const sourcesIn = (folder = '') => {
   const nameOf = (path) => basename(path, '.c').replaceAll('-', '_')
   return filesIn(folder)
@@ -23,10 +24,10 @@ export const sourcesIn = (folder = '') => {
 export const engineSources = () =>
   sourcesIn().filter((path) => !ASIDE.includes(relative(WASM, path).split(sep)[0]))
 
-/** What makes a form, see wasm/simd/dot-relaxed.h. The simd128 build has quads alone. */
+/** The flags of each form: see wasm/simd/dot-relaxed.h. The simd128 build has only quads. */
 export const FORM_DEFINES = { quads: [], pairs: ['-DDOT_PAIRS'], wide: ['-DDOT_WIDE'] }
 
-/** Read from a line of its own, `forms: quads, pairs` in a comment. Without that line a source has one form, quads. */
+/** Reads the line `forms: quads, pairs` of a comment. A source without that line has one form, quads. */
 export const formsOf = (source) => {
   const [, listed = 'quads'] = /^\/\* forms: (.*) \*\/$/m.exec(readFileSync(source, 'utf8')) ?? []
   const forms = listed.split(', ')

@@ -1,6 +1,7 @@
-// In: the built test modules. Out: speed of every sparse kernel beside dense, by the share of weights kept.
-// Cold: the matrix is one of many copies, together larger than any cache. Samples of 1 ms, dense and sparse in turn; the
-// figures are their lower tenths, which other work on the machine moves least, and the middle halves of the ratios.
+// In: the built test modules. Out: the speed of every sparse kernel next to dense, by the share of weights
+// kept. Cold: the matrix is one of many copies that are together larger than any cache. Samples of 1 ms
+// alternate between dense and sparse. The figures are their lower tenths, which other work on the machine
+// affects least, and the middle halves of the ratios.
 //   node wasm/tools/sparse-bench.mjs [rounds] [name part] [--threads 2] [--curves]
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -28,7 +29,7 @@ const threads = Number(values.threads)
 const rows = Number(values.rows)
 const [n, k] = values.shape.split('x').map(Number)
 const MEGABYTE = 2 ** 20
-/** Of copies of one matrix: more than a last-level cache. */
+/** Bytes of all copies of one matrix: more than a last-level cache. */
 const COLD_BYTES = 72 * MEGABYTE
 const BASE = 2 * MEGABYTE
 const STACK_BYTES = 65536
@@ -49,7 +50,7 @@ const densePanels = (base) => {
   return bytes
 }
 
-/** One build on one memory: activations, outputs, a step, threads that serve. */
+/** One build on one memory: activations, outputs, a step, and threads that serve. */
 const openMachine = async (build) => {
   const file = new URL(
     `../build/test-wasm/halfbyte-${build}-${threads === 1 ? 'plain' : 'shared'}.wasm`,
@@ -114,7 +115,7 @@ const openMachine = async (build) => {
   return { memory, u8, u32, f32, allocate, run, close, y, x, stride }
 }
 
-/** Copies of a matrix in the machine, and a call that takes the next. */
+/** Puts copies of a matrix in the machine. Returns a call that uses the next copy. */
 const lay = (machine, bytes, region, fields) => {
   const size = Math.ceil(bytes.length / 64) * 64
   const copies = Math.max(1, Math.floor(COLD_BYTES / size))
