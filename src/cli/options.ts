@@ -1,12 +1,12 @@
-// Options. In: texts from the command line. Out: checked values; anything else is a usage error.
+// Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
-/** What every command says of `<model>`. */
+/** The description of `<model>` in every command. */
 export const MODEL =
   'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub where no such path is, "embedded" or "embedded-mamba"'
 
-/** A parser of whole numbers from `least` on. */
+/** A parser of whole numbers, at least `least`. */
 export function whole(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -31,7 +31,7 @@ const UNITS: Readonly<Record<string, number>> = {
   ...{ KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30 },
 }
 
-/** A parser of sizes from `least` bytes on: `64MB`, `1.5 GiB`, or bytes without a unit. */
+/** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {
     const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
@@ -41,7 +41,7 @@ export function size(least: number): (text: string) => number {
   }
 }
 
-/** How a model is loaded. */
+/** Options for loading a model. */
 export interface EngineFlags {
   readonly threads: number | 'auto'
   readonly build: 'auto' | 'relaxed' | 'simd128'
@@ -49,7 +49,7 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
-  /** Most bytes of all conversations' state. */
+  /** Most bytes for the state of all conversations. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
 }
@@ -59,7 +59,7 @@ export interface LoraFlag {
   readonly scale: number
 }
 
-/** `--lora`, as often as there are adapters. */
+/** `--lora`, once for each adapter. */
 export function loraOption(): Option {
   return new Option(
     '--lora <adapter[:scale]>',
@@ -77,7 +77,7 @@ export function weightsOption(): Option {
     .default('auto')
 }
 
-/** `int8` for both, `int8,fp8` for keys and values. */
+/** `int8` for both, or `int8,fp8` for keys and values. */
 function kvFormat(text: string): KvFormat {
   const [k = '', v = k, more] = text.split(',')
   const isKnown = ['f32', 'int8'].includes(k) && ['f32', 'int8', 'fp8'].includes(v) && more === undefined

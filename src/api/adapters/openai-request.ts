@@ -1,4 +1,5 @@
-// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options; what has no counterpart is named.
+// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
+// ignored fields.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
@@ -10,13 +11,13 @@ import type { OnWarning } from './warn.ts'
 export interface ChatRequest {
   readonly messages: readonly Message[]
   readonly options: GenerateOptions
-  /** Replies to make. */
+  /** Number of replies. */
   readonly count: number
   readonly isStream: boolean
   readonly includeUsage: boolean
 }
 
-/** By what is read of them; everything else is warned about. */
+/** The parameters that are read, by type. Others cause a warning. */
 const FIELDS: Record<keyof ChatCompletionParams, true> = {
   messages: true,
   model: true,
@@ -39,7 +40,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   n: true,
 }
 
-/** Throws `unsupported` for messages that cannot be put before the model, rather than answer something else. */
+/** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
 export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning): ChatRequest {
   for (const [name, value] of Object.entries(params)) {
     if (value == null || Object.hasOwn(FIELDS, name)) continue
@@ -65,7 +66,7 @@ function options(params: ChatCompletionParams): GenerateOptions {
   const { stop } = params
   return {
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? undefined,
-    // The API's own defaults. Top-k and min-p, of which it knows nothing, stay the engine's.
+    // The API's own defaults. It has no top-k and min-p, so these keep the engine's defaults.
     temperature: params.temperature ?? 1,
     topP: params.top_p ?? 1,
     frequencyPenalty: params.frequency_penalty ?? undefined,
