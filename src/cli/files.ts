@@ -17,7 +17,7 @@ const EMBEDDED = new Map([
   ['embedded', 'halfbyte-tiny.hbm'],
   ['embedded-mamba', 'halfbyte-mamba.hbm'],
 ])
-/** The same for src/cli and for the built package. */
+/** The same address works from src/cli and from the built package. */
 const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 

@@ -1,4 +1,4 @@
-// Keywords. In: one schema object. Out: the cases of its own keywords, each type by itself.
+// Keywords. In: one schema object. Out: the cases of its own keywords, each type separately.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { shown } from '../refuse.ts'
@@ -13,10 +13,12 @@ import { KEYWORDS_OF, TYPES } from './types.ts'
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
-/** Greatest `multipleOf`: the grammar has a branch for each remainder. */
+/** Largest `multipleOf`. The grammar has a branch for each remainder. */
 const MAX_STEP = 100
 
-/** Cases by the keywords that speak of types; `enum`, `$ref` and what combines schemas is not looked at. */
+/**
+ * Cases from the keywords about types. `enum`, `$ref` and keywords that combine schemas are not read here.
+ */
 export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly Case[] {
   const named = readTypes()
   const has = (keyword: string) => schema[keyword] !== undefined
@@ -80,7 +82,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
 
   function arrayLimits(): Limits<ArrayCase> {
     const { items, prefixItems, additionalItems, uniqueItems } = schema
-    // Before draft 2020-12 a list of schemas was `items` itself.
+    // Before draft 2020-12, `items` itself could be a list of schemas.
     const isOld = Array.isArray(items)
     const list = isOld ? items : (prefixItems ?? [])
     if (!Array.isArray(list)) throw refuse('prefixItems', 'is no list')
@@ -182,7 +184,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     throw refuse(keyword, `is ${shown(value)}, no number`)
   }
 
-  /** Texts in which the pattern is found. */
+  /** Texts that contain a match of the pattern. */
   function readPattern(keyword: string, source: string): Regex {
     try {
       return found(parseRegex(source))
