@@ -154,10 +154,7 @@ export class Engine implements AsyncDisposable {
   complete(prompt: string, options: GenerateOptions = {}): Generation {
     return startGeneration(options.signal, async (sink) => {
       if (options.tools !== undefined) {
-        throw new HalfbyteError(
-          'unsupported',
-          'bare text has no place for tools; send a message in a session',
-        )
+        throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
       return this.#client.generate(
         { prompt: { type: 'text', text: prompt }, options: decodeOptions(options) },

@@ -131,7 +131,7 @@ export function createSession(
         if (changed.length === 0 || changed.at(-1)?.role === 'assistant') {
           throw new HalfbyteError(
             'unsupported',
-            'there is nothing to answer; end the messages with one of the user',
+            'there is nothing to answer; end the messages with a user message',
           )
         }
         before = messages

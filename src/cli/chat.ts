@@ -22,7 +22,7 @@ const TWICE_MS = 1500
 export function chatCommand(): Command {
   const command = new Command('chat')
     .description(
-      'Talk to a model. Ctrl-C stops an answer, twice leaves; Ctrl-D leaves. Piped lines are answered too.',
+      'Talk to a model. Ctrl-C stops an answer; pressed twice it exits, like Ctrl-D. Piped lines are answered too.',
     )
     .argument('<model>', MODEL)
     .option('--system <text>', 'instructions for the model')

@@ -19,7 +19,7 @@ export function withConstraintOptions(command: Command): Command {
     .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
     .option(
       '--choice <text>',
-      'the answer is this text, or another that is given; may be given again',
+      'the answer is one of the texts given so; may be given again',
       (text, texts: string[] = []) => [...texts, text],
     )
 }

@@ -4,14 +4,14 @@ import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
 /** The description of `<model>` in every command. */
 export const MODEL =
-  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub where no such path is, "embedded" or "embedded-mamba"'
+  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub if no such path exists, "embedded" or "embedded-mamba"'
 
 /** A parser of whole numbers, at least `least`. */
 export function whole(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
     if (Number.isSafeInteger(value) && value >= least && text.trim() !== '') return value
-    throw new InvalidArgumentError(`give a whole number from ${least} on.`)
+    throw new InvalidArgumentError(`give a whole number of at least ${least}.`)
   }
 }
 
@@ -63,7 +63,7 @@ export interface LoraFlag {
 export function loraOption(): Option {
   return new Option(
     '--lora <adapter[:scale]>',
-    "a LoRA to merge into the model: a GGUF, a folder of PEFT, its URL or owner/name; scale 1 is the adapter's own",
+    "a LoRA adapter to merge into the model: a GGUF file, a PEFT folder, its URL or owner/name; scale 1 is the adapter's own",
   ).argParser((text, before: readonly LoraFlag[] = []) => {
     const [, source = text, scale = '1'] = /^(.+):(-?[\d.]+)$/.exec(text) ?? []
     if (!Number.isFinite(Number(scale))) throw new InvalidArgumentError('give a scale like 0.5.')
@@ -106,7 +106,7 @@ export function withEngineOptions(command: Command): Command {
     .addOption(kvOption())
     .option(
       '--state-bytes <size>',
-      'most memory for keys and values, like 256MB; default: what there is',
+      'most memory for keys and values, like 256MB; default: all that is available',
       size(1),
     )
 }

@@ -70,7 +70,7 @@ export function withSamplerOptions(command: Command): Command {
     .option('--bias <id=amount>', 'moves the logit of a token; may be given again', addBias)
     .option(
       '--dry-breaker <text>',
-      'what no repetition reaches across; may be given again; default: line end : " *',
+      'a text that ends a repetition; may be given again; default: line end : " *',
       appended((text) => text),
     )
     .option(
@@ -82,7 +82,7 @@ export function withSamplerOptions(command: Command): Command {
     .addOption(
       new Option(
         '--speculation <kind>',
-        'where drafts come from that are checked several at once; default: draft if there is one, else lookup',
+        'where drafts come from; default: draft if a draft model is loaded, else lookup',
       ).choices(['off', 'lookup', 'draft']),
     )
 }

@@ -70,8 +70,8 @@ function partPaths(path: string, totalBytes: number, partBytes: number): readonl
     const least = Math.ceil(totalBytes / MOST_PARTS)
     throw new HalfbyteError(
       'unsupported',
-      `the pack has ${totalBytes} bytes, which are ${count} parts of ${partBytes} where ${MOST_PARTS} are read; ` +
-        `make them ${least} bytes or more`,
+      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but at most ${MOST_PARTS} parts are read; ` +
+        `make parts of at least ${least} bytes`,
       { totalBytes, count },
     )
   }

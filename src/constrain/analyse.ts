@@ -23,7 +23,7 @@ export function analyse(grammar: Grammar, root: NodeId): Analysed {
   const nullable = flags(grammar, isNullable)
   const productive = flags(grammar, isProductive)
   if (productive[root] === 0) {
-    throw refused('matches no text that this model could write', 'change what contradicts itself in it')
+    throw refused('matches no text that this model could write', 'remove the contradiction in it')
   }
   refuseLeftRecursion(grammar, root, nullable, productive)
   return { grammar, root, productive, isCharacter: characters(grammar) }
@@ -82,7 +82,7 @@ function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
   const fill = (node: NodeId): NodeId => {
     if (!isEmpty(node)) return node
     return memo(filled, node, () => {
-      if (++depth > MAX_DEPTH) throw tooLarge('levels of what may be empty in a repetition', depth, MAX_DEPTH)
+      if (++depth > MAX_DEPTH) throw tooLarge('nested repetitions of what may be empty', depth, MAX_DEPTH)
       const result = filledNode(node)
       depth -= 1
       return result

@@ -102,7 +102,7 @@ function keyOf(spec: ConstraintSpec): string {
   try {
     key = JSON.stringify(spec)
   } catch (error) {
-    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without circles')
+    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without cycles')
   }
   if (key.length > MAX_LENGTH) throw tooLarge('characters', key.length, MAX_LENGTH)
   return key

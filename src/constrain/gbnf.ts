@@ -37,8 +37,7 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
   let depth = 0
   readRules()
   const root = names.get('root')
-  if (root === undefined)
-    throw refused('has a grammar without the rule root', 'name what the text must be root')
+  if (root === undefined) throw refused('has a grammar without the rule root', 'call its start rule root')
   return root
 
   function readRules(): void {

@@ -117,7 +117,7 @@ class Service implements EngineService {
     if (wrong !== undefined) {
       throw new HalfbyteError(
         'format',
-        `${wrong} is not an id of this model: there are ${vocab}, from 0; pass what tokenize gave`,
+        `${wrong} is not one of this model's ${vocab} ids, which start at 0; pass ids from tokenize`,
         { id: wrong, vocab },
       )
     }
@@ -215,7 +215,7 @@ class Service implements EngineService {
       if (saved !== undefined) return saved
       throw new HalfbyteError(
         'unsupported',
-        `no session is stored here as ${JSON.stringify(file)}; storedSessions() names those that are`,
+        `no session is stored here as ${JSON.stringify(file)}; storedSessions() lists the stored ones`,
         { name: file },
       )
     })

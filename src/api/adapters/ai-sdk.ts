@@ -45,7 +45,7 @@ export function createHalfbyte({ engine }: HalfbyteProviderOptions): HalfbytePro
 }
 
 function refuseImages(): never {
-  throw new HalfbyteError('unsupported', 'the provider makes no images; ask it for a languageModel')
+  throw new HalfbyteError('unsupported', 'the provider has no image models; ask it for a languageModel')
 }
 
 function embeddingModel(modelId: string, load: () => Promise<Engine>): EmbeddingModel {

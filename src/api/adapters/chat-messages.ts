@@ -12,7 +12,7 @@ export function roleOf(role: string, index: number): Message['role'] {
   if (role === 'system' || role === 'user' || role === 'assistant' || role === 'tool') return role
   throw new HalfbyteError(
     'unsupported',
-    `message ${index} has the role "${role}" but only system, developer, user, assistant and tool are read; change it`,
+    `message ${index} has the role "${role}" but only system, developer, user, assistant and tool are supported; change it`,
   )
 }
 
@@ -47,7 +47,7 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
   }
   throw new HalfbyteError(
     'unsupported',
-    `call ${id} of "${name}" has arguments that are no object; give the JSON of one`,
+    `call ${id} of "${name}" has arguments that are not an object; give the JSON of an object`,
     { id, name },
   )
 }

@@ -52,7 +52,7 @@ export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning):
     throw refused(`n is ${count} but must be a whole number from 1`)
   if (isStream && count > 1)
     throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
-  if (!Array.isArray(params.messages)) throw refused('messages is no list; give the conversation so far')
+  if (!Array.isArray(params.messages)) throw refused('messages is not a list; give the conversation so far')
   return {
     messages: withToolNames(params.messages.map(readMessage)),
     options: options(params),
@@ -95,7 +95,8 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
 }
 
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
-  if (!('function' in tool)) throw refused(`a tool has the type "${tool.type}" but only functions are called`)
+  if (!('function' in tool))
+    throw refused(`a tool has the type "${tool.type}" but only functions can be called`)
   const { name, description, parameters } = tool.function
   return { name, description, parameters }
 }
@@ -124,7 +125,7 @@ function readMessage(message: ChatMessageParam, index: number): Message {
 
 function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {
   if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
-  throw refused(`call ${call.id} has the type "${call.type}" but only functions are called`)
+  throw refused(`call ${call.id} has the type "${call.type}" but only functions can be called`)
 }
 
 const refused = (sentence: string): HalfbyteError => new HalfbyteError('unsupported', sentence)

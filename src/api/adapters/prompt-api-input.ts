@@ -75,7 +75,7 @@ export function samplingOf(options: CreateOptions): GenerateOptions {
   }
   if (samplingMode === undefined) return { temperature, topK }
   if (temperature !== undefined || topK !== undefined) {
-    throw new TypeError('samplingMode cannot be given beside temperature or topK; leave one of them out')
+    throw new TypeError('samplingMode cannot be combined with temperature or topK; leave one of them out')
   }
   return { temperature: TEMPERATURES[samplingMode] }
 }
@@ -87,7 +87,7 @@ export function toolsOf({ tools = [] }: CreateOptions): readonly PromptTool[] {
     throw new TypeError(`the tool "${name}" has no function execute; give it one`)
   }
   if (new Set(tools.map(({ name }) => name)).size === tools.length) return tools
-  throw new TypeError(`the ${tools.length} tools need a name each, no two alike`)
+  throw new TypeError(`each of the ${tools.length} tools needs a name of its own`)
 }
 
 /** Our options for a prompt. Throws TypeError if the constraint is neither a schema nor an expression. */

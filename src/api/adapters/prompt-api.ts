@@ -196,10 +196,7 @@ export class LocalLanguageModel extends EventTarget {
       await unlessAborted(turn.before, signal)
       const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, signal })
       if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
-      throw new DOMException(
-        'the reply was cut off before it was what responseConstraint asks for',
-        'SyntaxError',
-      )
+      throw new DOMException('the reply was cut off before it satisfied responseConstraint', 'SyntaxError')
     } catch (error) {
       if (isHalfbyteError(error) && error.code === 'unsupported') throw unsupported(error.message)
       throw error

@@ -33,7 +33,7 @@ export function formOptions({ tools, choice, schema }: ReplyForm): Pick<Generate
   const wanted = choice === 'required' ? 'some tool' : `the tool "${choice.tool}"`
   throw new HalfbyteError(
     'unsupported',
-    `${wanted} must be called, but ${tools.length} tools are given and none is it; add it or let the model choose`,
+    `${wanted} must be called, but it is not among the ${tools.length} tools given; add it or let the model choose`,
     { tools: tools.map(({ name }) => name) },
   )
 }

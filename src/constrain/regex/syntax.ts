@@ -48,7 +48,7 @@ export function parseRegex(source: string): Regex {
   } catch (error) {
     // Some JavaScript engines put the whole pattern before the reason.
     const reason = (error as Error).message.split(': ').at(-1)
-    throw refused(`has the pattern ${shown(source)}, which is none: ${reason}`, 'correct it', {
+    throw refused(`has the pattern ${shown(source)}, which is not valid: ${reason}`, 'correct it', {
       pattern: source,
     })
   }

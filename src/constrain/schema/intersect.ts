@@ -128,7 +128,7 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
     (one.patterns.length > 0 && other.additional?.length !== 0) ||
     (other.patterns.length > 0 && one.additional?.length !== 0)
   if (isMixed && one !== other)
-    judge.refuse('patternProperties', 'meets other limits on additional properties')
+    judge.refuse('patternProperties', 'conflicts with other limits on additional properties')
   return {
     ...one,
     properties,

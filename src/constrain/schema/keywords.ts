@@ -47,7 +47,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const names = [type].flat()
     for (const name of names) {
       if (typeof name !== 'string' || ![...TYPES, 'integer'].includes(name)) {
-        throw refuse('type', `names ${shown(name)}, which is no type`)
+        throw refuse('type', `names ${shown(name)}, which is not a type`)
       }
     }
     const set = new Set(names as string[])
@@ -85,11 +85,11 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     // Before draft 2020-12, `items` itself could be a list of schemas.
     const isOld = Array.isArray(items)
     const list = isOld ? items : (prefixItems ?? [])
-    if (!Array.isArray(list)) throw refuse('prefixItems', 'is no list')
+    if (!Array.isArray(list)) throw refuse('prefixItems', 'is not a list')
     const rest = isOld ? additionalItems : items
     const maxItems = readCount('maxItems', UNBOUNDED)
     if (uniqueItems === true && maxItems > 1) {
-      throw refuse('uniqueItems', 'no grammar can see to')
+      throw refuse('uniqueItems', 'a grammar cannot enforce')
     }
     return {
       prefix: list.map((item: Json) => [whole.schema(item, 'prefixItems')]),
@@ -104,14 +104,14 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const { pattern, format } = schema
     const within: Regex[] = []
     if (pattern !== undefined) {
-      if (typeof pattern !== 'string') throw refuse('pattern', 'is no text')
+      if (typeof pattern !== 'string') throw refuse('pattern', 'is not a text')
       within.push(readPattern('pattern', pattern))
     }
     if (format !== undefined) {
       const source = typeof format === 'string' ? formatPattern(format) : undefined
       if (source !== undefined) within.push(found(parseRegex(source)))
       else if (named?.has('string') !== false) {
-        throw refuse('format', `is ${shown(format)}; known are ${FORMAT_NAMES.join(', ')}`)
+        throw refuse('format', `is ${shown(format)}; the known formats are ${FORMAT_NAMES.join(', ')}`)
       }
     }
     return {
@@ -125,7 +125,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function numberLimits(isInteger: boolean): Limits<NumberCase> {
     const step = schema['multipleOf'] ?? 1
     if (typeof step !== 'number' || !Number.isInteger(step) || step < 1 || step > MAX_STEP) {
-      throw refuse('multipleOf', `is ${shown(step)}; whole numbers up to ${MAX_STEP} can be honoured`)
+      throw refuse('multipleOf', `is ${shown(step)}; only whole numbers up to ${MAX_STEP} are supported`)
     }
     return {
       isInteger: isInteger || has('multipleOf'),
@@ -156,7 +156,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function readEntries(keyword: string) {
     const value = schema[keyword] ?? {}
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw refuse(keyword, 'is no object')
+      throw refuse(keyword, 'is not an object')
     }
     return Object.entries(value).map(
       ([name, item]) => [name, whole.schema(item, `${keyword}/${name}`)] as const,
@@ -166,7 +166,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function readTexts(keyword: string): string[] {
     const value = schema[keyword] ?? []
     if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-      throw refuse(keyword, 'is no list of texts')
+      throw refuse(keyword, 'is not a list of texts')
     }
     return value
   }
@@ -175,13 +175,13 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const value = schema[keyword]
     if (value === undefined) return otherwise
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
-    throw refuse(keyword, `is ${shown(value)}, no whole number from 0`)
+    throw refuse(keyword, `is ${shown(value)}, not a whole number from 0`)
   }
 
   function readNumber(keyword: string): number | undefined {
     const value = schema[keyword]
     if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value
-    throw refuse(keyword, `is ${shown(value)}, no number`)
+    throw refuse(keyword, `is ${shown(value)}, not a number`)
   }
 
   /** Texts that contain a match of the pattern. */

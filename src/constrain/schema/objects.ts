@@ -98,7 +98,7 @@ function endNode(
   const close = grammar.seq(space(grammar), brace)
   if (other === grammar.never) return lacking > 0 ? grammar.never : count === 0 ? brace : close
   // Two keys may be equal, and then they are one property.
-  if (lacking > 1) parts.refuse('minProperties', 'would be met by other properties, whose names may repeat')
+  if (lacking > 1) parts.refuse('minProperties', 'would need other properties, whose names may repeat')
   const next = grammar.seq(comma(grammar), other)
   if (count > 0) return grammar.seq(grammar.repeat(next, lacking, left), close)
   const some = left > 0 ? grammar.seq(other, grammar.repeat(next, 0, left - 1), close) : grammar.never
@@ -116,7 +116,10 @@ function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, p
     return member(anyKey(grammar), additional!)
   }
   if (patterns.length > MAX_PATTERNS) {
-    parts.refuse('patternProperties', `has ${patterns.length} patterns; ${MAX_PATTERNS} can be told apart`)
+    parts.refuse(
+      'patternProperties',
+      `has ${patterns.length} patterns; at most ${MAX_PATTERNS} are supported`,
+    )
   }
   const options: NodeId[] = []
   const free = meet(names ?? dfaOfLength(0, UNBOUNDED), complementDfa(dfaOfTexts(named)))

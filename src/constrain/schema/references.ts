@@ -42,9 +42,13 @@ export class SchemaDocument {
   schema(value: unknown, keyword: string): Schema {
     if (typeof value === 'boolean') return value
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw refused(`has ${shown(value)} as ${keyword}, which is no schema`, 'give an object or a boolean', {
-        keyword,
-      })
+      throw refused(
+        `has ${shown(value)} as ${keyword}, which is not a schema`,
+        'give an object or a boolean',
+        {
+          keyword,
+        },
+      )
     }
     const schema = value as SchemaObject
     if (!this.#checked.has(schema)) this.#check(schema)
@@ -67,7 +71,7 @@ export class SchemaDocument {
       at = typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
     }
     if (at === undefined)
-      throw this.refuse(schema, '$ref', `points to ${shown(reference)}, which is not there`)
+      throw this.refuse(schema, '$ref', `points to ${shown(reference)}, which does not exist`)
     return this.schema(at, '$ref')
   }
 
@@ -76,7 +80,7 @@ export class SchemaDocument {
     const path = this.#places.get(schema) ?? ''
     const where = path === '' ? '' : ` at ${path}`
     return refused(
-      `cannot honour the schema's ${keyword}${where}, which ${why}`,
+      `cannot enforce the schema's ${keyword}${where}, which ${why}`,
       'leave it out or rewrite it',
       {
         keyword,

@@ -111,7 +111,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     if (schema === false) return []
     const before = known.get(schema)
     if (before !== undefined) return before
-    if (open.includes(schema)) refuse('$ref', 'comes back to itself without a property or item between')
+    if (open.includes(schema)) refuse('$ref', 'refers to itself without a property or item in between')
     if (open.length >= MAX_DEPTH) refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
     open.push(schema)
     try {
@@ -141,7 +141,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
   /** With `enum` and `const` the values are listed. */
   function literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
-    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is no list')
+    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is not a list')
     if (values === undefined && constant === undefined) return own
     const all: readonly Json[] = (values as readonly Json[] | undefined) ?? [constant!]
     return all
@@ -176,7 +176,10 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
         left.flatMap((each) => {
           const rest = without(each, one, schemas)
           if (rest === undefined) {
-            refuse(keyword, `needs a ${typeName(each)} that is no ${typeName(one)} of the kind it excludes`)
+            refuse(
+              keyword,
+              `needs a ${typeName(each)} that is not a ${typeName(one)} of the kind it excludes`,
+            )
           }
           return rest
         }),
@@ -186,7 +189,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
 
   function listAt(schema: SchemaObject, keyword: string): readonly Schema[] {
     const value = schema[keyword] ?? []
-    if (!Array.isArray(value)) refuse(keyword, 'is no list')
+    if (!Array.isArray(value)) refuse(keyword, 'is not a list')
     return (value as readonly Json[]).map((part) => whole.schema(part, keyword))
   }
 

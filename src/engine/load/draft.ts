@@ -23,7 +23,7 @@ export function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
     if (isSame(target.tokenBytes(id), draft.tokenBytes(id)) && target.isSpecial(id) === draft.isSpecial(id))
       continue
     throw otherVocabulary(
-      `its token ${id} is ${JSON.stringify(draft.tokenText(id))} but the model's ${JSON.stringify(target.tokenText(id))}`,
+      `its token ${id} is ${JSON.stringify(draft.tokenText(id))} but the model's is ${JSON.stringify(target.tokenText(id))}`,
     )
   }
 }

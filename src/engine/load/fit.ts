@@ -44,7 +44,7 @@ export function checkLength(
   if (overflow === 'shift' || !(prompt.length > most)) return
   throw new HalfbyteError(
     'context-overflow',
-    `the prompt has ${prompt.length} characters, of which a context of ${contextLength} tokens holds ${most} at most; ` +
+    `the prompt has ${prompt.length} characters, but a context of ${contextLength} tokens holds at most ${most}; ` +
       'raise contextLength or shorten it',
     { characters: prompt.length, contextLength },
   )
@@ -77,6 +77,6 @@ function checkNotEmpty(count: number): void {
   if (count > 0) return
   throw new HalfbyteError(
     'unsupported',
-    'the prompt has 0 tokens but needs 1 for the model to go on from; write something',
+    'the prompt has 0 tokens, but the model needs at least 1; write something',
   )
 }

@@ -25,7 +25,7 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   if (tokenizer.vocabSize > vocab) {
     throw new HalfbyteError(
       'format',
-      `the tokenizer has ${tokenizer.vocabSize} tokens but the model ${vocab}; it belongs to another model`,
+      `the tokenizer has ${tokenizer.vocabSize} tokens but the model has ${vocab}; it belongs to another model`,
       { tokens: tokenizer.vocabSize, vocab },
     )
   }

@@ -49,7 +49,7 @@ export function renderTurns(
   if (prompt !== plain) return prompt
   throw new HalfbyteError(
     'unsupported',
-    `${tools.length} tools are given, but the chat template of this model knows none; leave them out or take another model`,
+    `${tools.length} tools are given, but this model's chat template does not support tools; leave them out or choose another model`,
   )
 }
 
@@ -96,7 +96,7 @@ function quoted(value: unknown, quote: (text: string) => string, depth = 0): unk
   if (depth > MAX_DEPTH) {
     throw new HalfbyteError(
       'unsupported',
-      `a tool or its arguments nest more than ${MAX_DEPTH} levels deep; describe it with fewer`,
+      `a tool or its arguments are nested more than ${MAX_DEPTH} levels deep; use fewer levels`,
     )
   }
   if (typeof value === 'string') return quote(value)

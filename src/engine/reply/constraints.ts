@@ -14,7 +14,7 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
   if (given.length > 1) {
     throw new HalfbyteError(
       'unsupported',
-      `${given.join(' and ')} are given; a reply takes 1 of them, so leave out the rest`,
+      `${given.join(' and ')} are given; a reply takes only 1 of them, so leave out the others`,
       {
         given,
       },

@@ -28,7 +28,7 @@ export function checkedOptions(options: DecodeOptions): DecodeOptions {
     if (OPTION_KEYS.has(key)) continue
     throw new HalfbyteError(
       'unsupported',
-      `${key} is not an option; there are ${[...OPTION_KEYS].join(', ')}`,
+      `${key} is not an option; the options are ${[...OPTION_KEYS].join(', ')}`,
       { key },
     )
   }

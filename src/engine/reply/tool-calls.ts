@@ -19,7 +19,7 @@ export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
   if (new Set(names).size < names.length || names.some((name) => typeof name !== 'string' || name === '')) {
     throw new HalfbyteError(
       'unsupported',
-      `the ${names.length} tools need a name each, no two alike; change them`,
+      `each of the ${names.length} tools needs a name of its own; change them`,
     )
   }
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)

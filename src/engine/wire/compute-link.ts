@@ -83,7 +83,7 @@ export function startComputeWorker(script?: string | URL): ComputePort {
       port1.onmessage = ({ data }: MessageEvent<WorkerReply>) => listener(data)
     },
     onError: (listener) => {
-      port1.onmessageerror = () => listener(new Error('a message of it could not be read'))
+      port1.onmessageerror = () => listener(new Error('a message from it could not be read'))
       globalThis.addEventListener(
         'message',
         ({ data }: MessageEvent<ToEngine | undefined>) => {

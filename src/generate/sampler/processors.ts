@@ -38,7 +38,7 @@ export function runProcessors(
       if ((logits[id] as number) < Number.POSITIVE_INFINITY) continue
       throw faultOf(
         processor.name,
-        `made the logit of id ${id} ${logits[id]}; write numbers, or -Infinity for a ban`,
+        `made the logit of id ${id} ${logits[id]}; write finite numbers, or -Infinity for a ban`,
       )
     }
   }

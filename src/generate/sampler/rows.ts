@@ -205,7 +205,7 @@ export function brokenLogit(row: Float32Array, file = 'the model'): HalfbyteErro
   const logit = String(row[id])
   return new HalfbyteError(
     'integrity',
-    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove what is stored of it and fetch it again`,
+    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove the stored model and download it again`,
     { file, id, logit },
   )
 }

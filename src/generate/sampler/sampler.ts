@@ -174,7 +174,7 @@ function stagesOf(settings: SamplerSettings, random: Random): Stage[] {
 function unguided(cfgScale: number): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `cfgScale is ${cfgScale} but there is no negative prompt to be guided away from; give one or leave cfgScale out`,
+    `cfgScale is ${cfgScale} but there is no negative prompt to steer away from; give one or leave cfgScale out`,
     { cfgScale },
   )
 }
