@@ -56,7 +56,7 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY])(
     for (const text of ['hello', 'world']) {
       expect(await errorOf(engine.complete(text, { maxTokens: 3 }).result)).toMatchObject({
         code: 'integrity',
-        message: expect.stringMatching(/^\S.*: the logit of id \d+ is (NaN|Infinity).*fetch it again$/),
+        message: expect.stringMatching(/^\S.*: the logit of id \d+ is (NaN|Infinity).*download it again$/),
       })
     }
     expect(await errorOf(engine.embed(['a']))).toMatchObject({ code: 'integrity' })

@@ -1,11 +1,12 @@
-// Compute worker. In: a port to an engine worker, from the page. Out: kernels run for what comes through it, until the pool ends.
+// Compute worker. In: a port to an engine worker, from the page. Out: kernels run on requests through it,
+// until the pool ends.
 import type { ComputeStart } from '../src/engine/wire/compute-link.ts'
 import type { WorkerRequest } from '../src/runtime/host.ts'
 import { workerThread } from '../src/runtime/worker-thread.ts'
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
   const handle = workerThread((reply) => port.postMessage(reply))
-  // The page hears of it as of a script that failed, and tells the engine.
+  // The page sees this as a failed script and tells the engine.
   port.onmessageerror = () => {
     throw new Error('a message could not be read')
   }

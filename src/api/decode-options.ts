@@ -1,9 +1,9 @@
-// Decode options. In: what a caller set. Out: what of it crosses to the worker.
+// Decode options. In: a caller's options. Out: the part that crosses to the worker.
 import type { DecodeOptions } from '../engine/wire/protocol.ts'
 import { absolute } from './source.ts'
 import type { GenerateOptions } from './types.ts'
 
-/** Without the signal, and with addresses that mean the same anywhere. */
+/** Drops the signal and makes addresses absolute. */
 export function decodeOptions({
   signal: _,
   tools: __,

@@ -1,5 +1,5 @@
-// Disposal. In: nothing. Out: the symbol of `await using`, also where the browser has none yet.
+// Disposal. In: nothing. Out: the symbol of `await using`, also for browsers that lack it.
 
-/** Lowered `await using` falls back to the same registered symbol. */
+/** Compiled `await using` falls back to the same registered symbol. */
 export const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)

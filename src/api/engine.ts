@@ -36,18 +36,18 @@ import type {
   Support,
 } from './types.ts'
 
-/** One model, loaded, in a worker of its own. Engines share nothing. */
+/** A loaded model in a worker of its own. Engines share nothing. */
 export class Engine implements AsyncDisposable {
   readonly model: ModelInfo
-  /** What drafts for it, when that was loaded too. */
+  /** The draft model; undefined if none was loaded. */
   readonly draft: ModelInfo | undefined
-  /** Threads that compute. */
+  /** Number of threads that compute. */
   readonly threads: number
   /** `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one thread. */
   readonly pool: PoolKind
-  /** Why it runs on one thread where more were wanted. */
+  /** Why the engine runs on one thread although more were asked for; undefined otherwise. */
   readonly note: string | undefined
-  /** Kernels in use: `relaxed` needs relaxed SIMD, `simd128` runs everywhere. */
+  /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
   readonly #client: EngineClient
   #sessions = 0
@@ -74,9 +74,9 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker and loads a model in it. Throws a HalfbyteError: `network`, `storage-full`, `format`,
-   * `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`; or the signal's reason. The worker is
-   * gone then, and loading again is safe.
+   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`network`, `storage-full`,
+   * `format`, `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`) or with the signal's
+   * reason. The worker has then ended, and load may be called again.
    */
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
     options.signal?.throwIfAborted()
@@ -86,9 +86,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Says whether a model would fit here, before its weights are downloaded: reads headers only, those of an address by
-   * ranges where its server has them, asks for memory and gives it back, and runs kernels for a fifth of a second. What a
-   * load that was killed needed (`interruptedLoads`) is not counted as granted again. Rejects as `load` does.
+   * Tells whether a model would fit here before its weights are downloaded. It reads headers only (by range
+   * requests if the server supports them), asks for memory and returns it, and runs kernels for a fifth of a
+   * second. By default it assumes less memory than a killed load needed (`interruptedLoads`). Rejects as
+   * `load` does.
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
     options.signal?.throwIfAborted()
@@ -97,7 +98,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The same over a service that runs elsewhere.
+   * The same through a service that runs elsewhere.
    * @internal
    */
   static async ask(
@@ -116,7 +117,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * The same as `load` over a service that runs elsewhere: in this thread, for the command line and tests.
+   * The same as `load` through a service that runs elsewhere: in this thread, for the command line and tests.
    * @internal
    */
   static async open(
@@ -134,29 +135,26 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  /** A conversation. `system` comes before its messages in every turn. Costs nothing until something is sent. */
+  /** Starts a conversation. Uses no memory until the first message is sent. */
   createSession(options: SessionOptions = {}): Session {
     return createSession(this.#client, () => ++this.#sessions, options)
   }
 
   /**
-   * A session that goes on where the saved one was, with its messages and its state: from the file that `save` gave, or
-   * from the name that `store` was given. Rejects with `format` for what is no saved session, `unsupported` for one of another
-   * model and for a name that is not stored, `integrity` for a wrong byte, `context-overflow` or `out-of-memory`, or with the
-   * signal's reason; nothing is left of it in the engine then.
+   * Continues a saved session with its messages and its state. `saved` is the file from `save`, or the name
+   * given to `store`. Rejects with `format` if the file is not a saved session, `unsupported` if it belongs
+   * to another model or the name is not stored, `integrity` if its bytes are damaged, `context-overflow`,
+   * `out-of-memory`, or the signal's reason. After an error the engine keeps nothing of it.
    */
   restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
     return restoreSession(this.#client, () => ++this.#sessions, file, options)
   }
 
-  /** Continues bare text, without the model's chat template; keeps no state. */
+  /** Continues plain text without the model's chat template. Keeps no state. */
   complete(prompt: string, options: GenerateOptions = {}): Generation {
     return startGeneration(options.signal, async (sink) => {
       if (options.tools !== undefined) {
-        throw new HalfbyteError(
-          'unsupported',
-          'bare text has no place for tools; send a message in a session',
-        )
+        throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
       return this.#client.generate(
         { prompt: { type: 'text', text: prompt }, options: decodeOptions(options) },
@@ -165,7 +163,10 @@ export class Engine implements AsyncDisposable {
     })
   }
 
-  /** Tokens of bare text, or of a conversation in the model's template with the opening of a reply. */
+  /**
+   * Number of tokens of plain text, or of a conversation in the model's template, including the opening of
+   * the reply.
+   */
   countTokens(input: string | readonly Message[]): Promise<number> {
     const prompt: Prompt =
       typeof input === 'string'
@@ -174,19 +175,25 @@ export class Engine implements AsyncDisposable {
     return this.#client.call((service) => service.countTokens(prompt))
   }
 
-  /** Ids of bare text, as `complete` reads it: a beginning of sequence where the model wants one, special tokens recognised. */
+  /**
+   * Ids of plain text as `complete` reads it: with a beginning-of-sequence token if the model uses one;
+   * special tokens are recognised.
+   */
   async tokenize(text: string): Promise<number[]> {
     return [...(await this.#client.call((service) => service.tokenize(text)))]
   }
 
-  /** Text of ids; bytes that make no character become U+FFFD. Rejects with `format` for an id that the model has not. */
+  /**
+   * Text of ids. Bytes that form no character become U+FFFD. Rejects with `format` for an id outside the
+   * vocabulary.
+   */
   detokenize(ids: readonly number[]): Promise<string> {
     return this.#client.call((service) => service.detokenize(ids))
   }
 
   /**
-   * How likely the model finds each continuation behind `prompt`, in their order; nothing is sampled. A continuation
-   * is read as it would go on the text, so write the space before a word into it.
+   * Scores how likely the model finds each continuation after `prompt`, in the given order. Nothing is
+   * sampled. A continuation is joined to the prompt as it is, so include the space before a word.
    */
   async score(
     prompt: string,
@@ -199,7 +206,7 @@ export class Engine implements AsyncDisposable {
     return [...(await ask)]
   }
 
-  /** One vector per text, made of the hidden states behind the last norm. */
+  /** One vector for each text, made from the hidden states after the last norm. */
   async embed(
     texts: readonly string[],
     { signal, ...options }: EmbedOptions & AbortOptions = {},
@@ -208,12 +215,12 @@ export class Engine implements AsyncDisposable {
     return [...(await ask)]
   }
 
-  /** Bytes of linear memory, by what they are for. */
+  /** Bytes of linear memory by purpose. */
   memory(): Promise<MemoryUse> {
     return this.#client.call((service) => service.memory())
   }
 
-  /** Ends the worker. Everything pending rejects with `disposed`, as does whatever is asked later. */
+  /** Ends the worker. Pending and later calls reject with `disposed`. */
   dispose(): Promise<void> {
     return this.#client.dispose()
   }

@@ -1,11 +1,11 @@
-// Generations. In: the chunks and the end that a feed brings. Out: what a caller iterates, awaits or cancels.
+// Generations. In: the chunks and the end that a feed brings. Out: an object to iterate, await or cancel.
 import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
 import type { Feed, Sink } from '../engine/wire/stream.ts'
 import type { Generation, GenerationResult } from './types.ts'
 
 /**
- * Starts the work; its reports go to `sink`. `isWanted` is false when the generation was settled while this waited:
- * then nothing is started.
+ * Starts the work; its reports go to `sink`. `isWanted` is false if the generation settled while the start
+ * waited; then nothing is started.
  */
 export type Begin = (sink: Sink, isWanted: () => boolean) => Promise<Feed | undefined>
 
@@ -35,7 +35,7 @@ export interface LiveGeneration extends Generation {
   readonly settled: Promise<unknown>
 }
 
-/** `onSettle` is told of the end, with the result or without one, before anyone who awaits it. */
+/** `onSettle` is called at the end, with the result if there is one, before any awaiting caller continues. */
 export function startGeneration(
   signal: AbortSignal | undefined,
   begin: Begin,
@@ -44,7 +44,7 @@ export function startGeneration(
   const chunks: TextChunk[] = []
   const wakes: (() => void)[] = []
   let feed: Feed | undefined
-  // Someone waits for the end, so chunks are paid for as they come.
+  // A caller waits for the end, so credits are returned as chunks arrive.
   let isDraining = false
   let isSettled = false
   let isCancelled = false
@@ -155,7 +155,7 @@ export function startGeneration(
   }
 
   function credit(count: number): void {
-    // Chunks come in tasks of their own, behind the feed.
+    // Chunks arrive in tasks of their own, after the feed.
     if (count > 0 && !isSettled) feed?.credit(count)
   }
 

@@ -1,4 +1,5 @@
-// Interrupted loads. In: loads of this page. Out: those of earlier visits that were killed, and what they say about the device.
+// Interrupted loads. In: loads of this page. Out: loads of earlier visits that were killed, and the limit
+// they imply.
 import { isCount } from '../base/values.ts'
 import type { LoadHooks } from '../engine/wire/client.ts'
 import type { WeightPolicy } from '../engine/wire/protocol.ts'
@@ -8,35 +9,36 @@ import { beginMark, deadMarks, eraseMark } from '../store/device/load-marks.ts'
 import { resolveSource } from './source.ts'
 import type { LoadOptions, ModelSource } from './types.ts'
 
-/** A load whose page or tab ended in the middle of it, most often because the device had not enough memory. */
+/** A load whose page or tab ended before it finished, most often because the device ran out of memory. */
 export interface InterruptedLoad {
-  /** A file's name, for people. */
+  /** The file's name, for display. */
   readonly name: string
-  /** The model's address; absent for files, and for an address that may hold a secret. */
+  /** The model's address. Absent for files, and for an address that may contain a secret. */
   readonly source?: string | undefined
   readonly contextLength?: number | undefined
   readonly kvCache?: Partial<KvFormat> | undefined
   readonly weights?: WeightPolicy | undefined
-  /** Memory that it was to take with a full context; absent when it had not come so far as to know. */
+  /** Bytes of memory needed with a full context. Absent if the load ended before this was known. */
   readonly neededBytes?: number | undefined
-  /** Milliseconds since 1970. */
+  /** When the load started, in milliseconds since 1970. */
   readonly startedAt: number
 }
 
-/** What killed a page once is this much too large. */
+/** The memory of a killed load is taken to be at least this much too large: the limit is this share of it. */
 const TOO_MUCH = 0.9
 
 /**
- * Loads of earlier visits that were killed, the newest last. An out-of-memory kill cannot be caught, so ask when the page
- * opens, before loading the same again: `Engine.probe` then proposes something smaller. A load is no longer among them when
- * the same model was loaded well, or after `forgetInterruptedLoads`. Empty where the page has no `localStorage`.
+ * Loads of earlier visits that were killed, newest last. A page cannot catch an out-of-memory kill, so call
+ * this when the page opens, before it loads the same model again: `Engine.probe` then suggests something
+ * smaller. A load leaves the list when the same model loads successfully, or after `forgetInterruptedLoads`.
+ * Empty if the page has no `localStorage`.
  */
 export async function interruptedLoads(): Promise<InterruptedLoad[]> {
   const marks = await deadMarks(isInterruptedLoad)
   return marks.map(({ note }) => note).sort((left, right) => left.startedAt - right.startedAt)
 }
 
-/** Forgets them: all, or those of one model. */
+/** Clears the list, or only the entries of one model. */
 export async function forgetInterruptedLoads(source?: ModelSource): Promise<void> {
   const about = source === undefined ? undefined : describe(source, {})
   for (const { key, note } of await deadMarks(isInterruptedLoad)) {
@@ -44,7 +46,10 @@ export async function forgetInterruptedLoads(source?: ModelSource): Promise<void
   }
 }
 
-/** Runs `load` with a note that outlives the page. `onNeed` is to hear how much memory it will take. */
+/**
+ * Runs `load` with a mark that outlives the page. The load calls `onNeed` with the bytes of memory that it
+ * needs.
+ */
 export async function noted<T>(
   source: ModelSource,
   options: LoadOptions,
@@ -61,7 +66,7 @@ export async function noted<T>(
   }
 }
 
-/** Bytes that are known to be too many for this device; undefined when none are. */
+/** Bytes of memory that are assumed to be too much for this device; undefined if no load was killed. */
 export async function deadlyBytes(): Promise<number | undefined> {
   const needs = (await interruptedLoads()).flatMap(({ neededBytes }) => neededBytes ?? [])
   return needs.length === 0 ? undefined : Math.floor(Math.min(...needs) * TOO_MUCH)
@@ -86,7 +91,7 @@ const isInterruptedLoad = (value: unknown): value is InterruptedLoad => {
 const isSame = (left: InterruptedLoad, right: InterruptedLoad): boolean =>
   left.source === right.source && left.name === right.name
 
-/** An address with a query, a user or a password may hold a secret. */
+/** An address with a query, a user or a password may contain a secret. */
 function isOpen(address: string): boolean {
   try {
     const { search, username, password } = new URL(address, globalThis.location?.href)

@@ -1,11 +1,14 @@
-// Messages. In: a message as a caller made it. Out: what of it the engine knows.
+// Messages. In: a message from a caller. Out: a copy of the parts that the engine knows.
 import { checkLevels } from '../base/levels.ts'
 import type { Message } from '../engine/wire/protocol.ts'
 
-/** Only what crosses to the worker, which looks at it, and nothing the caller may change later. */
+/**
+ * Copies only what the worker needs, so later changes by the caller have no effect. The worker checks the
+ * values.
+ */
 export const plainMessage = (message: Message): Message => {
   const { role, content, toolCalls, toolCallId, name } = message
-  // What has too many levels is not copied either.
+  // Values that are nested too deeply are not copied; the worker rejects them.
   checkLevels(toolCalls)
   return {
     ...{ role, content },

@@ -153,7 +153,7 @@ describe('a session', () => {
     const session = (await openToy(toyModel({ contextLength: 100 }))).createSession()
     const error = await errorOf(session.send('b'.repeat(501), GREEDY).result)
     expect(error).toMatchObject({ code: 'context-overflow', detail: { contextLength: 100 } })
-    expect((error as Error).message).toMatch(/has 5\d\d characters, of which .* holds 500 at most/)
+    expect((error as Error).message).toMatch(/has 5\d\d characters, but .* holds at most 500/)
     const shifting = (await openToy(toyModel({ contextLength: 100 }))).createSession({ overflow: 'shift' })
     expect((await shifting.send('b'.repeat(501), GREEDY).result).usage.droppedTokens).toBeGreaterThan(400)
   })

@@ -1,4 +1,4 @@
-// Sessions. In: what is said. Out: replies, one turn at a time, and the conversation so far.
+// Sessions. In: messages. Out: replies, one turn at a time, and the conversation so far.
 import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
@@ -16,7 +16,7 @@ import type {
   SessionOptions,
 } from './types.ts'
 
-/** What a new session starts from. */
+/** The start of a new session. */
 export interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
@@ -73,7 +73,7 @@ export function createSession(
         const copyId = newId()
         const copy = createSession(client, newId, saved(), copyId)
         await service.fork(id, copyId)
-        // Nobody has it then, so its state must not stay.
+        // No caller has this session, so its state must be freed.
         if (signal?.aborted) await copy.dispose()
         return copy
       }),
@@ -91,17 +91,17 @@ export function createSession(
     try {
       await client.call((service) => service.close(id))
     } catch (error) {
-      // An engine that is gone holds no state.
+      // An engine that has ended holds no state.
       if (!client.isOver) throw error
     }
   }
 
-  /** What is kept of the session besides its state. */
+  /** What is saved of the session besides its state. */
   function saved(): SavedSession {
     return { system, messages, contextUsed, ...overflow }
   }
 
-  /** Asks when everything asked so far is done, unless the signal is aborted by then. */
+  /** Runs the request after all earlier ones, unless the signal has been aborted by then. */
   function inTurn<T>(signal: AbortSignal | undefined, ask: LongAsk<T>): Promise<T> {
     const before = turn
     return client.callAbortable(signal, async (service, port) => {
@@ -112,7 +112,7 @@ export function createSession(
     })
   }
 
-  /** Runs `change` on the messages when the turn comes, then lets the model go on from there. */
+  /** Runs `change` on the messages when the turn comes, then lets the model continue from them. */
   function answer(
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions,
@@ -123,7 +123,7 @@ export function createSession(
     const generation = startGeneration(
       options.signal,
       async (sink, isWanted) => {
-        // Asked through the client, the wait ends with the engine when that dies.
+        // Asking through the client makes this wait end if the engine's worker dies.
         await client.call(() => turnBefore)
         if (!isWanted()) return undefined
         check()
@@ -131,7 +131,7 @@ export function createSession(
         if (changed.length === 0 || changed.at(-1)?.role === 'assistant') {
           throw new HalfbyteError(
             'unsupported',
-            'there is nothing to answer; end the messages with one of the user',
+            'there is nothing to answer; end the messages with a user message',
           )
         }
         before = messages
@@ -168,7 +168,7 @@ export function createSession(
   }
 }
 
-/** A session from what `save` gave, or from a name that was given to `store`. */
+/** Restores a session from a file that `save` made or from a name that was given to `store`. */
 export function restoreSession(
   client: EngineClient,
   newId: NewId,
@@ -178,7 +178,7 @@ export function restoreSession(
   const id = newId()
   return client.callAbortable(signal, async (service, port) => {
     const session = createSession(client, newId, await service.restore(id, file, port), id)
-    // As with a fork.
+    // As with a fork: no caller has this session.
     if (signal?.aborted) await session.dispose()
     return session
   })

@@ -1,8 +1,9 @@
-// Sources. In: where a caller says a model is. Out: what crosses to the worker: an absolute address, or files.
+// Sources. In: where a caller says a model is. Out: what crosses to the worker: an absolute address, or
+// files.
 import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import type { ModelSource } from './types.ts'
 
-/** Resolves relative addresses against `base`; without one they stay as they are. */
+/** Resolves relative addresses against `base`; without `base` they stay relative. */
 export function resolveSource(
   source: ModelSource,
   base: string | undefined,

@@ -1,4 +1,5 @@
-// What is stored. In: addresses of models, names of sessions. Out: how much of each is kept on this device, room for others, and leave to keep it.
+// Stored data. In: addresses of models, names of sessions. Out: what this device keeps of them, and ways to
+// remove or protect it.
 import { isFileOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/device/opfs.ts'
 import { SessionStore, type StoredSession } from '../store/device/sessions.ts'
@@ -8,31 +9,34 @@ import { resolveSource } from './source.ts'
 export type { StoredFile } from '../store/device/opfs.ts'
 export type { StoredSession } from '../store/device/sessions.ts'
 
-/** As given to `Engine.load`, with the `hub` that it was loaded from. */
+/** An address as given to `Engine.load`. Pass the same `hub` beside it. */
 export type StoredAddress = string | URL | RepoAddress
 
-/** Every file that is kept on this device, the least recently used first; downloads that have not ended too. */
+/** Every model file on this device, least recently used first, including incomplete downloads. */
 export async function storedFiles(): Promise<StoredFile[]> {
   const files = (await (await Opfs.open())?.list()) ?? []
   return files.sort((left, right) => left.used - right.used)
 }
 
-/** Bytes that are kept whole of the model at `address`, so that they need not be downloaded again; 0 when there are none. */
+/**
+ * Bytes of the model's complete files on this device, which need no further download; 0 if there are none.
+ */
 export async function storedBytes(address: StoredAddress, hub?: Hub): Promise<number> {
   const isOfModel = belongsTo(address, hub)
   const files = await storedFiles()
   return files.filter((file) => file.isComplete && isOfModel(file)).reduce((sum, { size }) => sum + size, 0)
 }
 
-/** Removes what is kept of the model at `address`. An engine that has loaded it is not affected. */
+/** Removes the model's files from this device. Engines that have loaded it are not affected. */
 export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> {
   await remove((await storedFiles()).filter(belongsTo(address, hub)))
 }
 
 /**
- * Removes files, the least recently used first and downloads that have not ended before all others, until `bytes` are
- * free that were not. Returns the addresses that were removed; none when not even all of them have so much. How much room
- * there is, browsers no longer say truly: this is for after a load was refused with `storage-full`.
+ * Removes files until at least `bytes` have been freed: incomplete downloads first, then the least recently
+ * used. Returns the addresses of the removed files. If all files together are smaller than `bytes`, it
+ * removes nothing and returns an empty list. Call it after a load failed with `storage-full`, because
+ * browsers no longer report free space exactly.
  */
 export async function makeRoom(bytes: number): Promise<string[]> {
   const files = await storedFiles()
@@ -49,20 +53,23 @@ export async function makeRoom(bytes: number): Promise<string[]> {
   return chosen.map(({ url }) => url)
 }
 
-/** Every session that `Session.store` keeps on this device, the one that was saved longest ago first. */
+/** Every session that `Session.store` has stored on this device, oldest first. */
 export async function storedSessions(): Promise<StoredSession[]> {
   const sessions = (await (await SessionStore.open())?.list()) ?? []
   return sessions.sort((left, right) => left.saved - right.saved)
 }
 
-/** Removes the stored session of that name; does nothing when there is none. Sessions that were restored from it go on. */
+/**
+ * Removes a stored session. Does nothing if the name is unknown. Sessions that were restored from it
+ * continue.
+ */
 export async function unstoreSession(name: string): Promise<void> {
   await (await SessionStore.open())?.remove(name)
 }
 
 /**
- * Asks the browser not to throw stored models away when the device runs short of room; true when it agrees. Some
- * browsers ask the person, so call it when somebody chose a model.
+ * Asks the browser not to evict stored models when the device runs short of space. Returns true if it agrees.
+ * Some browsers ask the user, so call it after the user has chosen a model.
  */
 export async function keepStored(): Promise<boolean> {
   try {

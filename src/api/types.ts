@@ -16,67 +16,87 @@ import type { StoredSession } from '../store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
 
 /**
- * Where a model is: an address (a `.gguf`, or a folder of safetensors when it ends with a slash), files that the
- * person picked, or a repository of the Hugging Face hub, also written `owner/name[:file][@revision]`. Two plain names with
- * one slash between them are such a repository, unless they end like a model file; `./owner/name` is an address beside the
- * page, `hf:owner/name.gguf` a repository whatever it ends with.
+ * Where a model is. One of:
+ * - an address: of a `.gguf` file, or of a folder of safetensors if it ends with a slash
+ * - files that the user picked
+ * - a repository of the Hugging Face hub, as an object or as `owner/name[:file][@revision]`
+ *
+ * Two plain names with one slash between them mean a repository, unless they end like a model file. Write
+ * `./owner/name` for an address relative to the page, and `hf:owner/name.gguf` for a repository whose name
+ * ends like a model file.
  */
 export type ModelSource = string | URL | File | readonly File[] | RepoAddress
 
 export interface LoadOptions {
-  /** Aborting rejects the load with the signal's reason and ends its worker. */
+  /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
   /**
-   * A smaller model of the same vocabulary, loaded into the same memory: it drafts tokens that the model checks several at once,
-   * so that replies are the same and sooner there. Rejects with `unsupported` when the vocabularies differ. Default: none.
+   * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and the
+   * model checks them in one step: replies are the same and arrive sooner. Rejects with `unsupported` if the
+   * vocabularies differ. Default: none.
    */
   readonly draft?: ModelSource | undefined
   /**
-   * LoRA adapters to merge into the model while it loads: GGUF files, or folders of PEFT. `scale`: how much of it is added, times
-   * what the adapter says; default 1. Quantised matrices that one changes are stored in 8 bits. Rejects with `architecture` for
-   * an adapter of another model. Default: none.
+   * LoRA adapters to merge into the model while it loads: GGUF files, or PEFT folders. `scale` multiplies the
+   * adapter's own scale; default 1. Quantised matrices that an adapter changes are stored in 8 bits. Rejects
+   * with `architecture` if an adapter belongs to another model. Default: none.
    */
   readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
-  /** Threads that compute. Default `auto`: measured. */
+  /** Number of threads that compute. Default `auto`: measured. */
   readonly threads?: number | 'auto' | undefined
   /**
-   * How threads share the work. `shared`: on one memory, for cross-origin isolated pages. `shards`: each holds a part of the
-   * model; logits differ in their last bits, and from load to load unless `threads` is a number. Default `auto`: `shared` where the page may, else `shards`, else one thread
-   * (`single`).
+   * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:
+   * each worker holds a part of the model. With `shards`, logits differ in their last bits from the other
+   * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`: `shared`
+   * if the page allows it, else `shards`, else `single`.
    */
   readonly pool?: PoolKind | 'auto' | undefined
-  /** Most tokens a conversation may hold; memory grows towards it. Default: what the model was trained for, at most 4096. */
+  /**
+   * Most tokens that a conversation may hold. Memory grows as it fills. Default: the model's trained length,
+   * at most 4096.
+   */
   readonly contextLength?: number | undefined
   /**
-   * Most bytes of the state of all conversations together, what is kept of ended ones included. When it is used up, what no
-   * conversation holds is given up first; then a reply fails with `out-of-memory`, alone, and what was there stays as it was.
-   * Default: what the memory grants.
+   * Most bytes for the state of all conversations together, including what is kept of conversations that have
+   * ended. When it is full, state that no conversation holds is freed first. After that the reply that needs
+   * more fails with `out-of-memory`; other conversations and existing state are not affected. Default: as
+   * much as the memory allows.
    */
   readonly stateBytes?: number | undefined
   /**
-   * Precision of the weights. Default `auto`: the file's own. `w4_channel` is `w4` with one scale per output, and activations with one per
-   * row: faster, and less exact.
+   * Precision of the weights. `w4_channel` is `w4` with one scale for each output, and with one scale for
+   * each row of activations: faster and less exact. Default `auto`: the file's own precision.
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * How the conversation's keys and values are stored. Default: both `f32`, exactly. `int8` (with a scale and an offset per
-   * position and KV head) takes about a third of the memory and is faster in long contexts; `fp8` is for values only.
+   * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position and
+   * KV head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
+   * values only. Default: `f32` for both, which is exact.
    */
   readonly kvCache?: Partial<KvFormat> | undefined
-  /** Whether downloads are kept on this device. Default `opfs`. */
+  /**
+   * Whether downloads are kept on this device, in the origin private file system. Default `opfs`: they are
+   * kept.
+   */
   readonly cache?: 'opfs' | 'none' | undefined
-  /** Where the hub is, and a token for its private repositories. Default: Hugging Face, without one. */
+  /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
-  /** Which kernels to run. Default `auto`: relaxed SIMD where the browser has it. */
+  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, else `simd128`. */
   readonly build?: Build | 'auto' | undefined
-  /** Files to take from elsewhere, for a strict content policy or a CDN. Relative addresses are the page's. */
+  /**
+   * Addresses of the package's own files, for a strict content policy or a CDN. Relative addresses are
+   * resolved against the page. Default: the files that came with the package.
+   */
   readonly assets?: Assets | undefined
 }
 
-/** As for the load that is asked about. */
+/** Options of `Engine.probe`: those of the load in question, and a limit. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
-  /** Memory that is not to be exceeded, in bytes, whatever would be granted. Default: nine tenths of what a killed load needed. */
+  /**
+   * Most bytes of memory to assume, even if the browser would grant more. Default: nine tenths of what a
+   * killed load needed (see `interruptedLoads`), otherwise no limit.
+   */
   readonly limitBytes?: number | undefined
 }
 
@@ -89,100 +109,116 @@ export interface Assets {
   readonly wasm?: string | URL | undefined
 }
 
-/** Of what may take long besides loading and generating. */
+/** Options of calls that may take long, other than loading and generating. */
 export interface AbortOptions {
   /** Aborting rejects at once with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Every key is optional. A number outside its range rejects the generation with `unsupported`. */
+/**
+ * Options of one reply; every key is optional. A number outside its range rejects the generation with
+ * `unsupported`.
+ */
 export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /**
-   * Addresses of modules that change the logits, in order; relative ones are the page's. They are imported in the engine's
-   * worker, so they see nothing of the page. Each one's default export is a `LogitProcessorFactory`. Default: none.
+   * Addresses of modules that change the logits, in the order in which they run. Relative addresses are
+   * resolved against the page. The modules are imported in the engine's worker, so they cannot reach the
+   * page. The default export of each is a `LogitProcessorFactory`. Default: none.
    */
   readonly processors?: readonly (string | URL)[] | undefined
-  /** Aborting rejects the generation with the signal's reason. */
+  /** Aborting rejects the generation with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Functions that the model may ask to be called, told to it by its chat template; only for `send`, `edit` and
-   * `regenerate`. The result has `toolCalls`; answer them with messages of the role `tool`. Rejects with `unsupported` when
-   * the template knows no tools. Default: none.
+   * Functions that the model may ask to call. The chat template tells the model about them. Only for `send`,
+   * `edit` and `regenerate`. The result then has `toolCalls`; answer them with messages of the role `tool`.
+   * Rejects with `unsupported` if the template does not support tools. Default: none.
    */
   readonly tools?: readonly Tool[] | undefined
 }
 
 /** What this page can run. */
 export interface Support {
-  /** False where WebAssembly has no SIMD: no model can be loaded. */
+  /** False if WebAssembly has no SIMD here; then no model can be loaded. */
   readonly supported: boolean
-  /** The kernels that `build: 'auto'` takes. */
+  /** The kernels that `build: 'auto'` chooses; undefined if `supported` is false. */
   readonly build: Build | undefined
-  /** Whether threads can share memory here; in browsers the page must be cross-origin isolated. */
+  /** Whether threads can share memory here. In browsers the page must be cross-origin isolated. */
   readonly sharedMemory: boolean
-  /** Logical cores. */
+  /** Number of logical cores; 1 if the browser does not say. */
   readonly cores: number
 }
 
 export interface GenerationResult extends Outcome {
-  /** What `cancel` was given. */
+  /** The value that was passed to `cancel`. */
   readonly reason?: unknown
 }
 
 /**
- * A reply in the making. It starts at once, or when its session's turn comes; iterate it, or await `text()` or
- * `result`. When it is only iterated it stays at most 32 chunks ahead of the loop. There is one iteration: a second
- * loop goes on where the first stopped. Leaving the loop cancels it.
+ * A reply in progress. It starts at once, or when its session's turn comes. Iterate it, or await `text()` or
+ * `result`. If it is only iterated, it runs at most 32 chunks ahead of the loop. There is only one iteration:
+ * a second loop continues where the first stopped. Leaving the loop cancels the reply.
  */
 export interface Generation extends AsyncIterable<TextChunk> {
-  /** The whole reply, also when it was cancelled: then the text so far. */
+  /** The whole reply. If it was cancelled, the text up to then. Rejects as `result` does. */
   text(): Promise<string>
   /**
-   * How it ended. Rejects with the signal's reason when that is aborted, with a HalfbyteError when it failed; that
-   * raises no unhandled rejection when only the loop is used.
+   * How the reply ended. Rejects with the signal's reason if that is aborted, or with a HalfbyteError if the
+   * reply failed. If you only use the loop, this rejection is not reported as unhandled.
    */
   readonly result: Promise<GenerationResult>
-  /** Ends it: `result` resolves with finishReason `cancelled` and the text so far. Harmless after the end. */
+  /**
+   * Ends the reply: `result` resolves with the finishReason `cancelled` and the text so far. Does nothing
+   * after the end.
+   */
   cancel(reason?: unknown): void
 }
 
 export interface SessionOptions extends Overflow {
-  /** Comes before the messages in every turn. Default: none. */
+  /** System text, placed before the messages in every turn. Default: none. */
   readonly system?: string | undefined
-  /** The conversation so far. Default: none. */
+  /** The conversation so far. Default: empty. */
   readonly messages?: readonly Message[] | undefined
 }
 
-/** A conversation whose state stays in the engine, so that each turn only reads what is new. */
+/** A conversation. Its state stays in the engine, so each turn reads only what is new. */
 export interface Session extends AsyncDisposable {
   /**
-   * The conversation without its system text. A message appears when its turn starts, the reply when its generation
-   * has resolved, cancelled replies included; a generation that rejects leaves them as they were before it.
+   * The conversation without its system text. A message appears when its turn starts; a reply appears when
+   * its generation resolves, even if it was cancelled. A generation that rejects leaves the messages as they
+   * were before it.
    */
   readonly messages: readonly Message[]
-  /** Tokens that the engine held for this session after its last generation. */
+  /** Number of tokens that the engine held for this session after its last generation. */
   readonly contextUsed: number
-  /** Adds what is said and answers it. While another generation of this session runs, it waits its turn. */
+  /**
+   * Adds a user message or messages and answers. If another generation of this session is running, this one
+   * waits for it.
+   */
   send(input: string | Message | readonly Message[], options?: GenerateOptions): Generation
-  /** Replaces the text of message `index`, drops what came after it, and answers. */
+  /** Replaces the text of message `index`, drops the messages after it, and answers. */
   edit(index: number, content: string, options?: GenerateOptions): Generation
   /** Drops the last reply and answers again. */
   regenerate(options?: GenerateOptions): Generation
-  /** Replaces the conversation. The state of what both have in common is kept. Throws `unsupported` while a generation runs. */
+  /**
+   * Replaces the conversation. State for the part that both conversations share is kept. Throws `unsupported`
+   * while a generation runs.
+   */
   setMessages(messages: readonly Message[]): void
-  /** A second session with the same conversation and state; waits for this one's turn. */
+  /** Makes a second session with the same conversation and state. Waits for this session's turn. */
   fork(options?: AbortOptions): Promise<Session>
   /**
-   * A file of the conversation and its state, for `Engine.restoreSession`: what was read need not be read again, after a
-   * reload of the page either. Waits for this session's turn. Rejects with `out-of-memory` where not 64 tokens of state are free.
+   * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not read
+   * its prompt again, even after the page was reloaded. Waits for this session's turn. Rejects with
+   * `out-of-memory` if there is no room for the state of 64 tokens.
    */
   save(options?: AbortOptions): Promise<Blob>
   /**
-   * Keeps the same file on this device under a name, in place of what had that name before, which stays until the new one is
-   * whole: for `Engine.restoreSession(name)`. `storedSessions` lists them, `unstoreSession` removes one. Rejects with
-   * `storage-full`, `out-of-memory`, or `unsupported` where nothing can be stored.
+   * Stores the same file on this device under a name, for `Engine.restoreSession(name)`. It replaces a file
+   * of the same name once the new one is complete. `storedSessions` lists stored sessions; `unstoreSession`
+   * removes one. Rejects with `storage-full`, `out-of-memory`, or `unsupported` if nothing can be stored
+   * here.
    */
   store(name: string, options?: AbortOptions): Promise<StoredSession>
-  /** Cancels what runs and frees the state. */
+  /** Cancels running and waiting generations and frees the state. */
   dispose(): Promise<void>
 }

@@ -1,4 +1,5 @@
-// halfbyte chat. In: lines typed in a terminal, or piped. Out: answers as they are decoded. Ctrl-C stops one; twice leaves.
+// halfbyte chat. In: lines typed in a terminal, or piped. Out: answers as they are decoded. Ctrl-C stops one;
+// twice exits.
 import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
 import type { Generation } from '../api/types.ts'
@@ -15,13 +16,13 @@ interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly maxTokens?: number
 }
 
-/** Two presses within this time leave, whatever runs. */
+/** Two presses within this many milliseconds exit, whatever is running. */
 const TWICE_MS = 1500
 
 export function chatCommand(): Command {
   const command = new Command('chat')
     .description(
-      'Talk to a model. Ctrl-C stops an answer, twice leaves; Ctrl-D leaves. Piped lines are answered too.',
+      'Talk to a model. Ctrl-C stops an answer; pressed twice it exits, like Ctrl-D. Piped lines are answered too.',
     )
     .argument('<model>', MODEL)
     .option('--system <text>', 'instructions for the model')
@@ -41,7 +42,7 @@ async function chat(model: string, flags: ChatFlags): Promise<void> {
   else await interruptible((signal) => answerLines(answer, signal))
 }
 
-/** One answer per line of stdin, and nothing else on stdout. The first error ends it. */
+/** One answer for each line of stdin, and nothing else on stdout. The first error ends it. */
 async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
   for await (const line of createInterface({ input: process.stdin, signal })) {
     if (line.trim() === '') continue
@@ -52,7 +53,7 @@ async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
 }
 
 async function talk(answer: Answer): Promise<void> {
-  // A terminal that is read gives Ctrl-C to readline, and to the process as a signal only when it cannot.
+  // While a terminal is read, Ctrl-C goes to readline; otherwise it reaches the process as a signal.
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let running: Generation | undefined
   let pressed = Number.NEGATIVE_INFINITY
@@ -83,7 +84,7 @@ async function talk(answer: Answer): Promise<void> {
   process.stdout.write('\n')
 }
 
-/** A prompt that no longer fits leaves the conversation as it was; everything else ends it. */
+/** A prompt that no longer fits leaves the conversation unchanged; other errors end it. */
 async function printTurn(generation: Generation): Promise<void> {
   try {
     await print(generation)

@@ -1,4 +1,4 @@
-// Compute worker for Node. In: what the engine asks, by message. Out: kernels run until the pool ends.
+// Compute worker for Node. In: messages from the engine. Out: kernels run until the pool ends.
 import { parentPort } from 'node:worker_threads'
 import { workerThread } from '../runtime/worker-thread.ts'
 

@@ -1,4 +1,5 @@
-// Constraint flags. In: files and texts from the command line. Out: what an answer must be, under the names of the API.
+// Constraint flags. In: files and texts from the command line. Out: the constraint on an answer, in the API's
+// options.
 import type { Command } from 'commander'
 import type { GenerateOptions } from '../api/types.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -18,12 +19,12 @@ export function withConstraintOptions(command: Command): Command {
     .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
     .option(
       '--choice <text>',
-      'the answer is this text, or another that is given; may be given again',
+      'the answer is one of the texts given so; may be given again',
       (text, texts: string[] = []) => [...texts, text],
     )
 }
 
-/** Throws `format` for a file that cannot be read. The engine says when more than one constraint is given. */
+/** Throws `format` if a file cannot be read. The engine rejects more than one constraint. */
 export async function constraintOptions(
   flags: ConstraintFlags,
 ): Promise<Pick<GenerateOptions, 'schema' | 'grammar' | 'pattern' | 'choices'>> {

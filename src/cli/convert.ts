@@ -19,7 +19,7 @@ interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
   readonly shardSize?: number
 }
 
-/** Smaller ones cost more in requests than they save. */
+/** Smaller parts cost more in requests than they save. */
 const LEAST_SHARD_BYTES = 1e6
 
 export function convertCommand(): Command {

@@ -19,7 +19,7 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
     onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
   })
 
-/** Says whether `<model>` would fit here, without loading it. */
+/** Tells whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
   flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora'>,
@@ -36,7 +36,7 @@ export async function probeEngine(
   return Engine.ask(localConnection(service), place, { weights, lora, kvCache, contextLength, signal })
 }
 
-/** Loads `<model>`; an aborted signal rejects with its reason. */
+/** Loads `<model>`. If the signal is aborted, it rejects with its reason. */
 export async function openEngine(
   model: string,
   flags: EngineFlags & Pick<SamplerFlags, 'draft'>,

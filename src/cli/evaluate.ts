@@ -1,4 +1,5 @@
-// halfbyte logits and perplexity. In: a model and ids or a text. Out: raw logits, or how well it predicts the text.
+// halfbyte logits and perplexity. In: a model and ids or a text. Out: raw logits, or the model's perplexity
+// on the text.
 import { Command, InvalidArgumentError } from 'commander'
 import { areCounts } from '../base/values.ts'
 import { perplexity } from '../evaluate/perplexity.ts'

@@ -1,4 +1,5 @@
-// Failures. In: what was thrown, by us or by Node about a file. Out: an error of ours in words, its line, the exit code.
+// Failures. In: an error of ours, or of Node about a file. Out: an error of ours, its line for the user, the
+// exit code.
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../base/errors.ts'
@@ -6,13 +7,16 @@ import { visible } from './visible.ts'
 
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** The code that the system gave an error, e.g. `ENOENT`; undefined for errors that are not the system's. */
+/** The system's code of an error, for example `ENOENT`; undefined for other errors. */
 export function systemCode(error: unknown): string | undefined {
   const isSystem = error instanceof Error && 'syscall' in error && 'code' in error
   return isSystem && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** `<what>: <why>; <next>` under `code`, or under `storage-full` when there is no room. Other errors stay as they are. */
+/**
+ * `<what>: <why>; <next>` under `code`, or under `storage-full` if the disk is full. Other errors are
+ * returned unchanged.
+ */
 export function systemError(error: unknown, code: ErrorCode, what: string, next: string): unknown {
   const name = systemCode(error)
   if (name === undefined) return error
@@ -27,16 +31,16 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   )
 }
 
-/** The line that a person reads. */
+/** The line that the user reads. */
 export function errorLine({ code, message }: HalfbyteError): string {
   return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`
 }
 
-/** Prints what ended a command, if there is something to say, and yields the exit code. */
+/** Prints the error that ended a command, if there is anything to print, and returns the exit code. */
 export function report(error: unknown): number {
-  // Commander has printed its own sentence, or the help that was asked for.
+  // Commander has already printed its own error, or the help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  // Whoever read the output wanted no more of it.
+  // The reader of the output closed it early, which is not an error.
   if (systemCode(error) === 'EPIPE') return 0
   if (error instanceof Error && error.name === 'AbortError') {
     process.stderr.write('stopped\n')

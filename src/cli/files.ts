@@ -1,4 +1,5 @@
-// Files on disk. In: `<model>` as typed: a file, a folder, a URL or an embedded model's name. Out: byte sources.
+// Files on disk. In: `<model>` as typed: a file, a folder, a URL or an embedded model's name. Out: byte
+// sources.
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,28 +17,28 @@ const EMBEDDED = new Map([
   ['embedded', 'halfbyte-tiny.hbm'],
   ['embedded-mamba', 'halfbyte-mamba.hbm'],
 ])
-/** From src/cli and from the built package. */
+/** The same address works from src/cli and from the built package. */
 const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
 export interface FileOptions {
   readonly signal?: AbortSignal | undefined
-  /** Of a URL's download. */
+  /** Progress of a URL's download. */
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
 }
 
 const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 
-/** Where the hub is, and what opens it. */
+/** The hub's address and token. */
 const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
 
 /**
- * `<model>` as a URL or as a path that cannot be taken for anything else: what lies on this machine comes before a repository
- * of the hub with the same name. A slash at the end stays, and what names nothing stays as it is.
+ * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a hub
+ * repository of the same name. A slash at the end is kept. A text that names nothing is returned unchanged.
  */
 export async function placeOf(model: string): Promise<string> {
   if (EMBEDDED.has(model) || isUrl(model)) return model
-  // What cannot be looked at is there: opening it says why.
+  // A path that cannot be inspected counts as existing; opening it reports the reason.
   const isHere = !model.startsWith('hf:') && (await isThere(model).catch(() => true))
   if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
   const address = parseHubAddress(model)
@@ -56,7 +57,7 @@ export async function peekModelFiles(model: string, signal?: AbortSignal): Promi
   return { ...(await openModelFiles(model, { signal })), downloadBytes: 0 }
 }
 
-/** Opens `<model>`. Throws `format` when there is no such file, `network` when a URL cannot be fetched. */
+/** Opens `<model>`. Throws `format` if there is no such file, `network` if a URL cannot be fetched. */
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
   const place = await placeOf(model)
   if (isUrl(place)) {

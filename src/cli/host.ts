@@ -1,4 +1,5 @@
-// Node host. In: the folder of the engine's modules. Out: worker threads, clock and module files for the core.
+// Node host. In: the folder of the engine's modules. Out: worker threads, a clock and module files for the
+// core.
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +7,10 @@ import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ComputePort, Host } from '../runtime/host.ts'
 
-/** Run from source the files are the TypeScript ones and the modules lie in dist/; built, everything lies together. */
+/**
+ * From source, scripts are TypeScript and the modules lie in dist/. In the built package, everything lies
+ * together.
+ */
 const FROM_SOURCE = import.meta.url.endsWith('.ts')
 const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './wasm/', import.meta.url)
 const COMPUTE_WORKER = new URL(FROM_SOURCE ? './compute-worker.ts' : './compute-worker.js', import.meta.url)

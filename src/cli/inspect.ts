@@ -1,4 +1,5 @@
-// halfbyte inspect. In: a model. Out: what it is, its tensors, the memory it will take, and on request its plan.
+// halfbyte inspect. In: a model. Out: its description, its tensors, the memory it will take, and its plan on
+// request.
 import { Command } from 'commander'
 import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { weightOf } from '../arch/tensors/names.ts'
@@ -82,7 +83,7 @@ function describeFit(report: ProbeReport): string {
   return aligned(rows).join('\n')
 }
 
-/** As they are typed. */
+/** In the form in which they are typed. */
 const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
   [
     ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
@@ -110,7 +111,7 @@ function headRows({ config }: PreparedModel): [string, string][] {
   return rows
 }
 
-/** One line per slot: how it is stored in the file and in memory. */
+/** One line for each slot: how it is stored in the file and in memory. */
 function tensorLines({ plan, weights }: PreparedModel): string[] {
   return plan.slots.map((slot) => {
     const names = slot.ref.parts.map((part) => part.name).join(' + ')

@@ -1,8 +1,9 @@
-// Ctrl-C. In: work that honours a signal. Out: its result; the first Ctrl-C aborts the signal, the second ends the process.
+// Ctrl-C. In: work that honours a signal. Out: its result. The first Ctrl-C aborts the signal; the second
+// ends the process.
 
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  // A listener that runs once: then Node's own behaviour is back, for work that takes too long to stop.
+  // The listener runs once. Then Node's default applies, for work that takes too long to stop.
   const interrupt = () => controller.abort()
   process.once('SIGINT', interrupt)
   try {

@@ -26,7 +26,7 @@ for (const command of [program, ...commands]) {
   command.exitOverride().showHelpAfterError(`(${name} --help tells more)`)
 }
 
-// Node reports a closed pipe by this event and not to whoever wrote.
+// Node reports a closed pipe through this event, not to the code that wrote.
 process.stdout.on('error', (error) => process.exit(report(error)))
 
 try {

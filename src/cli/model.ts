@@ -1,4 +1,5 @@
-// Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without sessions around it.
+// Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without
+// sessions.
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open-adapters.ts'
@@ -19,7 +20,7 @@ interface PrepareFlags
   readonly forPack?: true
 }
 
-/** Opens `<model>`, reads its headers, and closes it when `use` is done. */
+/** Opens `<model>`, reads its headers, and closes it after `use`. */
 export async function withPrepared<T>(
   model: string,
   flags: PrepareFlags,
@@ -45,7 +46,7 @@ export async function withPrepared<T>(
   }
 }
 
-/** Loads `<model>` to evaluate it, and ends its threads when `use` is done. */
+/** Loads `<model>` for evaluation, and ends its threads after `use`. */
 export async function withModel<T>(
   model: string,
   flags: EngineFlags,
@@ -64,7 +65,7 @@ export async function withModel<T>(
   })
 }
 
-/** Runs tokens from an empty state, each call on a sequence of its own. */
+/** Runs tokens from an empty state. Each call uses a sequence of its own. */
 export function forwardRows(built: BuiltModel): ForwardRows {
   return async (tokens, onRow, signal) => {
     const sequence = built.newSequence()

@@ -1,17 +1,17 @@
-// Options. In: texts from the command line. Out: checked values; anything else is a usage error.
+// Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
-/** What every command says of `<model>`. */
+/** The description of `<model>` in every command. */
 export const MODEL =
-  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub where no such path is, "embedded" or "embedded-mamba"'
+  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub if no such path exists, "embedded" or "embedded-mamba"'
 
-/** A parser of whole numbers from `least` on. */
+/** A parser of whole numbers, at least `least`. */
 export function whole(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
     if (Number.isSafeInteger(value) && value >= least && text.trim() !== '') return value
-    throw new InvalidArgumentError(`give a whole number from ${least} on.`)
+    throw new InvalidArgumentError(`give a whole number of at least ${least}.`)
   }
 }
 
@@ -31,7 +31,7 @@ const UNITS: Readonly<Record<string, number>> = {
   ...{ KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30 },
 }
 
-/** A parser of sizes from `least` bytes on: `64MB`, `1.5 GiB`, or bytes without a unit. */
+/** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {
     const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
@@ -41,7 +41,7 @@ export function size(least: number): (text: string) => number {
   }
 }
 
-/** How a model is loaded. */
+/** Options for loading a model. */
 export interface EngineFlags {
   readonly threads: number | 'auto'
   readonly build: 'auto' | 'relaxed' | 'simd128'
@@ -49,7 +49,7 @@ export interface EngineFlags {
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
-  /** Most bytes of all conversations' state. */
+  /** Most bytes for the state of all conversations. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
 }
@@ -59,11 +59,11 @@ export interface LoraFlag {
   readonly scale: number
 }
 
-/** `--lora`, as often as there are adapters. */
+/** `--lora`, once for each adapter. */
 export function loraOption(): Option {
   return new Option(
     '--lora <adapter[:scale]>',
-    "a LoRA to merge into the model: a GGUF, a folder of PEFT, its URL or owner/name; scale 1 is the adapter's own",
+    "a LoRA adapter to merge into the model: a GGUF file, a PEFT folder, its URL or owner/name; scale 1 is the adapter's own",
   ).argParser((text, before: readonly LoraFlag[] = []) => {
     const [, source = text, scale = '1'] = /^(.+):(-?[\d.]+)$/.exec(text) ?? []
     if (!Number.isFinite(Number(scale))) throw new InvalidArgumentError('give a scale like 0.5.')
@@ -77,7 +77,7 @@ export function weightsOption(): Option {
     .default('auto')
 }
 
-/** `int8` for both, `int8,fp8` for keys and values. */
+/** `int8` for both, or `int8,fp8` for keys and values. */
 function kvFormat(text: string): KvFormat {
   const [k = '', v = k, more] = text.split(',')
   const isKnown = ['f32', 'int8'].includes(k) && ['f32', 'int8', 'fp8'].includes(v) && more === undefined
@@ -106,7 +106,7 @@ export function withEngineOptions(command: Command): Command {
     .addOption(kvOption())
     .option(
       '--state-bytes <size>',
-      'most memory for keys and values, like 256MB; default: what there is',
+      'most memory for keys and values, like 256MB; default: all that is available',
       size(1),
     )
 }

@@ -1,4 +1,4 @@
-// Output. In: bytes as they are made. Out: a whole file or none, or stdout.
+// Output. In: bytes as they are produced. Out: a complete file or none, or stdout.
 import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -8,8 +8,8 @@ import { systemError } from './failure.ts'
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /**
- * Writes to `path`, or to stdout without one. A file appears under its name when it is complete.
- * Throws `storage-full` when the disk is, `unsupported` when the place cannot be written, the signal's reason.
+ * Writes to `path`, or to stdout if there is none. A file appears under its name once it is complete. Throws
+ * `storage-full` if the disk is full, `unsupported` if the path cannot be written, or the signal's reason.
  */
 export async function writeOutput(
   path: string | undefined,
@@ -27,7 +27,7 @@ export async function writeOutput(
 }
 
 async function writeFile(path: string, source: Readable, signal: AbortSignal | undefined): Promise<void> {
-  // Devices and pipes are written as they are: a file could not take their name.
+  // Devices and pipes are written directly, because a file cannot be renamed to them.
   const isSpecial = await stat(path).then(
     (found) => !found.isFile(),
     () => false,

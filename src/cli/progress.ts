@@ -1,4 +1,5 @@
-// Progress. In: what a load reports. Out: one line of stderr, overwritten by the next; nothing where that is no terminal.
+// Progress. In: a load's reports. Out: one line of stderr, overwritten by the next; nothing if stderr is not
+// a terminal.
 import type { LoadProgress } from '../engine/wire/protocol.ts'
 
 export const showProgress = (event: LoadProgress): void => overwrite(describe(event))

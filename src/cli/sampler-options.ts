@@ -1,4 +1,4 @@
-// Sampler options. In: texts from the command line. Out: the sampler's options under the names of the API.
+// Sampler options. In: texts from the command line. Out: the sampler's options under the API's names.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -6,7 +6,7 @@ import type { GenerateOptions } from '../api/types.ts'
 import type { SpeculationKind } from '../engine/wire/protocol.ts'
 import { real, whole } from './options.ts'
 
-/** Options of one number each: flag, what it is for, how it is read. */
+/** Options with one number each: flag, purpose, parser. */
 type Flag = readonly [flag: string, description: string, parse: (text: string) => number]
 
 const GROUPS: Readonly<Record<string, readonly Flag[]>> = {
@@ -41,7 +41,7 @@ const GROUPS: Readonly<Record<string, readonly Flag[]>> = {
 
 const OTHERS = 'Guidance, tokens and drafts:'
 
-/** What is no number, as commander names it; the numbers lie beside it. */
+/** Options that are not numbers, under commander's names; the numbers stand beside them. */
 export interface SamplerFlags {
   readonly ban?: readonly number[]
   readonly force?: readonly number[]
@@ -70,7 +70,7 @@ export function withSamplerOptions(command: Command): Command {
     .option('--bias <id=amount>', 'moves the logit of a token; may be given again', addBias)
     .option(
       '--dry-breaker <text>',
-      'what no repetition reaches across; may be given again; default: line end : " *',
+      'a text that ends a repetition; may be given again; default: line end : " *',
       appended((text) => text),
     )
     .option(
@@ -82,12 +82,12 @@ export function withSamplerOptions(command: Command): Command {
     .addOption(
       new Option(
         '--speculation <kind>',
-        'where drafts come from that are checked several at once; default: draft if there is one, else lookup',
+        'where drafts come from; default: draft if a draft model is loaded, else lookup',
       ).choices(['off', 'lookup', 'draft']),
     )
 }
 
-/** The same as options of a reply. */
+/** The same as options for a reply. */
 export function samplerFlags(flags: SamplerFlags): GenerateOptions {
   const numbers = flags as unknown as Readonly<Record<string, number | undefined>>
   return {

@@ -71,7 +71,7 @@ test('more parts than are read are refused before one is written', async () => {
   await expect(writing).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(
-      /1000 bytes, which are 1000 parts of 1 where 999 are read; make them 2 bytes/,
+      /1000 bytes, which need 1000 parts of 1 bytes, but at most 999 parts are read; make parts of at least 2 bytes/,
     ),
   })
   expect(await readdir(folder)).toEqual([])

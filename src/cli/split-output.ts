@@ -1,22 +1,24 @@
-// Split output. In: a pack as it is made, and how large a file may be. Out: numbered files that hold it together, all of them or none.
+// Split output. In: a pack as it is produced, and the largest size of a file. Out: numbered files that
+// together hold it: all or none.
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { HalfbyteError } from '../base/errors.ts'
 import { splitName } from '../formats/splits.ts'
 import { systemError } from './failure.ts'
 
-/** More than these no reader asks for. */
+/** Readers accept no more parts than this. */
 const MOST_PARTS = 999
 
-/** Where parts of a pack end up. */
+/** Receives the parts of a pack. */
 export interface Parts {
   readonly paths: readonly string[]
   readonly bytes: number
 }
 
 /**
- * Cuts what comes into `name-00001-of-00003.hbm` and so on, of `partBytes` each but the last; what is no longer than one
- * part stays `name.hbm`. Files appear under their names when all are complete. `totalBytes`: of everything, from the first
- * bytes that come. Throws `unsupported` for too many parts and places that cannot be written, `storage-full`, the signal's reason.
+ * Cuts the bytes into `name-00001-of-00003.hbm` and so on, each of `partBytes` except the last. A pack that
+ * fits in one part stays `name.hbm`. Files appear under their names once all are complete. `totalBytes`: size
+ * of the whole pack, known from its first bytes. Throws `unsupported` for too many parts or a path that
+ * cannot be written, `storage-full`, or the signal's reason.
  */
 export async function writeParts(
   path: string,
@@ -68,8 +70,8 @@ function partPaths(path: string, totalBytes: number, partBytes: number): readonl
     const least = Math.ceil(totalBytes / MOST_PARTS)
     throw new HalfbyteError(
       'unsupported',
-      `the pack has ${totalBytes} bytes, which are ${count} parts of ${partBytes} where ${MOST_PARTS} are read; ` +
-        `make them ${least} bytes or more`,
+      `the pack has ${totalBytes} bytes, which need ${count} parts of ${partBytes} bytes, but at most ${MOST_PARTS} parts are read; ` +
+        `make parts of at least ${least} bytes`,
       { totalBytes, count },
     )
   }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { systemError } from './failure.ts'
 
-/** UTF-8. Throws `format` when the file cannot be read. */
+/** UTF-8. Throws `format` if the file cannot be read. */
 export async function readText(path: string | undefined): Promise<string> {
   if (path === undefined) return text(process.stdin)
   try {

@@ -1,4 +1,4 @@
-// halfbyte tokenize. In: a model and a text. Out: the text's ids, with what each stands for.
+// halfbyte tokenize. In: a model and a text. Out: the text's ids, each with its text.
 import { Command } from 'commander'
 import { openTokenizer } from '../engine/load/model-text.ts'
 import { openModel } from '../formats/model-file.ts'

@@ -1,14 +1,15 @@
-// Visible text. In: what a file or a model wrote. Out: the same without what a terminal would obey: its control characters as escapes.
+// Visible text. In: text from a file or a model. Out: the same with control characters escaped, so a terminal
+// does not act on them.
 
-/** All but line breaks and tabs, and what turns the direction of text. */
+/** Control characters except line breaks and tabs, and characters that change the direction of text. */
 const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
 
-/** Escapes as JSON has them, so JSON stays the same JSON. */
+/** Escapes of JSON, so JSON keeps its meaning. */
 export const visible = (text: string): string =>
   text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Of a name, which must not look like the next line. */
+/** For a name: line breaks are escaped too, so that it cannot look like a further line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
-/** A model's text: pipes and files get it as it is. */
+/** A model's text. Pipes and files get it unchanged. */
 export const visibleReply = (text: string): string => (process.stdout.isTTY ? visible(text) : text)

@@ -1,28 +1,29 @@
-// Analysis. In: a grammar whose rules all have bodies. Out: what can be empty, what has a text at all; or why it is refused.
+// Analysis. In: a grammar whose rules all have bodies. Out: which nodes can be empty and which match any
+// text; or why it is refused.
 import { memo } from '../base/memo.ts'
 import { type Grammar, NODE, type NodeId, UNBOUNDED } from './grammar.ts'
 import { refused, tooLarge } from './refuse.ts'
 
-/** A grammar that can be walked. */
+/** An analysed grammar, ready for the automaton. */
 export interface Analysed {
   readonly grammar: Grammar
   readonly root: NodeId
-  /** By node: 1 when some text matches it. Branches without one are never entered. */
+  /** For each node: 1 if some text matches it. Branches that match nothing are never entered. */
   readonly productive: Uint8Array
-  /** By node: 1 when it is one character: alternatives and sequences of few bytes, nothing else. */
+  /** For each node: 1 if it is one character: alternatives and sequences of a few bytes, nothing else. */
   readonly isCharacter: Uint8Array
 }
 
 /**
- * Makes the bodies of repetitions non-empty, so that no walk goes round without a byte. Throws `unsupported` for left
- * recursion and for a grammar that no text matches.
+ * Makes the bodies of repetitions non-empty, so that the automaton never loops without a byte. Throws
+ * `unsupported` for left recursion and for a grammar that no text matches.
  */
 export function analyse(grammar: Grammar, root: NodeId): Analysed {
   fillRepeats(grammar, flags(grammar, isNullable))
   const nullable = flags(grammar, isNullable)
   const productive = flags(grammar, isProductive)
   if (productive[root] === 0) {
-    throw refused('matches no text that this model could write', 'change what contradicts itself in it')
+    throw refused('matches no text that this model could write', 'remove the contradiction in it')
   }
   refuseLeftRecursion(grammar, root, nullable, productive)
   return { grammar, root, productive, isCharacter: characters(grammar) }
@@ -30,7 +31,7 @@ export function analyse(grammar: Grammar, root: NodeId): Analysed {
 
 type Test = (grammar: Grammar, node: NodeId, flag: (child: NodeId) => boolean) => boolean
 
-/** A flag of leaves that rises through what is made of them: one option has it, all parts have it. */
+/** A flag that leaves have and that spreads upwards: a node has it if one option, or if all parts have it. */
 const rising =
   (isLeaf: (grammar: Grammar, node: NodeId) => boolean): Test =>
   (grammar, node, flag) => {
@@ -52,7 +53,7 @@ const isNullable = rising((grammar, node) => grammar.kinds[node] === NODE.empty)
 
 const isProductive = rising((grammar, node) => node !== grammar.never)
 
-/** The least flags by node for which `test` holds; each node is looked at again when a child's flag rises. */
+/** The smallest set of flags for which `test` holds. A node is tested again when a child's flag is set. */
 function flags(grammar: Grammar, test: Test): Uint8Array {
   const result = new Uint8Array(grammar.size)
   const parents: NodeId[][] = Array.from({ length: grammar.size }, () => [])
@@ -72,16 +73,16 @@ function flags(grammar: Grammar, test: Test): Uint8Array {
 
 const MAX_DEPTH = 1000
 
-/** Gives every repetition of something that can be empty a body that cannot; the language stays the same. */
+/** Gives every repetition whose body can be empty a body that cannot. The language stays the same. */
 function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
   const filled = new Map<NodeId, NodeId>()
   const isEmpty = (node: NodeId) => nullable[node] === 1
-  // Nodes that `fill` adds come from bodies that are filled before, so those known at the start are all there is to do.
+  // `fill` adds nodes only for bodies that are filled already, so a list of the initial nodes is complete.
   let depth = 0
   const fill = (node: NodeId): NodeId => {
     if (!isEmpty(node)) return node
     return memo(filled, node, () => {
-      if (++depth > MAX_DEPTH) throw tooLarge('levels of what may be empty in a repetition', depth, MAX_DEPTH)
+      if (++depth > MAX_DEPTH) throw tooLarge('nested repetitions of what may be empty', depth, MAX_DEPTH)
       const result = filledNode(node)
       depth -= 1
       return result
@@ -115,7 +116,7 @@ function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
   }
 }
 
-/** Throws when a rule can begin with itself: a walk would never come to its first byte. */
+/** Throws if a rule can begin with itself, because the automaton would never reach its first byte. */
 function refuseLeftRecursion(
   grammar: Grammar,
   root: NodeId,
@@ -134,7 +135,7 @@ function refuseLeftRecursion(
     state[node] = OPEN
     path.push({ node, next: firsts(node), at: 0 })
   }
-  // A rule that is only reached later than first is a root of its own.
+  // A rule that is reachable, but not as a first part, is a root of its own.
   const roots = [root, ...grammar.kinds.keys()].filter(
     (node) => node === root || (grammar.kinds[node] === NODE.rule && productive[node] === 1),
   )
@@ -161,18 +162,18 @@ function refuseLeftRecursion(
   }
 }
 
-/** Most nodes of what counts as one character, and most levels of them. */
+/** Most nodes and most levels of a node that counts as one character. */
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 
-/** Marks the nodes that are made of few bytes in sequences, alternatives and bounded repetitions. */
+/** Marks the nodes that consist of a few bytes in sequences, alternatives and bounded repetitions. */
 function characters(grammar: Grammar): Uint8Array {
-  /** Nodes below, or infinite for what is no character; NaN until it is known. */
+  /** Number of nodes below; infinite if the node is not a character; NaN until it is known. */
   const sizes = new Float64Array(grammar.size).fill(Number.NaN)
   const sizeOf = (node: NodeId, depth: number): number => {
     const known = sizes[node]!
     if (!Number.isNaN(known)) return known
-    // Until it is known otherwise: a rule that comes back to itself is no character.
+    // Initial value: a rule that refers to itself is not a character.
     sizes[node] = UNBOUNDED
     const kind = grammar.kinds[node]
     if (kind === NODE.empty || kind === NODE.token || depth > MAX_CHARACTER_DEPTH) return UNBOUNDED
@@ -181,7 +182,7 @@ function characters(grammar: Grammar): Uint8Array {
     sizes[node] = size <= MAX_CHARACTER_NODES ? size : UNBOUNDED
     return sizes[node]
   }
-  // From the smallest on: nearly all that a node is made of comes before it.
+  // In ascending order, because most parts of a node have lower numbers than the node.
   for (let node = 0; node < grammar.size; node++) sizeOf(node, 0)
   return Uint8Array.from(sizes, (size) => Number(size < UNBOUNDED))
 }

@@ -1,11 +1,10 @@
-// Automaton. In: an analysed grammar. Out: states and their transitions by byte, made when they are first needed.
-//
-// A stack is what is still to be matched, the next thing on top: a cell of an item and the stack below it. Items are grammar
-// nodes, repetitions with what is left of their counts, and `FRAME`, which marks where a framed rule was entered. A
-// state is a set of stacks: all the ways in which the text so far can be read. Stacks and states are interned, so two
-// texts after which the same may follow are in the same state.
-//
-//   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
+// Automaton. In: an analysed grammar. Out: states and their transitions by byte, made when they are first
+// needed.
+// A stack is what is still to be matched, the next item on top: each cell has an item and the stack below it.
+// Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where a framed
+// rule was entered. A state is a set of stacks: all the ways in which the text so far can be read. Stacks and
+// states are interned, so two texts with the same possible continuations reach the same state.
+// "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
 import { memo } from '../base/memo.ts'
 import type { Analysed } from './analyse.ts'
 import { type ByteSet, hasByte } from './byte-set.ts'
@@ -17,25 +16,25 @@ export type StateId = number
 
 /** Nothing is left to match: the text may end. */
 export const END: StackId = 0
-/** What follows is not known: the bottom of a stack that was cut at a frame. */
+/** The continuation is unknown: the bottom of a stack that was cut at a frame. */
 export const HOLE: StackId = 1
-/** The state without stacks: nothing can be read this way. */
+/** The state without stacks: the text cannot be read. */
 export const DEAD: StateId = 0
 const UNKNOWN = -1
 const FRAME = 0
 
-/** Stacks of one state, the closed ones included. */
+/** Most stacks of one state, including those of its closure. */
 const MAX_STACKS = 1 << 14
 const MAX_STATES = 1 << 15
 const MAX_CELLS = 1 << 22
 const MAX_WORK = 1 << 21
 
-/** What the stacks of a state begin with, once nothing but bytes, tokens and ends is on top. */
+/** The items on top of a state's stacks, expanded until only bytes, tokens and ends are on top. */
 export interface Closure {
-  /** Byte sets, and the stack that is left behind each. */
+  /** Byte sets, and the stack that remains after each. */
   readonly sets: readonly ByteSet[]
   readonly next: readonly StackId[]
-  /** Token nodes, and the stack that is left behind each. */
+  /** Token nodes, and the stack that remains after each. */
   readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
   readonly hasEnd: boolean
   readonly hasHole: boolean
@@ -46,9 +45,9 @@ export interface CharacterRun {
   readonly character: NodeId
   readonly min: number
   readonly max: number
-  /** What follows it. */
+  /** The stack that follows it. */
   readonly below: StackId
-  /** True when nothing follows it in its frame. */
+  /** True if nothing follows it in its frame. */
   readonly endsFrame: boolean
 }
 
@@ -57,12 +56,14 @@ export class Automaton {
   readonly analysed: Analysed
   /** Transitions. [state][256] */
   table = new Int32Array(64 * 256)
-  /** Stacks looked at for new states since it was set to 0; past a bound the next step throws. */
+  /** Stacks expanded for new states since this was set to 0. Beyond a bound the next step throws. */
   work = 0
   readonly #items: number[] = [FRAME, FRAME]
   readonly #below: StackId[] = [END, HOLE]
   readonly #cells = new Map<number, StackId>()
-  /** Repetitions with other counts than the grammar's: their nodes are numbered after its own. */
+  /**
+   * Repetitions with counts that differ from the grammar's. Their nodes are numbered after the grammar's own.
+   */
   readonly #counted: { body: number; min: number; max: number }[] = []
   readonly #countedIds = new Map<string, number>()
   readonly #kernels: (readonly StackId[])[] = []
@@ -80,15 +81,15 @@ export class Automaton {
     this.start = this.state([this.#push(analysed.root, END)])
   }
 
-  /** Stacks of all closures that are kept. */
+  /** Number of stacks in all closures that are kept. */
   #held = 0
 
-  /** True when it has grown so far that it is better left to the collector; see `carry`. */
+  /** True when it has grown so large that a new one should replace it; see `carry`. */
   get isFull(): boolean {
     return this.#kernels.length > MAX_STATES / 2 || Math.max(this.#items.length, this.#held) > MAX_CELLS / 2
   }
 
-  /** The state after one more byte; DEAD when nothing can be read so. */
+  /** The state after one more byte; DEAD if no text can continue this way. */
   step(state: StateId, byte: number): StateId {
     // hot
     const next = this.table[state * 256 + byte]!
@@ -103,7 +104,7 @@ export class Automaton {
     return memo(this.#states, kernel.join(), () => this.#newState(kernel))
   }
 
-  /** The stacks a state was made of. */
+  /** The stacks that a state was made from. */
   stacks(state: StateId): readonly StackId[] {
     return this.#kernels[state]!
   }
@@ -113,7 +114,7 @@ export class Automaton {
     return this.#closures[state]
   }
 
-  /** The stack below the nearest frame; undefined when the bottom is nearer. */
+  /** The stack below the nearest frame; undefined if the bottom comes first. */
   parent(stack: StackId): StackId | undefined {
     let at = stack
     while (at > HOLE) {
@@ -124,8 +125,9 @@ export class Automaton {
   }
 
   /**
-   * The stack down to the nearest frame, with a hole below: what a mask can be computed for without knowing the rest.
-   * Counts that no token can exhaust are rounded: `longest` is the most bytes a token has.
+   * The stack down to the nearest frame, with a hole below it: a mask can be computed for it without knowing
+   * the rest. Counts that no token can exhaust are rounded; `longest` is the number of bytes of the longest
+   * token.
    */
   local(stack: StackId, longest: number): StackId {
     return memo(this.#locals, stack, () => {
@@ -139,7 +141,7 @@ export class Automaton {
     })
   }
 
-  /** The run of characters on top of a stack; undefined for anything else. */
+  /** The run of characters on top of a stack; undefined if there is none. */
   run(stack: StackId): CharacterRun | undefined {
     if (stack <= HOLE) return undefined
     const item = this.#items[stack]!
@@ -151,12 +153,12 @@ export class Automaton {
     return { character: body, min, max, below: this.#bare(below), endsFrame }
   }
 
-  /** The state that has only this node to match, above a hole. */
+  /** The state that only has this node to match, above a hole. */
   only(node: NodeId): StateId {
     return this.state([this.#push(node, HOLE)])
   }
 
-  /** A state of another automaton of the same grammar, in this one. */
+  /** A state of another automaton of the same grammar, as a state of this one. */
   carry(other: Automaton, state: StateId): StateId {
     return this.state(
       other.stacks(state).map((stack) => {
@@ -202,7 +204,7 @@ export class Automaton {
     return id
   }
 
-  /** Expands what is on top until it is a byte, a token or an end. */
+  /** Expands the top of each stack until it is a byte, a token or an end. */
   #close(kernel: readonly StackId[]): Closure {
     const { grammar } = this
     const { productive } = this.analysed
@@ -210,7 +212,7 @@ export class Automaton {
     const sets: ByteSet[] = []
     const next: StackId[] = []
     const tokens: { id: number; negated: boolean; next: StackId }[] = []
-    // A set grows while it is walked: each stack is expanded once.
+    // The set grows while it is iterated, so each stack is expanded once.
     for (const stack of seen) {
       if (stack <= HOLE) continue
       if (seen.size > MAX_STACKS) throw tooLarge('ways to read one text', seen.size, MAX_STACKS)
@@ -255,7 +257,7 @@ export class Automaton {
     return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE) }
   }
 
-  /** The stack without what is certain to be passed over on top, so that equal states are found equal. */
+  /** The stack without items on top that are certain to be skipped, so that equal states are recognised. */
   #bare(stack: StackId): StackId {
     let at = stack
     for (;;) {
@@ -273,7 +275,9 @@ export class Automaton {
     return this.#cell(item, below)
   }
 
-  /** A frame, unless nothing is to be matched between it and the one below: recursion at the end costs no depth. */
+  /**
+   * Adds a frame, unless nothing is to be matched between it and the one below: tail recursion adds no depth.
+   */
   #frame(below: StackId): StackId {
     return below <= HOLE || this.#items[below] === FRAME ? below : this.#cell(FRAME, below)
   }

@@ -1,4 +1,4 @@
-// Byte sets. In: bytes and ranges of them. Out: sets as 256 bits, which interning and stepping compare fast.
+// Byte sets. In: bytes and ranges of them. Out: sets as 256 bits, which can be compared and tested fast.
 
 /** Bit `byte & 31` of word `byte >> 5` is set for each byte in the set. [8] */
 export type ByteSet = Uint32Array
@@ -30,12 +30,12 @@ export function addSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! | other[word]!
 }
 
-/** Keeps the bytes that are in the other set too. */
+/** Keeps the bytes that are also in the other set. */
 export function keepSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! & other[word]!
 }
 
-/** The same text for the same set. */
+/** Equal sets give equal texts. */
 export function setKey(set: ByteSet): string {
   return set.join()
 }

@@ -1,7 +1,7 @@
-// Character walks. In: one character of a grammar and what may follow a run of it. Out: every token as a run, by its length.
-//
-// The inside of a string allows nearly the whole vocabulary, and with a limit on its length each place in it is another
-// state. One walk serves them all: a token that is n characters fits wherever n more are allowed.
+// Character walks. In: one character of a grammar and what may follow a run of it. Out: all tokens that begin
+// with such a run.
+// The inside of a string allows nearly the whole vocabulary. If its length is limited, each position in it is
+// another state. One walk serves them all: a token of n characters fits wherever n more are allowed.
 import { memo, recentMemo } from '../base/memo.ts'
 import { type Automaton, DEAD } from './automaton.ts'
 import { type ByteSet, hasByte, setKey } from './byte-set.ts'
@@ -10,11 +10,14 @@ import type { TokenTrie } from './token-trie.ts'
 
 /** Tokens that begin with a run of characters. */
 export class CharacterWalk {
-  /** Nodes at which what follows a run begins, and the characters before. */
+  /** Trie nodes where the text after a run begins, and the number of characters before each. */
   readonly exits: Int32Array
   readonly exitCounts: Uint16Array
   readonly #trie: TokenTrie
-  /** Nodes with a token that is all run, by the characters it needs, a begun one included. [characters][] */
+  /**
+   * Trie nodes with a token that is only a run, by its number of characters, including an unfinished one.
+   * [characters][]
+   */
   readonly #inside: readonly (readonly number[])[]
   readonly #masks = new Map<number, Uint32Array>()
 
@@ -32,7 +35,7 @@ export class CharacterWalk {
   upTo(count: number): Uint32Array {
     const most = Math.min(count, this.#inside.length)
     return memo(this.#masks, most, () => {
-      // Long tokens are few: from the mask of all it is not far.
+      // Few tokens are long, so the mask of all tokens needs few changes.
       const mask = this.#masks.get(this.#inside.length)!.slice()
       for (let longer = most + 1; longer < this.#inside.length; longer++) {
         for (const node of this.#inside[longer]!) this.#trie.toggle(node, mask)
@@ -48,8 +51,8 @@ interface Exits {
 }
 
 /**
- * Walks the whole trie once. `first`: bytes that can follow a run. Undefined when one character can begin
- * with another, so that runs have no certain length.
+ * Walks the whole trie once. `first`: bytes that can follow a run. Undefined if one character can begin with
+ * another, because then the length of a run is ambiguous.
  */
 export function walkCharacters(
   automaton: Automaton,
@@ -90,7 +93,7 @@ export function walkCharacters(
   return new CharacterWalk(trie, inside, exits)
 }
 
-/** The walks of one vocabulary, shared by all of its grammars: a JSON string is the same in each. */
+/** The walks of one vocabulary, shared by all of its grammars, because JSON strings are the same in each. */
 export class CharacterWalks {
   readonly #trie: TokenTrie
   readonly #walks = new Map<string, CharacterWalk | undefined>()
@@ -107,10 +110,10 @@ export class CharacterWalks {
   }
 }
 
-/** One of them holds about 1 MB for 150,000 tokens. */
+/** Most walks that are kept. One takes about 1 MB for 150,000 tokens. */
 const MAX_WALKS = 16
 
-/** The same text for the same character of any grammar. */
+/** Equal characters give equal texts, in any grammar. */
 function spelling(grammar: Grammar, node: NodeId): string {
   if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
   const parts = grammar.children(node).map((child) => spelling(grammar, child))

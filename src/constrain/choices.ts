@@ -1,7 +1,7 @@
-// Choices. In: texts. Out: the node that matches one of them, what they begin with in common written once.
+// Choices. In: texts. Out: a node that matches one of them; common prefixes are written once.
 import type { Grammar, NodeId } from './grammar.ts'
 
-/** Deeper prefixes of prefixes are left as alternatives. */
+/** Prefixes nested more deeply are left as alternatives. */
 const MAX_DEPTH = 500
 
 export function oneOf(grammar: Grammar, texts: readonly string[]): NodeId {
@@ -18,7 +18,7 @@ function byChars(one: readonly string[], other: readonly string[]): number {
   return one.length - other.length
 }
 
-/** One of the sorted texts, of which the first `from` characters are alike and matched already. */
+/** Matches one of the sorted texts. Their first `from` characters are equal and already matched. */
 function branch(
   grammar: Grammar,
   texts: readonly (readonly string[])[],
@@ -37,7 +37,7 @@ function branch(
   )
 }
 
-/** Sorted texts by their character at a place, those that end there first. */
+/** Groups sorted texts by their character at a position; texts that end there come first. */
 function groups(texts: readonly (readonly string[])[], at: number): (readonly string[])[][] {
   const result: (readonly string[])[][] = []
   for (const text of texts) {
@@ -48,7 +48,7 @@ function groups(texts: readonly (readonly string[])[], at: number): (readonly st
   return result
 }
 
-/** Characters that the first and the last of a sorted group share, so all of them do. */
+/** Number of characters that the first and the last of a sorted group share; all others share them too. */
 function commonLength(first: readonly string[], last: readonly string[]): number {
   let length = 0
   while (length < first.length && length < last.length && first[length] === last[length]) length += 1

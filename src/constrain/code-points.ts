@@ -1,16 +1,17 @@
-// Code points. In: ranges of characters. Out: sets of them, their unions and differences, and the UTF-8 bytes that spell them.
+// Code points. In: ranges of characters. Out: sets of them, their unions and differences, and their UTF-8
+// bytes.
 
-/** Inclusive ranges, flat: [low, high, low, high, ...], rising, neither touching nor overlapping. */
+/** Inclusive ranges as a flat list [low, high, low, high, ...], ascending, without contact or overlap. */
 export type CodePoints = readonly number[]
 
 const MAX_CODE_POINT = 0x10ffff
 const SURROGATES = [0xd800, 0xdfff] as const
 
-/** Every character that UTF-8 can spell: all but surrogates. */
+/** Every character that UTF-8 can encode: all except surrogates. */
 export const ANY: CodePoints = [0, SURROGATES[0] - 1, SURROGATES[1] + 1, MAX_CODE_POINT]
 export const DIGITS: CodePoints = [0x30, 0x39]
 
-/** The set of these ranges in any order, without surrogates. */
+/** The set of these ranges, given in any order, without surrogates. */
 export function codePoints(...ranges: readonly (readonly [number, number])[]): CodePoints {
   const sorted = ranges.filter(([low, high]) => low <= high).toSorted((a, b) => a[0] - b[0])
   const merged: number[] = []
@@ -42,7 +43,7 @@ export function intersect(left: CodePoints, right: CodePoints): CodePoints {
   return result
 }
 
-/** All characters but these. */
+/** All other characters. */
 export function complement(set: CodePoints): CodePoints {
   const result: number[] = []
   let next = 0
@@ -72,7 +73,10 @@ export function pairs(set: CodePoints): (readonly [number, number])[] {
 /** Inclusive range of one byte. */
 export type ByteRange = readonly [number, number]
 
-/** The set as alternatives of byte sequences: a character is in it when its bytes lie in the ranges of one of them. */
+/**
+ * The set as alternatives of byte sequences. A character is in the set if its bytes lie in the ranges of one
+ * of them.
+ */
 export function utf8Sequences(set: CodePoints): ByteRange[][] {
   const sequences: ByteRange[][] = []
   for (const [low, high] of pairs(set)) {
@@ -86,7 +90,9 @@ export function utf8Sequences(set: CodePoints): ByteRange[][] {
   return sequences
 }
 
-/** Cuts a range of characters of one length until each byte's range is independent of the bytes before it. */
+/**
+ * Splits a range of characters of equal length until each byte's range is independent of the bytes before it.
+ */
 function split(low: number, high: number, out: ByteRange[][]): void {
   for (const bits of [6, 12, 18]) {
     const tail = (1 << bits) - 1

@@ -1,4 +1,5 @@
-// Compiling constraints. In: a model's vocabulary, and what its texts must be. Out: constraints on one reply each.
+// Compiling constraints. In: a model's vocabulary, and the form of its texts. Out: constraints on one reply
+// each.
 
 import { reasonOf } from '../base/errors.ts'
 import { recentMemo } from '../base/memo.ts'
@@ -16,37 +17,37 @@ import { parseRegex } from './regex/syntax.ts'
 import { schemaNode } from './schema/values.ts'
 import { type TokenBytes, TokenTrie } from './token-trie.ts'
 
-/** What a whole text must be. */
+/** The form of a whole text. */
 export type ConstraintSpec =
   /** A JSON value that a JSON Schema allows. */
   | { readonly type: 'schema'; readonly schema: unknown }
-  /** A grammar as llama.cpp writes it. */
+  /** A grammar in llama.cpp's GBNF. */
   | { readonly type: 'grammar'; readonly grammar: string }
-  /** A regular expression that matches from beginning to end. */
+  /** A regular expression that matches the whole text. */
   | { readonly type: 'pattern'; readonly pattern: string }
   /** One of these texts. */
   | { readonly type: 'choices'; readonly choices: readonly string[] }
 
-/** Grammars of one model that are kept, with their masks. */
+/** Most grammars of one model that are kept, with their masks. */
 const KEPT_GRAMMARS = 8
 
-/** The constraints of one model. Its vocabulary is looked at when the first is compiled. */
+/** The constraints of one model. The vocabulary is read when the first one is compiled. */
 export class ConstraintCompiler {
   readonly #source: TokenBytes & Omit<TokenNames, 'vocab'>
   readonly #vocab: number
   readonly #endIds: ReadonlySet<number>
-  /** By what they were compiled from, the latest used last. */
+  /** Keyed by their source; the most recently used is last. */
   readonly #compiled = new Map<string, () => TokenConstraint>()
   #tokens: ModelTokens | undefined
 
-  /** `vocab`: ids of the logits; `endIds` may follow a text that is complete. */
+  /** `vocab`: number of ids in the logits. `endIds` may follow a complete text. */
   constructor(source: TokenBytes & Omit<TokenNames, 'vocab'>, vocab: number, endIds: ReadonlySet<number>) {
     this.#source = source
     this.#vocab = vocab
     this.#endIds = endIds
   }
 
-  /** A constraint on one text that begins. Throws `unsupported` for what cannot be honoured. */
+  /** A constraint on a new text. Throws `unsupported` for a constraint that cannot be enforced. */
   constrain(spec: ConstraintSpec): TokenConstraint {
     return recentMemo(this.#compiled, keyOf(spec), KEPT_GRAMMARS, () => this.#compile(spec))()
   }
@@ -58,7 +59,7 @@ export class ConstraintCompiler {
       const root = this.#root(grammar, spec)
       return grammarConstraints(analyse(grammar, root), tokens)
     } catch (error) {
-      // What recurses or spreads ends so where no other bound came first.
+      // The engine's own limits, which stop recursion or growth that no other bound has stopped.
       if (error instanceof RangeError) throw refused(`is too large: ${error.message}`, 'make it smaller')
       throw error
     }
@@ -92,22 +93,22 @@ export class ConstraintCompiler {
   }
 }
 
-/** Characters of a constraint as JSON; 100,000 choices take 3 s. */
+/** Most characters of a constraint as JSON. 100,000 choices take 3 s. */
 const MAX_LENGTH = 1 << 20
 
-/** The same text for the same constraint. */
+/** Equal constraints give equal texts. */
 function keyOf(spec: ConstraintSpec): string {
   let key: string
   try {
     key = JSON.stringify(spec)
   } catch (error) {
-    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without circles')
+    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without cycles')
   }
   if (key.length > MAX_LENGTH) throw tooLarge('characters', key.length, MAX_LENGTH)
   return key
 }
 
-/** The texts that a pattern matches from beginning to end. */
+/** The texts that a pattern matches as a whole. */
 export function patternNode(grammar: Grammar, pattern: string): NodeId {
   return regexNode(grammar, whole(parseRegex(pattern)), (set) => grammar.chars(set))
 }

@@ -1,13 +1,14 @@
-// GBNF. In: a grammar as llama.cpp writes it. Out: its root as a node; or the typed error with line and column.
+// GBNF. In: a grammar in llama.cpp's notation. Out: its root as a node; or a typed error with line and
+// column.
 import { ANY, type CodePoints, codePoints, complement, ofText, union } from './code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from './grammar.ts'
 import { refused } from './refuse.ts'
 
 /** The tokens that a grammar may name. */
 export interface TokenNames {
-  /** Ids of the logits. */
+  /** Number of ids in the logits. */
   readonly vocab: number
-  /** The id of the token that is spelled so; undefined when no one token is. */
+  /** The id of the token with this spelling; undefined if no single token has it. */
   idOf(text: string): number | undefined
 }
 
@@ -17,8 +18,9 @@ const MAX_COUNT = 1 << 20
 const NAME = /[\w-]*/y
 
 /**
- * Reads `name ::= ...` rules and returns `root`. Literals, character ranges, `.`, groups, `|`, `* + ? {m,n}`, comments and
- * tokens (`<think>`, `<[1000]>`, `!<think>`). Throws `unsupported` with the place of what is wrong.
+ * Reads `name ::= ...` rules and returns `root`. Supports literals, character ranges, `.`, groups, `|`, `* +
+ * ? {m,n}`, comments and tokens (`<think>`, `<[1000]>`, `!<think>`). Throws `unsupported` with the position
+ * of the error.
  */
 export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames): NodeId {
   if (source.length > MAX_LENGTH) {
@@ -29,14 +31,13 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
   }
   const names = new Map<string, NodeId>()
   const defined = new Set<string>()
-  // Where a name was used first, for those that are never defined.
+  // Where each name was first used, for the error about names that are never defined.
   const used = new Map<string, number>()
   let at = 0
   let depth = 0
   readRules()
   const root = names.get('root')
-  if (root === undefined)
-    throw refused('has a grammar without the rule root', 'name what the text must be root')
+  if (root === undefined) throw refused('has a grammar without the rule root', 'call its start rule root')
   return root
 
   function readRules(): void {
@@ -68,7 +69,7 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
     return rule
   }
 
-  /** `nested`: inside parentheses, where a line break means nothing. */
+  /** `nested`: inside parentheses, where line breaks have no meaning. */
   function readAlternatives(nested: boolean): NodeId {
     if (++depth > MAX_DEPTH) throw fault(`nests more than ${MAX_DEPTH} groups`)
     const options = [readSequence(nested)]
@@ -171,7 +172,7 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
 
-  /** One character of a literal or range, escapes read. */
+  /** One character of a literal or range, with escapes decoded. */
   function readChar(where: string): number {
     const point = source.codePointAt(at)
     if (point === undefined || point === 0x0a || point === 0x0d) throw fault(`breaks off in ${where}`)
@@ -218,12 +219,12 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
     match(/[ \t]*/y)
   }
 
-  /** Blanks and comments; line breaks only where they mean nothing. */
+  /** Skips blanks and comments, and line breaks where they have no meaning. */
   function skipSpace(lines: boolean): void {
     while (match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }
 
-  /** What a sticky pattern, which may match nothing, finds here. */
+  /** Matches a sticky pattern at the current position; the pattern may match nothing. */
   function match(pattern: RegExp): string {
     pattern.lastIndex = at
     const [text] = pattern.exec(source)!

@@ -7,7 +7,7 @@ import type { TokenConstraint } from './constraint.ts'
 import { createMasks, type Masks } from './masks.ts'
 import type { TokenTrie } from './token-trie.ts'
 
-/** What all grammars of one model share. */
+/** The parts that all grammars of one model share. */
 export interface ModelTokens {
   readonly trie: TokenTrie
   readonly walks: CharacterWalks
@@ -15,8 +15,8 @@ export interface ModelTokens {
 }
 
 /**
- * Constraints by one grammar, each on a text that begins. All go on with the masks found so far; where those have grown too
- * large they are left behind, and new ones begun.
+ * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When those
+ * have grown too large, they are discarded and computed anew.
  */
 export function grammarConstraints(
   analysed: Analysed,
@@ -79,7 +79,7 @@ export function grammarConstraints(
       copy: () => constraintFrom(masks, state),
     }
 
-    /** The state after the bytes of a token; DEAD for one that writes nothing. */
+    /** The state after the bytes of a token; DEAD for a token without bytes. */
     function read(id: number): StateId {
       let node = trie.nodeOf[id] ?? 0
       const length = trie.depth[node]!

@@ -1,6 +1,6 @@
-// Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton walks.
-//
-// A node is an index into parallel arrays; the same node described twice is one. Rules are the only circles.
+// Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton reads.
+// A node is an index into parallel arrays. A node that is described twice exists once. Only rules can form
+// cycles.
 import { memo } from '../base/memo.ts'
 import { ALL_BYTES, addRange, addSet, type ByteSet, emptySet, keepSet, ofRange, setKey } from './byte-set.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
@@ -8,7 +8,7 @@ import { tooLarge } from './refuse.ts'
 
 export type NodeId = number
 
-/** What a node is, and what its operands `a`, `b`, `c` mean. */
+/** The kind of a node, and the meaning of its operands `a`, `b`, `c`. */
 export const NODE = {
   /** The empty text. */
   empty: 0,
@@ -20,9 +20,9 @@ export const NODE = {
   alt: 3,
   /** Node `a`, from `b` to `c` times. */
   repeat: 4,
-  /** What rule `a` stands for. */
+  /** The body of rule `a`. */
   rule: 5,
-  /** The token with id `a`, or with `b` = 1 any token but it, whatever it writes. */
+  /** The token with id `a`, or with `b` = 1 any other token, whatever its text. */
   token: 6,
 } as const
 
@@ -33,8 +33,8 @@ const encoder = new TextEncoder()
 export interface Rule {
   readonly name: string
   /**
-   * Whether masks are computed for it apart from what follows it. Pays for values that occur in many places; unframed
-   * rules only close circles.
+   * Whether masks are computed for the rule separately from what follows it. Worth it for values that occur
+   * in many places; unframed rules only close cycles.
    */
   readonly framed: boolean
   body: NodeId | undefined
@@ -45,24 +45,24 @@ export class Grammar {
   readonly a: number[] = []
   readonly b: number[] = []
   readonly c: number[] = []
-  /** By operand of an `alt`. */
+  /** Lists, by operand of an `alt`. */
   readonly options: (readonly NodeId[])[] = []
-  /** By operand of a `bytes`. */
+  /** Sets, by operand of a `bytes`. */
   readonly sets: ByteSet[] = []
   readonly rules: Rule[] = []
   readonly empty: NodeId
-  /** The language without a text. */
+  /** The empty language. */
   readonly never: NodeId
   readonly #alphabet: ByteSet
   readonly #interned = new Map<string, NodeId>()
   readonly #setIds = new Map<string, number>()
   readonly #spelled = new Map<string, NodeId>()
-  /** The node of each byte alone. */
+  /** For each byte: the node that matches only it. */
   readonly #single: (NodeId | undefined)[] = []
 
   /**
-   * `alphabet`: bytes that some token writes alone. Others are left out of every set, so that whatever the grammar
-   * allows can be written to its end.
+   * `alphabet`: bytes that some token writes alone. All sets leave out other bytes, so every text that the
+   * grammar allows can be written completely.
    */
   constructor(alphabet: ByteSet = ALL_BYTES) {
     this.#alphabet = alphabet
@@ -74,7 +74,7 @@ export class Grammar {
     return this.kinds.length
   }
 
-  /** One byte of the set, which is this grammar's from now on. */
+  /** One byte of the set. The grammar owns the set from now on. */
   bytes(set: ByteSet): NodeId {
     keepSet(set, this.#alphabet)
     return this.#bytes(set)
@@ -170,7 +170,7 @@ export class Grammar {
     return this.#node(NODE.token, id, Number(negated), 0)
   }
 
-  /** The nodes that a node is made of; a rule's body is one. */
+  /** The nodes that a node consists of; for a rule, its body. */
   children(node: NodeId): readonly NodeId[] {
     const [a, b] = [this.a[node]!, this.b[node]!]
     switch (this.kinds[node]) {

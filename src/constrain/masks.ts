@@ -1,8 +1,8 @@
-// Masks. In: a state. Out: the tokens that may come next, from what was walked before wherever that serves.
-//
-// What a token does inside its frame does not depend on what surrounds it. So for each stack of a state the part down to
-// the nearest frame is walked once, whatever lies below: that gives the tokens that stay inside, and the trie nodes where
-// the frame is left. From those few nodes the rest is walked with the real stack.
+// Masks. In: a state. Out: the tokens that may come next, from earlier walks where possible.
+// The effect of a token inside its frame does not depend on the surroundings. So the part of each stack down
+// to the nearest frame is walked once, whatever lies below. That gives the tokens that stay inside the frame,
+// and the trie nodes where the frame is left. From those few nodes the walk continues with the complete
+// stack.
 import { memo } from '../base/memo.ts'
 import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
 import { addSet, emptySet } from './byte-set.ts'
@@ -10,13 +10,13 @@ import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
 
-/** Masks that are kept, in bytes; past it they are computed anew. */
+/** Most bytes of masks that are kept; beyond this they are computed again. */
 const KEPT_BYTES = 32 << 20
 
 interface LocalMask {
   /** Tokens that can be read without leaving the frame. */
   readonly mask: Uint32Array
-  /** Nodes at which the frame is left and the token goes on. */
+  /** Trie nodes where the frame is left in the middle of a token. */
   readonly exits: readonly number[]
   /** The frame can be left before the token begins. */
   readonly isPassable: boolean
@@ -24,7 +24,7 @@ interface LocalMask {
 
 export interface Masks {
   readonly automaton: Automaton
-  /** Throws `unsupported` when no token fits, or when too much would have to be looked at. */
+  /** Throws `unsupported` if no token fits, or if the search exceeds its bound. */
   of(state: StateId): Uint32Array
 }
 
@@ -36,10 +36,10 @@ export function createMasks(
 ): Masks {
   const states = new Map<StateId, Uint32Array>()
   const locals = new Map<StackId, LocalMask>()
-  // By character and what follows.
+  // Keyed by the character and what follows it.
   const runs = new Map<number, CharacterWalk | undefined>()
   const most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
-  // States on the way to the node that is walked. [depth]
+  // States on the way to the current node. [depth]
   const path = new Int32Array(trie.longest + 1)
   return {
     automaton,
@@ -69,7 +69,7 @@ export function createMasks(
     locals.clear()
   }
 
-  /** Adds what one stack allows. */
+  /** Adds the tokens that one stack allows. */
   function add(stack: StackId, mask: Uint32Array): void {
     let at: StackId | undefined = stack
     while (at !== undefined && at !== END) {
@@ -102,8 +102,9 @@ export function createMasks(
   }
 
   /**
-   * Adds a run of characters and what follows it. Without `exits` it must end its frame: there every node would be one;
-   * with them what follows must be in its frame. False, and nothing is added, for anything else.
+   * Adds a run of characters and what follows it. Without `exits` the run must end its frame. With `exits` the
+   * continuation must be in the run's frame; otherwise every node would be an exit. In any other case it
+   * returns false and adds nothing.
    */
   function addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
     const run = automaton.run(stack)
@@ -135,7 +136,7 @@ export function createMasks(
     })
   }
 
-  /** Allows what the grammar names as tokens. */
+  /** Allows the tokens that the grammar names. */
   function allowTokens(state: StateId, mask: Uint32Array): void {
     for (const { id, negated } of automaton.closure(state).tokens) {
       if (!negated) allowId(id, mask)
@@ -144,8 +145,8 @@ export function createMasks(
   }
 
   /**
-   * Allows the tokens below a node that `state` can read. Adds the nodes at which a frame is left to `exits`; without it
-   * the stack is whole and there are none.
+   * Allows the tokens below a node that `state` can read. Adds the nodes where a frame is left to `exits`.
+   * Without `exits` the stack is complete, and no frame is left.
    */
   function walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot

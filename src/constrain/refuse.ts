@@ -1,14 +1,18 @@
-// Refusals. In: what cannot be honoured. Out: the typed error, with the next step in its sentence.
+// Refusals. In: a feature that cannot be enforced. Out: the typed error, whose sentence ends with the next
+// step.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'
 
-/** `what` is a clause that goes on from "the constraint": `uses X, which ...`; `next` says what to do. */
+/**
+ * `what` continues the sentence after "the constraint", for example `uses X, which ...`. `next` tells what to
+ * do.
+ */
 export function refused(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {
   return new HalfbyteError('unsupported', `the constraint ${what}; ${next}`, detail)
 }
 
-/** One of the bounds that keep a hostile grammar from hanging the page. */
+/** Refuses what exceeds one of the bounds that keep a hostile grammar from blocking the page. */
 export function tooLarge(what: string, count: number, most: number): HalfbyteError {
   return refused(`needs more than ${most} ${what}`, 'make it smaller or less ambiguous', {
     what,

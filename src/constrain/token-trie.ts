@@ -1,45 +1,45 @@
-// Token trie. In: a vocabulary. Out: its tokens by their bytes, in one order in which a walk is a loop.
-//
-// Nodes lie in preorder: a node's subtree is what follows it up to `end`. A walk goes from one to the next and jumps to
-// `end` where a byte is refused; the depth says whose child a node is, so no stack of nodes is needed.
+// Token trie. In: a vocabulary. Out: its tokens by their bytes, in an order that makes a walk a single loop.
+// Nodes lie in preorder: the subtree of a node follows it, up to `end`. A walk goes from one node to the
+// next, and jumps to `end` if a byte is refused. The depth tells which node is the parent, so no stack of
+// nodes is needed.
 
 import { addRange, type ByteSet, emptySet } from './byte-set.ts'
 
-/** What a trie asks of a tokenizer. */
+/** The functions of a tokenizer that a trie needs. */
 export interface TokenBytes {
   /** One more than the largest id. */
   readonly vocabSize: number
-  /** What a token writes; nothing for an id without a token. */
+  /** The bytes of a token; none for an id without a token. */
   tokenBytes(id: number): Uint8Array
-  /** True for tokens that control the model and write nothing. */
+  /** True for tokens that control the model and have no text. */
   isSpecial(id: number): boolean
 }
 
 export class TokenTrie {
-  /** Ids of the logits, those without a token included. */
+  /** Number of ids in the logits, including ids without a token. */
   readonly vocab: number
-  /** Words of a mask. */
+  /** Number of words in a mask. */
   readonly words: number
   readonly nodes: number
   /** The byte that leads to a node. The root is node 0. [node] */
   readonly byte: Uint8Array
   /** Bytes from the root. [node] */
   readonly depth: Uint16Array
-  /** The node behind the subtree. [node] */
+  /** The node after the subtree. [node] */
   readonly end: Uint32Array
   /** [node] */
   readonly parent: Uint32Array
-  /** The node where a token ends, or 0 when it has none. [id] */
+  /** The node where a token ends, or 0 if the token is not in the trie. [id] */
   readonly nodeOf: Uint32Array
   /** A token that ends here, or -1. [node] */
   readonly token: Int32Array
-  /** Most bytes of a token. */
+  /** Number of bytes of the longest token. */
   readonly longest: number
   /** Bytes that some token writes alone. */
   readonly alphabet: ByteSet
   readonly #alike = new Map<number, number[]>()
 
-  /** `endIds` end a text, so they are no part of one. Takes about 150 ms for 150,000 tokens. */
+  /** `endIds` end a text, so they are not part of one. Takes about 150 ms for 150,000 tokens. */
   constructor(source: TokenBytes, vocab: number, endIds: ReadonlySet<number>) {
     this.vocab = vocab
     this.words = (vocab + 31) >> 5
@@ -69,7 +69,7 @@ export class TokenTrie {
     if (this.#alike.size > 0) this.#allowAlike(id, mask)
   }
 
-  /** Allows the tokens that end at a node, or forbids them where they were allowed. */
+  /** Toggles the tokens that end at a node: allows those that are forbidden, and the reverse. */
   toggle(node: number, mask: Uint32Array): void {
     const id = this.token[node]!
     if (id < 0) return
@@ -93,7 +93,7 @@ export class TokenTrie {
       if (ids.length > 1) this.#alike.set(ids[0]!, ids.slice(1))
       return count++
     }
-    // Each with the next child to place, as the building numbers it.
+    // Each entry has its next child to place, in the numbering of the build.
     const open = [{ node: place(0, 0), next: building.first[0]! }]
     while (open.length > 0) {
       const top = open.at(-1)!
@@ -109,7 +109,10 @@ export class TokenTrie {
   }
 }
 
-/** The trie while tokens come in any order: first child and next sibling of each node, 0 where there is none. */
+/**
+ * The trie while tokens are added in any order: first child and next sibling of each node; 0 if there is
+ * none.
+ */
 class Building {
   readonly bytes: number[] = [0]
   readonly first: number[] = [0]

@@ -1,11 +1,11 @@
-// Browser host. In: where the engine's files lie. Out: workers, clock and compiled modules for the core.
+// Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
 import { startComputeWorker } from './wire/compute-link.ts'
 
-/** Files to take from elsewhere, for a strict content policy or a CDN. */
+/** Addresses of files that lie elsewhere, for a strict content policy or a CDN. */
 export interface HostAssets {
   /** Folder of the engine's `halfbyte-*.wasm`. */
   readonly wasm?: string | URL | undefined
@@ -13,7 +13,7 @@ export interface HostAssets {
   readonly compute?: string | URL | undefined
 }
 
-/** Bundlers find files by these expressions, so each is written out. */
+/** Bundlers look for these expressions to find files, so each is written out in full. */
 const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'relaxed-shared': () => new URL('../../dist/wasm/halfbyte-relaxed-shared.wasm', import.meta.url),
   'relaxed-plain': () => new URL('../../dist/wasm/halfbyte-relaxed-plain.wasm', import.meta.url),
@@ -21,7 +21,7 @@ const MODULES: Readonly<Record<`${Build}-${MemoryKind}`, () => URL>> = {
   'simd128-plain': () => new URL('../../dist/wasm/halfbyte-simd128-plain.wasm', import.meta.url),
 }
 
-/** For a worker whose page attends to it (`attendComputeWorkers`). */
+/** For a worker whose page starts its compute workers (`attendComputeWorkers`). */
 export function browserHost(assets: HostAssets = {}): Host {
   return {
     globals: globalThis,
@@ -35,7 +35,10 @@ export function browserHost(assets: HostAssets = {}): Host {
   }
 }
 
-/** The nearest power of two in GiB, which no page may know above 8; only Chromium tells. */
+/**
+ * The device's memory, rounded to a power of two in GiB and capped at 8 by browsers. Only Chromium reports
+ * it.
+ */
 function deviceBytes(): number | undefined {
   const { deviceMemory } = navigator as { readonly deviceMemory?: number }
   return deviceMemory === undefined || deviceMemory >= 8 ? undefined : deviceMemory * 2 ** 30
@@ -65,7 +68,7 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
   }
 }
 
-/** A message to oneself is the shortest way to a new task: timers are clamped to 4 ms. */
+/** A message to itself starts a new task soonest: timers are clamped to 4 ms. */
 function taskYielder(): () => Promise<void> {
   const channel = new MessageChannel()
   const waiting: (() => void)[] = []

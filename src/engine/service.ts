@@ -31,10 +31,10 @@ import type {
 } from './wire/protocol.ts'
 import { type Outlet, openOutlet } from './wire/stream.ts'
 
-/** What a service's `probe` does. */
+/** The implementation of `probe`. */
 export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
 
-/** A service without a model; `loadModel` is what its `load` does. */
+/** A service without a model; `loadModel` implements its `load`. */
 export function createService(loadModel: ModelLoader, probeModel: ModelProber = cannotProbe): EngineService {
   return new Service(loadModel, probeModel)
 }
@@ -43,14 +43,14 @@ const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
-/** Between two reports of a download: a page holds on to what messages leave for long. */
+/** Milliseconds between two reports of a download. A page keeps what messages allocate for a long time. */
 const REPORT_MS = 50
 
-/** What the service keeps of a session between turns. */
+/** The state of a session between turns. */
 interface Conversation {
   readonly sequence: Sequence
   readonly transcript: Transcript
-  /** Resolves when everything asked of the session so far is done. */
+  /** Resolves when all earlier requests of the session are done. */
   turn: Promise<unknown>
 }
 
@@ -118,7 +118,7 @@ class Service implements EngineService {
     if (wrong !== undefined) {
       throw new HalfbyteError(
         'format',
-        `${wrong} is not an id of this model: there are ${vocab}, from 0; pass what tokenize gave`,
+        `${wrong} is not one of this model's ${vocab} ids, which start at 0; pass ids from tokenize`,
         { id: wrong, vocab },
       )
     }
@@ -158,7 +158,7 @@ class Service implements EngineService {
 
   async fork(from: number, to: number): Promise<void> {
     const original = this.#conversations.get(from)
-    // A session that has said nothing yet has no state to share.
+    // A session without a turn so far has no state to share.
     if (original === undefined) return
     await inTurn(original, async () => {
       this.#conversations.set(to, {
@@ -172,7 +172,7 @@ class Service implements EngineService {
   save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob> {
     return this.#write(session, extra, port, async (pieces) => {
       const blobs: Blob[] = []
-      // A blob lies outside this heap, so that no second copy of the state is ever in it.
+      // A blob lies outside this heap, so the heap never holds a second copy of the state.
       for await (const piece of pieces) blobs.push(new Blob([piece]))
       return new Blob(blobs)
     })
@@ -185,7 +185,9 @@ class Service implements EngineService {
     })
   }
 
-  /** Hands the pieces of a session's file, of about `bytes`, to `use`, when its turn comes. */
+  /**
+   * Passes the pieces of a session's file, about `bytes` in total, to `use` when the session's turn comes.
+   */
   async #write<T>(
     session: number,
     extra: SavedSession,
@@ -209,13 +211,13 @@ class Service implements EngineService {
       const restore = (source: ByteSource) => this.#restore(session, source, signal)
       if (typeof file !== 'string') return restore(blobSource('the saved session', file))
       const opening = openStore()
-      // Known by the time that the file is found.
+      // Known by the time the file is found.
       void this.#loaded().fingerprint()
       const saved = await (await opening).read(file, restore)
       if (saved !== undefined) return saved
       throw new HalfbyteError(
         'unsupported',
-        `no session is stored here as ${JSON.stringify(file)}; storedSessions() names those that are`,
+        `no session is stored here as ${JSON.stringify(file)}; storedSessions() lists the stored ones`,
         { name: file },
       )
     })
@@ -315,7 +317,7 @@ async function openStore(): Promise<SessionStore> {
   return store
 }
 
-/** Runs `work` with a signal that the other end of `port` can abort, and closes the port. */
+/** Runs `work` with a signal that the other end of `port` can abort, then closes the port. */
 async function abortable<T>(port: MessagePort, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController()
   port.onmessage = ({ data }: MessageEvent<LoadCommand>) => {
@@ -328,7 +330,7 @@ async function abortable<T>(port: MessagePort, work: (signal: AbortSignal) => Pr
   }
 }
 
-/** Runs `work` when everything asked of the conversation before is done, however it ended. */
+/** Runs `work` after all earlier requests of the conversation, however those ended. */
 function inTurn<T>(conversation: Conversation, work: () => Promise<T>): Promise<T> {
   const result = conversation.turn.then(work)
   conversation.turn = result.catch(() => undefined)

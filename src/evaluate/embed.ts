@@ -1,18 +1,20 @@
-// Embedding. In: a text's ids. Out: one vector for it, made of the hidden states behind the model's last norm.
+// Embedding. In: a text's ids. Out: one vector, made from the hidden states after the model's last norm.
 import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
 import type { ScoringModel } from './score.ts'
 
 export interface EmbedOptions {
-  /** `mean` of all positions, or the `last` one, which has read all others. Default `mean`. */
+  /**
+   * `mean`: the mean of all positions; `last`: the last position, which has seen all others. Default `mean`.
+   */
   readonly pooling?: 'mean' | 'last' | undefined
   /** Scales the vector to length 1, so that a dot product is the cosine. Default true. */
   readonly normalize?: boolean | undefined
 }
 
 /**
- * The vector of `ids` [hidden size]. Throws `unsupported` for an empty text, `context-overflow`, what the scheduler
- * throws, or the signal's reason.
+ * The vector of `ids` [hidden size]. Throws `unsupported` for an empty text, `context-overflow`, an error of
+ * the scheduler, or the signal's reason.
  */
 export async function embed(
   model: ScoringModel,
@@ -48,7 +50,7 @@ function scaled(sum: Float64Array, count: number, normalize: boolean): Float32Ar
   if (Number.isNaN(length) || length === Number.POSITIVE_INFINITY)
     throw new HalfbyteError(
       'integrity',
-      "the embedding is no number, so the model's weights are damaged; remove what is stored of it and fetch it again",
+      "the embedding is not a number, so the model's weights are damaged; remove the stored model and download it again",
     )
   const divisor = normalize && length > 0 ? length : count
   return Float32Array.from(sum, (value) => value / divisor)

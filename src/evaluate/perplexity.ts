@@ -1,8 +1,12 @@
-// Perplexity. In: token ids and a model's forward pass. Out: exp of the mean negative log-likelihood, as llama.cpp defines it.
+// Perplexity. In: token ids and a model's forward pass. Out: exp of the mean negative log-likelihood, as
+// llama.cpp defines it.
 import { HalfbyteError } from '../base/errors.ts'
 import { brokenLogit } from '../generate/sampler/rows.ts'
 
-/** Runs `tokens` from an empty state and hands over each position's logits; the view is valid during the call only. */
+/**
+ * Runs `tokens` from an empty state and passes on each position's logits. The view is valid during the call
+ * only.
+ */
 export type ForwardRows = (
   tokens: readonly number[],
   onRow: (position: number, logits: Float32Array) => void,
@@ -10,11 +14,13 @@ export type ForwardRows = (
 ) => Promise<void>
 
 export interface PerplexityOptions {
-  /** Tokens of a window; default 256. */
+  /** Tokens in a window. Default 256. */
   readonly context?: number
-  /** Most windows to score; default all. */
+  /** Most windows to score. Default: all. */
   readonly chunks?: number
-  /** Replaces each window's first token, for models that expect one. */
+  /**
+   * Replaces each window's first token, for models that expect a beginning-of-sequence token. Default: none.
+   */
   readonly bos?: number | undefined
   readonly signal?: AbortSignal | undefined
   readonly onWindow?: ((done: number, total: number, perplexity: number) => void) | undefined
@@ -25,13 +31,14 @@ export interface Perplexity {
   /** Standard error of the perplexity. */
   readonly error: number
   readonly windows: number
-  /** Tokens that were scored: the second half of each window. */
+  /** Number of scored tokens: those in the second half of each window. */
   readonly scored: number
 }
 
 /**
- * Cuts the text into windows that do not overlap; in each, the tokens after the middle are scored with everything before
- * them in the window as context (llama.cpp's `perplexity`). Throws `format` when the text is shorter than one window.
+ * Cuts the text into windows that do not overlap. In each window it scores the tokens after the middle, with
+ * all earlier tokens of the window as context, as llama.cpp's `perplexity` does. Throws `format` if the text
+ * is shorter than one window.
  */
 export async function perplexity(
   tokens: readonly number[],

@@ -1,27 +1,28 @@
-// Scoring. In: a prompt and its possible continuations, as ids. Out: how likely the model finds each, without sampling.
+// Scoring. In: a prompt and possible continuations, as ids. Out: how likely the model finds each, without
+// sampling.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Scheduler } from '../generate/schedule/scheduler.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
 import { negativeLogLikelihood } from './perplexity.ts'
 
-/** What scoring runs on. */
+/** The parts of a model that scoring needs. */
 export interface ScoringModel {
   readonly scheduler: Pick<Scheduler, 'forward'>
   newSequence(): Sequence
 }
 
 export interface Score {
-  /** Natural logarithm of the continuation's probability behind the prompt: the sum over its tokens. */
+  /** Natural logarithm of the continuation's probability after the prompt: the sum over its tokens. */
   readonly logProbability: number
-  /** Tokens of the continuation, to compare continuations of different lengths per token. */
+  /** Number of tokens in the continuation; divide by it to compare continuations of different lengths. */
   readonly tokens: number
-  /** True when each of its tokens is the likeliest there: greedy decoding would have written it. */
+  /** True if each of its tokens is the most likely one: greedy decoding would have written it. */
   readonly isGreedy: boolean
 }
 
 /**
- * Scores every continuation behind the same prompt, which is run once. Throws `unsupported` for an empty prompt,
- * `context-overflow`, what the scheduler throws, or the signal's reason.
+ * Scores every continuation after the same prompt, which is run once. Throws `unsupported` for an empty
+ * prompt, `context-overflow`, an error of the scheduler, or the signal's reason.
  */
 export async function score(
   model: ScoringModel,
@@ -52,7 +53,7 @@ export async function score(
       if (entry.ids.length < 2) continue
       const branch = base.fork()
       try {
-        // The last token predicts what comes after the continuation.
+        // The last token only predicts what follows the continuation.
         branch.setTokens([...prompt, ...entry.ids.slice(0, -1)])
         await model.scheduler.forward({
           sequence: branch,
@@ -74,7 +75,7 @@ export async function score(
   }
 }
 
-/** The lowest id wins among equals, as it does when sampling greedily. */
+/** Among equals the lowest id wins, as in greedy sampling. */
 function isLargest(logits: Float32Array, id: number): boolean {
   const value = logits[id] as number
   for (let other = 0; other < logits.length; other++) {

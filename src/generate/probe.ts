@@ -1,4 +1,5 @@
-// Probe. In: a pool, a plan with its weights, an empty place in the state cache. Out: one step, run for its time.
+// Probe. In: a pool, a plan with its weights, a free place in the state cache. Out: one step, run to be
+// timed.
 import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
@@ -6,8 +7,8 @@ import type { StateCache } from '../state/state-cache.ts'
 import type { StepBuffer } from './schedule/step-buffer.ts'
 
 /**
- * Runs token 0 as the first `rows` of a new sequence and forgets it: warms caches and code, and measures threads. Logits are
- * made for the last row. Throws what `reserve` and `run` throw.
+ * Runs token 0 as the first `rows` of a new sequence and discards the result. This warms caches and code, and
+ * measures threads. Logits are computed for the last row only. Throws what `reserve` and `run` throw.
  */
 export function probeStep(
   pool: Pool,
@@ -24,7 +25,7 @@ export function probeStep(
   }
 }
 
-/** The same on shards, which end later. */
+/** The same on shards, whose steps are asynchronous. */
 export async function warmStep(
   pool: AsyncPool,
   written: WrittenPlan,
@@ -39,7 +40,9 @@ export async function warmStep(
   }
 }
 
-/** A step of token 0 as the first `rows` behind nothing. Returns its state, which is to be released. */
+/**
+ * Makes a step of token 0 as the first `rows` of a sequence. Returns its state; the caller must release it.
+ */
 function describeFirst(step: StepBuffer, cache: StateCache, rows: number): SequenceState {
   const state = new SequenceState(cache)
   try {

@@ -1,4 +1,5 @@
-// AI SDK requests. In: a call as the SDK makes it. Out: our messages and options, and warnings of what has no counterpart.
+// AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
+// counterpart.
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import type {
@@ -19,7 +20,7 @@ export interface CallRequest {
   readonly warnings: Warning[]
 }
 
-/** Throws `unsupported` for messages that cannot be put before the model. */
+/** Throws `unsupported` for messages that the model cannot be given. */
 export function callRequest(call: CallOptions): CallRequest {
   const warnings: Warning[] = []
   const tools: Tool[] = []
@@ -58,7 +59,7 @@ function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolCho
   return choice.type === 'tool' ? { tool: choice.toolName } : choice.type
 }
 
-/** A message of answers becomes one of each. */
+/** A message with several answers becomes one message for each. */
 function readMessage({ role, content }: PromptMessage, index: number): readonly Message[] {
   const known = roleOf(role, index)
   if (typeof content === 'string') return [{ role: known, content }]
@@ -83,7 +84,7 @@ const isResult = (part: { readonly type: string }): part is ToolResultPart => pa
 const isCall = (part: { readonly type: string }): part is ToolCallPart => part.type === 'tool-call'
 
 function readPart(part: { readonly type: string }, role: string): string | undefined {
-  // What a model thought before is not part of what it said; its calls stand beside it.
+  // Earlier reasoning is not part of the reply. The reply's calls are kept in a field of their own.
   const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
   return role === 'assistant' && isSilent ? '' : textPart(part)
 }

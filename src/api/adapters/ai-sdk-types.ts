@@ -1,7 +1,7 @@
 // AI SDK shapes. In: nothing. Out: the parts of its language model interface (v4) that the provider reads and writes.
 //
-// They are structural copies of what is used, so that the package needs none of the SDK's own; a test holds them
-// against the real ones.
+// These are structural copies of the parts in use, so the package does not depend on the SDK. A test compares
+// them with the real types.
 
 /** One message of the SDK's standardised prompt. */
 export interface PromptMessage {
@@ -54,7 +54,7 @@ export interface CallOptions {
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }
   readonly abortSignal?: AbortSignal
-  /** Under `halfbyte`: any of our generation options, such as `minP`. */
+  /** Key `halfbyte`: any of our generation options, such as `minP`. */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
@@ -67,7 +67,7 @@ export interface FinishReason {
   raw: string | undefined
 }
 
-/** Tokens. */
+/** Counts of tokens. */
 export interface Usage {
   inputTokens: {
     total: number | undefined
@@ -121,7 +121,7 @@ export interface EmbedCall {
   readonly values: readonly string[]
   readonly dimensions?: number
   readonly abortSignal?: AbortSignal
-  /** Under `halfbyte`: `pooling` and `normalize`. */
+  /** Key `halfbyte`: `pooling` and `normalize`. */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 

@@ -1,4 +1,5 @@
-// AI SDK. In: an engine, or how to load one. Out: a provider whose language model the SDK's functions take.
+// AI SDK. In: an engine, or a function that loads one. Out: a provider with a language model for the SDK's
+// functions.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerationResult } from '../types.ts'
@@ -18,17 +19,17 @@ import { loadOnce } from './load-once.ts'
 export type * from './ai-sdk-types.ts'
 
 export interface HalfbyteProviderOptions {
-  /** The engine, or what loads it when the first call comes; called once, and again after it failed. */
+  /** The engine, or a function that loads it at the first call. Called once, and again after it failed. */
   readonly engine: Engine | (() => Promise<Engine>)
 }
 
 export interface HalfbyteProvider {
   readonly specificationVersion: 'v4'
-  /** `id` names the model in logs; the engine has one. */
+  /** `id` names the model in logs only; the engine has one model. */
   languageModel(id?: string): LanguageModel
-  /** Vectors for the SDK's `embed` and `embedMany`, made by the same model. */
+  /** Vectors for the SDK's `embed` and `embedMany`, from the same model. */
   embeddingModel(id?: string): EmbeddingModel
-  /** Throws `unsupported`. */
+  /** Always throws `unsupported`. */
   imageModel(id: string): never
 }
 
@@ -44,7 +45,7 @@ export function createHalfbyte({ engine }: HalfbyteProviderOptions): HalfbytePro
 }
 
 function refuseImages(): never {
-  throw new HalfbyteError('unsupported', 'the provider makes no images; ask it for a languageModel')
+  throw new HalfbyteError('unsupported', 'the provider has no image models; ask it for a languageModel')
 }
 
 function embeddingModel(modelId: string, load: () => Promise<Engine>): EmbeddingModel {
@@ -104,7 +105,7 @@ function stream(engine: Engine, call: CallOptions): ReadableStream<StreamPart> {
         if (done === true) controller.close()
         else controller.enqueue(value)
       } catch (error) {
-        // The SDK takes errors of a running stream as parts of it.
+        // The SDK expects errors of a running stream as parts of the stream.
         controller.enqueue({ type: 'error', error })
         controller.close()
       }

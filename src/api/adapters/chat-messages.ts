@@ -1,23 +1,23 @@
-// Chat messages. In: roles, contents and tool answers as other libraries write them. Out: our own messages.
+// Chat messages. In: roles, contents and tool answers in the form of other libraries. Out: our own messages.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
-/** What a part of a message says; undefined: it is none that can be read. */
+/** The text of a message's part; undefined if the part cannot be read. */
 export type PartReader = (part: { readonly type: string }) => string | undefined
 
-/** `index` is the message's place, for the sentence of an error. Throws `unsupported` for a role that no template knows. */
+/** `index`: position of the message, for errors. Throws `unsupported` for a role that no template knows. */
 export function roleOf(role: string, index: number): Message['role'] {
-  // What newer clients of OpenAI call it.
+  // Newer clients of OpenAI use this name.
   if (role === 'developer') return 'system'
   if (role === 'system' || role === 'user' || role === 'assistant' || role === 'tool') return role
   throw new HalfbyteError(
     'unsupported',
-    `message ${index} has the role "${role}" but only system, developer, user, assistant and tool are read; change it`,
+    `message ${index} has the role "${role}" but only system, developer, user, assistant and tool are supported; change it`,
   )
 }
 
-/** The texts of a message's parts, one after the other. Throws `unsupported` for a part that says something else. */
+/** The texts of a message's parts, joined. Throws `unsupported` for a part that is not text. */
 export function textOf(
   content: string | readonly { readonly type: string }[] | null | undefined,
   index: number,
@@ -40,7 +40,7 @@ export function textPart(part: { readonly type: string; readonly text?: unknown 
   return part.type === 'text' && typeof part.text === 'string' ? part.text : undefined
 }
 
-/** A call that an earlier reply made. Throws `unsupported` for arguments that are no object. */
+/** A call that an earlier reply made. Throws `unsupported` if the arguments are not an object. */
 export function callOf(id: string, name: string, given: unknown): ToolCall {
   const parsed = typeof given === 'string' ? parsedJson(given) : given
   if (isObject(parsed)) {
@@ -48,12 +48,12 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
   }
   throw new HalfbyteError(
     'unsupported',
-    `call ${id} of "${name}" has arguments that are no object; give the JSON of one`,
+    `call ${id} of "${name}" has arguments that are not an object; give the JSON of an object`,
     { id, name },
   )
 }
 
-/** Tells answers apart by the name of their tool too, as some templates want it. */
+/** Also adds the tool's name to each answer, because some templates need it. */
 export function withToolNames(messages: readonly Message[]): Message[] {
   const names = new Map<string, string>()
   return messages.map((message) => {

@@ -1,6 +1,7 @@
-// Loading once. In: what loads an engine. Out: the engine that all calls share; a load that failed is tried again.
+// Loading once. In: a function that loads an engine. Out: the engine that all calls share. A failed load is
+// tried again.
 
-/** Calls `load` for the first call, and again for the next one after it failed. */
+/** Calls `load` at the first call, and again at the next call after a failure. */
 export function loadOnce<Loaded, Args extends readonly unknown[]>(
   load: (...args: Args) => Promise<Loaded>,
 ): (...args: Args) => Promise<Loaded> {

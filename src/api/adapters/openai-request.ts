@@ -1,4 +1,5 @@
-// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options; what has no counterpart is named.
+// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
+// ignored fields.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
@@ -10,13 +11,13 @@ import type { OnWarning } from './warn.ts'
 export interface ChatRequest {
   readonly messages: readonly Message[]
   readonly options: GenerateOptions
-  /** Replies to make. */
+  /** Number of replies. */
   readonly count: number
   readonly isStream: boolean
   readonly includeUsage: boolean
 }
 
-/** By what is read of them; everything else is warned about. */
+/** The parameters that are read, by type. Others cause a warning. */
 const FIELDS: Record<keyof ChatCompletionParams, true> = {
   messages: true,
   model: true,
@@ -39,7 +40,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   n: true,
 }
 
-/** Throws `unsupported` for messages that cannot be put before the model, rather than answer something else. */
+/** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
 export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning): ChatRequest {
   for (const [name, value] of Object.entries(params)) {
     if (value == null || Object.hasOwn(FIELDS, name)) continue
@@ -51,7 +52,7 @@ export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning):
     throw refused(`n is ${count} but must be a whole number from 1`)
   if (isStream && count > 1)
     throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
-  if (!Array.isArray(params.messages)) throw refused('messages is no list; give the conversation so far')
+  if (!Array.isArray(params.messages)) throw refused('messages is not a list; give the conversation so far')
   return {
     messages: withToolNames(params.messages.map(readMessage)),
     options: options(params),
@@ -65,7 +66,7 @@ function options(params: ChatCompletionParams): GenerateOptions {
   const { stop } = params
   return {
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? undefined,
-    // The API's own defaults. Top-k and min-p, of which it knows nothing, stay the engine's.
+    // The API's own defaults. It has no top-k and min-p, so these keep the engine's defaults.
     temperature: params.temperature ?? 1,
     topP: params.top_p ?? 1,
     frequencyPenalty: params.frequency_penalty ?? undefined,
@@ -94,7 +95,8 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
 }
 
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
-  if (!('function' in tool)) throw refused(`a tool has the type "${tool.type}" but only functions are called`)
+  if (!('function' in tool))
+    throw refused(`a tool has the type "${tool.type}" but only functions can be called`)
   const { name, description, parameters } = tool.function
   return { name, description, parameters }
 }
@@ -123,7 +125,7 @@ function readMessage(message: ChatMessageParam, index: number): Message {
 
 function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {
   if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
-  throw refused(`call ${call.id} has the type "${call.type}" but only functions are called`)
+  throw refused(`call ${call.id} has the type "${call.type}" but only functions can be called`)
 }
 
 const refused = (sentence: string): HalfbyteError => new HalfbyteError('unsupported', sentence)

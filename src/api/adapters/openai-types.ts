@@ -1,4 +1,5 @@
-// OpenAI shapes. In: nothing. Out: the parts of chat completions that the adapter reads and writes, under their own names.
+// OpenAI shapes. In: nothing. Out: the parts of chat completions that the adapter reads and writes, under
+// OpenAI's names.
 
 interface TextPart {
   readonly type: 'text'
@@ -7,7 +8,7 @@ interface TextPart {
 
 interface FunctionCall {
   name: string
-  /** JSON. */
+  /** JSON text. */
   arguments: string
 }
 
@@ -18,13 +19,13 @@ export interface ChatToolCall {
   function: FunctionCall
 }
 
-/** `developer` is what newer clients call `system`. */
+/** Newer clients write `developer` for `system`. */
 export interface ChatMessageParam {
   readonly role: string
   readonly content?: string | readonly (TextPart | { readonly type: string })[] | null
-  /** Of an assistant: the calls it asked for. */
+  /** Role `assistant`: the calls that the model asked for. */
   readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
-  /** Of a tool: which call it answers. */
+  /** Role `tool`: the call that this message answers. */
   readonly tool_call_id?: string | null
 }
 
@@ -38,7 +39,7 @@ export interface ChatTool {
   }
 }
 
-/** `required` and a function by its name hold the reply to a call. */
+/** `required`, or a function by its name, forces the reply to be a call. */
 export type ChatToolChoice =
   | 'none'
   | 'auto'
@@ -57,7 +58,7 @@ export type ResponseFormat =
       }
     }
 
-/** What `create` reads. Fields beyond these are named in a warning. */
+/** The fields that `create` reads. Other fields cause a warning. */
 export interface ChatCompletionParams {
   readonly messages: readonly ChatMessageParam[]
   /** Ignored: the engine has one model. */
@@ -73,19 +74,22 @@ export interface ChatCompletionParams {
   readonly logit_bias?: Readonly<Record<string, number>> | null
   readonly seed?: number | null
   readonly stop?: string | readonly string[] | null
-  /** `json_object` and `json_schema` hold the reply to it. */
+  /** `json_object` and `json_schema` constrain the reply. */
   readonly response_format?: ResponseFormat | null
   readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
   readonly tool_choice?: ChatToolChoice | { readonly type: string } | null
-  /** Whether to say how likely each token was, by the model's own distribution. */
+  /** Whether to report the log-probability of each token in the model's own distribution. */
   readonly logprobs?: boolean | null
-  /** How many of the likeliest tokens to name beside each, with `logprobs`. */
+  /** With `logprobs`: how many most likely tokens to list for each token. */
   readonly top_logprobs?: number | null
-  /** Replies to make, one after the other. Default 1; more cannot be streamed. */
+  /** Number of replies, made one after another. Default 1. More than one cannot be streamed. */
   readonly n?: number | null
 }
 
-/** A token and how likely it was. The engine does not tell which bytes one is that ends in half a character. */
+/**
+ * A token and its log-probability. The engine does not report the bytes of a token that ends inside a
+ * character.
+ */
 export interface ChatTokenLogprob {
   token: string
   logprob: number
@@ -104,7 +108,7 @@ export interface CompletionUsage {
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
-  /** `cached_tokens`: those whose state was still there. */
+  /** `cached_tokens`: prompt tokens whose state was still cached. */
   prompt_tokens_details: { cached_tokens: number }
 }
 
@@ -130,12 +134,12 @@ export interface ChatCompletionChunk {
   model: string
   choices: {
     index: number
-    /** Calls come whole, in one chunk behind the text. */
+    /** Calls arrive complete, in one chunk after the text. */
     delta: { role?: 'assistant'; content?: string; tool_calls?: (ChatToolCall & { index: number })[] }
     finish_reason: ChatFinishReason | null
-    /** Of the tokens in `delta`, when they were asked for. */
+    /** The log-probabilities of the tokens in `delta`, if requested. */
     logprobs?: ChatLogprobs
   }[]
-  /** On the last chunk, when `stream_options.include_usage` asked for it. */
+  /** On the last chunk, if `stream_options.include_usage` is set. */
   usage?: CompletionUsage
 }

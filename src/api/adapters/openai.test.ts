@@ -223,7 +223,7 @@ test.each([
         },
       ],
     },
-    /"add" has arguments that are no object/,
+    /"add" has arguments that are not an object/,
   ],
   ['an unknown role', { messages: [{ role: 'narrator', content: 'once' }] }, /"narrator"/],
   ['no replies', { messages: said('hi'), n: 0 }, /n is 0/],
@@ -266,8 +266,8 @@ test('what other servers write as null is nothing', async () => {
 })
 
 test.each<[object, RegExp]>([
-  [{ messages: undefined }, /messages is no list/],
-  [{ messages: 'hello' }, /messages is no list/],
+  [{ messages: undefined }, /messages is not a list/],
+  [{ messages: 'hello' }, /messages is not a list/],
   [{ tool_choice: 'any' }, /tool_choice is "any" but must be auto, none, required or a function/],
   [{ top_logprobs: 3 }, /top_logprobs is 3 but logprobs is undefined/],
   [{ logprobs: true, top_logprobs: 1000 }, /logprobs is 1000 but must be .* to 100/],

@@ -1,4 +1,5 @@
-// OpenAI's shape. In: an engine. Out: `chat.completions.create` over it, whole or as a stream of chunks.
+// OpenAI's interface. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of
+// chunks.
 import { randomId } from '../../base/random-id.ts'
 import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
@@ -18,12 +19,12 @@ import { type OnWarning, warnOnce } from './warn.ts'
 export type * from './openai-types.ts'
 
 export interface OpenAIOptions {
-  /** Told once of each field that has no counterpart. Default: the console. */
+  /** Called once for each field without a counterpart. Default: writes to the console. */
   readonly onWarning?: OnWarning | undefined
 }
 
 export interface RequestOptions {
-  /** Aborting rejects with the signal's reason. */
+  /** Aborting rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -38,14 +39,14 @@ export interface ChatCompletions {
   ): Promise<ChatCompletion>
 }
 
-/** The part of OpenAI's client that a local model can honour. */
+/** The part of OpenAI's client that a local model supports. */
 export interface OpenAIClient {
   readonly chat: { readonly completions: ChatCompletions }
 }
 
 /**
- * Speaks OpenAI's chat completions with `engine`, under OpenAI's defaults (temperature 1, top_p 1). Every
- * call brings its whole conversation; what it shares with calls before it is not read again.
+ * Offers OpenAI's chat completions on `engine`, with OpenAI's defaults (temperature 1, top_p 1). Every call
+ * sends its whole conversation; the part that it shares with earlier calls is not read again.
  */
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   const warn = warnOnce(onWarning)
@@ -65,7 +66,7 @@ async function completion(
   const results: GenerationResult[] = []
   await using session = engine.createSession({ messages })
   for (let index = 0; index < count; index++) {
-    // Replies to the same words must differ, and be the same again when the caller gave a seed.
+    // Replies to the same prompt must differ, and must be reproducible if the caller gave a seed.
     const seed = options.seed === undefined ? undefined : options.seed + index
     session.setMessages(messages)
     results.push(await session.regenerate({ ...options, seed }).result)
@@ -151,7 +152,7 @@ function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): ChatFinis
 function usageOf(results: readonly GenerationResult[]): CompletionUsage {
   const sum = (of: (result: GenerationResult) => number) =>
     results.reduce((all, result) => all + of(result), 0)
-  // However many replies it gets, the prompt is the same one.
+  // The prompt is counted once, however many replies it gets.
   const prompt_tokens = results[0]?.usage.promptTokens ?? 0
   const completion_tokens = sum(({ usage }) => usage.completionTokens)
   return {

@@ -1,9 +1,10 @@
-// Prompt API input. In: prompts and options as the browsers' own API takes them. Out: our messages and sampling, or NotSupportedError.
+// Prompt API input. In: prompts and options in the browsers' own form. Out: our messages and sampling
+// options, or NotSupportedError.
 import type { Message } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { formOptions } from './reply-form.ts'
 
-/** Our own message, under the API's word for it. */
+/** Our own message, under the API's name for it. */
 export type PromptMessage = Message
 
 export type Prompt =
@@ -17,25 +18,27 @@ export type Prompt =
 export type SamplingMode = 'most-predictable' | 'predictable' | 'balanced' | 'creative' | 'most-creative'
 
 export interface DownloadMonitor extends EventTarget {
-  /** Gets events whose `loaded` is the share of 1 that is there. */
+  /** Gets events whose `loaded` is a fraction of 1. */
   ondownloadprogress: ((event: Event) => unknown) | null
   report(share: number): void
 }
 
-/** Run by the session itself when the model calls it, several at once. */
+/** A tool. The session runs it when the model calls it; several may run in parallel. */
 export interface PromptTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: object
-  /** Called with an object of arguments; nothing says that they fit `inputSchema`. */
+  /** Called with an object of arguments, which are not checked against `inputSchema`. */
   readonly execute: (...args: never[]) => Promise<string>
 }
 
 export interface PromptOptions {
   readonly signal?: AbortSignal
-  /** A JSON Schema or a regular expression: the whole reply is what it allows. The model is not told of it. */
+  /**
+   * A JSON Schema or a regular expression that the whole reply must match. The model is not told about it.
+   */
   readonly responseConstraint?: object
-  /** Nothing is ever added to the input. */
+  /** Has no effect: the constraint is never added to the input. */
   readonly omitResponseConstraintInput?: boolean
 }
 
@@ -61,7 +64,10 @@ const TEMPERATURES: Readonly<Record<SamplingMode, number>> = {
 
 const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
 
-/** Throws TypeError when mode and numbers are given both, NotSupportedError when more than text is expected. */
+/**
+ * Throws TypeError if both a mode and numbers are given, NotSupportedError if anything other than text is
+ * expected.
+ */
 export function samplingOf(options: CreateOptions): GenerateOptions {
   const { samplingMode, temperature, topK } = options
   for (const { type } of [...(options.expectedInputs ?? []), ...(options.expectedOutputs ?? [])]) {
@@ -69,22 +75,22 @@ export function samplingOf(options: CreateOptions): GenerateOptions {
   }
   if (samplingMode === undefined) return { temperature, topK }
   if (temperature !== undefined || topK !== undefined) {
-    throw new TypeError('samplingMode cannot be given beside temperature or topK; leave one of them out')
+    throw new TypeError('samplingMode cannot be combined with temperature or topK; leave one of them out')
   }
   return { temperature: TEMPERATURES[samplingMode] }
 }
 
-/** Throws TypeError for tools that cannot be run or told apart. */
+/** Throws TypeError for tools that cannot be run or that share a name. */
 export function toolsOf({ tools = [] }: CreateOptions): readonly PromptTool[] {
   for (const { name, execute } of tools) {
     if (typeof execute === 'function') continue
     throw new TypeError(`the tool "${name}" has no function execute; give it one`)
   }
   if (new Set(tools.map(({ name }) => name)).size === tools.length) return tools
-  throw new TypeError(`the ${tools.length} tools need a name each, no two alike`)
+  throw new TypeError(`each of the ${tools.length} tools needs a name of its own`)
 }
 
-/** What of our options a prompt asks for. Throws TypeError for a constraint that is neither a schema nor an expression. */
+/** Our options for a prompt. Throws TypeError if the constraint is neither a schema nor an expression. */
 export function constraintOf(
   { responseConstraint }: PromptOptions,
   tools: readonly PromptTool[],
@@ -100,7 +106,7 @@ export function constraintOf(
   if (!(responseConstraint instanceof RegExp)) return formOptions({ ...free, schema: responseConstraint })
   const { source, flags } = responseConstraint
   if (/[^dguy]/.test(flags)) throw unsupported(`the flags "${flags}" of an expression change what it matches`)
-  // An expression leaves no room for calls.
+  // With an expression the reply cannot contain calls.
   return { pattern: source }
 }
 

@@ -2,10 +2,10 @@
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 import type { PromptTool } from './prompt-api-input.ts'
 
-/** Most times that tools are run for one prompt. */
+/** Most rounds of tool calls for one prompt. */
 export const MOST_ROUNDS = 16
 
-/** Runs the calls at once and waits for all. Rejects with what a tool rejects with, or with the signal's reason. */
+/** Runs the calls in parallel and waits for all. Rejects with a tool's error or with the signal's reason. */
 export async function runCalls(
   calls: readonly ToolCall[],
   tools: readonly PromptTool[],
@@ -14,7 +14,10 @@ export async function runCalls(
   return unlessAborted(Promise.all(calls.map((call) => runCall(call, tools))), signal)
 }
 
-/** What `work` resolves with, or the signal's reason as soon as it is aborted, whatever `work` goes on to do. */
+/**
+ * Resolves as `work` does, or rejects with the signal's reason as soon as it is aborted. `work` is not
+ * stopped.
+ */
 export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -1,4 +1,5 @@
-// Prompt API. In: how to load an engine. Out: a class of the shape of the browsers' own `LanguageModel`.
+// Prompt API. In: a function that loads an engine. Out: a class with the interface of the browsers' own
+// `LanguageModel`.
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
@@ -21,7 +22,7 @@ import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api-tools.ts'
 
 export type * from './prompt-api-input.ts'
 
-/** Loads the engine that all sessions share; called once, and again after it failed. */
+/** Loads the engine that all sessions share. Called once, and again after it failed. */
 export type LoadEngine = (hooks: {
   readonly signal: AbortSignal | undefined
   readonly onProgress: (progress: LoadProgress) => void
@@ -31,9 +32,12 @@ export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'ava
 
 /** `LanguageModel` of the Prompt API, over our own engine. */
 export interface LanguageModelClass {
-  /** `available` once an engine is loaded. `unavailable` where the page cannot run one. */
+  /** `available` once an engine is loaded; `unavailable` if the page cannot run one. */
   availability(options?: object): Promise<Availability>
-  /** Rejects with what loading threw, `NotSupportedError` for what no text model can do, or the signal's reason. */
+  /**
+   * Rejects with the error of loading, `NotSupportedError` for anything other than text, or the signal's
+   * reason.
+   */
   create(options?: CreateOptions): Promise<LocalLanguageModel>
 }
 
@@ -77,7 +81,7 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
   }
 }
 
-/** `loaded` is a share of 1, as the API has it. */
+/** `loaded` is a fraction of 1, as in the API. */
 class MonitorTarget extends EventTarget implements DownloadMonitor {
   ondownloadprogress: ((event: Event) => unknown) | null = null
 
@@ -92,21 +96,23 @@ class MonitorTarget extends EventTarget implements DownloadMonitor {
   }
 }
 
-/** What a session was created with, and its clones have too. */
+/** The options of a session, which its clones share. */
 interface SessionSetup {
   readonly initial: readonly PromptMessage[]
   readonly sampling: GenerateOptions
   readonly tools: readonly PromptTool[]
 }
 
-/** One conversation. When it outgrows the context its oldest exchanges go; what it was created with stays. */
+/**
+ * One conversation. If it outgrows the context, its oldest exchanges are dropped; the initial prompts stay.
+ */
 export class LocalLanguageModel extends EventTarget {
   oncontextoverflow: ((event: Event) => unknown) | null = null
   readonly #engine: Engine
   readonly #setup: SessionSetup
   readonly #ended = new AbortController()
   #session: Session
-  /** Resolves when every prompt so far has ended, what its tools answered included. */
+  /** Resolves when every prompt so far has ended, including its tool calls. */
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -120,19 +126,19 @@ export class LocalLanguageModel extends EventTarget {
     this.#session = session
   }
 
-  /** Tokens that the conversation holds. */
+  /** Number of tokens that the conversation holds. */
   get contextUsage(): number {
     return this.#session.contextUsed
   }
 
-  /** Tokens that it may hold. */
+  /** Number of tokens that it may hold. */
   get contextWindow(): number {
     return this.#engine.model.contextLength
   }
 
   /**
-   * The whole reply, behind what the tools answered. Rejects with `NotSupportedError` for a constraint that cannot be honoured,
-   * `SyntaxError` for a reply that was cut off before it met one, and what a tool rejects with.
+   * The whole reply, after all tool calls. Rejects with `NotSupportedError` if a constraint cannot be
+   * enforced, `SyntaxError` if the reply was cut off before it satisfied one, and the errors of tools.
    */
   async prompt(input: Prompt, options: PromptOptions = {}): Promise<string> {
     let text = ''
@@ -140,7 +146,7 @@ export class LocalLanguageModel extends EventTarget {
     return text
   }
 
-  /** Pieces of the reply, each of them new. */
+  /** The pieces of the reply; no piece repeats earlier text. */
   promptStreaming(input: Prompt, options: PromptOptions = {}): ReadableStream<string> {
     const pieces = this.#pieces(input, options)
     return new ReadableStream<string>({
@@ -155,14 +161,14 @@ export class LocalLanguageModel extends EventTarget {
     })
   }
 
-  /** Adds messages without answering; they are read with the next prompt. */
+  /** Adds messages without answering. They are read with the next prompt. */
   async append(input: Prompt, { signal }: PromptOptions = {}): Promise<undefined> {
     this.#check(signal)
     const added = readPrompt(input)
     await this.#inTurn(signal, () => this.#session.setMessages([...this.#session.messages, ...added]))
   }
 
-  /** Tokens of `input`, the template around it included. */
+  /** Number of tokens of `input`, including the template around it. */
   async measureContextUsage(input: Prompt, { signal }: PromptOptions = {}): Promise<number> {
     this.#check(signal)
     return this.#engine.countTokens(readPrompt(input))
@@ -174,7 +180,7 @@ export class LocalLanguageModel extends EventTarget {
     return new LocalLanguageModel(this.#engine, this.#setup, session)
   }
 
-  /** Ends what runs with an `AbortError` and frees the state. */
+  /** Ends running prompts with an `AbortError` and frees the state. */
   destroy(): undefined {
     this.#ended.abort(new DOMException('the session was destroyed', 'AbortError'))
     void this.#session.dispose().catch(() => undefined)
@@ -190,10 +196,7 @@ export class LocalLanguageModel extends EventTarget {
       await unlessAborted(turn.before, signal)
       const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, signal })
       if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
-      throw new DOMException(
-        'the reply was cut off before it was what responseConstraint asks for',
-        'SyntaxError',
-      )
+      throw new DOMException('the reply was cut off before it satisfied responseConstraint', 'SyntaxError')
     } catch (error) {
       if (isHalfbyteError(error) && error.code === 'unsupported') throw unsupported(error.message)
       throw error
@@ -202,7 +205,10 @@ export class LocalLanguageModel extends EventTarget {
     }
   }
 
-  /** Streams replies, running what they call, up to one that calls nothing; says how that ended. */
+  /**
+   * Streams replies and runs the tools that they call, until a reply calls none. Returns how that reply
+   * ended.
+   */
   async *#conversation(
     prompt: readonly PromptMessage[],
     options: GenerateOptions & { readonly signal: AbortSignal },
@@ -219,13 +225,13 @@ export class LocalLanguageModel extends EventTarget {
         said = await runCalls(toolCalls, this.#setup.tools, options.signal)
       }
     } catch (error) {
-      // Calls that nobody answered would stand in the way of what is said next.
+      // Unanswered calls would disturb the next prompt.
       this.#session.setMessages(before)
       throw error
     }
   }
 
-  /** Streams one reply. Makes room for it when the context has none. */
+  /** Streams one reply. Makes room for it if the context is full. */
   async *#answer(
     said: readonly PromptMessage[],
     options: GenerateOptions,
@@ -236,14 +242,14 @@ export class LocalLanguageModel extends EventTarget {
         for await (const { text } of generation) yield text
         return await generation.result
       } catch (error) {
-        // Too long prompts are found before the first piece.
+        // A prompt that is too long is rejected before the first piece.
         if (!isHalfbyteError(error) || error.code !== 'context-overflow') throw error
         if (!this.#forgetOldest(said)) throw new DOMException(`${error.message}`, 'QuotaExceededError')
       }
     }
   }
 
-  /** What is done when every prompt so far has ended. */
+  /** Runs `work` after every earlier prompt has ended. */
   async #inTurn<Result>(
     signal: AbortSignal | undefined,
     work: () => Result | Promise<Result>,
@@ -271,13 +277,13 @@ export class LocalLanguageModel extends EventTarget {
     return signal === undefined ? this.#ended.signal : AbortSignal.any([this.#ended.signal, signal])
   }
 
-  /** Drops the oldest question and its answers. False when nothing may be dropped any more. */
+  /** Drops the oldest question and its answers. False if nothing more may be dropped. */
   #forgetOldest(said: readonly PromptMessage[]): boolean {
     const kept = this.#session.messages.slice(0, this.#setup.initial.length)
     const rest = this.#session.messages.slice(this.#setup.initial.length)
     if (rest.length === 0) return false
     const next = rest.findIndex(({ role }, index) => index > 0 && role === 'user')
-    // What tools answer belongs to the question that is there.
+    // Tool answers belong to the current question.
     if (next < 0 && said[0]?.role === 'tool') return false
     this.#session.setMessages([...kept, ...(next < 0 ? [] : rest.slice(next))])
     const event = new Event('contextoverflow')

@@ -1,24 +1,26 @@
-// The form of a reply. In: tools, which of them may or must be called, a JSON format. Out: our options for them.
+// The form of a reply. In: tools, which of them may or must be called, a JSON format. Out: our options for
+// these.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 
-/** `required`: some tool must be called. */
+/** `required`: the reply must call a tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 export interface ReplyForm {
   readonly tools: readonly Tool[]
   readonly choice: ToolChoice
-  /** A schema of the reply where it is no call. */
+  /** A schema for replies that are not calls. */
   readonly schema: object | undefined
 }
 
-/** What a format of JSON without a schema asks for. */
+/** The schema for a JSON format that names none. */
 export const ANY_OBJECT: object = { type: 'object' }
 
 /**
- * A call that must be made is one JSON value, `{"name": .., "arguments": ..}`, whatever the model's own way to write
- * calls is, and so is one where the reply must be JSON otherwise. Throws `unsupported` for a tool that is not there.
+ * A forced call is one JSON value, `{"name": .., "arguments": ..}`, however the model usually writes calls.
+ * The same holds for an optional call if other replies must be JSON. Throws `unsupported` for an unknown
+ * tool.
  */
 export function formOptions({ tools, choice, schema }: ReplyForm): Pick<GenerateOptions, 'tools' | 'schema'> {
   if (choice === 'none' || (tools.length === 0 && choice === 'auto')) return { tools: undefined, schema }
@@ -31,7 +33,7 @@ export function formOptions({ tools, choice, schema }: ReplyForm): Pick<Generate
   const wanted = choice === 'required' ? 'some tool' : `the tool "${choice.tool}"`
   throw new HalfbyteError(
     'unsupported',
-    `${wanted} must be called, but ${tools.length} tools are given and none is it; add it or let the model choose`,
+    `${wanted} must be called, but it is not among the ${tools.length} tools given; add it or let the model choose`,
     { tools: tools.map(({ name }) => name) },
   )
 }
@@ -50,14 +52,14 @@ function callSchema(tools: readonly Tool[], at: string): object {
   }
 }
 
-/** Hold values, not schemas. */
+/** Keywords that hold values, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'example', 'examples'])
-/** Hold schemas under names that are no keywords. */
+/** Keywords that hold schemas under arbitrary names. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
-/** What nests deeper is refused where it is compiled. */
+/** Deeper nesting is refused when the schema is compiled. */
 const MOST_DEPTH = 256
 
-/** The same schema as a part of another, at `pointer`: what refers to its own parts refers to them there. */
+/** The same schema as a part of another at `pointer`. References to its own parts are adjusted. */
 function moved<Value>(value: Value, pointer: string, isNamed = false, depth = 0): Value {
   if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
   if (Array.isArray(value)) return value.map((item) => moved(item, pointer, false, depth + 1)) as Value

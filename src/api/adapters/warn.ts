@@ -1,9 +1,9 @@
-// Warnings. In: sentences about what an adapter cannot honour. Out: each of them once.
+// Warnings. In: sentences about options that an adapter ignores. Out: each sentence once.
 
-/** Where warnings go. Default: the console. */
+/** Receives warnings. Default: writes to the console. */
 export type OnWarning = (sentence: string) => void
 
-/** Passes a sentence on the first time it is said. */
+/** Passes on each sentence the first time it occurs. */
 export function warnOnce(onWarning: OnWarning = (sentence) => console.warn(sentence)): OnWarning {
   const said = new Set<string>()
   return (sentence) => {

@@ -1,4 +1,5 @@
-// Toy engines for tests. In: a toy model. Out: an engine over the real service, wire and client, in one thread, gone after its test.
+// Toy engines for tests. In: a toy model. Out: an engine over the real service, protocol and client, in one
+// thread, disposed after its test.
 import { afterEach, expect } from 'vitest'
 import { createService } from '../../engine/service.ts'
 import { type ToyModel, toyModel } from '../../engine/testing/toy-model.ts'
@@ -6,7 +7,7 @@ import { type Connection, localConnection } from '../../engine/wire/connection.t
 import { Engine } from '../engine.ts'
 
 export const GREEDY = { temperature: 0 } as const
-/** How much is drafted depends on time. */
+/** The number of drafts depends on time. */
 export const PLAIN = { ...GREEDY, speculation: 'off' } as const
 
 const opened: Engine[] = []
@@ -19,7 +20,7 @@ export async function openToy(toy: ToyModel = toyModel()): Promise<Engine> {
   return (await connectToy(toy)).engine
 }
 
-/** The same with the connection, which can be cut. */
+/** The same, with a connection that can be cut. */
 export async function connectToy(
   toy: ToyModel = toyModel(),
 ): Promise<{ readonly engine: Engine; readonly connection: Connection }> {
@@ -29,7 +30,7 @@ export async function connectToy(
   return { engine, connection }
 }
 
-/** What a promise rejects with. */
+/** The error that a promise rejects with. */
 export const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => expect.unreachable(),

@@ -1,4 +1,5 @@
-// The program for tests. In: arguments. Out: the real halfbyte command at work, on tiny models in a folder that goes with the file.
+// The program for tests. In: arguments. Out: runs of the real halfbyte command on tiny models, in a folder
+// deleted after the test file.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -14,9 +15,9 @@ export const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 export const folder = mkdtempSync(join(tmpdir(), 'halfbyte-cli-'))
 export const path = (name: string): string => join(folder, name)
-/** A random model of 16,384 positions that speaks; `folder` has the same as safetensors. */
+/** A random model of 16,384 positions that generates text; `folder` holds the same as safetensors. */
 export const model = path('random.gguf')
-/** Bare, greedy and short. */
+/** Without a template, greedy and short. */
 export const GREEDY = ['--raw', '--prompt', 'ab', '--temperature', '0', '--max-tokens', '12'] as const
 
 beforeAll(async () => {

@@ -1,20 +1,22 @@
-// Anchors. In: a pattern's tree. Out: the same language of whole texts, without ^ and $.
+// Anchors. In: a pattern's tree. Out: a tree without ^ and $ that describes the same whole texts.
 import { refused } from '../refuse.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
-/** The texts in which the pattern is found somewhere, as `pattern` in JSON Schema means it. Throws `unsupported`. */
+/**
+ * The texts that contain a match of the pattern, as `pattern` in JSON Schema means it. Throws `unsupported`.
+ */
 export function found(pattern: Regex): Regex {
   return place(pattern, ANYTHING, ANYTHING)
 }
 
-/** The texts that the pattern matches from beginning to end. Throws `unsupported` for an anchor inside it. */
+/** The texts that the pattern matches as a whole. Throws `unsupported` for an anchor in the middle. */
 export function whole(pattern: Regex): Regex {
   return place(pattern, NOTHING, NOTHING)
 }
 
 /**
- * The pattern with what may stand before and behind it. A side is undefined where the pattern's own parts stand, and
- * nothing where an anchor has closed it.
+ * The pattern with the text that may stand before and after it. A side is undefined if other parts of the
+ * pattern stand there, and NOTHING if an anchor has closed it.
  */
 function place(node: Regex, left: Regex | undefined, right: Regex | undefined): Regex {
   switch (node.type) {
@@ -29,7 +31,7 @@ function place(node: Regex, left: Regex | undefined, right: Regex | undefined): 
     case 'seq':
       return placeParts(node.parts, left, right)
     case 'repeat':
-      // Inside, no place is left for an anchor.
+      // Anchors are not allowed inside a repetition.
       place(node.body, undefined, undefined)
       return around(left, node, right)
     case 'chars':

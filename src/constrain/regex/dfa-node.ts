@@ -1,19 +1,19 @@
-// DFA nodes. In: a DFA and how characters are spelled. Out: a grammar node of the same language.
+// DFA nodes. In: a DFA and how characters are encoded. Out: a grammar node of the same language.
 import { type CodePoints, union } from '../code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { columnSets, type Dfa } from './dfa.ts'
 import type { Spell } from './nodes.ts'
 
 /**
- * A state that loops on itself becomes a repetition, so that runs of characters are found as such; other circles become
- * rules.
+ * A state that loops on itself becomes a repetition, so that runs of characters are recognised as such. Other
+ * cycles become rules.
  */
 export function dfaNode(grammar: Grammar, dfa: Dfa, spell: Spell): NodeId {
   const sets = columnSets(dfa)
   const isLive = liveStates(dfa)
   if (!isLive[0]) return grammar.never
   const nodes: (NodeId | undefined)[] = dfa.next.map(() => undefined)
-  /** Of states that a circle comes back to. */
+  /** The rules of states that a cycle returns to. */
   const rules: (NodeId | undefined)[] = dfa.next.map(() => undefined)
   const isOpen = dfa.next.map(() => false)
   const path = [{ state: 0, targets: targetsOf(dfa, sets, isLive, 0), at: 0 }]

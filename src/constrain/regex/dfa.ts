@@ -1,6 +1,6 @@
-// DFA. In: patterns without anchors, lengths, texts. Out: sets of texts that can be met, left out and emptied exactly.
-//
-// Complete: every state has a step for every column of characters. State 0 is the start.
+// DFA. In: patterns without anchors, lengths, texts. Out: sets of texts with exact intersection, complement
+// and test for emptiness.
+// A DFA is complete: every state has a step for every column of characters. State 0 is the start.
 import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
 import { tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
@@ -8,7 +8,7 @@ import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
-/** Places of a pattern in all sets of them that are looked at: what time and memory go by. */
+/** Most places of a pattern, summed over all sets of places. Time and memory are proportional to this sum. */
 const MAX_PLACES = 1 << 21
 const LAST = 0x10ffff
 
@@ -19,12 +19,12 @@ export interface Dfa {
   readonly accepts: readonly boolean[]
 }
 
-/** The texts of a pattern. Throws `unsupported` when it needs too many states. */
+/** The texts of a pattern. Throws `unsupported` if it needs too many states. */
 export function dfaOf(regex: Regex): Dfa {
   const nfa = nfaOf(regex)
   const sets = [...new Map(nfa.step.flatMap((step) => (step ? [[step.set.join(), step.set]] : []))).values()]
   const columns = columnsOf(sets)
-  // One character of each column stands for all.
+  // One character of each column represents the column.
   const samples = Array.from(
     { length: columns.count },
     (_, index) => columns.starts[columns.column.indexOf(index)]!,
@@ -57,7 +57,7 @@ export function dfaOf(regex: Regex): Dfa {
   })
 }
 
-/** The texts of `min` to `max` characters. */
+/** All texts of `min` to `max` characters. */
 export function dfaOfLength(min: number, max: number): Dfa {
   const last = max === Number.POSITIVE_INFINITY ? min : max + 1
   if (last >= MAX_STATES) throw tooLarge('states of a length', last, MAX_STATES)
@@ -69,7 +69,7 @@ export function dfaOfLength(min: number, max: number): Dfa {
   }
 }
 
-/** These texts. */
+/** Exactly these texts. */
 export function dfaOfTexts(texts: readonly string[]): Dfa {
   const options = texts.map((text): Regex => {
     const parts = Array.from(text, (char): Regex => ({ type: 'chars', set: ofText(char) }))
@@ -82,7 +82,7 @@ export function complementDfa(dfa: Dfa): Dfa {
   return { ...dfa, accepts: dfa.accepts.map((accepts) => !accepts) }
 }
 
-/** The texts of both. */
+/** The texts that are in both. */
 export function meet(left: Dfa, right: Dfa): Dfa {
   const columns = joinColumns(left.columns, right.columns)
   return explore<readonly [number, number]>(columns, [0, 0], {
@@ -103,7 +103,7 @@ export function dfaHas(dfa: Dfa, text: string): boolean {
   return dfa.accepts[state]!
 }
 
-/** Each column's characters. */
+/** The characters of each column. */
 export function columnSets({ columns }: Dfa): CodePoints[] {
   const ranges: [number, number][][] = Array.from({ length: columns.count }, () => [])
   for (const [index, start] of columns.starts.entries()) {
@@ -112,14 +112,14 @@ export function columnSets({ columns }: Dfa): CodePoints[] {
   return ranges.map((list) => codePoints(...list))
 }
 
-/** Everything that can be reached from `start`, numbered as it is found. */
+/** All states that can be reached from `start`, numbered in the order of discovery. */
 function explore<State>(
   columns: Columns,
   start: State,
   rules: {
     readonly key: (state: State) => string
     readonly accepts: (state: State) => boolean
-    /** By column. */
+    /** For each column. */
     readonly next: (state: State) => readonly State[]
   },
 ): Dfa {

@@ -1,4 +1,5 @@
-// NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters, repetitions written out.
+// NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters;
+// repetitions are unrolled.
 import { memo } from '../../base/memo.ts'
 import { type CodePoints, pairs } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
@@ -6,13 +7,13 @@ import { tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
-/** Sets, times the ranges that they cut all characters into. */
+/** Most sets, times the ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
 export interface Nfa {
   /** Steps without a character. [state][] */
   readonly free: number[][]
-  /** The step with one character; at most one a state. [state] */
+  /** The step that reads one character; at most one for each state. [state] */
   readonly step: ({ readonly set: CodePoints; readonly to: number } | undefined)[]
   readonly start: number
   readonly accept: number
@@ -78,9 +79,11 @@ export function nfaOf(regex: Regex): Nfa {
   return { free, step, start, accept }
 }
 
-/** Characters that no set tells apart, as columns; each range of characters belongs to one. */
+/**
+ * Columns: groups of characters that no set distinguishes. Each range of characters belongs to one column.
+ */
 export interface Columns {
-  /** Where ranges begin, rising from 0; the last goes on to the end. */
+  /** The start of each range, ascending from 0; the last range extends to the end. */
   readonly starts: readonly number[]
   /** The column of each range. */
   readonly column: readonly number[]
@@ -106,7 +109,7 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
   return numbered(starts, signatures)
 }
 
-/** Columns that are told apart by either of two. */
+/** Columns that distinguish what either of two distinguishes. */
 export function joinColumns(
   left: Columns,
   right: Columns,

@@ -1,12 +1,13 @@
-// Pattern nodes. In: a pattern's tree and how characters are spelled. Out: grammar nodes of the same language.
+// Pattern nodes. In: a pattern's tree and how characters are encoded. Out: grammar nodes of the same
+// language.
 import type { CodePoints } from '../code-points.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
 import type { Regex } from './syntax.ts'
 
-/** The node of one character of a set: as it is, or as it stands in a JSON string. */
+/** The node of one character of a set: plain, or as it is written in a JSON string. */
 export type Spell = (set: CodePoints) => NodeId
 
-/** `regex` has no anchors any more. */
+/** `regex` must have no anchors. */
 export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId {
   switch (regex.type) {
     case 'chars':

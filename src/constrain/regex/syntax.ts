@@ -1,9 +1,10 @@
-// Pattern syntax. In: a regular expression as text. Out: its tree, or the typed error that names what is not regular.
+// Pattern syntax. In: a regular expression as text. Out: its tree, or a typed error that names what is not
+// regular.
 import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'
 
-/** A pattern as a tree. The language is that of its texts; `start` and `end` are places, see anchors.ts. */
+/** A pattern as a tree, which describes a set of texts. `start` and `end` are anchors; see anchors.ts. */
 export type Regex =
   | { readonly type: 'chars'; readonly set: CodePoints }
   | { readonly type: 'seq'; readonly parts: readonly Regex[] }
@@ -32,8 +33,8 @@ const CLASSES: Readonly<Record<string, CodePoints>> = {
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }
 
 /**
- * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for lookaround,
- * back-references, word boundaries, Unicode properties and flags, and for what is no pattern.
+ * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for
+ * lookaround, back-references, word boundaries, Unicode properties, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
   if (source.length > MAX_LENGTH) {
@@ -45,13 +46,13 @@ export function parseRegex(source: string): Regex {
   try {
     new RegExp(source, 'u')
   } catch (error) {
-    // Some engines put the whole pattern before the reason.
+    // Some JavaScript engines put the whole pattern before the reason.
     const reason = (error as Error).message.split(': ').at(-1)
-    throw refused(`has the pattern ${shown(source)}, which is none: ${reason}`, 'correct it', {
+    throw refused(`has the pattern ${shown(source)}, which is not valid: ${reason}`, 'correct it', {
       pattern: source,
     })
   }
-  // Of what RegExp has taken: nothing is open, misplaced or out of order.
+  // RegExp has accepted the pattern, so parentheses are balanced and ranges are in order.
   const chars = Array.from(source)
   let at = 0
   let depth = 0
@@ -75,7 +76,7 @@ export function parseRegex(source: string): Regex {
     const body = readAtom()
     const counts = readCounts()
     if (counts === undefined) return body
-    // Lazy or greedy, the language is the same.
+    // Lazy and greedy repetitions have the same language.
     take('?')
     return { type: 'repeat', body, ...counts }
   }
@@ -142,7 +143,7 @@ export function parseRegex(source: string): Regex {
         continue
       }
       at += 1
-      // Only single characters can be the ends.
+      // The ends of a range must be single characters.
       sets.push(codePoints([low[0]!, readMember()[0]!]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
@@ -193,7 +194,7 @@ export function parseRegex(source: string): Regex {
       return Number.parseInt(digits, 16)
     }
     const first = readHex(4)
-    // Two escapes that spell one character.
+    // Two escapes (surrogates) that together encode one character.
     const behind = chars.slice(at, at + 6).join('')
     if (first < 0xd800 || first > 0xdbff || !/^\\ud[c-f]/i.test(behind)) return first
     at += 2

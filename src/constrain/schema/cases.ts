@@ -1,16 +1,18 @@
-// Cases. In: nothing. Out: what a schema allows, taken apart: a list of cases, each of one type and with its own limits.
+// Cases. In: nothing. Out: the type for what a schema allows: a list of cases, each of one JSON type with its
+// own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
 import type { Schema } from './references.ts'
 import type { Type } from './types.ts'
 
-/** Schemas that all hold; none: anything. */
+/** Schemas that must all hold; an empty list allows anything. */
 export type Conjunction = readonly Schema[]
 
 /**
- * Whether the schema meant this: it named the type (`named`), said nothing (`open`), or spoke of another type only, as one
- * with `properties` and without `type` does (`unlikely`). What is unlikely counts as allowed, but is not written.
+ * How a schema allows a type. `named`: it names the type. `open`: it says nothing about types. `unlikely`: it
+ * only has keywords for another type, for example `properties` without `type`. Unlikely types count as
+ * allowed but are not generated.
  */
 export type Weight = 'named' | 'open' | 'unlikely'
 
@@ -44,32 +46,32 @@ export interface StringCase extends Weighted {
   readonly maxLength: number
   /** The whole text is in each of these languages. */
   readonly within: readonly Regex[]
-  /** And in none of these. */
+  /** The text is in none of these languages. */
   readonly outside: readonly Dfa[]
 }
 export interface ArrayCase extends Weighted {
   readonly type: 'array'
   readonly prefix: readonly Conjunction[]
-  /** Of what comes after the prefix; undefined: nothing may. */
+  /** Schemas of the items after the prefix; undefined: no further items are allowed. */
   readonly rest: Conjunction | undefined
-  /** Whether what comes after the prefix is written: `unlikely` when a schema only speaks of the prefix. */
+  /** Whether items after the prefix are generated; `unlikely` if a schema only describes the prefix. */
   readonly restWeight: Weight
   readonly minItems: number
   readonly maxItems: number
 }
 export interface ObjectCase extends Weighted {
   readonly type: 'object'
-  /** In the order in which they are written; undefined: must not be there. */
+  /** In the order in which they are written. An undefined schema: the property is not allowed. */
   readonly properties: ReadonlyMap<string, Conjunction | undefined>
   readonly required: ReadonlySet<string>
-  /** Of properties that are not named, those whose names are in the language. */
+  /** Schemas of unnamed properties whose names are in the language. */
   readonly patterns: readonly { readonly names: Regex; readonly value: Conjunction }[]
-  /** Of all others; undefined: there must be none. */
+  /** Schemas of all other properties; undefined: none are allowed. */
   readonly additional: Conjunction | undefined
   readonly additionalWeight: Weight
   readonly minProperties: number
   readonly maxProperties: number
-  /** Of the names themselves. */
+  /** Schemas of the names themselves. */
   readonly names: Conjunction
 }
 
@@ -77,13 +79,13 @@ export type Case = LiteralCase | PlainCase | NumberCase | StringCase | ArrayCase
 
 export type CaseOf<Type extends Case['type']> = Extract<Case, { type: Type }>
 
-/** What both say of the same thing. */
+/** Joins two weights of the same type: `named` wins over `unlikely`, and `unlikely` over `open`. */
 export function heavier(one: Weight, other: Weight): Weight {
   if (one === 'named' || other === 'named') return 'named'
   return one === 'unlikely' || other === 'unlikely' ? 'unlikely' : 'open'
 }
 
-/** The cases that are written: the unlikely ones only when there are no others. */
+/** The cases that are generated: unlikely ones only if there are no others. */
 export function likely(cases: readonly Case[]): readonly Case[] {
   const found = cases.filter(({ weight }) => weight !== 'unlikely')
   return found.length > 0 ? found : cases

@@ -1,12 +1,11 @@
 // Digits. In: bounds of numbers. Out: grammar nodes of the decimals between them, as JSON writes them.
-//
-// A number is compared with a bound digit by digit from the left. While it equals the bound so far it is `tight`; the
-// first digit that differs decides, and the rest is free.
+// A number is compared with a bound digit by digit from the left. While it equals the bound so far, it is
+// `tight`. The first digit that differs decides, and the rest is free.
 import { memo } from '../../base/memo.ts'
 import { DIGITS } from '../code-points.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
 
-/** A bound as decimal digits without sign; the fraction has no trailing zeros. */
+/** A bound as decimal digits without a sign. The fraction has no trailing zeros. */
 export interface Decimal {
   readonly whole: string
   readonly fraction: string
@@ -16,10 +15,10 @@ export interface Limit extends Decimal {
   readonly exclusive: boolean
 }
 
-/** Most digits of a number without a bound on its size. */
+/** Most digits of a number whose size is not bounded. */
 export const MAX_DIGITS = 15
 
-/** The digits of a finite number of 0 or more, exactly as JavaScript writes it. */
+/** The digits of a finite number, 0 or more, exactly as JavaScript writes it. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
   const [before = '', after = ''] = mantissa.split('.')
@@ -35,7 +34,7 @@ export function decimalOf(value: number): Decimal {
 }
 
 /**
- * Whole numbers from `low` to `high`, both inclusive and 0 or more, that are multiples of `step`; without `high`, of
+ * Whole multiples of `step` from `low` to `high`, both inclusive and 0 or more. Without `high`, numbers have
  * up to `most` digits.
  */
 export function wholeNumbers(
@@ -63,12 +62,12 @@ export function wholeNumbers(
   return grammar.alt(...options)
 }
 
-/** Whole numbers of one length between two of that length. */
+/** Whole numbers of one length between two bounds of that length. */
 function ofLength(grammar: Grammar, low: string, high: string, step: number): NodeId {
   const known = new Map<string, NodeId>()
   return from(0, true, true, 0)
 
-  /** What may follow the first `at` digits, which equal those of the bounds while they are tight. */
+  /** What may follow the first `at` digits, which equal those of the bounds that are tight. */
   function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
     const left = low.length - at
     if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
@@ -82,7 +81,7 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number): No
   }
 }
 
-/** One digit from `low` to `high`, and what `rest` says may follow it. */
+/** One digit from `low` to `high`, followed by what `rest` returns for it. */
 function eachDigit(
   grammar: Grammar,
   low = '0',
@@ -97,7 +96,7 @@ function eachDigit(
   return grammar.alt(...byRest(grammar, options))
 }
 
-/** Digits before the same rest, as one set. */
+/** Joins digits that have the same rest into one set. */
 function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
   const firsts = new Map<NodeId, NodeId[]>()
   for (const option of options) {
@@ -112,8 +111,8 @@ function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
 }
 
 /**
- * Decimals of 0 or more between two limits. The fraction has as many digits as fit in 15 with those before the point,
- * more where an inclusive limit has more: up to there, decimals that differ are numbers that differ.
+ * Decimals, 0 or more, between two limits. The digits before and after the point add up to at most 15, or
+ * more if an inclusive limit has more. Up to that length, different decimals are different numbers.
  */
 export function decimals(grammar: Grammar, low: Limit, high: Limit | undefined): NodeId {
   const [bottom, top] = [BigInt(low.whole), high && BigInt(high.whole)]
@@ -144,12 +143,12 @@ function fractionBetween(grammar: Grammar, low: Limit | undefined, high: Limit |
   return fractions(grammar, low, high, most)
 }
 
-/** What may follow the digits before the point, when they equal those of the limits. */
+/** What may follow the digits before the point if they equal those of the limits. */
 function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undefined, most: number): NodeId {
   const [isLow, isHigh] = [low !== undefined, high !== undefined]
   return grammar.alt(mayStop(0, isLow, isHigh), grammar.seq(grammar.text('.'), digits(0, isLow, isHigh)))
 
-  /** At least one digit from place `at` on. */
+  /** At least one digit from position `at` on. */
   function digits(at: number, isLow: boolean, isHigh: boolean): NodeId {
     const left = most - at
     if (left <= 0) return grammar.never
@@ -164,7 +163,7 @@ function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undef
     })
   }
 
-  /** Empty where the number so far, with zeros behind it, lies between the limits; else never. */
+  /** Empty if the number so far, extended with zeros, lies between the limits; otherwise never. */
   function mayStop(at: number, isLow: boolean, isHigh: boolean): NodeId {
     const isBelow = isLow && (low!.fraction.length > at || low!.exclusive)
     const isAbove = isHigh && high!.exclusive && high!.fraction.length <= at

@@ -1,6 +1,6 @@
-// Formats. In: the name of a string format. Out: a pattern whose every text has that format.
-//
-// Each is a subset that validators agree on: what it makes is valid; not all that is valid is made.
+// Formats. In: the name of a string format. Out: a pattern whose texts all have that format.
+// Each pattern is a subset that validators agree on. Its texts are valid, but it does not cover every valid
+// text.
 
 const HEX = '[0-9a-fA-F]'
 const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
@@ -8,7 +8,7 @@ const IPV4 = `(${OCTET}\\.){3}${OCTET}`
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?'
 const HOST = `${LABEL}(\\.${LABEL}){0,5}`
 const DOMAIN = `${LABEL}(\\.${LABEL}){0,4}\\.[A-Za-z]{2,12}`
-/** Leap days only in years that have one. */
+/** February 29 is allowed only in leap years. */
 const LEAP_YEAR = '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)'
 const DATE =
   '([0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)|' +
@@ -33,7 +33,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
 
-/** The pattern of a format, anchored; undefined for a format that is not known. */
+/** The anchored pattern of a format; undefined if the format is unknown. */
 export function formatPattern(name: string): string | undefined {
   const pattern = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined
   return pattern && `^(?:${pattern})$`

@@ -1,4 +1,4 @@
-// Intersection. In: two cases. Out: what both allow, or nothing; values that lie inside one stay as they are.
+// Intersection. In: two cases. Out: the cases that both allow. Values that lie inside both stay unchanged.
 import {
   type ArrayCase,
   type Bound,
@@ -12,15 +12,15 @@ import {
 } from './cases.ts'
 import { matches } from './languages.ts'
 
-/** What an intersection asks of the schemas behind the cases. */
+/** The functions of schemas that an intersection needs. */
 export interface Judge {
-  /** True when the case allows the value. */
+  /** True if the case allows the value. */
   accepts(one: Case, value: LiteralCase['value']): boolean
-  /** Throws the error of something that cannot be honoured. */
+  /** Throws the error for a keyword that cannot be enforced. */
   refuse(keyword: string, why: string): never
 }
 
-/** Cases that both allow; undefined when there is none. */
+/** The cases that both allow; undefined if there are none. */
 export function intersectCases(one: Case, other: Case, judge: Judge): Case | undefined {
   if (one.type === 'literal') return judge.accepts(other, one.value) ? one : undefined
   if (other.type === 'literal') return judge.accepts(one, other.value) ? other : undefined
@@ -94,7 +94,7 @@ function meetArrays(one: ArrayCase, other: ArrayCase): ArrayCase | undefined {
   for (let at = 0; at < Math.max(one.prefix.length, other.prefix.length); at++) {
     const item = both(itemAt(one, at), itemAt(other, at))
     if (item === undefined) {
-      // Nothing can be here, so the array ends before it.
+      // No item is possible here, so the array ends before it.
       return at < minItems ? undefined : { ...one, prefix, rest: undefined, minItems, maxItems }
     }
     prefix.push(item)
@@ -107,7 +107,7 @@ export function itemAt(array: ArrayCase, at: number): Conjunction | undefined {
   return at < array.prefix.length ? array.prefix[at] : array.rest
 }
 
-/** The schemas of a property; undefined when it must not be there. */
+/** The schemas of a property; undefined if it is not allowed. */
 export function propertyOf(object: ObjectCase, name: string): Conjunction | undefined {
   if (object.properties.has(name)) return object.properties.get(name)
   const patterns = object.patterns.filter(({ names }) => matches(names, name))
@@ -123,12 +123,12 @@ function meetObjects(one: ObjectCase, other: ObjectCase, judge: Judge): ObjectCa
   const maxProperties = Math.min(one.maxProperties, other.maxProperties)
   const required = new Set([...one.required, ...other.required])
   if (minProperties > maxProperties || required.size > maxProperties) return undefined
-  // A name that matches a pattern of one side is an additional one of the other.
+  // A name that matches a pattern on one side is an additional property on the other.
   const isMixed =
     (one.patterns.length > 0 && other.additional?.length !== 0) ||
     (other.patterns.length > 0 && one.additional?.length !== 0)
   if (isMixed && one !== other)
-    judge.refuse('patternProperties', 'meets other limits on additional properties')
+    judge.refuse('patternProperties', 'conflicts with other limits on additional properties')
   return {
     ...one,
     properties,

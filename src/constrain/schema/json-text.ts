@@ -13,12 +13,12 @@ import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** Written with a backslash in a string. */
+/** Characters that a string writes with a backslash. */
 const ESCAPED = codePoints([0, 0x1f], [0x22, 0x22], [0x5c, 0x5c])
-/** Written as they are. */
+/** Characters that a string writes unchanged. */
 const RAW = complement(ESCAPED)
 
-/** Blanks after a line break: ten levels of two. More would let a weak model write blanks for ever. */
+/** Most blanks after a line break: ten levels of two. With more, a weak model could write blanks for ever. */
 const MAX_INDENT = 20
 
 /** Nothing, one blank, or a line break and its indentation. */
@@ -38,7 +38,7 @@ export function comma(grammar: Grammar): NodeId {
   return grammar.seq(grammar.text(','), space(grammar))
 }
 
-/** One character of a set as `JSON.stringify` writes it, so that each text has one spelling. */
+/** One character of a set, as `JSON.stringify` writes it, so that each text has one spelling. */
 export function spelledChar(grammar: Grammar, set: CodePoints): NodeId {
   const escapes: NodeId[] = []
   for (const [low, high] of pairs(intersect(set, ESCAPED))) {
@@ -49,7 +49,7 @@ export function spelledChar(grammar: Grammar, set: CodePoints): NodeId {
   return grammar.alt(grammar.chars(intersect(set, RAW)), ...escapes)
 }
 
-/** One character of a string, in any spelling of JSON but halves of surrogate pairs. */
+/** One character of a string in any JSON spelling, except halves of surrogate pairs. */
 export function freeChar(grammar: Grammar): NodeId {
   const hex = (digits: string) => grammar.chars(ofText(digits))
   const any = hex('0123456789abcdefABCDEF')
@@ -68,18 +68,20 @@ export function freeChar(grammar: Grammar): NodeId {
   )
 }
 
-/** A string around its characters. */
+/** A string with these characters. */
 export function quoted(grammar: Grammar, inside: NodeId): NodeId {
   const quote = grammar.text('"')
   return grammar.seq(quote, inside, quote)
 }
 
-/** Any string whose characters have one spelling, as keys must: else `"\u0061"` could stand for another key. */
+/**
+ * Any string in its only spelling. Keys need this, because `"\u0061"` could otherwise stand for another key.
+ */
 export function anyKey(grammar: Grammar): NodeId {
   return quoted(grammar, grammar.repeat(spelledChar(grammar, ANY), 0, UNBOUNDED))
 }
 
-/** Exactly this value, with the same freedom of blanks as any. */
+/** Exactly this value. Blanks are as free as in any value. */
 export function literal(grammar: Grammar, value: Json): NodeId {
   if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value))
   const members = Array.isArray(value)
@@ -94,8 +96,8 @@ export function literal(grammar: Grammar, value: Json): NodeId {
 }
 
 /**
- * Any number that JavaScript writes, and no number too large for it: up to 21 digits before the point, and 307 as the
- * largest exponent.
+ * Any number that JavaScript can write, but none too large for it: up to 21 digits before the point, and an
+ * exponent of at most 307.
  */
 export function anyNumber(grammar: Grammar): NodeId {
   const digit = grammar.chars(DIGITS)

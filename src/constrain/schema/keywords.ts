@@ -1,4 +1,4 @@
-// Keywords. In: one schema object. Out: the cases of its own keywords, each type by itself.
+// Keywords. In: one schema object. Out: the cases of its own keywords, each type separately.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { UNBOUNDED } from '../grammar.ts'
@@ -14,10 +14,12 @@ import { KEYWORDS_OF, TYPES } from './types.ts'
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
-/** Greatest `multipleOf`: the grammar has a branch for each remainder. */
+/** Largest `multipleOf`. The grammar has a branch for each remainder. */
 const MAX_STEP = 100
 
-/** Cases by the keywords that speak of types; `enum`, `$ref` and what combines schemas is not looked at. */
+/**
+ * Cases from the keywords about types. `enum`, `$ref` and keywords that combine schemas are not read here.
+ */
 export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly Case[] {
   const named = readTypes()
   const has = (keyword: string) => schema[keyword] !== undefined
@@ -46,7 +48,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const names = [type].flat()
     for (const name of names) {
       if (typeof name !== 'string' || ![...TYPES, 'integer'].includes(name)) {
-        throw refuse('type', `names ${shown(name)}, which is no type`)
+        throw refuse('type', `names ${shown(name)}, which is not a type`)
       }
     }
     const set = new Set(names as string[])
@@ -81,14 +83,14 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
 
   function arrayLimits(): Limits<ArrayCase> {
     const { items, prefixItems, additionalItems, uniqueItems } = schema
-    // Before draft 2020-12 a list of schemas was `items` itself.
+    // Before draft 2020-12, `items` itself could be a list of schemas.
     const isOld = Array.isArray(items)
     const list = isOld ? items : (prefixItems ?? [])
-    if (!Array.isArray(list)) throw refuse('prefixItems', 'is no list')
+    if (!Array.isArray(list)) throw refuse('prefixItems', 'is not a list')
     const rest = isOld ? additionalItems : items
     const maxItems = readCount('maxItems', UNBOUNDED)
     if (uniqueItems === true && maxItems > 1) {
-      throw refuse('uniqueItems', 'no grammar can see to')
+      throw refuse('uniqueItems', 'a grammar cannot enforce')
     }
     return {
       prefix: list.map((item: Json) => [whole.schema(item, 'prefixItems')]),
@@ -103,14 +105,14 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const { pattern, format } = schema
     const within: Regex[] = []
     if (pattern !== undefined) {
-      if (typeof pattern !== 'string') throw refuse('pattern', 'is no text')
+      if (typeof pattern !== 'string') throw refuse('pattern', 'is not a text')
       within.push(readPattern('pattern', pattern))
     }
     if (format !== undefined) {
       const source = typeof format === 'string' ? formatPattern(format) : undefined
       if (source !== undefined) within.push(found(parseRegex(source)))
       else if (named?.has('string') !== false) {
-        throw refuse('format', `is ${shown(format)}; known are ${FORMAT_NAMES.join(', ')}`)
+        throw refuse('format', `is ${shown(format)}; the known formats are ${FORMAT_NAMES.join(', ')}`)
       }
     }
     return {
@@ -124,7 +126,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function numberLimits(isInteger: boolean): Limits<NumberCase> {
     const step = schema['multipleOf'] ?? 1
     if (typeof step !== 'number' || !Number.isInteger(step) || step < 1 || step > MAX_STEP) {
-      throw refuse('multipleOf', `is ${shown(step)}; whole numbers up to ${MAX_STEP} can be honoured`)
+      throw refuse('multipleOf', `is ${shown(step)}; only whole numbers up to ${MAX_STEP} are supported`)
     }
     return {
       isInteger: isInteger || has('multipleOf'),
@@ -155,7 +157,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function readEntries(keyword: string) {
     const value = schema[keyword] ?? {}
     if (!isObject(value)) {
-      throw refuse(keyword, 'is no object')
+      throw refuse(keyword, 'is not an object')
     }
     return Object.entries(value).map(
       ([name, item]) => [name, whole.schema(item, `${keyword}/${name}`)] as const,
@@ -165,7 +167,7 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
   function readTexts(keyword: string): string[] {
     const value = schema[keyword] ?? []
     if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-      throw refuse(keyword, 'is no list of texts')
+      throw refuse(keyword, 'is not a list of texts')
     }
     return value
   }
@@ -174,16 +176,16 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     const value = schema[keyword]
     if (value === undefined) return otherwise
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value
-    throw refuse(keyword, `is ${shown(value)}, no whole number from 0`)
+    throw refuse(keyword, `is ${shown(value)}, not a whole number from 0`)
   }
 
   function readNumber(keyword: string): number | undefined {
     const value = schema[keyword]
     if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value
-    throw refuse(keyword, `is ${shown(value)}, no number`)
+    throw refuse(keyword, `is ${shown(value)}, not a number`)
   }
 
-  /** Texts in which the pattern is found. */
+  /** Texts that contain a match of the pattern. */
   function readPattern(keyword: string, source: string): Regex {
     try {
       return found(parseRegex(source))

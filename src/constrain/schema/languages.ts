@@ -1,11 +1,12 @@
-// String languages. In: the limits of a string case. Out: its texts as one DFA, made only where limits must be met exactly.
+// String languages. In: the limits of a string case. Out: its texts as one DFA, made only if limits must be
+// exact.
 import { complementDfa, type Dfa, dfaHas, dfaOf, dfaOfLength, meet } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { StringCase } from './cases.ts'
 
 const known = new WeakMap<Regex, Dfa>()
 
-/** The texts of a pattern that is part of a schema. Throws `unsupported` when it needs too many states. */
+/** The texts of a pattern that is part of a schema. Throws `unsupported` if it needs too many states. */
 export function languageOf(regex: Regex): Dfa {
   let dfa = known.get(regex)
   if (dfa === undefined) {
@@ -40,8 +41,9 @@ export function stringHas(one: StringCase, text: string): boolean {
 }
 
 /**
- * A pattern of single characters with one repetition among them, its counts narrowed so that the whole has `min` to
- * `max` characters; undefined for any other pattern. Runs keep their form so, which makes their masks cheap.
+ * Handles a pattern of single characters with one repetition among them. It narrows the repetition's counts
+ * so that the whole has `min` to `max` characters; undefined for any other pattern. Runs then keep their
+ * form, which makes their masks cheap.
  */
 export function withLength(regex: Regex, min: number, max: number): Regex | undefined {
   const parts = flat(regex)

@@ -1,10 +1,11 @@
-// Numbers. In: a number case. Out: its grammar: decimals between the bounds, of a length that doubles hold.
+// Numbers. In: a number case. Out: its grammar: decimals between the bounds, with as many digits as doubles
+// hold.
 import type { Grammar, NodeId } from '../grammar.ts'
 import type { Bound, NumberCase } from './cases.ts'
 import { decimalOf, decimals, type Limit, MAX_DIGITS, wholeNumbers } from './digits.ts'
 import { anyNumber } from './json-text.ts'
 
-/** A bound beyond this is farther than numbers without a bound are written. */
+/** Numbers without a bound are written up to this size, so a bound beyond it has no effect. */
 const FAR = 1e16
 
 export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
@@ -15,7 +16,7 @@ export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
 
 function integerNode(grammar: Grammar, { min, max, step }: NumberCase): NodeId {
   const [low, high] = [leastWhole(min), greatestWhole(max)]
-  // A multiple keeps to what a double holds exactly.
+  // Multiples stay within the numbers that a double holds exactly.
   const options = { step, most: step === 1 ? MAX_DIGITS + 1 : MAX_DIGITS }
   const above =
     high !== undefined && high < 0n
@@ -39,17 +40,17 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
-/** The size of a bound. */
+/** The absolute value of a bound. */
 function limit({ value, exclusive }: Bound): Limit {
   return { ...decimalOf(Math.abs(value)), exclusive }
 }
 
-/** The same where the bound is the one farther from zero. */
+/** The same for the bound that is farther from zero. */
 function farLimit(bound: Bound | undefined): Limit | undefined {
   return bound === undefined || Math.abs(bound.value) > FAR ? undefined : limit(bound)
 }
 
-/** The least whole number within a lower bound; undefined when there is none to keep. */
+/** The least whole number within a lower bound; undefined if there is no bound to keep. */
 function leastWhole(bound: Bound | undefined): bigint | undefined {
   if (bound === undefined || bound.value < -FAR) return undefined
   const least = Math.ceil(bound.value)

@@ -1,4 +1,5 @@
-// Objects. In: an object case and the nodes of its values. Out: its grammar: named properties in their order, then others.
+// Objects. In: an object case and the nodes of its values. Out: its grammar: named properties in their order,
+// then others.
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
 import { complementDfa, type Dfa, dfaHas, dfaOfLength, dfaOfTexts, isEmpty, meet } from '../regex/dfa.ts'
@@ -8,18 +9,18 @@ import { propertyOf } from './intersect.ts'
 import { anyKey, colon, comma, quoted, space, spelledChar } from './json-text.ts'
 import { languageOf } from './languages.ts'
 
-/** What the grammar of an object asks of the schemas behind it. */
+/** The functions of schemas that an object's grammar needs. */
 export interface ObjectParts {
   /** The node of a value. */
   valueNode(conjunction: Conjunction): NodeId
-  /** True when some value may be allowed. */
+  /** True if some value may be allowed. */
   isPossible(conjunction: Conjunction): boolean
-  /** The names that schemas allow; undefined when all are. */
+  /** The names that schemas allow; undefined if all are. */
   nameLanguage(conjunction: Conjunction): Dfa | undefined
   refuse(keyword: string, why: string): never
 }
 
-/** Patterns of names that can be told apart: each combination is a kind of key. */
+/** Most patterns of names that can be distinguished: each combination is a kind of key. */
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
@@ -49,7 +50,7 @@ export function objectNode(grammar: Grammar, one: ObjectCase, parts: ObjectParts
   )
 }
 
-/** What stands between the braces, the closing one included. */
+/** The content between the braces, including the closing brace. */
 function membersNode(
   grammar: Grammar,
   one: ObjectCase,
@@ -59,7 +60,7 @@ function membersNode(
 ): NodeId {
   const { minProperties, maxProperties } = one
   const counts = minProperties > 0 || maxProperties < members.length || maxProperties < UNBOUNDED
-  // How many are written so far; without limits only whether any are.
+  // How many properties have been written. Without limits, only whether there are any.
   const most = counts ? Math.min(members.length, maxProperties) : Math.min(1, members.length)
   if ((most + 1) * members.length > MAX_PLACES) {
     throw tooLarge('places of properties', (most + 1) * members.length, MAX_PLACES)
@@ -81,7 +82,9 @@ function membersNode(
   return after[0]!
 }
 
-/** Behind the named properties, `count` of which are written: others, and the closing brace. */
+/**
+ * After the named properties, `count` of which have been written: other properties, and the closing brace.
+ */
 function endNode(
   grammar: Grammar,
   { minProperties, maxProperties }: ObjectCase,
@@ -94,15 +97,15 @@ function endNode(
   const brace = grammar.text('}')
   const close = grammar.seq(space(grammar), brace)
   if (other === grammar.never) return lacking > 0 ? grammar.never : count === 0 ? brace : close
-  // Two keys may be the same, and then they are one property.
-  if (lacking > 1) parts.refuse('minProperties', 'would be met by other properties, whose names may repeat')
+  // Two keys may be equal, and then they are one property.
+  if (lacking > 1) parts.refuse('minProperties', 'would need other properties, whose names may repeat')
   const next = grammar.seq(comma(grammar), other)
   if (count > 0) return grammar.seq(grammar.repeat(next, lacking, left), close)
   const some = left > 0 ? grammar.seq(other, grammar.repeat(next, 0, left - 1), close) : grammar.never
   return lacking > 0 ? some : grammar.alt(brace, some)
 }
 
-/** One property that is not named, key and value; never when there is none. */
+/** One unnamed property, key and value; never if there are none. */
 function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, parts: ObjectParts): NodeId {
   const { patterns, additional, additionalWeight } = one
   const isOpen = additional !== undefined && additionalWeight !== 'unlikely' && parts.isPossible(additional)
@@ -113,7 +116,10 @@ function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, p
     return member(anyKey(grammar), additional!)
   }
   if (patterns.length > MAX_PATTERNS) {
-    parts.refuse('patternProperties', `has ${patterns.length} patterns; ${MAX_PATTERNS} can be told apart`)
+    parts.refuse(
+      'patternProperties',
+      `has ${patterns.length} patterns; at most ${MAX_PATTERNS} are supported`,
+    )
   }
   const options: NodeId[] = []
   const free = meet(names ?? dfaOfLength(0, UNBOUNDED), complementDfa(dfaOfTexts(named)))

@@ -1,24 +1,25 @@
-// Schema document. In: a JSON Schema as a page gives it. Out: its parts by reference, or the typed error that names the keyword.
+// Schema document. In: a JSON Schema from a page. Out: its parts by reference, or a typed error that names
+// the keyword.
 import type { ErrorDetail } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { refused, shown } from '../refuse.ts'
 import type { Json } from './json-text.ts'
 import { KEYWORDS_OF } from './types.ts'
 
-/** A schema whose keywords have been looked at. */
+/** A schema whose keywords have been checked. */
 export type Schema = boolean | SchemaObject
 export type SchemaObject = { readonly [keyword: string]: Json }
 
 const MAX_DEPTH = 128
 const MAX_VALUES = 1 << 17
 
-/** Honoured. */
+/** Keywords that are enforced. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...['type', 'enum', 'const', 'nullable', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else'],
   ...['$ref', '$defs', 'definitions', ...Object.values(KEYWORDS_OF).flat()],
 ])
 
-/** Say nothing about which values are valid. */
+/** Keywords that do not affect which values are valid. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$anchor', '$comment', '$vocabulary', 'title', 'description', 'default', 'example'],
   ...['examples', 'deprecated', 'readOnly', 'writeOnly', 'contentEncoding', 'contentMediaType'],
@@ -27,31 +28,35 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 
 export class SchemaDocument {
   readonly root: Schema
-  /** Where each object and array of the document is, as a JSON pointer. */
+  /** The JSON pointer of each object and array in the document. */
   readonly #places = new Map<unknown, string>()
   readonly #anchors = new Map<string, Schema>()
   readonly #checked = new Set<SchemaObject>()
 
-  /** Throws `unsupported` for what is no schema and for one that is too large or nests too deep. */
+  /** Throws `unsupported` if the value is not a schema, is too large, or is nested too deeply. */
   constructor(schema: unknown) {
     this.#survey(schema)
     this.root = this.schema(schema, 'schema')
   }
 
-  /** A part of the document as a schema; `keyword` is where it was found. */
+  /** A part of the document as a schema. `keyword` is where it was found. */
   schema(value: unknown, keyword: string): Schema {
     if (typeof value === 'boolean') return value
     if (!isObject(value)) {
-      throw refused(`has ${shown(value)} as ${keyword}, which is no schema`, 'give an object or a boolean', {
-        keyword,
-      })
+      throw refused(
+        `has ${shown(value)} as ${keyword}, which is not a schema`,
+        'give an object or a boolean',
+        {
+          keyword,
+        },
+      )
     }
     const schema = value as SchemaObject
     if (!this.#checked.has(schema)) this.#check(schema)
     return schema
   }
 
-  /** What `$ref` names: `#`, `#/json/pointer` or `#anchor`. */
+  /** The target of a `$ref`: `#`, `#/json/pointer` or `#anchor`. */
   resolve(schema: SchemaObject, reference: Json): Schema {
     if (typeof reference !== 'string' || !reference.startsWith('#')) {
       throw this.refuse(schema, '$ref', `points to ${shown(reference)}, outside the schema`)
@@ -67,16 +72,16 @@ export class SchemaDocument {
       at = typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
     }
     if (at === undefined)
-      throw this.refuse(schema, '$ref', `points to ${shown(reference)}, which is not there`)
+      throw this.refuse(schema, '$ref', `points to ${shown(reference)}, which does not exist`)
     return this.schema(at, '$ref')
   }
 
-  /** The error for a keyword that cannot be honoured where it stands. */
+  /** The error for a keyword that cannot be enforced at its place. */
   refuse(schema: Schema, keyword: string, why: string, detail: ErrorDetail = {}): Error {
     const path = this.#places.get(schema) ?? ''
     const where = path === '' ? '' : ` at ${path}`
     return refused(
-      `cannot honour the schema's ${keyword}${where}, which ${why}`,
+      `cannot enforce the schema's ${keyword}${where}, which ${why}`,
       'leave it out or rewrite it',
       {
         keyword,
@@ -97,7 +102,7 @@ export class SchemaDocument {
     }
   }
 
-  /** Notes where everything is, without recursion: nothing is known of the depth yet. */
+  /** Records where everything is. Not recursive, because the depth has not been checked yet. */
   #survey(schema: unknown): void {
     const open = [{ value: schema, path: '', depth: 0 }]
     let values = 0
@@ -123,7 +128,7 @@ function decode(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
   } catch {
-    // A stray % is taken as it is.
+    // A stray % is kept as it is.
     return fragment
   }
 }

@@ -1,4 +1,5 @@
-// Schemas as cases. In: schemas that must all hold. Out: the cases they allow together; which values those accept.
+// Schemas as cases. In: schemas that must all hold. Out: the cases that they allow together; which values
+// those accept.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { shown } from '../refuse.ts'
 import {
@@ -17,21 +18,21 @@ import { stringHas } from './languages.ts'
 import type { Schema, SchemaDocument, SchemaObject } from './references.ts'
 import { type Oracle, without } from './subtract.ts'
 
-/** Of one schema; each combination of `anyOf` within `allOf` is one. */
+/** Most cases of one schema; each combination of `anyOf` within `allOf` is one. */
 const MAX_CASES = 512
 const MAX_DEPTH = 64
 
-/** Of the schemas in one document. */
+/** The schemas of one document. */
 export function schemasOf(whole: SchemaDocument): Judge & Oracle {
   const schemas = { cases, accepts, narrow, refuse }
-  // Everything that JSON can write.
+  // Every JSON value.
   const any = ownCases(whole, {})
   const known = new Map<Schema, readonly Case[]>()
-  // Schemas that are being looked at, the outermost first.
+  // Schemas being read, the outermost first.
   const open: Schema[] = []
   return schemas
 
-  /** The cases that all schemas allow. Throws `unsupported` for what cannot be honoured. */
+  /** The cases that all schemas allow. Throws `unsupported` for a keyword that cannot be enforced. */
   function cases(conjunction: Conjunction): readonly Case[] {
     return conjunction.reduce((list, schema) => both(list, casesOf(schema)), any)
   }
@@ -63,7 +64,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     }
   }
 
-  /** True when all schemas allow the value; nothing does where there must be none. */
+  /** True if all schemas allow the value. An undefined list allows nothing. */
   function acceptsAll(conjunction: Conjunction | undefined, value: Json): boolean {
     return conjunction !== undefined && cases(conjunction).some((one) => accepts(one, value))
   }
@@ -110,7 +111,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     if (schema === false) return []
     const before = known.get(schema)
     if (before !== undefined) return before
-    if (open.includes(schema)) refuse('$ref', 'comes back to itself without a property or item between')
+    if (open.includes(schema)) refuse('$ref', 'refers to itself without a property or item in between')
     if (open.length >= MAX_DEPTH) refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
     open.push(schema)
     try {
@@ -137,10 +138,10 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     return checked(conditional(schema, list))
   }
 
-  /** With `enum` and `const` the values are known one by one. */
+  /** With `enum` and `const` the values are listed. */
   function literals(schema: SchemaObject, own: readonly Case[]): readonly Case[] {
     const { enum: values, const: constant } = schema
-    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is no list')
+    if (values !== undefined && !Array.isArray(values)) refuse('enum', 'is not a list')
     if (values === undefined && constant === undefined) return own
     const all: readonly Json[] = (values as readonly Json[] | undefined) ?? [constant!]
     return all
@@ -175,7 +176,10 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
         left.flatMap((each) => {
           const rest = without(each, one, schemas)
           if (rest === undefined) {
-            refuse(keyword, `needs a ${typeName(each)} that is no ${typeName(one)} of the kind it excludes`)
+            refuse(
+              keyword,
+              `needs a ${typeName(each)} that is not a ${typeName(one)} of the kind it excludes`,
+            )
           }
           return rest
         }),
@@ -185,7 +189,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
 
   function listAt(schema: SchemaObject, keyword: string): readonly Schema[] {
     const value = schema[keyword] ?? []
-    if (!Array.isArray(value)) refuse(keyword, 'is no list')
+    if (!Array.isArray(value)) refuse(keyword, 'is not a list')
     return (value as readonly Json[]).map((part) => whole.schema(part, keyword))
   }
 

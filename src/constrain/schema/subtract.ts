@@ -1,24 +1,24 @@
-// Subtraction. In: two cases. Out: the first without what the second allows, as `oneOf` and `not` need; or undefined.
+// Subtraction. In: two cases. Out: the first without the second, as `oneOf` and `not` need it; or undefined.
 import { dfaOfTexts, isEmpty, meet } from '../regex/dfa.ts'
 import type { ArrayCase, Case, Conjunction, NumberCase, ObjectCase, StringCase } from './cases.ts'
 import { itemAt, meetNumbers, propertyOf } from './intersect.ts'
 import type { Json } from './json-text.ts'
 import { stringLanguage } from './languages.ts'
 
-/** What a subtraction asks of the schemas behind the cases. */
+/** The functions of schemas that a subtraction needs. */
 export interface Oracle {
   cases(conjunction: Conjunction): readonly Case[]
   accepts(one: Case, value: Json): boolean
-  /** The first without the second, as schemas; undefined when that is nothing or cannot be told. */
+  /** The first without the second, as schemas; undefined if nothing is left or the answer is unknown. */
   narrow(one: Conjunction, other: Conjunction): Conjunction | undefined
 }
 
-/** Properties within properties that are looked at to tell two objects apart. */
+/** Most levels of nested properties that are compared to tell two objects apart. */
 const MAX_DEPTH = 4
 
 /**
- * Cases whose values are those of `one` that `other` does not allow. They may leave some out, but hold no wrong one.
- * Undefined when that cannot be told.
+ * Cases with the values of `one` that `other` does not allow. They may omit some, but contain no wrong one.
+ * Undefined if this cannot be decided.
  */
 export function without(one: Case, other: Case, oracle: Oracle): readonly Case[] | undefined {
   if (areApart(one, other, oracle)) return [one]
@@ -43,7 +43,7 @@ export function without(one: Case, other: Case, oracle: Oracle): readonly Case[]
   }
 }
 
-/** True when no value is in both; false also when that cannot be told. */
+/** True if no value is in both. False if this cannot be decided. */
 function areApart(one: Case, other: Case, oracle: Oracle, depth = 0): boolean {
   if (one.type === 'literal') return !oracle.accepts(other, one.value)
   if (other.type === 'literal') return !oracle.accepts(one, other.value)
@@ -75,7 +75,7 @@ function areArraysApart(one: ArrayCase, other: ArrayCase, oracle: Oracle, depth:
   return false
 }
 
-/** A property that both must have, and whose values differ. */
+/** A property that both require and whose values are disjoint. */
 function areObjectsApart(one: ObjectCase, other: ObjectCase, oracle: Oracle, depth: number): boolean {
   for (const name of new Set([...one.required, ...other.required])) {
     if (areSchemasApart(propertyOf(one, name), propertyOf(other, name), oracle, depth)) return true
@@ -94,7 +94,10 @@ function areSchemasApart(
   return these.every((each) => those.every((that) => areApart(each, that, oracle, depth + 1)))
 }
 
-/** Objects without a property that the other kind must have, or with one whose value the other kind does not allow. */
+/**
+ * Objects without a property that the other case requires, or with a value that the other case does not allow
+ * for it.
+ */
 function withoutProperties(one: ObjectCase, other: ObjectCase, oracle: Oracle): readonly Case[] | undefined {
   const list: ObjectCase[] = []
   for (const name of other.required) {

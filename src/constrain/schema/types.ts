@@ -1,6 +1,6 @@
-// Types. In: nothing. Out: the types that JSON knows, and which keywords of a schema belong to each.
+// Types. In: nothing. Out: the types of JSON, and the schema keywords that belong to each.
 
-/** A type that JSON knows, and the keywords that speak of it only. */
+/** A JSON type, and the keywords that apply only to it. */
 export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
   object: [

@@ -1,4 +1,4 @@
-// Values. In: a JSON Schema. Out: the grammar of the values it allows, a rule for each part that values are made of.
+// Values. In: a JSON Schema. Out: the grammar of the values that it allows, with a rule for each shared part.
 
 import { memo } from '../../base/memo.ts'
 import { oneOf } from '../choices.ts'
@@ -15,16 +15,18 @@ import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
 import { schemasOf } from './schemas.ts'
 
-/** Parts of a schema that are written in different ways. */
+/** Most rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
 
-/** The JSON values that a schema allows. Throws `unsupported`, naming the keyword that cannot be honoured. */
+/**
+ * The JSON values that a schema allows. Throws `unsupported` and names the keyword that cannot be enforced.
+ */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   const whole = new SchemaDocument(schema)
   const schemas = schemasOf(whole)
   const rules = new Map<string, NodeId>()
   const ids = new Map<Schema, number>()
-  // Rules that are named and not yet written.
+  // Rules that have been declared but not defined.
   const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
   const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
   const root = valueNode([whole.root])

@@ -1,4 +1,5 @@
-// Building. In: a prepared model and a host. Out: a model that is ready to generate, in a memory and on threads of its own.
+// Building. In: a prepared model and a host. Out: a model that is ready to generate, with its own memory and
+// threads.
 import { ConstraintCompiler } from '../../constrain/compile.ts'
 import { KernelRows } from '../../generate/sampler/rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
@@ -26,19 +27,19 @@ export interface BuildOptions {
   /** Default `auto`. */
   readonly pool?: PoolKind | 'auto' | undefined
   readonly build: Build | 'auto'
-  /** Of each shard, above 0. Default: with `auto` measured, else equal. */
+  /** The share of each shard, above 0. Default: measured with `auto`, otherwise equal. */
   readonly shares?: readonly number[] | undefined
-  /** A smaller model of the same vocabulary, to draft for the first. Default: none. */
+  /** A smaller model with the same vocabulary that drafts for the first. Default: none. */
   readonly draft?: PreparedModel | undefined
 }
 
-/** A loaded model with what evaluation needs beside generation. */
+/** A loaded model, with what evaluation needs besides generation. */
 export interface BuiltModel extends LoadedModel {
   readonly scheduler: Scheduler
   readonly tokenizer: Tokenizer
 }
 
-/** Throws `unsupported`, `network`, `out-of-memory`, what reading weights throws, or the signal's reason. */
+/** Throws `unsupported`, `network`, `out-of-memory`, errors of reading weights, or the signal's reason. */
 export async function buildModel(
   prepared: PreparedModel,
   options: BuildOptions,
@@ -133,14 +134,14 @@ export async function buildModel(
   }
 }
 
-/** What was measured for this model in such a runtime. */
+/** Stored measurements for this model in the same kind of runtime. */
 function noteOf(
   { config, plan }: PreparedModel,
   { build, memoryKind }: Runtime,
   { host: { notes }, threads }: BuildOptions,
 ): Note | undefined {
   if (notes === undefined) return undefined
-  // Made when it is first asked for: most loads with a given number of threads have nothing to look up.
+  // Created on first use: most loads with a given number of threads look nothing up.
   let known: Promise<string> | undefined
   const key = (): Promise<string> => {
     known ??= modelFingerprint(config, plan).then((model) => `${build} ${memoryKind} ${threads} ${model}`)

@@ -1,4 +1,5 @@
-// Companions. In: what a reply is guided away from and how it is drafted. Out: the sequences for that, beside the reply's own.
+// Companions. In: a reply's negative prompt and how it is drafted. Out: the extra sequences for these, beside
+// the reply's own.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { LookupDrafter } from '../../generate/speculate/draft-lookup.ts'
@@ -6,7 +7,7 @@ import type { Drafter } from '../../generate/speculate/speculation.ts'
 import type { DecodeOptions, Message, Prompt } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
-/** To be released when the reply has ended. */
+/** Release this when the reply has ended. */
 export interface Companions {
   readonly guide: Sequence | undefined
   readonly drafter: Drafter | undefined
@@ -14,8 +15,8 @@ export interface Companions {
 }
 
 /**
- * Throws `unsupported` for a draft model that is not there, `context-overflow` and `out-of-memory` for a negative prompt
- * that does not fit. `ids`: those of `prompt`.
+ * Throws `unsupported` if the draft model is missing, `context-overflow` or `out-of-memory` if the negative
+ * prompt does not fit. `ids` are those of `prompt`.
  */
 export function openCompanions(
   model: LoadedModel,
@@ -44,7 +45,9 @@ export function openCompanions(
   }
 }
 
-/** The conversation with the negative prompt as its system text; of bare text, the negative prompt in its place. */
+/**
+ * The conversation with the negative prompt as its system text; for plain text, the negative prompt alone.
+ */
 function guideIds(
   model: LoadedModel,
   prompt: Prompt,
@@ -81,7 +84,7 @@ function openDrafter(
       try {
         return draft.drafter(open(draft))
       } catch (error) {
-        // Without room for the draft's state the reply is merely slower.
+        // Without room for the draft's state the reply is only slower.
         if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
           return undefined
         throw error

@@ -1,4 +1,5 @@
-// Dealing weights. In: a prepared model, the plans of all shards. Out: every shard's slots, filled slab by slab.
+// Dealing weights. In: a prepared model, the plans of all shards. Out: every shard's slots, filled slab by
+// slab.
 
 import { type Encoding, isSparse, sparseTableBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
@@ -10,15 +11,16 @@ import { WeightSample } from './fingerprint.ts'
 import type { WeightHooks } from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** A group of shards and the plan of each; the first is this thread's. */
+/** A group of shards with their plans; the first shard is this thread's. */
 export interface ShardedPlans {
   readonly group: ShardGroup
   readonly plans: readonly Plan[]
 }
 
 /**
- * Reads every tensor once; the other shards' parts go to them by message. The shards have their plans. Returns the
- * addresses of the first shard's slots, and of each whole slot its sample. Throws what `loadWeights` throws.
+ * Reads every tensor once and sends the other shards their parts by message. The shards already have their
+ * plans. Returns the addresses of the first shard's slots and a sample of each complete slot. Throws what
+ * `loadWeights` throws.
  */
 export async function dealWeights(
   arena: Arena,

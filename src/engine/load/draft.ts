@@ -1,4 +1,5 @@
-// Draft models. In: a second prepared model, the memory and pool of the first. Out: what drafts for the first one.
+// Draft models. In: a second prepared model, the memory and pool of the first. Out: a drafter for the first
+// model.
 import { HalfbyteError } from '../../base/errors.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'
 import { DraftModel } from '../../generate/speculate/draft-model.ts'
@@ -7,10 +8,12 @@ import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { DraftSource } from './loaded-model.ts'
 import type { PlacedModel } from './place-model.ts'
 
-/** Vocabularies of one family are padded to different sizes; more than this is another family. */
+/**
+ * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
+ */
 const MOST_PADDING = 512
 
-/** Throws `unsupported` when the two do not write the same with every id that they share. */
+/** Throws `unsupported` if an id that both models have stands for different text. */
 export function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
   const shared = Math.min(target.vocabSize, draft.vocabSize)
   if (Math.abs(target.vocabSize - draft.vocabSize) > MOST_PADDING) {
@@ -20,12 +23,12 @@ export function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
     if (isSame(target.tokenBytes(id), draft.tokenBytes(id)) && target.isSpecial(id) === draft.isSpecial(id))
       continue
     throw otherVocabulary(
-      `its token ${id} is ${JSON.stringify(draft.tokenText(id))} but the model's ${JSON.stringify(target.tokenText(id))}`,
+      `its token ${id} is ${JSON.stringify(draft.tokenText(id))} but the model's is ${JSON.stringify(target.tokenText(id))}`,
     )
   }
 }
 
-/** Drafts ids below `vocab`, the smaller of the two vocabularies. */
+/** Drafts ids below `vocab`, the size of the smaller vocabulary. */
 export function draftSource(
   { arena, plan, written, step, cache }: PlacedModel,
   pool: Pool,

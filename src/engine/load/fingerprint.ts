@@ -1,4 +1,4 @@
-// Fingerprint. In: a plan and pieces of its weights. Out: a hash by which saved state knows its own model again.
+// Fingerprint. In: a plan and pieces of its weights. Out: a hash that ties saved state to its model.
 
 import { isSparse, sparseTableBytes } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
@@ -6,10 +6,10 @@ import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { sha256 } from '../../base/sha256.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 
-/** Bytes looked at in each weight: what was trained on differs everywhere. */
+/** Bytes sampled from each weight. Training changes all of a weight, so any piece tells two models apart. */
 const SAMPLE_BYTES = 1024
 
-/** A piece from the middle of a weight's slot, behind the table of a sparse one. */
+/** A piece from the middle of a weight's slot; for a sparse weight, after its table. */
 export class WeightSample {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly #start: number
@@ -20,7 +20,7 @@ export class WeightSample {
     this.#start = table + Math.floor((bytes - table - this.bytes.length) / 2)
   }
 
-  /** Takes what it needs of the bytes that lie at `offset` of the slot. */
+  /** Takes what it needs from the bytes at `offset` of the slot. */
   see(offset: number, bytes: Uint8Array): void {
     const at = offset - this.#start
     const part = bytes.subarray(Math.max(0, -at), Math.max(0, this.bytes.length - at))
@@ -29,8 +29,9 @@ export class WeightSample {
 }
 
 /**
- * SHA-256 over what the model is, how its weights and state are stored, and a piece from the middle of every weight: of the
- * whole model, also where it lies in several memories. The same for all builds, pools and threads, whose state is the same too.
+ * SHA-256 of the model's description, of how its weights and state are stored, and of a piece from the middle
+ * of every weight. It covers the whole model, even if it lies in several memories. All builds, pools and
+ * thread counts give the same hash, because their state is the same too.
  */
 export async function modelFingerprint(
   config: ModelConfig,

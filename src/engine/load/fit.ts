@@ -1,4 +1,5 @@
-// Fit. In: a prompt's ids, the context, what a session wants when they are too many. Out: what is kept, and room for the reply.
+// Fit. In: a prompt's ids, the context length, the session's overflow options. Out: which tokens are kept,
+// and room for the reply.
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import { isCount } from '../../base/values.ts'
@@ -6,9 +7,9 @@ import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 export interface PromptFit {
-  /** Tokens that may be generated. */
+  /** Number of tokens that may be generated. */
   readonly room: number
-  /** Of the first tokens, how many stay when the oldest are dropped; absent when none are. */
+  /** Number of first tokens that stay when the oldest are dropped; absent if none may be dropped. */
   readonly keep: number | undefined
 }
 
@@ -16,8 +17,8 @@ export interface PromptFit {
 const SINKS = 4
 
 /**
- * Throws `unsupported` for a prompt without tokens or a `keep` that is no count, `context-overflow` for one that leaves no
- * room for a reply where nothing may be dropped.
+ * Throws `unsupported` if the prompt has no tokens or `keep` is not a count, and `context-overflow` if no
+ * room is left for a reply and nothing may be dropped.
  */
 export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: readonly number[]): PromptFit {
   const { contextLength } = model.info.model
@@ -29,7 +30,10 @@ export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: rea
   return { room: contextLength, keep: Math.min(keep, Math.floor(contextLength / 2)) }
 }
 
-/** Throws `context-overflow` for a prompt too long for the context whatever its tokens are: reading it would take long too. */
+/**
+ * Throws `context-overflow` if the prompt is too long for any tokenization to fit. Encoding such a prompt
+ * would be slow.
+ */
 export function checkLength(
   { info, text }: LoadedModel,
   { overflow }: GenerateRequest,
@@ -40,13 +44,13 @@ export function checkLength(
   if (overflow === 'shift' || !(prompt.length > most)) return
   throw new HalfbyteError(
     'context-overflow',
-    `the prompt has ${prompt.length} characters, of which a context of ${contextLength} tokens holds ${most} at most; ` +
+    `the prompt has ${prompt.length} characters, but a context of ${contextLength} tokens holds at most ${most}; ` +
       'raise contextLength or shorten it',
     { characters: prompt.length, contextLength },
   )
 }
 
-/** Tokens that fit after a prompt. */
+/** Number of tokens that fit after a prompt. */
 export function roomAfter(needed: number, contextLength: number): number {
   checkNotEmpty(needed)
   if (needed < contextLength) return contextLength - needed
@@ -58,12 +62,12 @@ export function roomAfter(needed: number, contextLength: number): number {
   )
 }
 
-/** Positions behind the end of each message: where another conversation or an edit goes its own way. */
+/** Positions after the end of each message, where an edit or another conversation may diverge. */
 export function messageEnds(ids: readonly number[], endIds: ReadonlySet<number>): number[] {
   return ids.flatMap((id, index) => (endIds.has(id) ? [index + 1] : []))
 }
 
-/** The system text, where there is one. */
+/** The length of the system text, if there is one. */
 function keptByDefault(model: LoadedModel, { prompt }: GenerateRequest, ids: readonly number[]): number {
   const hasSystem = prompt.type === 'messages' && prompt.messages[0]?.role === 'system'
   return Math.max(SINKS, hasSystem ? (messageEnds(ids, model.text.endIds)[0] ?? 0) : 0)
@@ -73,6 +77,6 @@ function checkNotEmpty(count: number): void {
   if (count > 0) return
   throw new HalfbyteError(
     'unsupported',
-    'the prompt has 0 tokens but needs 1 for the model to go on from; write something',
+    'the prompt has 0 tokens, but the model needs at least 1; write something',
   )
 }

@@ -8,18 +8,21 @@ import type { PreparedModel } from './prepare.ts'
 
 export interface WeightHooks {
   readonly signal?: AbortSignal | undefined
-  /** Weights in memory so far, and all of them. */
+  /** Number of weights in memory so far, and their total. */
   readonly onWeight?: ((done: number, total: number) => void) | undefined
 }
 
-/** Throws `out-of-memory` before anything is read, `architecture` for a tensor of the wrong shape, and read errors. */
+/**
+ * Throws `out-of-memory` before reading anything, `architecture` if a tensor has the wrong shape, and read
+ * errors.
+ */
 export async function loadWeights(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks = {},
 ): Promise<Ptr[]> {
   const { slots } = prepared.plan
-  // In one piece: memory that grows in many steps is slower to touch first.
+  // Allocated in one piece: memory that grows in many steps is slower to touch for the first time.
   const sizes = slots.map(({ bytes }) => roundUp(bytes, ALIGNMENT))
   let end = arena.allocate(
     sizes.reduce((sum, bytes) => sum + bytes, 0),

@@ -1,4 +1,4 @@
-// Loaded models. In: nothing. Out: what the engine service needs of a model, whoever built it.
+// Loaded models. In: nothing. Out: the interface of a model that the engine service uses.
 import type { ByteSource } from '../../base/bytes.ts'
 import type { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { LogitRows } from '../../generate/sampler/rows.ts'
@@ -7,32 +7,32 @@ import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence
 import type { Drafter } from '../../generate/speculate/speculation.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Tool } from '../wire/protocol.ts'
 
-/** Loads what a request names. Throws typed errors or the signal's reason, and leaves nothing behind then. */
+/** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
 
 export interface LoaderHooks {
   readonly signal: AbortSignal
   readonly onProgress: (progress: LoadProgress) => void
-  /** Memory that the model takes with a full context, in bytes, before any is taken. */
+  /** Called with the bytes of memory that the model needs with a full context, before any is allocated. */
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
 /** A model that is ready to generate. */
 export interface LoadedModel {
   readonly info: EngineInfo
-  /** What samplers do to whole rows of logits. */
+  /** The operations of samplers on whole rows of logits. */
   readonly logitRows: LogitRows
   readonly text: ModelText
-  /** What a reply can be held to, as masks over this model's vocabulary. */
+  /** Compiles constraints on a reply to masks over this model's vocabulary. */
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
   renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
-  /** A hash of what the model is: state saved with another is of no use to it. */
+  /** A hash that identifies the model. State saved with another hash cannot be used. */
   fingerprint(): Promise<string>
-  /** What `Sequence.save` wrote, and its extra. */
+  /** The sequence that `Sequence.save` wrote, and its extra. */
   restoreSequence(
     source: ByteSource,
     fingerprint: string,
@@ -41,40 +41,42 @@ export interface LoadedModel {
   /** A second model, loaded to draft for this one. */
   readonly draft?: DraftSource | undefined
   memory(): MemoryUse
-  /** Frees everything. Its sequences are released before. */
+  /** Frees everything. Release its sequences first. */
   dispose(): void | Promise<void>
 }
 
-/** What drafts for a model: `drafter` works on a sequence that `newSequence` made. */
+/** The draft model of a model. `drafter` works on a sequence from `newSequence`. */
 export interface DraftSource {
   newSequence(options?: SequenceOptions): Sequence
   drafter(sequence: Sequence): Drafter
 }
 
-/** Text to ids and back, as this model does it. */
+/** Conversion between text and ids for this model. */
 export interface ModelText {
   /** Ids that end a reply. */
   readonly endIds: ReadonlySet<number>
-  /** UTF-16 units of the longest token. */
+  /** Length of the longest token in UTF-16 units. */
   readonly longestToken: number
   /**
-   * Ids of `text`; special tokens written in it are recognised. `start`: nothing precedes it, so that a beginning of
-   * sequence is added where the model wants one and the text does not bring it.
+   * Ids of `text`. Special tokens in the text are recognised. `start`: nothing precedes the text, so a
+   * beginning-of-sequence token is added if the model uses one and the text lacks it.
    */
   encode(text: string, start: boolean): readonly number[]
-  /** What somebody says as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
+  /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
   quote(text: string): string
-  /** Decodes one reply; with `toolCalls` the tokens that mark calls are written, special ones too. */
+  /**
+   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones.
+   */
   detokenizer(options?: { readonly toolCalls?: boolean }): ReplyDecoder
-  /** What a token writes; half a character reads as U+FFFD. */
+  /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
-  /** The same in UTF-8. */
+  /** The token's bytes in UTF-8. */
   tokenBytes(id: number): Uint8Array
 }
 
 export interface ReplyDecoder {
-  /** The text that `id` completes: whole code points, perhaps none. */
+  /** The text that `id` completes: complete code points, possibly none. */
   push(id: number): string
-  /** What is left of an unfinished character; '' when nothing is. */
+  /** The rest of an unfinished character; '' if there is none. */
   flush(): string
 }

@@ -1,4 +1,5 @@
-// Model pools. In: a runtime, a model in its memory, its shards if there are any. Out: what runs the model's steps.
+// Model pools. In: a runtime, a model in its memory, its shards if any. Out: the pool that runs the model's
+// steps.
 import type { HalfbyteError } from '../../base/errors.ts'
 import { probeStep, warmStep } from '../../generate/probe.ts'
 import type { Host, Note } from '../../runtime/host.ts'
@@ -13,26 +14,26 @@ import type { PlacedModel } from './place-model.ts'
 export interface ModelPoolOptions {
   readonly host: Host
   readonly threads: number | 'auto'
-  /** What was measured before. */
+  /** Earlier measurements. */
   readonly note?: Note | undefined
-  /** Called once when a thread dies, but for one that dies while `auto` measures. */
+  /** Called once when a thread dies, except while `auto` measures. */
   readonly onDeath: (error: HalfbyteError) => void
 }
 
 export interface ModelPool {
   /** Runs the model. */
   readonly pool: Pool | AsyncPool
-  /** Runs what concerns this thread's memory alone: moves of positions, a draft model. */
+  /** Runs work on this thread's memory only: moves of positions, a draft model. */
   readonly local: Pool
   readonly kind: PoolKind
   /**
-   * Finds the number of threads anew, or lets the next load do so; absent where there is nothing to find. Resolves to whether
-   * there are fewer than there were.
+   * Measures the number of threads again, or lets the next load do so. Absent if there is nothing to measure.
+   * Resolves to whether there are fewer threads than before.
    */
   readonly retune?: (() => Promise<boolean>) | undefined
 }
 
-/** Throws `internal` when a thread that was asked for cannot be started, `out-of-memory`. */
+/** Throws `internal` if a requested thread cannot be started, or `out-of-memory`. */
 export async function openModelPool(
   runtime: Runtime,
   { plan, written, step, cache }: PlacedModel,

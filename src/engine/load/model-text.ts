@@ -1,4 +1,4 @@
-// Model text. In: a model file's tokenizer. Out: ids and text as the engine's service wants them, and the chat template.
+// Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
@@ -9,7 +9,7 @@ import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { renderTurns, turnQuotes, withToolMarks } from '../reply/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
-/** The tokenizer of a model file. Throws `format` when it has none or a malformed one. */
+/** The tokenizer of a model file. Throws `format` if it is missing or malformed. */
 export function openTokenizer(file: ModelFile): Tokenizer {
   if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file) })
   const next =
@@ -19,13 +19,13 @@ export function openTokenizer(file: ModelFile): Tokenizer {
   throw new HalfbyteError('format', `${file.name} comes without a tokenizer; ${next}`)
 }
 
-/** The same, refused with `format` when it knows more ids than the model. */
+/** The same; throws `format` if it has more ids than the model. */
 export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   const tokenizer = openTokenizer(file)
   if (tokenizer.vocabSize > vocab) {
     throw new HalfbyteError(
       'format',
-      `the tokenizer has ${tokenizer.vocabSize} tokens but the model ${vocab}; it belongs to another model`,
+      `the tokenizer has ${tokenizer.vocabSize} tokens but the model has ${vocab}; it belongs to another model`,
       { tokens: tokenizer.vocabSize, vocab },
     )
   }
@@ -33,8 +33,8 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
 }
 
 /**
- * The model's text side: its tokenizer behind its chat template. Special tokens in what is said are only quoted: nobody
- * ends a turn by writing `<|im_end|>`. Throws `format` for a template that cannot be read.
+ * The model's text side: its tokenizer and its chat template. Special tokens in messages are quoted, so a
+ * message that contains `<|im_end|>` does not end its turn. Throws `format` if the template cannot be read.
  */
 export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
@@ -59,7 +59,7 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
   }
 }
 
-/** Ids that end a reply according to generation_config.json, which knows more of them than tokenizer.json. */
+/** Ids that end a reply according to generation_config.json, which lists more of them than tokenizer.json. */
 function endIdsOf({ generationConfig }: ModelFile): readonly number[] {
   return [generationConfig?.['eos_token_id'] ?? []].flat().filter((id) => typeof id === 'number')
 }

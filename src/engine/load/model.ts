@@ -1,4 +1,5 @@
-// Loading a model. In: a request, a host, how files are found. Out: what the engine service's `load` needs: a ready model.
+// Loading a model. In: a request, a host, a way to open files. Out: a ready model, for `load` of the engine
+// service.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { openModel } from '../../formats/model-file.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -11,8 +12,8 @@ import { prepareModel } from './prepare.ts'
 import { withStateBudget } from './state-budget.ts'
 
 /**
- * From address to tokens per second, with the request's draft model beside it. Throws typed errors or the signal's reason and
- * leaves nothing behind then.
+ * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason
+ * nothing is left allocated.
  */
 export async function loadModel(
   request: LoadRequest,

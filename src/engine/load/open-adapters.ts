@@ -1,10 +1,10 @@
-// Opening adapters. In: a request's adapters, how files are found. Out: their headers, and how much of each is to be added.
+// Opening adapters. In: a request's adapters, a way to open files. Out: their headers, and the scale of each.
 import type { ByteSource } from '../../base/bytes.ts'
 import { adapterFiles, readAdapter } from '../../formats/safetensors/adapter.ts'
 import type { ScaledAdapter } from '../../weights/adapt.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
 
-/** Throws what `open` throws, and `format` or `unsupported` for what is no LoRA. */
+/** Throws what `open` throws, and `format` or `unsupported` if a file is not a LoRA adapter. */
 export async function openAdapters(
   lora: LoadRequest['lora'],
   open: (source: LoadRequest['source']) => Promise<{ readonly sources: readonly ByteSource[] }>,

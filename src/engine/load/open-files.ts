@@ -1,4 +1,5 @@
-// Opening files. In: a load request of a page. Out: byte sources: what the person picked, or what an address holds.
+// Opening files. In: a page's load request. Out: byte sources: the files that the user picked, or those at an
+// address.
 import { type ByteSource, blobSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { distrust, trust } from '../../store/device/trust.ts'
@@ -12,19 +13,24 @@ import type { LoaderHooks } from './loaded-model.ts'
 export interface OpenFiles {
   readonly sources: readonly ByteSource[]
   close(): Promise<void>
-  /** Takes note that what was read is not a model, so that it is looked at again before it is read again. */
+  /** Records that the content was not a valid model, so that it is checked again before its next use. */
   distrust?(error: HalfbyteError): Promise<void>
-  /** Takes note that what was read has matched the hashes in it. */
+  /** Records that the content matched the hashes in it. */
   trust?(): Promise<void>
 }
 
-/** Finds what a request names. Throws `network`, `storage-full`, `format` or the signal's reason. */
+/**
+ * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
+ */
 export type FileOpener = (
   request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
-/** For a page or its worker. Addresses are downloaded, kept on the device when the request says so, and read from there. */
+/**
+ * For a page or its worker. Addresses are downloaded, stored on the device if the request asks for it, and
+ * read from there.
+ */
 export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {
   const sources =
     typeof source === 'string'
@@ -43,13 +49,13 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
     },
     ...(isStored && {
       distrust: (error) => distrust(source, error),
-      // What was brought again may have come with more, and that was not compared.
+      // A file that was downloaded again may have more parts, and those have not been compared.
       trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(source))),
     }),
   }
 }
 
-/** The same for headers: nothing is stored, and of an address only what is read is fetched. */
+/** The same for headers: nothing is stored, and only the bytes that are read are fetched. */
 export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub }, { signal }) =>
   typeof source === 'string'
     ? peekAddress(source, { signal, cache, hub })

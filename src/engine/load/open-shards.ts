@@ -1,4 +1,5 @@
-// Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or why there are none.
+// Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or
+// why there are none.
 import { type HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
@@ -12,21 +13,21 @@ import type { PreparedModel } from './prepare.ts'
 export interface ShardOptions {
   readonly host: Host
   readonly threads: number | 'auto'
-  /** Of each shard, above 0. Default: with `auto` measured, else equal. */
+  /** The share of each shard, above 0. Default: measured with `auto`, otherwise equal. */
   readonly shares?: readonly number[] | undefined
-  /** The shares that were measured before. */
+  /** Shares from an earlier measurement. */
   readonly note?: Note | undefined
 }
 
-/** Shards, or a sentence that says why one thread does the work. */
+/** Shards, or a sentence that says why one thread does all the work. */
 export type Shards =
   | { readonly sharded: ShardedPlans }
   | { readonly sharded?: undefined; readonly note: string }
 
 /**
- * With `auto` starts as many workers as may be of use, measures them, keeps those that are; one that cannot be started costs
- * speed alone. A given number of workers have equal parts, so that sums, and with them tokens, are the same in every load.
- * Throws `internal` when one of these cannot be started, `out-of-memory`.
+ * With `auto` it starts as many workers as may help, measures them, and keeps those that do; a worker that
+ * fails to start only costs speed. A given number of workers get equal parts, so sums, and therefore tokens,
+ * are the same in every load. Throws `internal` if one of these cannot be started, or `out-of-memory`.
  */
 export async function openShards(
   prepared: PreparedModel,
@@ -65,7 +66,7 @@ export async function openShards(
   }
 }
 
-/** What may be the shares of at most so many shards: somebody else can have written it. */
+/** Stored shares, if they are valid for at most this many shards. The stored value is not trusted. */
 function knownShares(value: unknown, most: number): readonly number[] | undefined {
   const isShare = (share: unknown) =>
     typeof share === 'number' && share > 0 && share < Number.POSITIVE_INFINITY
@@ -83,7 +84,7 @@ function measurementOf(
   return { ...machine, decodeBytes, meetings: exchanges.length, width: exchanges[0]?.own.width ?? 1 }
 }
 
-/** The most shards up to `limit` that the model can be cut into, and what stands in the way of more. */
+/** The most shards, up to `limit`, that the model can be cut into, and what prevents more. */
 function mostShards(prepared: PreparedModel, limit: number): { most: number; why: string | undefined } {
   let why: string | undefined
   for (let most = limit; most > 1; most--) {

@@ -17,14 +17,14 @@ export interface PackCard {
   readonly name?: string | undefined
   /** Licence, source, attribution. */
   readonly about?: MetaObject | undefined
-  /** Whether matrices with zeros are stored without them. Default `none`. */
+  /** Whether matrices with zeros are stored sparsely. Default `none`. */
   readonly sparse?: SparsePolicy | undefined
-  /** Called for every matrix that was looked through for zeros, with its encoding and why. */
+  /** Called for every matrix that was searched for zeros, with its encoding and the reason. */
   readonly onChoice?: ((matrix: string, encoding: string, why: string) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Every weight the plan needs, in the plan's encodings. Throws what reading the tensors throws. */
+/** Every weight that the plan needs, in the plan's encodings. Throws errors of reading the tensors. */
 export async function packContents(prepared: PreparedModel, card: PackCard = {}): Promise<PackContents> {
   const { file, config, plan } = prepared
   const tensors: PackTensor[] = []
@@ -42,7 +42,7 @@ export async function packContents(prepared: PreparedModel, card: PackCard = {})
   }
 }
 
-/** All parts of a slot; those of a matrix keep one encoding, so that they stay one matrix. */
+/** All parts of a slot. The parts of a matrix keep one encoding, so they stay one matrix. */
 async function packSlot(
   { weights }: PreparedModel,
   { ref, encoding }: WeightSlot,

@@ -18,7 +18,7 @@ import { modelFingerprint, WeightSample } from './fingerprint.ts'
 import { loadWeights, type WeightHooks } from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** A model in memory; a pool can run its plan on its step. */
+/** A model in memory. A pool can run its plan on its step. */
 export interface PlacedModel {
   readonly arena: Arena
   readonly plan: Plan
@@ -26,23 +26,24 @@ export interface PlacedModel {
   readonly step: StepBuffer
   readonly cache: StateCache
   readonly weightsBytes: number
-  /** Lets the state be moved by `pool`, which comes after the weights. */
+  /** Sets the pool that moves the state; the pool is created after the weights are loaded. */
   connect(pool: Pool): void
-  /** What saved state knows the model by. */
+  /** The hash that ties saved state to the model. */
   fingerprint(): Promise<string>
 }
 
-/** Most sequences that one step carries; a pair for guidance counts twice. */
+/** Most sequences in one step. A pair for guidance counts twice. */
 const STEP_SEQUENCES = 32
 
-/** Throws `out-of-memory`, what reading weights throws, or the signal's reason. */
+/** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
 export async function placeModel(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks,
   sharded?: ShardedPlans,
 ): Promise<PlacedModel> {
-  // What outlives the load holds these and not `prepared`, with which the files' headers would stay.
+  // Objects that outlive the load hold these and not `prepared`, which would keep the files' headers in
+  // memory.
   const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
   const plan = sharded?.plans[0] ?? whole
   const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }

@@ -1,4 +1,5 @@
-// State budget. In: models that share a memory, and the bytes that all their state may take. Out: the models, each with its part.
+// State budget. In: models that share a memory, and the bytes for all their state. Out: the models, each with
+// its part.
 import { HalfbyteError } from '../../base/errors.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
 import type { PreparedModel } from './prepare.ts'
@@ -10,8 +11,8 @@ interface Models {
 }
 
 /**
- * Parts go by the bytes of a position, so that a model and its draft model hold as many. Throws `out-of-memory` when not
- * even one block of each fits.
+ * Divides the bytes by the size of a position, so that a model and its draft model hold equally many
+ * positions. Throws `out-of-memory` if one block of each does not fit.
  */
 export function withStateBudget({ prepared, draft }: Models, stateBytes: number | undefined): Models {
   if (stateBytes === undefined) return { prepared, draft }
@@ -30,7 +31,7 @@ export function withStateBudget({ prepared, draft }: Models, stateBytes: number 
   return { prepared: part(prepared), draft: draft && part(draft) }
 }
 
-/** Bytes of 64 positions, and of what does not grow with them. */
+/** Bytes of 64 positions, and of the state that does not grow with them. */
 function blockOf({ plan }: PreparedModel): number {
   const { blockBytes, slabBytes } = planTotals(plan)
   return blockBytes.reduce((sum, bytes) => sum + bytes, slabBytes)

@@ -1,11 +1,14 @@
-// Gauge costs. In: a plan. Out: what a token must move and a prompt must do, near enough to compare two models.
+// Gauge costs. In: a plan. Out: bytes per token and operations per prompt, accurate enough to compare two
+// models.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { planCosts } from '../../graph/plan/cost.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
 
-/** Weights and state that a token moves behind `position` others; rows stay in caches. */
+/**
+ * Bytes of weights and state that are read for a token at `position`. Rows stay in caches and do not count.
+ */
 export function decodeBytes(plan: Plan, position: number): number {
   const { decodeBytes: weights, blockBytes, slabBytes } = planTotals(plan)
   return plan.stateGroups.reduce(
@@ -17,10 +20,13 @@ export function decodeBytes(plan: Plan, position: number): number {
   )
 }
 
-/** Of each number of recurrent state and row, beside two for each weight: between those of a scan and of SSD. */
+/**
+ * Operations for each number of recurrent state and row; a weight costs two. The value lies between those of
+ * a scan and of SSD.
+ */
 const STATE_OPS = 7
 
-/** Operations of a prompt, but for those that are few beside its products. */
+/** Operations of a prompt. Ops that are cheap next to its matrix products are left out. */
 export function prefillOps(plan: Plan, tokens: number): number {
   const products = planCosts(plan, { tokens, logitRows: 1, position: 0 }).filter(
     ({ kind }) => kind === 'linear',

@@ -1,4 +1,5 @@
-// Gauge model. In: an encoding. Out: the headers of a small Llama in it, whose weights are one byte over and over: to time kernels.
+// Gauge model. In: an encoding. Out: the headers of a small Llama in that encoding, filled with one repeated
+// byte, to time kernels.
 
 import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
@@ -8,9 +9,14 @@ import type { MetaObject } from '../../formats/json.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 
-/** More than most caches hold, since a real model's weights come from memory; few enough to be written in some 30 ms. */
+/**
+ * More than most caches hold, because a real model's weights come from memory, but written in about 30 ms.
+ */
 const WEIGHT_BYTES = 24e6
-/** Read as f16, bf16 or f32 a positive number of middling size; as codes of either width ones of both signs. */
+/**
+ * Read as f16, bf16 or f32 this is a positive number of medium size; read as 4-bit or 8-bit codes it has both
+ * signs.
+ */
 const FILL = 0x3c
 
 const SHAPE: ModelConfig = {
@@ -29,7 +35,7 @@ const SHAPE: ModelConfig = {
   tiedEmbeddings: true,
 }
 
-/** As a pack, so that its weights are copied as they are. */
+/** Built as a pack, so that its weights are copied unchanged. */
 export function gaugeModel(encoding: Encoding): ModelFile {
   const inLayer = tensorsOf(SHAPE, encoding).filter(({ name }) => name.startsWith('layers.'))
   const layerBytes = inLayer.reduce((sum, { byteLength }) => sum + byteLength, 0)

@@ -1,4 +1,5 @@
-// Gauge. In: a host and a model's plan. Out: how fast the model would be here, from a short run of the kernels it would use.
+// Gauge. In: a host and a model's plan. Out: an estimate of the model's speed here, from a short run of the
+// same kernels.
 
 import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
 import { probeStep } from '../../generate/probe.ts'
@@ -21,24 +22,26 @@ export interface GaugeOptions {
   readonly signal: AbortSignal
 }
 
-/** Tokens per second of a prompt and of a reply, each an estimate. */
+/** Estimated tokens per second of a prompt and of a reply. */
 export interface Speeds {
   readonly prefillTokensPerSecond: number
   readonly decodeTokensPerSecond: number
 }
 
-/** Decode and prefill are timed for so long each, one run at least. */
+/** Milliseconds for which decode and prefill are timed; each runs at least once. */
 const TIMED_MS = 60
-/** Rows of the timed prefill: enough for the kernels of many rows, fewer where these would take longer than is timed. */
+/**
+ * Rows of the timed prefill: enough to use the kernels for many rows, fewer if these would exceed the time.
+ */
 const FEWEST_ROWS = 8
 const MOST_ROWS = 32
-/** Where in a conversation the estimates are made. */
+/** The position in a conversation that the estimates assume. */
 const POSITION = 512
 const PREFILL_ROWS = 128
 
 /**
- * Runs a small model in the encoding of most of the plan's weights, and scales by what both plans cost: decode by the bytes
- * that must be moved, prefill by the operations. Throws what loading a model throws.
+ * Runs a small model in the encoding that most of the plan's weights have. Scales its speed by the cost of
+ * both plans: decode by bytes moved, prefill by operations. Throws what loading a model throws.
  */
 export async function gaugeSpeeds(
   plan: Plan,
@@ -87,7 +90,7 @@ export async function gaugeSpeeds(
   }
 }
 
-/** What most bytes of the weights are stored in. */
+/** The encoding that holds most bytes of the weights. */
 function mainEncoding(plan: Plan): Encoding {
   const bytes = new Map<Encoding, number>()
   for (const { encoding, bytes: size } of plan.slots) {

@@ -1,4 +1,5 @@
-// Probing. In: a load request, a host. Out: whether the model would fit here and how fast it would be, from its headers alone.
+// Probing. In: a load request, a host. Out: whether the model would fit here and its speed, from its headers
+// alone.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -16,7 +17,7 @@ import type { ProbeReport, Smaller } from '../wire/probe-protocol.ts'
 import type { LoadRequest, ProbeRequest } from '../wire/protocol.ts'
 import { gaugeSpeeds } from './gauge.ts'
 
-/** A model's files, of which only headers are read. */
+/** A model's files, from which only headers are read. */
 export interface PeekedFiles {
   readonly sources: Parameters<typeof openModel>[0]
   /** Bytes that a load would have to download. */
@@ -24,16 +25,19 @@ export interface PeekedFiles {
   close(): Promise<void>
 }
 
-/** Finds what a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
+/** Finds the files that a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
 export type FilePeeker = (
   request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
   hooks: Pick<LoaderHooks, 'signal'>,
 ) => Promise<PeekedFiles>
 
-/** Less than this is no conversation: then a smaller context is not proposed. */
+/** A smaller context than this is too short for a conversation, so it is not suggested. */
 const LEAST_CONTEXT = 512
 
-/** Reads headers and runs kernels for a fifth of a second. Throws what reading headers and starting the engine throw. */
+/**
+ * Reads headers and runs kernels for a fifth of a second. Throws errors of reading headers and of starting
+ * the engine.
+ */
 export async function probeModel(
   request: ProbeRequest,
   { signal }: Pick<LoaderHooks, 'signal'>,
@@ -86,7 +90,7 @@ export async function probeModel(
 
 const neededOf = (models: readonly PreparedModel[]): number => memoryNeed(...models).fullBytes + ENGINE_BYTES
 
-/** A page that may share memory takes a plain one where a shared one of the size is refused. */
+/** A page that may share memory falls back to plain memory if a shared one of this size is refused. */
 function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, neededBytes: number): number {
   const mayShare =
     threads !== 1 && host.startWorker !== undefined && detectFeatures(host.globals).sharedMemory
@@ -94,7 +98,10 @@ function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, need
   return shared >= neededBytes ? shared : Math.max(shared, grantedBytes('plain', host.deviceBytes))
 }
 
-/** The first that fits of: a smaller context, int8 keys and values, 4-bit weights, and these together. */
+/**
+ * The first change that fits: a smaller context, int8 keys and values, 4-bit weights, or combinations of
+ * these.
+ */
 async function smallerThat(
   prepare: (changes: Smaller) => Promise<PreparedModel[]>,
   asked: readonly PreparedModel[],
@@ -116,7 +123,7 @@ async function smallerThat(
   return shorter
 }
 
-/** A model that cannot be changed so is none. */
+/** Undefined if the model cannot be changed in this way. */
 async function prepareOr(
   prepare: (changes: Smaller) => Promise<PreparedModel[]>,
   way: Smaller,
@@ -129,7 +136,7 @@ async function prepareOr(
   }
 }
 
-/** Most tokens whose state fits beside everything else, in whole blocks. */
+/** Most tokens whose state fits next to everything else, in whole blocks. */
 function contextFor(models: readonly PreparedModel[], granted: number): number {
   const block = models
     .flatMap(({ plan }) => planTotals(plan).blockBytes)

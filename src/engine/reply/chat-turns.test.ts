@@ -60,7 +60,10 @@ describe('turns', () => {
     expect(() =>
       renderTurns(template, tokenizer, [{ role: 'user', content: 'x' }], [{ name: 'add' }]),
     ).toThrow(
-      expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('knows none') }),
+      expect.objectContaining({
+        code: 'unsupported',
+        message: expect.stringContaining('does not support tools'),
+      }),
     )
   })
 })

@@ -1,4 +1,5 @@
-// Chat turns. In: messages and tools of the API. Out: the prompt of a model's template, in which nobody ends a turn by writing.
+// Chat turns. In: messages and tools of the API. Out: the prompt of a model's template; text in a message
+// cannot end a turn.
 import { HalfbyteError } from '../../base/errors.ts'
 import { type ChatMessage, type ChatTemplate, chatTokens, probeTurns } from '../../text/chat/chat.ts'
 import { TOOL_CALL_TEXTS } from '../../text/chat/tool-calls.ts'
@@ -6,15 +7,15 @@ import type { TokenSource } from '../../text/detokenizer.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { Message, Tool } from '../wire/protocol.ts'
 
-/** What somebody wrote, without anything that could open or end a turn. */
+/** Quotes text, so that nothing in it can open or end a turn. */
 export interface TurnQuotes {
-  /** Of a user, a tool, the application. */
+  /** Text of a user, a tool or the application. */
   readonly given: (text: string) => string
-  /** Of the model. Templates look for `<think>` and its like in it, and those stay. */
+  /** Text of the model. Templates look for markers such as `<think>` in it, so these are kept. */
   readonly said: (text: string) => string
 }
 
-/** Special tokens are quoted, and those of the rest that the template writes itself. */
+/** Quotes special tokens, and among other tokens those that the template writes itself. */
 export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQuotes {
   const written = template.source + probeTurns(tokenizer, template)
   const isMarker = (spelling: string) =>
@@ -28,7 +29,10 @@ export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQu
   }
 }
 
-/** Throws `format` when the template refuses the messages, `unsupported` when it knows no tools and some are given. */
+/**
+ * Throws `format` if the template refuses the messages, `unsupported` if tools are given and it does not
+ * support them.
+ */
 export function renderTurns(
   template: ChatTemplate,
   tokenizer: Tokenizer,
@@ -45,11 +49,11 @@ export function renderTurns(
   if (prompt !== plain) return prompt
   throw new HalfbyteError(
     'unsupported',
-    `${tools.length} tools are given, but the chat template of this model knows none; leave them out or take another model`,
+    `${tools.length} tools are given, but this model's chat template does not support tools; leave them out or choose another model`,
   )
 }
 
-/** The tokenizer's tokens, those that mark tool calls as plain text. */
+/** The tokenizer's tokens; those that mark tool calls count as plain text. */
 export function withToolMarks(tokenizer: Tokenizer): TokenSource {
   const marks = new Set(TOOL_CALL_TEXTS.map((text) => tokenizer.idOf(text)))
   return {
@@ -59,7 +63,7 @@ export function withToolMarks(tokenizer: Tokenizer): TokenSource {
   }
 }
 
-/** A message as templates know it, under the names of OpenAI's API. */
+/** A message as templates expect it, with the field names of OpenAI's API. */
 function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes: TurnQuotes): ChatMessage {
   const quote = role === 'assistant' ? quotes.said : quotes.given
   const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
@@ -81,15 +85,18 @@ function descriptionOf({ name, description = '', parameters }: Tool): object {
   return { type: 'function', function: { name, description, parameters: parameters ?? none } }
 }
 
-/** Levels of lists and objects in arguments and schemas. */
+/** Most levels of lists and objects in arguments and schemas. */
 const MAX_DEPTH = 500
 
-/** The same value, with every text in it quoted. Throws `unsupported` for one that nests too deep, as in itself. */
+/**
+ * The same value with every text in it quoted. Throws `unsupported` if it is nested too deeply, for example
+ * in itself.
+ */
 function quoted(value: unknown, quote: (text: string) => string, depth = 0): unknown {
   if (depth > MAX_DEPTH) {
     throw new HalfbyteError(
       'unsupported',
-      `a tool or its arguments nest more than ${MAX_DEPTH} levels deep; describe it with fewer`,
+      `a tool or its arguments are nested more than ${MAX_DEPTH} levels deep; use fewer levels`,
     )
   }
   if (typeof value === 'string') return quote(value)

@@ -1,19 +1,20 @@
-// Constraints of replies. In: a page's options. Out: what the reply must be, as the grammar compiler takes it.
+// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form of the grammar
+// compiler.
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ConstraintSpec } from '../../constrain/compile.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 
-/** The options that say what a whole reply must be. */
+/** The options that constrain a whole reply. */
 export const CONSTRAINT_KEYS = ['schema', 'grammar', 'pattern', 'choices'] as const
 
-/** Throws `unsupported` for more than one of them and for a value of another type. */
+/** Throws `unsupported` if more than one is given or a value has the wrong type. */
 export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefined {
   const given = CONSTRAINT_KEYS.filter((key) => options[key] !== undefined)
   if (given.length > 1) {
     throw new HalfbyteError(
       'unsupported',
-      `${given.join(' and ')} are given; a reply takes 1 of them, so leave out the rest`,
+      `${given.join(' and ')} are given; a reply takes only 1 of them, so leave out the others`,
       {
         given,
       },

@@ -1,4 +1,4 @@
-// Decode options. In: what a page asked of a reply. Out: the same, or what is wrong with it.
+// Decode options. In: a page's options for a reply. Out: the same options, or what is wrong with them.
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkTexts } from '../../base/lists.ts'
 import { wrongOption } from '../../base/options.ts'
@@ -6,7 +6,7 @@ import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
 
-/** Words that an option may be. */
+/** Options that are one of a few words. */
 const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>> = {
   priority: ['foreground', 'background'],
   speculation: ['off', 'lookup', 'draft'],
@@ -22,13 +22,13 @@ const OPTION_KEYS: ReadonlySet<string> = new Set([
   ...Object.keys(SAMPLER_DEFAULTS),
 ])
 
-/** Throws `unsupported` for an unknown option or a value that cannot be honoured; the sampler checks its own. */
+/** Throws `unsupported` for an unknown option or an invalid value. The sampler checks its own options. */
 export function checkedOptions(options: DecodeOptions): DecodeOptions {
   for (const key of Object.keys(options)) {
     if (OPTION_KEYS.has(key)) continue
     throw new HalfbyteError(
       'unsupported',
-      `${key} is not an option; there are ${[...OPTION_KEYS].join(', ')}`,
+      `${key} is not an option; the options are ${[...OPTION_KEYS].join(', ')}`,
       { key },
     )
   }

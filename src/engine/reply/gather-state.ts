@@ -1,14 +1,17 @@
-// Gathering state. In: a group of shards and their plans. Out: blocks of the whole model, read from and written to all of them.
+// Gathering state. In: a group of shards and their plans. Out: blocks of the whole model, read from and
+// written to all shards.
 import type { Arena } from '../../runtime/arena.ts'
 import type { BlockMirror } from '../../state/block-pool.ts'
 import type { ShardedPlans } from '../load/deal-weights.ts'
 
-/** What several shards have, KV heads or channels of B and C, is the same to the bit, so any of them gives its own. */
+/**
+ * KV heads, and channels of B and C, that several shards hold are the same to the bit, so any copy will do.
+ */
 export function gatherer(
   arena: Arena,
   { group: shards, plans }: ShardedPlans,
 ): Pick<BlockMirror, 'wholeBytes' | 'gather' | 'scatter'> {
-  /** What each shard has of a group. */
+  /** The part of a group that each shard holds. */
   const held = (group: number) => plans.flatMap(({ pools }) => pools[group] ?? [])
   const wholeBytes = (plans[0]?.pools ?? []).map((pool) => pool.wholeBytes)
   return {

@@ -1,28 +1,29 @@
-// Processors. In: addresses of modules. Out: their logit processors, made anew for one reply.
+// Processors. In: addresses of modules. Out: their logit processors, created anew for one reply.
 import { reasonOf } from '../../base/errors.ts'
 import { faultOf, type LogitProcessor } from '../../generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 
-/** What a processor may know of the model. */
+/** What a processor may know about the model. */
 export interface LogitProcessorContext {
-  /** Logits per row. */
+  /** Number of logits in a row. */
   readonly vocab: number
-  /** Ids of a text in the middle of another. */
+  /** Ids of a text that stands in the middle of another. */
   tokenize(text: string): readonly number[]
-  /** What a token writes; half a character reads as U+FFFD. */
+  /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
 }
 
 /**
- * The default export of a processor's module: called once for each reply, it returns the function that is called for each
- * token, after guidance and before everything else. That function changes `logits` [vocab] in place and returns nothing;
- * -Infinity bans an id. `tokens` are the ids so far, prompt included, up to `length`; both arrays are only lent.
+ * The default export of a processor's module. It is called once for each reply and returns a function that is
+ * called for each token, after guidance and before the rest of the chain. That function changes `logits`
+ * [vocab] in place and returns nothing; -Infinity bans an id. The first `length` entries of `tokens` are the
+ * ids so far, including the prompt. Both arrays are valid during the call only.
  */
 export type LogitProcessorFactory = (
   context: LogitProcessorContext,
 ) => (logits: Float32Array, tokens: ArrayLike<number>, length: number) => void
 
-/** Throws `network` for a module that cannot be imported, `unsupported` for one that does not make a processor. */
+/** Throws `network` if a module cannot be imported, `unsupported` if its export does not make a processor. */
 export async function loadProcessors(
   addresses: readonly string[],
   { logitRows, text }: Pick<LoadedModel, 'logitRows' | 'text'>,
@@ -49,7 +50,7 @@ async function loadProcessor(address: string, context: LogitProcessorContext): P
 
 async function importModule(address: string): Promise<{ default?: unknown }> {
   try {
-    // Bundlers of those who use the package must leave it to the browser.
+    // Bundlers of the package's users must leave this import to the browser.
     return await import(/* @vite-ignore */ /* webpackIgnore: true */ address)
   } catch (cause) {
     const why = `cannot be imported: ${reasonOf(cause)}`

@@ -31,8 +31,8 @@ import { type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
 
 /**
- * The prompt as the model reads it: text goes as it is, a conversation through the template. Throws `unsupported` for what is
- * no conversation.
+ * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
+ * `unsupported` if the messages are not a conversation.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') return prompt.text
@@ -48,8 +48,9 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
 }
 
 /**
- * Generates one reply into `outlet`. A cancelled outlet ends it as `cancelled`. Throws `unsupported` for options that
- * cannot be honoured, `context-overflow` when the prompt leaves no room for a reply, and what the scheduler throws.
+ * Generates one reply into `outlet`. If the outlet is cancelled, the reply ends as `cancelled`. Throws
+ * `unsupported` for invalid options, `context-overflow` if the prompt leaves no room for a reply, and errors
+ * of the scheduler.
  */
 export async function reply(
   model: LoadedModel,
@@ -120,7 +121,7 @@ export async function reply(
   }
 }
 
-/** What a reply must be, where it ends, and which calls it may hold. */
+/** The constraint on a reply, where it ends, and the calls that it may contain. */
 interface ReplyLimits {
   readonly stop: readonly string[]
   readonly constraint: TokenConstraint | undefined
@@ -136,7 +137,7 @@ interface End {
   readonly acceptedTokens: number
 }
 
-/** Runs the scheduler. An abort of `signal` is an end like another, timed here. */
+/** Runs the scheduler. An abort of `signal` is a normal end here, with its timings. */
 async function decode(
   model: LoadedModel,
   signal: AbortSignal,
@@ -175,20 +176,20 @@ async function decode(
 interface Writer {
   readonly tokens: readonly number[]
   readonly text: string
-  /** True when the text is exactly what the ids stand for; known when it has finished. */
+  /** True if the text is exactly the text of the ids. Known once the reply has finished. */
   readonly isWhole: boolean
-  /** False when the reply is not what its constraint asks for: it was cut off. */
+  /** False if the reply was cut short and does not satisfy its constraint. */
   readonly isComplete: boolean
-  /** One per token, when they are wanted. */
+  /** One entry for each token, if requested. */
   readonly logprobs: readonly TokenLogprobs[] | undefined
-  /** Undefined when there are no tools. */
+  /** Undefined if there are no tools. */
   readonly toolCalls: readonly ToolCall[] | undefined
   take(id: number): TokenAnswer
-  /** Sends what was held back, unless a stop text was found. Half a character is dropped. */
+  /** Sends the text that was held back, unless a stop text was found. An incomplete character is dropped. */
   finish(): void
 }
 
-/** Decodes ids, holds back what may become a stop text, sends the rest. */
+/** Decodes ids, holds back text that may become a stop text, and sends the rest. */
 function createWriter(
   model: LoadedModel,
   { stop, constraint, calls }: ReplyLimits,
@@ -225,7 +226,7 @@ function createWriter(
       if (source !== undefined) logprobs?.push(describe(source, model.text, id))
       const text = stops.push(decoder.push(id))
       const sent = send(calls?.push(text) ?? text)
-      // Where nothing but the end may follow, it need not be asked for.
+      // If nothing but the end may follow, no further token is requested.
       return stops.matched !== undefined || constraint?.mustEnd === true ? 'stop' : sent
     },
     finish() {
@@ -249,7 +250,7 @@ function createWriter(
   }
 }
 
-/** What the sampler saw when it picked `id`. */
+/** The log-probabilities that the sampler saw when it picked `id`. */
 function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
   const one = (id: number, logprob: number): TokenLogprob => ({ id, text: text.tokenText(id), logprob })
   const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>

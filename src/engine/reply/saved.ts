@@ -1,4 +1,5 @@
-// Saved sessions. In: what a file says beside a sequence. Out: the same, checked: a file's hash says nothing of who wrote it.
+// Saved sessions. In: the plain JSON part of a session's file. Out: the same, checked: a file's hash does not
+// tell who wrote it.
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { notSnapshot } from '../../state/snapshot.ts'
 import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
@@ -10,7 +11,7 @@ export interface SavedConversation extends SavedSession {
   readonly transcript: SavedTranscript
 }
 
-/** `value` as what `save` put there. Throws `format`, naming the file, for anything else. */
+/** `value` in the form that `save` wrote. Throws `format`, naming the file, if it has any other form. */
 export function savedConversation(value: unknown, name: string): SavedConversation {
   if (isConversation(value)) return value
   throw notSnapshot({ name })

@@ -1,6 +1,7 @@
-// Transcripts. In: prompts as text, replies as ids. Out: prompts as ids, in which every reply keeps the ids it was made of.
+// Transcripts. In: prompts as text, replies as ids. Out: prompts as ids, in which every reply keeps its
+// original ids.
 
-/** A place in the text where the ids so far are known to end. */
+/** A position in the text where the known ids end. */
 interface Cut {
   readonly chars: number
   readonly tokens: number
@@ -13,17 +14,18 @@ export interface SavedTranscript {
 }
 
 /**
- * What one session has read and written. A reply encoded again may become other ids than the model chose, and then its
- * state would be useless; so the known beginning of a prompt is never encoded again, only what follows it.
+ * What one session has read and written. Encoding a reply again may give other ids than the model chose, and
+ * its state would then be useless. So the known beginning of a prompt keeps its ids; only the text after it
+ * is encoded.
  */
 export interface Transcript {
-  /** Ids of `text`. `encode` gets what is new of it, and whether that is its start. */
+  /** Ids of `text`. `encode` gets the new part of it, and whether that part is the start of the prompt. */
   encode(text: string, encode: (rest: string, start: boolean) => readonly number[]): readonly number[]
-  /** Adds a reply to what was encoded last: `text` is what `ids` stand for, as the next prompt will write it. */
+  /** Adds a reply to the last prompt. `text` is the text of `ids`, as the next prompt will contain it. */
   extend(text: string, ids: readonly number[]): void
-  /** A second transcript that knows the same. */
+  /** A second transcript with the same content. */
   copy(): Transcript
-  /** Plain JSON, to make the same transcript of. */
+  /** Plain JSON from which the same transcript can be made. */
   toJSON(): SavedTranscript
 }
 
@@ -31,7 +33,7 @@ const NEW: SavedTranscript = { text: '', ids: [], cuts: [] }
 
 export function transcriptOf(saved = NEW): Transcript {
   let { text: known, ids } = saved
-  // Rising.
+  // In ascending order.
   const cuts = [...saved.cuts]
   const toJSON = () => ({ text: known, ids, cuts })
   return {

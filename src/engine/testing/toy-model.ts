@@ -14,9 +14,9 @@ import type { Pool } from '../../runtime/pool.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
-/** Ends a turn; `<end>` in text. */
+/** Ends a turn; written `<end>` in text. */
 const END = 256
-/** "You said ". The encoder never makes it of text, so a reply encoded again is not the ids it was made of. */
+/** "You said ". The encoder never produces this id, so encoding a reply again gives other ids. */
 const OPENING = 257
 const VOCAB = 258
 /** Bytes 0..7 that break things on purpose. */
@@ -24,7 +24,7 @@ export const NAN_LOGITS = '\x01'
 export const DEAD_POOL = '\x02'
 
 export interface ToyModel extends LoadedModel {
-  /** Rows run so far. */
+  /** Number of rows run so far. */
   rows(): number
   /** Bytes of state that live sequences hold. */
   liveBytes(): number
@@ -32,8 +32,9 @@ export interface ToyModel extends LoadedModel {
 }
 
 /**
- * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>` it says
- * "You said X" and ends, where X is the last message of the user or a tool; without one it counts up from the last byte for ever.
+ * A row's state is its id, so a wrong block table or a wrong prefix gives a wrong text. After `<assistant>`
+ * the model says "You said X" and ends, where X is the last message of the user or a tool. Without
+ * `<assistant>` it counts up from the last byte for ever.
  */
 export function toyModel(options: { contextLength?: number; fingerprint?: string } = {}): ToyModel {
   const { contextLength = 4096 } = options
@@ -184,7 +185,7 @@ class ToyPool implements Pool {
     this.#isDead = true
   }
 
-  /** Word that holds a position's id. */
+  /** The word that holds a position's id. */
   #place(sequences: number, sequence: number, position: number): number {
     const { u32 } = this.#arena
     const table = u32[sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables]!
@@ -209,7 +210,7 @@ function nextId(ids: readonly number[]): number {
   return answer[ids.length - start] ?? END
 }
 
-/** Index behind the last place where `part` stands, or -1. */
+/** Index after the last occurrence of `part`, or -1. */
 function lastIndexAfter(ids: readonly number[], part: Uint8Array): number {
   for (let at = ids.length - part.length; at >= 0; at--) {
     if (part.every((byte, index) => ids[at + index] === byte)) return at + part.length

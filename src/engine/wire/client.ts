@@ -1,4 +1,5 @@
-// The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead worker.
+// The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead
+// worker.
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkLevels } from '../../base/levels.ts'
@@ -15,28 +16,28 @@ import type {
 } from './protocol.ts'
 import { type Feed, openFeed, type Sink } from './stream.ts'
 
-/** How long a busy worker may take to let go of its model before it is ended anyway. */
+/** Milliseconds that a busy worker gets to free its model before it is terminated. */
 const DISPOSE_MS = 2000
 
-/** Asks for something that what comes through `port` can abort. */
+/** A call that a message through `port` can abort. */
 export type LongAsk<T> = (service: Remote<EngineService>, port: MessagePort) => Promise<T>
 
 export interface LoadHooks {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined
-  /** Memory that the model takes with a full context, in bytes, before any is taken. */
+  /** Called with the bytes of memory that the model needs with a full context, before any is allocated. */
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
 
 /**
- * The page's side of an engine. When the other side dies, everything pending rejects with `internal`, and what is
- * asked later with `disposed`.
+ * The page's side of an engine. If the other side dies, everything pending rejects with `internal`, and later
+ * calls reject with `disposed`.
  */
 export class EngineClient {
   readonly #connection: Connection
   readonly #line: Line
   readonly #service: Remote<EngineService>
-  /** One per pending call or stream; each rejects its own. */
+  /** One function for each pending call or stream, which rejects it. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
   #disposing: Promise<void> | undefined
@@ -55,12 +56,14 @@ export class EngineClient {
     })
   }
 
-  /** True once nothing more can be asked. */
+  /** True when no more calls are possible. */
   get isOver(): boolean {
     return this.#ended !== undefined
   }
 
-  /** Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
+  /**
+   * Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can.
+   */
   async load(request: LoadRequest, { signal, onProgress, onNeed }: LoadHooks = {}): Promise<EngineInfo> {
     const unwatch = this.#connection.watch()
     const listen = (port: MessagePort) => {
@@ -73,7 +76,9 @@ export class EngineClient {
     return this.callAbortable(signal, (service, port) => service.load(request, port), listen).finally(unwatch)
   }
 
-  /** Asks for something long. An aborted signal rejects at once with its reason; the worker stops as soon as it can. */
+  /**
+   * Makes a long call. An aborted signal rejects at once with its reason; the worker stops as soon as it can.
+   */
   async callAbortable<T>(
     signal: AbortSignal | undefined,
     ask: LongAsk<T>,
@@ -93,13 +98,13 @@ export class EngineClient {
         .finally(() => {
           signal?.removeEventListener('abort', abort)
           port1.close()
-          // Never sent when the turn did not come.
+          // The generation was never sent, because its turn did not come.
           port2.close()
         })
     })
   }
 
-  /** Asks the service for something that has one answer. */
+  /** Makes a call that has one answer. */
   call<T>(ask: (service: Remote<EngineService>) => Promise<T>): Promise<T> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended)
     return new Promise<T>((resolve, reject) => {
@@ -110,7 +115,9 @@ export class EngineClient {
     })
   }
 
-  /** Starts a generation; `sink` gets its chunks and then its end. Throws `disposed` when there is no engine any more. */
+  /**
+   * Starts a generation. `sink` gets its chunks and then its end. Throws `disposed` if the engine has ended.
+   */
   generate(request: GenerateRequest, sink: Sink): Feed {
     if (this.#ended !== undefined) throw this.#ended
     const { port1, port2 } = new MessageChannel()
@@ -131,7 +138,7 @@ export class EngineClient {
     return feed
   }
 
-  /** Ends the worker at once; nothing can be asked afterwards. */
+  /** Ends the worker at once. No calls are possible afterwards. */
   close(): void {
     this.#line.to = undefined
     this.#connection.close()
@@ -170,18 +177,18 @@ export class EngineClient {
   }
 }
 
-/** A way to the other side that can be cut. */
+/** A path to the other side that can be cut. */
 interface Line {
   to: Endpoint | undefined
 }
 
 /**
- * What Comlink talks to. Its registry of proxies holds that for ever, and a port or a worker holds what listens to it, the
- * client and its proxy included: without a cut none of them would be collected.
+ * The endpoint that Comlink uses. Comlink's registry of proxies keeps it for ever, and a port or worker keeps
+ * its listeners, including the client and its proxy. Without the cut none of them would be garbage collected.
  */
 const endOf = (line: Line): Endpoint => ({
   postMessage(message, transfer) {
-    // What the other side could not read would never be answered.
+    // A message that the other side cannot read would never be answered.
     checkLevels(message)
     line.to?.postMessage(message, transfer)
   },

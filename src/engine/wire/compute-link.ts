@@ -5,14 +5,14 @@
 //   end: number                  ------->  terminate
 //   <-------  failed: number, why          its error events
 //
-// An engine worker does not start them itself: in Firefox `new Worker` inside a worker waits on the new worker's own
-// condition variable for a word from the main thread, which may wake the new worker instead; then nothing ever ends
-// the wait, not even closing the page.
+// An engine worker does not start compute workers itself. In Firefox `new Worker` inside a worker waits on
+// the new worker's own condition variable for a signal from the main thread, which may wake the new worker
+// instead. Then nothing ends the wait, not even closing the page.
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputePort, WorkerReply } from '../../runtime/host.ts'
 import { sameOriginScript } from './script.ts'
 
-/** From an engine worker. `script`: absolute; absent: the one that came with the library. */
+/** From an engine worker. `script` is an absolute address; absent: the script that came with the library. */
 type ToPage =
   | {
       readonly type: 'compute-start'
@@ -22,15 +22,15 @@ type ToPage =
     }
   | { readonly type: 'compute-end'; readonly number: number }
 
-/** From its page. */
+/** From the engine worker's page. */
 type ToEngine = { readonly type: 'compute-failed'; readonly number: number; readonly why: string }
 
-/** The first and only message of the page to a compute worker. */
+/** The first and only message from the page to a compute worker. */
 export interface ComputeStart {
   readonly port: MessagePort
 }
 
-/** The page's part: starts what `engine` asks for. Returns what ends all of it. */
+/** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
   const workers = new Map<number, Worker>()
   const end = (number: number) => {
@@ -69,7 +69,7 @@ function newWorker(script: string | undefined): Worker {
 
 let started = 0
 
-/** The engine worker's part: one more compute worker, at the other end of a port of its own. */
+/** The engine worker's part: asks for one more compute worker and returns a port to it. */
 export function startComputeWorker(script?: string | URL): ComputePort {
   const number = ++started
   const { port1, port2 } = new MessageChannel()
@@ -83,7 +83,7 @@ export function startComputeWorker(script?: string | URL): ComputePort {
       port1.onmessage = ({ data }: MessageEvent<WorkerReply>) => listener(data)
     },
     onError: (listener) => {
-      port1.onmessageerror = () => listener(new Error('a message of it could not be read'))
+      port1.onmessageerror = () => listener(new Error('a message from it could not be read'))
       globalThis.addEventListener(
         'message',
         ({ data }: MessageEvent<ToEngine | undefined>) => {

@@ -1,4 +1,4 @@
-// Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and word of its death.
+// Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and news of its death.
 import { type Endpoint, expose } from 'comlink'
 import { randomId } from '../../base/random-id.ts'
 import { attendComputeWorkers } from './compute-link.ts'
@@ -6,35 +6,41 @@ import { keepErrorClasses } from './failure.ts'
 import type { EngineService } from './protocol.ts'
 import { sameOriginScript } from './script.ts'
 
-/** A line to an engine service, wherever it runs. */
+/** A connection to an engine service, wherever it runs. */
 export interface Connection {
   readonly endpoint: Endpoint
-  /** Calls `listener` when the other side has failed or gone, with why; perhaps more than once. */
+  /** Calls `listener` with the reason when the other side has failed or ended, possibly more than once. */
   onDeath(listener: (why: string) => void): void
-  /** From now on silence counts as death, until what is returned is called. For long calls: an answer ends the need. */
+  /**
+   * From now on silence counts as death, until the returned function is called. For long calls: their answer
+   * ends the watch.
+   */
   watch(): () => void
   /** Ends the other side. */
   close(): void
 }
 
 /**
- * Beside Comlink's messages: the page names a lock, the worker takes it for its whole life and says so. Browsers tell
- * nobody when a worker closes itself or is killed, but they free its locks.
+ * Messages beside Comlink's. The page names a lock; the worker takes it for its whole life and confirms.
+ * Browsers do not report that a worker closed itself or was killed, but they release its locks.
  */
 type LifeMessage =
   | { readonly type: 'hold'; readonly lock: string }
   | { readonly type: 'held' }
   | { readonly type: 'ping' | 'pong' }
-  /** A message came that could not be read, perhaps a call: nobody knows which. */
+  /** A message arrived that could not be read. It may have been any pending call. */
   | { readonly type: 'unread' }
 
 const UNREAD = 'a message could not be read'
 
-/** Rounds without an answer after which a worker is taken for dead: a minute in which this page itself was awake. */
+/**
+ * Rounds without an answer after which a worker counts as dead: a minute during which this page itself was
+ * awake.
+ */
 const PING_MS = 5000
 const SILENT_PINGS = 12
 
-/** Starts the engine worker, from the script at `url` when given. */
+/** Starts the engine worker, from the script at `url` if it is given. */
 export function startEngineWorker(url?: string | URL): Connection {
   return workerConnection(
     url === undefined
@@ -43,7 +49,10 @@ export function startEngineWorker(url?: string | URL): Connection {
   )
 }
 
-/** Watches a worker: errors it did not catch, messages that could not be read, and, where there are locks, its end. */
+/**
+ * Watches a worker for uncaught errors, for messages that could not be read and, if locks are available, for
+ * its end.
+ */
 export function workerConnection(worker: Worker): Connection {
   const closed = new AbortController()
   const endComputeWorkers = attendComputeWorkers(worker)
@@ -77,13 +86,13 @@ function watchLife(worker: Worker, signal: AbortSignal, ended: () => void): void
   if (locks === undefined) return
   const lock = `halfbyte-${randomId()}`
   worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
-    // Where locks are refused or the connection was closed, there is nothing to learn.
+    // If locks are refused or the connection was closed, there is nothing to watch.
     if (data?.type === 'held') locks.request(lock, { signal }, ended).catch(() => undefined)
   })
   worker.postMessage({ type: 'hold', lock } satisfies LifeMessage)
 }
 
-/** Asks the worker for a word again and again; a page that slept has asked seldom and waits longer. */
+/** Pings the worker at intervals. A page that was asleep has sent few pings and therefore waits longer. */
 function watchSilence(worker: Worker, fellSilent: () => void): () => void {
   let unanswered = 0
   const hear = ({ data }: MessageEvent<LifeMessage | undefined>) => {
@@ -101,7 +110,9 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
   }
 }
 
-/** The worker's side of `workerConnection`: answers with `service` in the worker whose global scope this is. */
+/**
+ * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.
+ */
 export function serveConnection(service: EngineService): void {
   keepErrorClasses()
   globalThis.addEventListener('messageerror', () =>
@@ -119,7 +130,7 @@ export function serveConnection(service: EngineService): void {
   expose(service)
 }
 
-/** A service in this thread behind a channel: the same wire, no worker. */
+/** A service in this thread behind a channel: the same protocol without a worker. */
 export function localConnection(service: EngineService): Connection {
   const { port1, port2 } = new MessageChannel()
   keepErrorClasses()
@@ -130,7 +141,7 @@ export function localConnection(service: EngineService): Connection {
       for (const port of [port1, port2]) port.addEventListener('messageerror', () => listener(UNREAD))
       port1.addEventListener('close', () => listener('its port was closed'))
     },
-    // A thread cannot outlive its own silence.
+    // A service in the same thread cannot die silently.
     watch: () => () => undefined,
     close: () => port1.close(),
   }

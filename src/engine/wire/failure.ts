@@ -3,7 +3,7 @@ import { type TransferHandler, transferHandlers } from 'comlink'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { WireFailure } from './protocol.ts'
 
-/** Describes what was thrown in values that can be cloned. */
+/** Describes a thrown value with values that can be cloned. */
 export function toFailure(thrown: unknown): WireFailure {
   if (isHalfbyteError(thrown)) return { type: 'halfbyte', error: thrown.toWire() }
   const { name, message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown))
@@ -12,7 +12,7 @@ export function toFailure(thrown: unknown): WireFailure {
     : { type: 'other', name, message, stack }
 }
 
-/** The error that `toFailure` described. Errors that are not ours become `internal`. */
+/** The error that `toFailure` described. Errors of other classes become `internal`. */
 export function fromFailure(failure: WireFailure): Error {
   if (failure.type === 'halfbyte') return HalfbyteError.fromWire(failure.error)
   const { name, message } = failure
@@ -29,14 +29,15 @@ export function fromFailure(failure: WireFailure): Error {
 interface Thrown {
   readonly value: unknown
 }
-/** Comlink's own wire form of a throw; `halfbyte` is ours beside it. */
+/** Comlink's own wire form of a thrown value, with our `halfbyte` added. */
 type WireThrow = object & { readonly halfbyte?: WireFailure }
 
 let installed = false
 
 /**
- * Teaches Comlink to keep class and code of HalfbyteErrors and DOMExceptions that services throw. Everything else
- * takes Comlink's way, so a page that uses Comlink for itself sees no difference. Both threads call it.
+ * Teaches Comlink to keep the class and code of HalfbyteErrors and DOMExceptions that services throw.
+ * Everything else takes Comlink's own path, so a page that uses Comlink itself sees no difference. Both
+ * threads call this.
  */
 export function keepErrorClasses(): void {
   if (installed) return

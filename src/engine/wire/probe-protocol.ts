@@ -1,27 +1,36 @@
-// Probe protocol. In: nothing. Out: what a page hears of a model before it is loaded.
+// Probe protocol. In: nothing. Out: the type of what a page learns about a model before loading it.
 import type { KvFormat } from '../../graph/ir.ts'
 
-/** Load options that make a model smaller; spread them over those it was asked about with. */
+/** Load options that make a model smaller. Spread them over the original options. */
 export interface Smaller {
   readonly contextLength?: number
   readonly kvCache?: KvFormat
   readonly weights?: 'w4'
 }
 
-/** What is known of a model before its weights are downloaded. */
+/** What is known about a model before its weights are downloaded. */
 export interface ProbeReport {
-  /** Whether weights, activations and the state of a whole context have room. */
+  /** Whether the weights, the activations and the state of a full context fit in memory. */
   readonly fits: boolean
   readonly neededBytes: number
-  /** Most that this page may have, as far as asking for it tells; less than a load needed that was killed here. */
+  /**
+   * Most bytes that this page can get, measured by asking for them. Less than the need of a load that was
+   * killed here.
+   */
   readonly grantedBytes: number
-  /** Tokens of the context that this is about. */
+  /** Context length in tokens that this report assumes. */
   readonly contextLength: number
   /** Bytes of weights that are not on this device yet. */
   readonly downloadBytes: number
-  /** Estimates: from kernels run for a fifth of a second, and what the model's plan costs 512 tokens into a conversation. */
+  /**
+   * Estimated speeds, from kernels run for a fifth of a second and the cost of the model's plan at position
+   * 512.
+   */
   readonly prefillTokensPerSecond: number
   readonly decodeTokensPerSecond: number
-  /** What would fit instead: a smaller context, then int8 keys and values, then 4-bit weights, then these together. */
+  /**
+   * What would fit instead. Tried in order: a smaller context, int8 keys and values, 4-bit weights,
+   * combinations of these.
+   */
   readonly suggestion: Smaller | undefined
 }

@@ -1,6 +1,6 @@
-// Worker scripts. In: a script's address. Out: one that a worker of this page may be started from.
+// Worker scripts. In: a script's address. Out: an address that this page may start a worker from.
 
-/** Browsers refuse worker scripts of another origin, but not a script of this origin that imports one. */
+/** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
 export function sameOriginScript(address: URL): URL {
   if (address.origin === globalThis.location.origin || address.protocol === 'blob:') return address
   const source = new Blob([`import ${JSON.stringify(address.href)}`], { type: 'text/javascript' })

@@ -1,20 +1,21 @@
-// Streams. In: a port. Out: its two ends: an outlet that waits for credit, a feed that hands chunks to a sink.
+// Streams. In: a port. Out: its two ends: an outlet that waits for credit, and a feed that passes chunks to a
+// sink.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure, toFailure } from './failure.ts'
 import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
 
-/** Chunks that a stream may be ahead of its reader. */
+/** Number of chunks that a stream may be ahead of its reader. */
 export const STREAM_CREDITS = 32
 
 /** The worker's end. */
 export interface Outlet {
-  /** Aborted when the reader cancels. */
+  /** Aborts when the reader cancels. */
   readonly signal: AbortSignal
-  /** Sends a chunk; the result resolves when the next may come, at once while there is credit. */
+  /** Sends a chunk. The promise resolves when the next may be sent: at once while there is credit. */
   send(chunk: TextChunk): Promise<void> | undefined
   end(outcome: Outcome, contextUsed: number): void
   fail(thrown: unknown): void
-  /** As if the reader had cancelled. */
+  /** Ends the stream as if the reader had cancelled. */
   cancel(): void
 }
 
@@ -54,20 +55,20 @@ export function openOutlet(port: MessagePort): Outlet {
   }
 }
 
-/** Where a generation's reports end up: any number of chunks, then `end` or `fail` once. */
+/** The receiver of a generation's reports: any number of chunks, then one `end` or `fail`. */
 export interface Sink {
   chunk(chunk: TextChunk): void
   end(outcome: Outcome, contextUsed: number): void
   fail(error: unknown): void
 }
 
-/** The reader's end: what it may ask of the worker. Harmless after the end. */
+/** The reader's end: commands to the worker. They do nothing after the end. */
 export interface Feed {
   credit(count: number): void
   cancel(): void
 }
 
-/** Hands what arrives on `port` to `sink`. */
+/** Passes what arrives on `port` to `sink`. */
 export function openFeed(port: MessagePort, sink: Sink): Feed {
   const post = (command: StreamCommand) => port.postMessage(command)
   port.onmessage = ({ data }: MessageEvent<StreamReport>) => {

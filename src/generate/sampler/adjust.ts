@@ -1,10 +1,11 @@
-// Adjustments. In: a row of logits and the tokens so far. Out: the same row with some logits moved, before any selection.
+// Adjustments. In: a row of logits and the tokens so far. Out: the same row with some logits changed, before
+// any selection.
 import type { SamplerSettings } from './options.ts'
 
-/** One step of the chain that moves single logits. `history` ends at `length`, exclusive. */
+/** One stage of the chain that changes single logits. `history` ends at `length`, exclusive. */
 export type Adjustment = (logits: Float32Array, history: ArrayLike<number>, length: number) => void
 
-/** Adds each bias to its id's logit; `-Infinity` bans the id, as does the list of bans. */
+/** Adds each bias to its id's logit. `-Infinity` bans the id, as the list of bans does. */
 export function biasLogits({
   logitBias,
   bannedTokens,
@@ -25,8 +26,8 @@ export function biasLogits({
 /**
  * Lowers the logits of the last `repeatLastN` tokens, each id once however often it occurred:
  * l -> (l > 0 ? l / repeatPenalty : l * repeatPenalty) - occurrences * frequencyPenalty - presencePenalty.
- * Keskar and others, CTRL, 2019, with llama.cpp's multiplication of negative logits; the last two terms are OpenAI's.
- * `tally`: zeros [vocab], zeros again afterwards.
+ * Keskar and others, CTRL, 2019; llama.cpp multiplies negative logits; the last two terms are OpenAI's.
+ * `tally` is zeros [vocab] before and after the call.
  */
 export function penalize(
   settings: Pick<SamplerSettings, 'repeatLastN' | 'repeatPenalty' | 'frequencyPenalty' | 'presencePenalty'>,

@@ -1,19 +1,19 @@
-// Sequence breakers. In: texts, and tokens as they come. Out: behind which token the latest of them ended.
+// Sequence breakers. In: texts, and tokens as they arrive. Out: the token that the latest breaker ended with.
 import { Matcher } from '../../text/stop.ts'
 
-/** The UTF-8 bytes that a token writes; none for an id without a token. */
+/** The UTF-8 bytes of a token; none for an id without a token. */
 export type TokenBytes = (id: number) => Uint8Array
 
 export class Breakers {
   readonly #tokenBytes: TokenBytes
-  /** Of the text, and of one token by itself. */
+  /** Matches in the text so far, and in one token alone. */
   readonly #ofText: readonly Matcher[]
   readonly #ofToken: readonly Matcher[]
-  /** Tokens looked at, and behind which of them the latest breaker ended. */
+  /** Number of tokens read, and number of tokens up to the end of the latest breaker. */
   #seen = 0
   #end = 0
 
-  /** `texts`: none empty. */
+  /** `texts`: none may be empty. */
   constructor(texts: readonly string[], tokenBytes: TokenBytes) {
     this.#tokenBytes = tokenBytes
     const encoder = new TextEncoder()
@@ -23,8 +23,8 @@ export class Breakers {
   }
 
   /**
-   * Tokens of `history`, which ends at `length`, up to the end of the latest breaker; 0 without one. What was seen
-   * before is not read again, so a history only grows.
+   * Number of tokens of `history`, which ends at `length`, up to the end of the latest breaker; 0 without
+   * one. Tokens that were read before are not read again, so a history may only grow.
    */
   lastEnd(history: ArrayLike<number>, length: number): number {
     for (; this.#seen < length; this.#seen++) {
@@ -36,7 +36,7 @@ export class Breakers {
     return this.#end
   }
 
-  /** True when a token has a whole breaker in it. */
+  /** True if a token contains a complete breaker. */
   isIn(id: number): boolean {
     for (const matcher of this.#ofToken) matcher.length = 0
     const bytes = this.#tokenBytes(id)
@@ -45,7 +45,7 @@ export class Breakers {
   }
 }
 
-/** True when a text ends with this byte, however tokens cut it. */
+/** True if a text ends with this byte, regardless of how tokens divide it. */
 function ends(matchers: readonly Matcher[], byte: number): boolean {
   let found = false
   for (let index = 0; index < matchers.length; index++) if (matchers[index]!.push(byte)) found = true

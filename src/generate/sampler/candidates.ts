@@ -1,31 +1,34 @@
-// Candidates. In: a row of logits. Out: the ids still in the race, best first, without allocating per token.
+// Candidates. In: a row of logits. Out: the remaining ids, best first, without allocating for each token.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { LogitRows } from './rows.ts'
 
-/** Sorted at first where every id is in the race, and how many times more when that is not enough. */
+/**
+ * Number of entries sorted at first if every id is a candidate, and the factor by which it grows when more
+ * are needed.
+ */
 const HEAD = 64
 const GROWTH = 8
-/** A total that nobody has asked for yet. */
+/** Marks a total that has not been computed yet. */
 const UNKNOWN = -1
 
 /**
- * The ids in the race, sorted by falling logit, the lower id first among equals. Where no top k bounds them, only their
- * head is sorted at first: the race is open, and `has` sorts more for who looks past it.
+ * The ids in the race, sorted by descending logit, the lower id first among equals. Without a top k, only the
+ * first entries are sorted to begin with: the race is open, and `has` sorts more when a stage looks further.
  *
- * `weights` are e^((logit - best) * scale) of the entries [0, count); `total` is the sum over the race, whatever is
- * sorted. A probability is weight / total.
+ * `weights` are e^((logit - best) * scale) of the entries [0, count). `total` is the sum over the whole race,
+ * including entries that are not sorted yet. A probability is weight / total.
  */
 export class Candidates {
-  /** Entries that are sorted. */
+  /** Number of sorted entries. */
   count = 0
   readonly #rows: LogitRows
   #row: Float32Array = new Float32Array()
-  /** Logits below are not in the race. */
+  /** Ids with lower logits are not in the race. */
   #least = Number.NEGATIVE_INFINITY
   #scale = 1
-  /** More may be in the race than are sorted. */
+  /** The race may have more entries than are sorted. */
   #isOpen = false
-  /** Every id from `least` on is in the race, so its total is one over the row. */
+  /** Every id at or above `least` is in the race, so its total is a sum over the row. */
   #isWhole = false
   #total = UNKNOWN
 
@@ -58,8 +61,8 @@ export class Candidates {
 
   // hot
   /**
-   * Begins with the best `topK` of `row`, 0 for all, that are at or above `least`. The row belongs to the race until the
-   * next one. Throws `integrity` on NaN or +Infinity, `unsupported` when every id is banned.
+   * Starts with the best `topK` of `row` (0: all) that are at or above `least`. The row must not change until
+   * the next race. Throws `integrity` on NaN or +Infinity, `unsupported` if every id is banned.
    */
   start(row: Float32Array, topK: number, least: number, scale: number): void {
     this.#row = row
@@ -72,19 +75,19 @@ export class Candidates {
   }
 
   // hot
-  /** True when there is an entry `index`; it is sorted then. */
+  /** True if there is an entry `index`; it is then sorted. */
   has(index: number): boolean {
     while (index >= this.count && this.#isOpen) this.#sort(this.count * GROWTH)
     return index < this.count
   }
 
-  /** Sorts all that are in the race. */
+  /** Sorts the whole race. */
   complete(): void {
     if (this.#isOpen) this.#sort(this.vocab)
   }
 
   // hot
-  /** Makes the weights those of the logits times `scale`. */
+  /** Computes the weights from the logits times `scale`. */
   weigh(scale: number): void {
     this.#scale = scale
     const sum = this.#rows.weigh(this.count, scale)
@@ -92,7 +95,7 @@ export class Candidates {
   }
 
   // hot
-  /** Only the first `count` stay. */
+  /** Keeps only the first `count` entries. */
   cut(count: number): void {
     const { weights } = this
     let total = 0
@@ -104,7 +107,10 @@ export class Candidates {
   }
 
   // hot
-  /** Only those stay that weigh at least `share` of the best, 0 to 1; by the logit, whose weight is rounded. */
+  /**
+   * Keeps entries that weigh at least `share` (0 to 1) of the best. Compares logits, because weights are
+   * rounded.
+   */
   floor(share: number): void {
     const { logits } = this
     const least = Math.fround((logits[0] as number) + Math.log(share) / this.#scale)
@@ -118,14 +124,14 @@ export class Candidates {
     this.cut(count)
   }
 
-  /** Only the entries [from, to) stay. */
+  /** Keeps only the entries [from, to). */
   keep(from: number, to: number): void {
     this.#isOpen = false
     this.#isWhole = false
     this.#move(from, to)
   }
 
-  /** The first `dropped` leave the race. */
+  /** Removes the first `dropped` entries. */
   drop(dropped: number): void {
     for (let index = 0; index < dropped; index++) {
       this.#row[this.ids[index] as number] = Number.NEGATIVE_INFINITY
@@ -134,14 +140,14 @@ export class Candidates {
   }
 
   // hot
-  /** The entry that the uniform number `u` in [0, 1) falls on. */
+  /** The entry that the uniform number `u` in [0, 1) selects. */
   draw(u: number): number {
     let rest = u * this.total
     for (let index = 0; this.has(index); index++) {
       rest -= this.weights[index] as number
       if (rest < 0) return index
     }
-    // Rounding used up more than there was.
+    // Rounding made the sum of the weights smaller than the total.
     return 0
   }
 
@@ -152,7 +158,7 @@ export class Candidates {
     this.weigh(this.#scale)
   }
 
-  /** Sorts the best `most`, which begin with those that are sorted. The total stays what it is. */
+  /** Sorts the best `most` entries, which begin with the sorted ones. The total does not change. */
   #sort(most: number): void {
     this.count = this.#rows.top(this.#row, Math.min(most, this.vocab), this.#least)
     this.#isOpen = this.count === most && most < this.vocab

@@ -1,16 +1,17 @@
-// DRY. In: a row of logits and the tokens so far. Out: lower logits for tokens that would go on with a repetition.
+// DRY. In: a row of logits and the tokens so far. Out: lower logits for tokens that would continue a
+// repetition.
 import type { Adjustment } from './adjust.ts'
 import type { Breakers } from './breakers.ts'
 import type { SamplerSettings } from './options.ts'
 
-/** Taken from a logit at most, so that it stays a number. */
+/** Most that is subtracted from a logit, so that it stays finite. */
 const MOST = 1e30
 
 /**
- * "Don't repeat yourself", Weidmann, 2024. If the text ends with n tokens that also stand earlier, the token which came
- * after them there loses multiplier * base^(n - allowedLength), from n = allowedLength on; the longest such n counts.
- * Nothing is matched across a breaker, and no token that contains one is punished. Linear in the tokens looked at.
- * `tally`: zeros [vocab], zeros again afterwards.
+ * "Don't repeat yourself", Weidmann, 2024. If the text ends with n tokens that also occur earlier, the token
+ * that followed them there loses multiplier * base^(n - allowedLength), if n is at least allowedLength; the
+ * longest such n counts. No match crosses a breaker, and tokens that contain a breaker are not penalised.
+ * Linear in the tokens that are searched. `tally` is zeros [vocab] before and after the call.
  */
 export function dry(
   settings: Pick<SamplerSettings, 'dryMultiplier' | 'dryBase' | 'dryAllowedLength' | 'dryLastN'>,
@@ -42,8 +43,9 @@ export function dry(
 }
 
 /**
- * matches[back] = tokens that agree, counted backwards, from the end and from `back` tokens before the end, within the
- * last `n`. The Z algorithm on the reversed text: [left, right) is the match that reaches furthest back so far.
+ * matches[back] = number of tokens that agree, counted backwards, from the end and from `back` tokens before
+ * the end, within the last `n`. This is the Z algorithm on the reversed text: [left, right) is the match that
+ * reaches furthest back so far.
  */
 function matchEnds(history: ArrayLike<number>, length: number, n: number, matches: Uint32Array): void {
   const last = length - 1

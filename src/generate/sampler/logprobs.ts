@@ -1,12 +1,13 @@
-// Log-probabilities. In: a row as the model made it, and the id that was picked. Out: how likely that was, and what was likelier.
+// Log-probabilities. In: the model's own row and the chosen id. Out: its log-probability, and the most likely
+// ids with theirs.
 import type { LogitRows } from './rows.ts'
 
 /**
- * Natural logarithms of the model's own probabilities: softmax of the raw row, before guidance, masks, penalties,
- * cuts and temperature. All fields speak of the last row.
+ * Natural logarithms of the model's own probabilities: softmax of the raw row, before guidance, masks,
+ * penalties, selection and temperature. All fields describe the last row.
  */
 export class LogProbabilities {
-  /** The likeliest ids, best first; `count` of them. */
+  /** The `count` most likely ids, best first. */
   readonly ids: Uint32Array
   readonly logprobs: Float32Array
   count = 0
@@ -15,7 +16,7 @@ export class LogProbabilities {
   /** Logarithm of the sum of e^logit. */
   #normaliser = 0
 
-  /** `top`: how many of the likeliest are wanted, 0 or more. Throws `out-of-memory`. */
+  /** `top`: number of most likely ids to find, 0 or more. Throws `out-of-memory`. */
   constructor(rows: LogitRows, top: number) {
     this.#rows = rows
     this.ids = new Uint32Array(Math.min(top, rows.vocab))
@@ -24,7 +25,7 @@ export class LogProbabilities {
   }
 
   // hot
-  /** Looks at a row that nobody has changed. Throws `integrity` on NaN or +Infinity. */
+  /** Reads a row before anything has changed it. Throws `integrity` on NaN or +Infinity. */
   observe(row: Float32Array): void {
     const rows = this.#rows
     this.#raw = rows.keep(row)
@@ -38,7 +39,10 @@ export class LogProbabilities {
     }
   }
 
-  /** That of any id, an f32: engines differ in the last bits of the f64 logarithm. */
+  /**
+   * The log-probability of any id, rounded to f32, because engines differ in the last bits of the f64
+   * logarithm.
+   */
   of(id: number): number {
     return Math.fround((this.#raw[id] as number) - this.#normaliser)
   }

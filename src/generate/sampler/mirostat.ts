@@ -2,13 +2,13 @@
 import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 
-/** Likeliest ids from which version 1 estimates the exponent of Zipf's law. */
+/** Number of most likely ids from which version 1 estimates the exponent of Zipf's law. */
 const ESTIMATED = 100
 
 /**
- * Basu and others, Mirostat, 2021. Keeps `mu`, the surprise in bits that a candidate may have, and after every draw moves it
- * by `rate` times how far the draw's surprise was from `target`; mu begins at 2 * target. The surprise is
- * that of the draw among the candidates which were left, as llama.cpp has it, and not among all.
+ * Basu and others, Mirostat, 2021. `mu` is the most surprise, in bits, that a candidate may have. It begins
+ * at 2 * target. After every draw it moves by `rate` times the difference between the draw's surprise and
+ * `target`. As in llama.cpp, the surprise is computed among the candidates that were left, not among all.
  */
 export class Mirostat {
   mu: number
@@ -23,7 +23,7 @@ export class Mirostat {
     this.mu = 2 * target
   }
 
-  /** The entry that is drawn. */
+  /** The drawn entry. */
   draw(set: Candidates, random: Random): number {
     if (this.#version === 1) cutByZipf(set, this.mu)
     else set.floor(Math.min(1, set.total * 2 ** -this.mu))
@@ -35,8 +35,8 @@ export class Mirostat {
 }
 
 /**
- * Keeps the k likeliest, where k makes the expected surprise `mu` if probabilities fall as rank^-s:
- * k = ((s - 1) 2^mu / (1 - n^(1 - s)))^(1 / s), with s fitted to the likeliest 100 by least squares.
+ * Keeps the k most likely, where k gives the expected surprise `mu` if probabilities fall as rank^-s:
+ * k = ((s - 1) 2^mu / (1 - n^(1 - s)))^(1 / s), with s fitted to the most likely 100 by least squares.
  */
 function cutByZipf(set: Candidates, mu: number): void {
   let products = 0

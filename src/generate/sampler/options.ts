@@ -1,70 +1,103 @@
 // Sampler options. In: nothing. Out: what a caller may set, the defaults, and the range of each number.
 
-/** How logits become the next id, in the order of the chain. Every key is optional; the defaults are `SAMPLER_DEFAULTS`. */
+/**
+ * How logits become the next id. Options are listed in the order of the chain. Every key is optional; the
+ * defaults are `SAMPLER_DEFAULTS`.
+ */
 export interface SamplerOptions {
-  /** Classifier-free guidance, away from a negative prompt: logits = negative + scale * (logits - negative). 1 is off. Default 1. */
+  /**
+   * Classifier-free guidance away from `negativePrompt`: logits = negative + scale * (logits - negative). 1
+   * is off. Default 1.
+   */
   readonly cfgScale?: number | undefined
-  /** Added to the logit of an id; `-Infinity` bans it. Default: nothing. */
+  /** Value added to the logit of each id; `-Infinity` bans the id. Default: nothing. */
   readonly logitBias?: Readonly<Record<number, number>> | undefined
-  /** Ids that are never picked. Default: none. */
+  /** Ids that are never chosen. Default: none. */
   readonly bannedTokens?: readonly number[] | undefined
-  /** Ids that the reply begins with, whatever the logits say. Default: none. */
+  /** Ids that the reply begins with, regardless of the logits. Default: none. */
   readonly forcedTokens?: readonly number[] | undefined
-  /** Latest tokens, prompt included, that the next three look at; Infinity for all, 0 turns them off. Default 64. */
+  /**
+   * Number of latest tokens, including the prompt's, that the next three options look at. Infinity: all; 0:
+   * off. Default 64.
+   */
   readonly repeatLastN?: number | undefined
-  /** Divides positive and multiplies negative logits of recent tokens. 1 is off. Default 1. */
+  /** Divides positive logits of recent tokens and multiplies negative ones. 1 is off. Default 1. */
   readonly repeatPenalty?: number | undefined
-  /** Taken from a recent token's logit once per occurrence. Default 0. */
+  /** Subtracted from a recent token's logit once for each occurrence. 0 is off. Default 0. */
   readonly frequencyPenalty?: number | undefined
-  /** Taken from a recent token's logit once. Default 0. */
+  /** Subtracted from a recent token's logit once. 0 is off. Default 0. */
   readonly presencePenalty?: number | undefined
-  /** DRY: punishes tokens that would go on with a repetition. 0 is off, 0.8 is usual. Default 0. */
+  /** DRY: penalises tokens that would continue a repetition. 0 is off, 0.8 is usual. Default 0. */
   readonly dryMultiplier?: number | undefined
-  /** How much each further repeated token weighs, at least 1. Default 1.75. */
+  /** DRY: factor of the penalty for each further repeated token, at least 1. Default 1.75. */
   readonly dryBase?: number | undefined
-  /** Repeated tokens from which on the next is punished. Default 2. */
+  /** DRY: number of repeated tokens at which the penalty starts. Default 2. */
   readonly dryAllowedLength?: number | undefined
-  /** Latest tokens, prompt included, in which repetitions are looked for. Default Infinity: all. */
+  /**
+   * DRY: number of latest tokens, including the prompt's, that are searched for repetitions. Default
+   * Infinity: all.
+   */
   readonly dryLastN?: number | undefined
-  /** Texts that no repetition reaches across. Default: a line end, `:`, `"` and `*`. */
+  /** DRY: texts that end a repetition. Default: a line feed, `:`, `"` and `*`. */
   readonly drySequenceBreakers?: readonly string[] | undefined
-  /** Keeps logits within this many standard deviations of the largest. 0 is off. Default 0. */
+  /**
+   * Keeps tokens whose logits are within this many standard deviations of the largest. 0 is off. Default 0.
+   */
   readonly topNSigma?: number | undefined
-  /** Keeps the k likeliest. 0 keeps all. Default 40. */
+  /** Keeps the k most likely tokens. 0 is off. Default 40. */
   readonly topK?: number | undefined
   /** Tail-free sampling: share of the curvature to keep. 1 is off. Default 1. */
   readonly tfsZ?: number | undefined
-  /** Locally typical sampling: probability to keep, nearest the expected surprise first. 1 is off. Default 1. */
+  /**
+   * Locally typical sampling: probability to keep, starting with tokens nearest the expected surprise. 1 is
+   * off. Default 1.
+   */
   readonly typicalP?: number | undefined
-  /** Keeps the likeliest whose probabilities add up to this. 1 is off. Default 0.95. */
+  /** Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default 0.95. */
   readonly topP?: number | undefined
-  /** Drops what is less likely than this share of the likeliest. 0 is off. Default 0.05. */
+  /**
+   * Drops tokens less likely than this share of the most likely one's probability. 0 is off. Default 0.05.
+   */
   readonly minP?: number | undefined
-  /** XTC: how often all but the least likely of the likely tokens are dropped. 0 is off, 0.5 is usual. Default 0. */
+  /**
+   * XTC: probability, per token, of dropping all but the least likely of the likely tokens. 0 is off, 0.5 is
+   * usual. Default 0.
+   */
   readonly xtcProbability?: number | undefined
-  /** Probability from which on XTC takes a token for likely; above 0.5 there is never more than one. Default 0.1. */
+  /**
+   * XTC: probability at which a token counts as likely. Above 0.5 at most one token does, so XTC is off.
+   * Default 0.1.
+   */
   readonly xtcThreshold?: number | undefined
-  /** Divides the logits before the draw. 0 is greedy: the largest logit, the lowest id among equals. Default 0.8. */
+  /**
+   * Divides the logits before the draw. 0 is greedy: the largest logit wins, and the lowest id among equals.
+   * Default 0.8.
+   */
   readonly temperature?: number | undefined
-  /** Mirostat 1 or 2 in place of everything from topNSigma to xtcThreshold; temperature comes before it. 0 is off. Default 0. */
+  /**
+   * Mirostat 1 or 2; replaces everything from topNSigma to xtcThreshold and runs after temperature. 0 is off.
+   * Default 0.
+   */
   readonly mirostat?: 0 | 1 | 2 | undefined
   /** Mirostat's learning rate. Default 0.1. */
   readonly mirostatLr?: number | undefined
-  /** The surprise per token that mirostat aims at, in bits. Default 5. */
+  /** Mirostat's target surprise, in bits for each token. Default 5. */
   readonly mirostatEnt?: number | undefined
   /**
-   * Reports the log-probability of each token and of this many of the likeliest, at most 100, by the model's own
-   * distribution, before anything in this list. Default: none are reported.
+   * Reports the log-probability of each token and of this many most likely tokens, at most 100. They are of
+   * the model's own distribution, before any option here applies. Default: nothing is reported.
    */
   readonly logprobs?: number | undefined
-  /** Whole number from 0 to 2^53 - 1. The same seed, prompt and options give the same text. Default: random. */
+  /**
+   * Whole number from 0 to 2^53 - 1. The same seed, prompt and options give the same text. Default: random.
+   */
   readonly seed?: number | undefined
 }
 
-/** Those that stay open when they are not given. */
+/** Options that have no default value. */
 type Open = 'logprobs' | 'seed'
 
-/** `SamplerOptions` with everything filled in. */
+/** `SamplerOptions` with defaults filled in. */
 export type SamplerSettings = {
   readonly [K in Exclude<keyof SamplerOptions, Open>]-?: NonNullable<SamplerOptions[K]>
 } & { readonly [K in Open]: number | undefined }
@@ -111,14 +144,14 @@ export interface NumberRange {
 
 export const whole = (least: number, most: number): NumberRange => ({ least, most, kind: 'whole' })
 export const real = (least: number, most: number): NumberRange => ({ least, most, kind: 'real' })
-/** A whole number, or Infinity for as many as there are. */
+/** A whole number, or Infinity for all. */
 const count: NumberRange = whole(0, Number.POSITIVE_INFINITY)
 const ABOVE_ZERO = Number.MIN_VALUE
 export const MOST = Number.MAX_VALUE
-/** Logits that are raised further, for many occurrences and times a penalty, would not be numbers any more. */
+/** Larger raises, times a penalty and over many occurrences, could end in Infinity or NaN. */
 export const MOST_RISE = 1e9
 
-/** Of each number. Beyond them a stage has no meaning or the arithmetic no result. */
+/** The range of each number. Outside it a stage has no meaning or the arithmetic overflows. */
 export const SAMPLER_RANGES: Readonly<Record<NumberKey, NumberRange>> = {
   cfgScale: real(-1000, 1000),
   repeatLastN: count,

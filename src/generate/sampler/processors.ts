@@ -1,18 +1,20 @@
-// Processors. In: a row of logits and somebody else's code. Out: the row as that code left it, or an error that names it.
+// Processors. In: a row of logits and foreign code. Out: the row as that code left it, or an error that names
+// the code.
 import { type ErrorCode, HalfbyteError } from '../../base/errors.ts'
 
-/** Changes logits before everything else in the chain but guidance. */
+/** Changes logits after guidance and before the rest of the chain. */
 export interface LogitProcessor {
-  /** Where it comes from, for errors. */
+  /** The module's address, for errors. */
   readonly name: string
   /**
-   * Writes into `logits` [vocab], which are raw: -Infinity bans an id, NaN and +Infinity are errors. `history` holds the ids
-   * so far, prompt included, up to `length`. Both are only borrowed for the call. Must return nothing.
+   * Changes the raw `logits` [vocab] in place. -Infinity bans an id; NaN and +Infinity are errors. The first
+   * `length` entries of `history` are the ids so far, including the prompt. Both are valid during the call
+   * only. Must return nothing.
    */
   process(logits: Float32Array, history: ArrayLike<number>, length: number): unknown
 }
 
-/** Runs them in order. Throws `unsupported` when one throws, returns something, or leaves NaN or +Infinity. */
+/** Runs them in order. Throws `unsupported` if one throws, returns a value, or leaves NaN or +Infinity. */
 export function runProcessors(
   processors: readonly LogitProcessor[],
   logits: Float32Array,
@@ -36,13 +38,13 @@ export function runProcessors(
       if ((logits[id] as number) < Number.POSITIVE_INFINITY) continue
       throw faultOf(
         processor.name,
-        `made the logit of id ${id} ${logits[id]}; write numbers, or -Infinity for a ban`,
+        `made the logit of id ${id} ${logits[id]}; write finite numbers, or -Infinity for a ban`,
       )
     }
   }
 }
 
-/** `what` goes on from its name, with the next step. */
+/** `what` continues the sentence after the processor's name and ends with the next step. */
 export function faultOf(
   name: string,
   what: string,

@@ -1,8 +1,8 @@
 // Random numbers. In: a seed. Out: a stream of uniform numbers that is the same on every machine.
 
 /**
- * xoshiro128** 1.1 (Blackman and Vigna), its 128 bits filled by splitmix32 from the seed's low and high words.
- * 32-bit integer operations only, so every engine yields the same stream.
+ * xoshiro128** 1.1 (Blackman and Vigna). splitmix32 fills its 128 bits from the seed's low and high words. It
+ * uses 32-bit integer operations only, so every JavaScript engine gives the same stream.
  */
 export class Random {
   #a: number
@@ -40,7 +40,7 @@ export class Random {
   }
 }
 
-/** A seed for those who gave none. */
+/** A random seed, for callers that give none. */
 export function randomSeed(): number {
   const words = crypto.getRandomValues(new Uint32Array(2))
   return ((words[0] ?? 0) >>> 11) * 2 ** 32 + (words[1] ?? 0)

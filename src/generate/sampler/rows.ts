@@ -1,4 +1,5 @@
-// Rows. In: rows of logits in linear memory. Out: what is done to a whole row at once, and its best ids, sorted.
+// Rows. In: rows of logits in linear memory. Out: operations on a whole row at once, and its best ids,
+// sorted.
 
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -6,47 +7,54 @@ import type { Arena, Ptr } from '../../runtime/arena.ts'
 import type { LogitExports } from '../../runtime/module.ts'
 
 /**
- * The kernels that see all logits [vocab] of a row, with the memory they need; one for all samplers of an engine, which
- * take turns. Ids at -Infinity are banned: they are in no sum and never among the best.
+ * The kernels that read all logits [vocab] of a row, with the memory they need. All samplers of an engine
+ * share one instance and take turns. Ids at -Infinity are banned: they are in no sum and never among the
+ * best.
  */
 export interface LogitRows {
   readonly vocab: number
-  /** What `top` found, best first, the lower id first among equals; valid until the next `top`. */
+  /** The result of `top`, best first, the lower id first among equals. Valid until the next `top`. */
   readonly ids: Uint32Array
   readonly logits: Float32Array
-  /** What `weigh` wrote. */
+  /** The result of `weigh`. */
   readonly weights: Float32Array
   /**
-   * Makes room for `top` to find `most`, and with `keeps` for `keep`. Memory may grow, so views on it, rows included,
-   * must be taken again afterwards. Throws `out-of-memory`.
+   * Allocates room for `top` to find `most` ids, and for `keep` if `keeps` is set. Memory may grow, so all
+   * views of it, including rows, must be taken again. Throws `out-of-memory`.
    */
   reserve(most: number, keeps?: boolean): void
-  /** Finds the best ids at or above `least`, at most `most`; returns how many there are. Throws `integrity` on NaN or +Infinity. */
+  /**
+   * Finds at most `most` best ids at or above `least`; returns their number. Throws `integrity` on NaN or
+   * +Infinity.
+   */
   top(row: Float32Array, most: number, least: number): number
-  /** Writes e^((logit - best) * scale) for the first `count` of what `top` found; returns their sum. */
+  /** Writes e^((logit - best) * scale) for the first `count` results of `top`; returns their sum. */
   weigh(count: number, scale: number): number
-  /** The same sum over every logit from `least` on; `best` is the largest. */
+  /** The same sum over every logit at or above `least`; `best` is the largest. */
   sumExp(row: Float32Array, best: number, scale: number, least: number): number
-  /** The largest logit less `sigmas` standard deviations of all of them. */
+  /** The largest logit minus `sigmas` standard deviations of all logits. */
   floorOf(row: Float32Array, sigmas: number): number
   /** row = guide + scale * (row - guide) */
   guide(row: Float32Array, guide: Float32Array, scale: number): void
   /** Bans the ids whose bit is 0: bit id % 32 of word id >> 5. */
   mask(row: Float32Array, words: Uint32Array): void
-  /** A copy that lasts until the next one; to be reserved. */
+  /** A copy that is valid until the next one. Room for it must have been reserved. */
   keep(row: Float32Array): Float32Array
-  /** Zeros [vocab] for counting ids; whoever counts leaves zeros. */
+  /** Zeros [vocab] for counting ids. Users must restore the zeros. */
   readonly tally: Uint32Array
 }
 
-/** Candidates that there is always room for; more than any usual top k. */
+/** Number of candidates with room in any case; more than any usual top k. */
 const FEW = 256
-/** Of wasm/sampling/topk.c: logits of a chunk, groups in it, and what it may gather per candidate. */
+/**
+ * Constants of wasm/sampling/topk.c: logits of a chunk, groups in a chunk, and ids that may be collected for
+ * each candidate.
+ */
 const CHUNK = 64
 const GROUPS = 4
 const GATHERED = 17
 const NOT_A_NUMBER = 0xffffffff
-/** f64 that `logits_spread` writes. */
+/** Number of f64 values that `logits_spread` writes. */
 const SUMS = 4
 const PURPOSE = 'the sampler'
 
@@ -64,15 +72,15 @@ export class KernelRows implements LogitRows {
   #work: Ptr
   #weights: Ptr
   #kept: Ptr | undefined
-  /** Candidates that `top` can find. */
+  /** Number of candidates that `top` can find. */
   #most = 0
-  /** Ids that it can gather to find them. */
+  /** Number of ids that it can collect to find them. */
   #room = 0
   #spread = new Float64Array()
   #copy = new Float32Array()
   #tally: Uint32Array | undefined
 
-  /** `file`: the model's, for errors. Throws `out-of-memory`. */
+  /** `file`: the model's file, for errors. Throws `out-of-memory`. */
   constructor(kernels: LogitExports, arena: Arena, vocab: number, file?: string) {
     this.vocab = vocab
     this.#file = file
@@ -156,7 +164,7 @@ export class KernelRows implements LogitRows {
     )
   }
 
-  /** Takes the views again: growth makes those of plain memory unusable. */
+  /** Takes the views again, because growth detaches views of plain memory. */
   #look(): void {
     const { buffer } = this.#arena.memory
     this.logits = new Float32Array(buffer, this.#work, this.#most)
@@ -175,7 +183,9 @@ export function checkMask(words: Uint32Array, vocab: number): void {
   )
 }
 
-/** The largest less `sigmas` population standard deviations, from the count, the sum and the sum of squares. */
+/**
+ * The largest minus `sigmas` population standard deviations, from the count, the sum and the sum of squares.
+ */
 export function sigmaFloor(
   most: number,
   count: number,
@@ -187,13 +197,15 @@ export function sigmaFloor(
   return most - sigmas * Math.sqrt(Math.max(0, squares / count - mean * mean))
 }
 
-/** Which logit is broken: kernels make numbers of numbers, so it is the weights. */
+/**
+ * Names the invalid logit. Kernels turn finite inputs into finite results, so the weights must be damaged.
+ */
 export function brokenLogit(row: Float32Array, file = 'the model'): HalfbyteError {
   const id = row.findIndex((logit) => !(logit < Number.POSITIVE_INFINITY))
   const logit = String(row[id])
   return new HalfbyteError(
     'integrity',
-    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove what is stored of it and fetch it again`,
+    `${file}: the logit of id ${id} is ${logit}, so its weights are damaged; remove the stored model and download it again`,
     { file, id, logit },
   )
 }

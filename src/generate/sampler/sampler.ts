@@ -14,27 +14,29 @@ import type { LogitRows } from './rows.ts'
 import { samplerSettings } from './settings.ts'
 import { excludeTop, minP, type Stage, tailFree, topP, typical } from './stages.ts'
 
-/** What a sampler uses beside its options. */
+/** Dependencies of a sampler besides its options. */
 export interface SamplerParts {
-  /** What may come next; its `accept` is told of every id. */
+  /** Says what may come next. Its `accept` is called for every id. */
   readonly constraint?: TokenConstraint | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
-  /** For DRY's sequence breakers. Default: there are none. */
+  /** Bytes of tokens, for DRY's sequence breakers. Default: no breakers. */
   readonly tokenBytes?: TokenBytes | undefined
 }
 
-/** Weights beyond this range of logits are nothing, so that a tiny temperature cannot reach infinity times 0. */
+/**
+ * Logits further below the best have weight 0. Without this limit a tiny temperature could give Infinity * 0.
+ */
 const MOST_SCALE = 1e30
 
 /**
- * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma, top-k,
- * tail-free, typical, top-p, min-p, XTC and temperature, or temperature and mirostat; one draw. What a stage needs
- * of its past it keeps here, and the tokens it is shown only grow.
+ * The chain of one reply: guidance, processors, constraint, bias and bans, penalties, DRY; then top-n-sigma,
+ * top-k, tail-free, typical, top-p, min-p, XTC and temperature, or temperature and mirostat; then one draw.
+ * The state of stages is kept here, and the tokens passed to it may only grow.
  */
 export class Sampler {
-  /** What the draws were seeded with, also when the caller gave no seed. */
+  /** The seed of the draws, also if the caller gave none. */
   readonly seed: number
-  /** Of the last row, when they are wanted. */
+  /** Log-probabilities of the last row, if requested. */
   readonly logprobs: LogProbabilities | undefined
   readonly #rows: LogitRows
   readonly #settings: SamplerSettings
@@ -46,10 +48,10 @@ export class Sampler {
   readonly #candidates: Candidates
   readonly #random: Random
   readonly #topK: number
-  /** Tokens picked so far. */
+  /** Number of tokens picked so far. */
   #picked = 0
 
-  /** Throws `unsupported` for an option outside its range, `out-of-memory`. */
+  /** Throws `unsupported` for an option outside its range, or `out-of-memory`. */
   constructor(rows: LogitRows, options: SamplerOptions = {}, parts: SamplerParts = {}) {
     const settings = samplerSettings(options, rows.vocab)
     const { temperature, mirostat, mirostatEnt, mirostatLr, topK, logprobs } = settings
@@ -71,10 +73,10 @@ export class Sampler {
 
   // hot
   /**
-   * Picks the next id. `logits` is scratch and lies in the engine's memory, as does `guide`, the row of the negative prompt.
-   * `history` holds every token so far, prompt included, up to `length`.
-   * Throws `integrity` on NaN or +Infinity, `unsupported` when every id is banned, a processor fails, or a forced token is
-   * not allowed; the sampler is of no use then.
+   * Picks the next id. `logits` is scratch in the engine's memory, as is `guide`, the row of the negative
+   * prompt. The first `length` entries of `history` are all tokens so far, including the prompt. Throws
+   * `integrity` on NaN or +Infinity, `unsupported` if every id is banned, a processor fails, or a forced
+   * token is not allowed. The sampler cannot be used after an error.
    */
   sample(
     logits: Float32Array,
@@ -114,7 +116,7 @@ export class Sampler {
     return candidates.ids[candidates.draw(this.#random.next())] as number
   }
 
-  /** Everything that works on the whole row. */
+  /** The stages that work on the whole row. */
   #adjust(
     logits: Float32Array,
     history: ArrayLike<number>,
@@ -129,7 +131,7 @@ export class Sampler {
       rows.guide(logits, guide, cfgScale)
     }
     if (this.#processors.length > 0) {
-      // So that a broken model is not blamed on a processor.
+      // Checks the row first, so that a processor is not blamed for a damaged model.
       rows.top(logits, 1, Number.NEGATIVE_INFINITY)
       runProcessors(this.#processors, logits, history, length)
     }
@@ -172,7 +174,7 @@ function stagesOf(settings: SamplerSettings, random: Random): Stage[] {
 function unguided(cfgScale: number): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
-    `cfgScale is ${cfgScale} but there is no negative prompt to be guided away from; give one or leave cfgScale out`,
+    `cfgScale is ${cfgScale} but there is no negative prompt to steer away from; give one or leave cfgScale out`,
     { cfgScale },
   )
 }

@@ -1,4 +1,4 @@
-// Sampler settings. In: what a caller set. Out: every number of the chain, checked, with the defaults filled in.
+// Sampler settings. In: a caller's options. Out: every number of the chain, checked, with defaults filled in.
 import { checkList, checkTexts } from '../../base/lists.ts'
 import { wrongOption } from '../../base/options.ts'
 import {
@@ -22,7 +22,7 @@ export function samplerSettings(options: SamplerOptions, vocab: number): Sampler
     checkNumber(name, settings[name as NumberKey], range)
   const ids = whole(0, vocab - 1)
   const { logitBias } = settings
-  // A Map has no keys that can be seen here, so nothing of it would be heeded.
+  // A Map has no enumerable keys, so its entries would be ignored.
   if (logitBias?.constructor !== Object) throw wrongOption('logitBias', logitBias, 'an object')
   for (const [id, bias] of Object.entries(logitBias)) {
     checkNumber('an id in logitBias', /^\d+$/.test(id) ? Number(id) : id, ids)

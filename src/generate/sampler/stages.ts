@@ -2,11 +2,11 @@
 import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 
-/** One step of the chain over the candidates. */
+/** One stage of the chain that selects among the candidates. */
 export type Stage = (set: Candidates) => void
 
 /**
- * Cuts where the curve of probabilities flattens: keeps `z` of its absolute second differences.
+ * Cuts where the curve of probabilities flattens: keeps the share `z` of its absolute second differences.
  * Phénix and Egan, Tail Free Sampling, 2019.
  */
 export function tailFree(set: Candidates, z: number): void {
@@ -29,9 +29,9 @@ const bend = (w: Float32Array, i: number): number =>
   Math.abs((w[i] as number) - 2 * (w[i + 1] as number) + (w[i + 2] as number))
 
 /**
- * Keeps the candidates whose surprise -ln p is nearest the expected one, the entropy, until their probability passes
- * `share`; the likelier first among equals. Surprises rise along the candidates, so what stays is a run of them.
- * Meister and others, Locally Typical Sampling, 2022.
+ * Keeps the candidates whose surprise -ln p is nearest the entropy (the expected surprise), until their
+ * probability exceeds `share`; the more likely one first among equals. Surprises rise along the candidates,
+ * so the kept ones are contiguous. Meister and others, Locally Typical Sampling, 2022.
  */
 export function typical(set: Candidates, share: number): void {
   set.complete()
@@ -53,8 +53,8 @@ export function typical(set: Candidates, share: number): void {
 
 // hot
 /**
- * Keeps the likeliest until their probabilities reach `share`.
- * Holtzman and others, The Curious Case of Neural Text Degeneration, 2020.
+ * Keeps the most likely until their probabilities reach `share`. Holtzman and others, The Curious Case of
+ * Neural Text Degeneration, 2020.
  */
 export function topP(set: Candidates, share: number): void {
   const enough = share * set.total
@@ -68,14 +68,14 @@ export function topP(set: Candidates, share: number): void {
 }
 
 // hot
-/** Drops what is less likely than `share` of the likeliest. Nguyen and others, Turning Up the Heat, 2024. */
+/** Drops ids less likely than `share` of the most likely. Nguyen and others, Turning Up the Heat, 2024. */
 export function minP(set: Candidates, share: number): void {
   set.floor(share)
 }
 
 /**
- * Exclude top choices: with the given probability, of all candidates at least as likely as `threshold` only the
- * least likely stays, and everything below. Weidmann, 2024. Draws one random number, whatever comes of it.
+ * Exclude top choices: with the given probability, of all candidates at least as likely as `threshold` only
+ * the least likely stays, together with everything below it. Weidmann, 2024. Always draws one random number.
  */
 export function excludeTop(set: Candidates, probability: number, threshold: number, random: Random): void {
   if (random.next() >= probability) return

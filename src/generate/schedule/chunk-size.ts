@@ -1,23 +1,25 @@
-// Chunk size. In: how long past steps took. Out: how many rows of prefill the next step may have.
+// Chunk size. In: times of past steps. Out: how many rows of prefill the next step may have.
 
-/** A step may keep aborts and other sequences waiting this long. */
+/** Milliseconds that a step may keep aborts and other sequences waiting. */
 export const CHUNK_MS = 100
 const FIRST_ROWS = 32
 const LEAST_ROWS = 8
-/** Where shards meet in each layer, steps of so many rows are worth twice the time. */
+/** If shards exchange rows in each layer, steps of this many rows are worth twice the time. */
 const LEAST_SHARED_OUT = 16
-/** Steps get slower as a context fills, so aim below the limit. */
+/** Share of the limit to aim for, because steps get slower as a context fills. */
 const SAFETY = 0.85
-/** Small steps say little about large ones. */
+/** Steps with fewer rows say little about large ones. */
 const MOST_GROWTH = 4
 
-/** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS`. */
+/** Adapts the rows of a prefill step so that a step takes at most about `CHUNK_MS` ms. */
 export class ChunkSize {
   readonly #most: number
   readonly #least: number
   #rows: number
 
-  /** `most`: rows that a plan's step may have. `isSharedOut`: every step has exchanges, however few its rows are. */
+  /**
+   * `most`: rows that a step of the plan may have. `isSharedOut`: every step has exchanges, even a small one.
+   */
   constructor(most: number, isSharedOut = false) {
     this.#most = most
     this.#least = isSharedOut ? LEAST_SHARED_OUT : LEAST_ROWS
@@ -28,7 +30,7 @@ export class ChunkSize {
     return this.#rows
   }
 
-  /** A step of `rows` took `ms`. */
+  /** Records that a step of `rows` took `ms`. */
   observe(rows: number, ms: number): void {
     if (rows < LEAST_ROWS) return
     const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))

@@ -1,14 +1,15 @@
-// Forward work. In: a sequence whose tokens are to be run. Out: their logits, shown to the caller; generates nothing.
+// Forward work. In: a sequence with tokens to run. Out: their logits, passed to the caller. Generates
+// nothing.
 import type { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import { type Answer, type Lane, lane, NO_DRAFTS, type Priority, type Settle, type Work } from './work.ts'
 
 export interface ForwardRequest {
-  /** Holds the tokens to run already. */
+  /** Already holds the tokens to run. */
   readonly sequence: Sequence
-  /** Which positions' logits are looked at; default `last`. */
+  /** Positions whose logits are passed on. Default `last`. */
   readonly logits?: 'all' | 'last' | undefined
-  /** Default `logits`. `hidden`: what the last norm makes of a position, and no logits are computed for it. */
+  /** `hidden`: the last norm's output for a position; no logits are computed for it. Default `logits`. */
   readonly output?: 'logits' | 'hidden' | undefined
   /** Default `foreground`. */
   readonly priority?: Priority | undefined
@@ -17,7 +18,7 @@ export interface ForwardRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Runs a sequence's tokens and shows their logits. */
+/** Runs a sequence's tokens and passes on their logits. */
 export class ForwardWork implements Work {
   readonly lanes: readonly Lane[]
   readonly priority: Priority

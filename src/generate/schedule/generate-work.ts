@@ -1,4 +1,5 @@
-// Generate work. In: a prompt in a sequence, a sampler, perhaps a guide and a drafter. Out: tokens, one or more per step.
+// Generate work. In: a prompt in a sequence, a sampler, optionally a guide and a drafter. Out: tokens, one or
+// more for each step.
 
 import { type Drafter, Speculation } from '../speculate/speculation.ts'
 import type { RowsView } from './rows-view.ts'
@@ -16,8 +17,8 @@ import {
 } from './work.ts'
 
 /**
- * Picks the next id from a row of logits, which it may scribble on; `history` holds every token so far, up to `length`.
- * `guide`: the same row of the negative prompt, for classifier-free guidance.
+ * Picks the next id from a row of logits, which it may overwrite. The first `length` entries of `history` are
+ * all tokens so far. `guide`: the same row of the negative prompt, for classifier-free guidance.
  */
 export interface TokenSampler {
   sample(
@@ -28,41 +29,47 @@ export interface TokenSampler {
   ): number
 }
 
-/** What a consumer of tokens answers: nothing to go on, `stop` to end, a promise to be waited for before the next token. */
+/**
+ * A token consumer's answer: undefined to continue, `stop` to end, a promise to wait for before the next
+ * token.
+ */
 export type TokenAnswer = undefined | 'stop' | Promise<void>
 
 export interface GenerateRequest {
-  /** Holds the prompt already. */
+  /** Already holds the prompt. */
   readonly sequence: Sequence
-  /** Holds a negative prompt already: its logits go to the sampler too, and every token is added to both. Default: none. */
+  /**
+   * Already holds a negative prompt. The sampler gets its logits too, and every token is added to both.
+   * Default: none.
+   */
   readonly guide?: Sequence | undefined
   readonly sampler: TokenSampler
-  /** Makes up tokens that are checked in one step. The text is the same with and without. Default: none. */
+  /** Drafts tokens that are verified in one step. The text is the same with and without it. Default: none. */
   readonly drafter?: Drafter | undefined
   /** Default `foreground`. */
   readonly priority?: Priority | undefined
-  /** Default: until the context is full. */
+  /** Most tokens to generate. Default: until the context is full. */
   readonly maxTokens?: number | undefined
-  /** Ids that end the text; they are kept in the sequence but not handed out. Default: none. */
+  /** Ids that end the text. They stay in the sequence but are not passed on. Default: none. */
   readonly stopTokens?: ReadonlySet<number> | undefined
   /** Called for each token as it is picked. */
   readonly onToken?: ((id: number) => TokenAnswer) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Counts are tokens, times are milliseconds. */
+/** Counts are tokens; times are milliseconds. */
 export interface WorkTimings {
-  /** From the request to the first token or the end, waiting for others included. */
+  /** From the request to the first token or the end, including waits for others. */
   readonly firstTokenMs: number
-  /** Steps that ran tokens of the prompt. */
+  /** Time of the steps that ran tokens of the prompt. */
   readonly prefillMs: number
-  /** From the first token to the last, without the time in which the consumer made it wait. */
+  /** From the first token to the last, excluding time spent waiting for the consumer. */
   readonly decodeMs: number
   readonly promptTokens: number
-  /** Tokens of the prompt that were not run because their state was there. */
+  /** Tokens of the prompt that were not run because their state was cached. */
   readonly cachedTokens: number
   readonly generatedTokens: number
-  /** Drafts that were checked, and those of them that became tokens. */
+  /** Drafts that were verified, and drafts that became tokens. */
   readonly draftedTokens: number
   readonly acceptedTokens: number
 }
@@ -97,7 +104,7 @@ export class GenerateWork implements Work {
   #firstTokenMs: number | undefined
   #prefillMs = 0
   #decodeMs = 0
-  /** When the last token was picked, or the consumer was ready again. */
+  /** When the last token was picked, or the consumer became ready again. */
   #mark = 0
 
   constructor(request: GenerateRequest, settle: Settle<GenerateOutcome>, now: number) {
@@ -125,7 +132,7 @@ export class GenerateWork implements Work {
   // hot
   draft(most: number, step: BareStep, cost: StepCost): void {
     if (this.#speculation === undefined) return
-    // The token behind the last draft is picked too.
+    // A token after the last draft is picked too.
     const wanted = Math.min(most, this.#most - this.#generated - 1)
     const { tokens } = this.#lane.sequence
     this.drafted = this.#speculation.draft(tokens, wanted, this.lanes.length, step, cost)
@@ -152,7 +159,7 @@ export class GenerateWork implements Work {
     }
   }
 
-  /** Samples row by row; a row counts when the draft before it was what had been sampled. */
+  /** Samples row by row. A row counts if the draft before it equals the sampled token. */
   #verify(logits: RowsView, now: number): Answer {
     const { tokens } = this.#lane.sequence
     for (let row = 0; ; row++) {

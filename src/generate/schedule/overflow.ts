@@ -1,21 +1,28 @@
-// Overflow. In: a text that may be longer than the context, and what was left out of it before. Out: what of it is read now.
+// Overflow. In: a text that may be longer than the context, and the tokens left out before. Out: the part to
+// read now.
 
-/** What a context reads of a text: the first `keep` tokens and those behind the dropped ones. */
+/**
+ * The part of a text that a context reads: the first `keep` tokens, and the tokens after the dropped ones.
+ */
 export interface Fit {
   readonly ids: readonly number[]
-  /** Every token left out, those behind the first `keep`, in order. */
+  /** All tokens that were left out after the first `keep`, in order. */
   readonly dropped: readonly number[]
-  /** How many of them were left out before too. */
+  /** How many of them had been left out before. */
   readonly before: number
 }
 
-/** Length to which a text is cut that is too long: what is left of the context is room for more before the next cut. */
+/**
+ * Length to which a text that is too long is cut. The rest of the context is room for more before the next
+ * cut.
+ */
 export const cutLength = (keep: number, contextLength: number): number =>
   keep + Math.floor((contextLength - keep) / 2)
 
 /**
- * Leaves out what was left out before, if it is there, and when that is not enough the oldest tokens behind the first
- * `keep`, so that about half of the context is free then. `keep` must be less than `contextLength`.
+ * Leaves out the tokens that were left out before, if they are still there. If that is not enough, it drops
+ * the oldest tokens after the first `keep` until about half of the context is free. `keep` must be less than
+ * `contextLength`.
  */
 export function fitTokens(
   ids: ArrayLike<number>,
@@ -25,7 +32,7 @@ export function fitTokens(
 ): Fit {
   const before = startsWith(ids, keep, dropped) ? dropped.length : 0
   const rest = ids.length - before
-  // The last token of a prompt is run, and one behind it has a place.
+  // The last token of a prompt is run, and the token after it needs a position.
   const more = rest < contextLength ? 0 : rest - cutLength(keep, contextLength)
   const all = Array.from(ids)
   const gone = all.splice(keep, before + more)

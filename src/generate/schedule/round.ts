@@ -1,34 +1,39 @@
-// Round. In: the works in line, what a step can carry, how long steps took. Out: which rows of each the next step runs.
+// Round. In: the waiting work, the capacity of a step, times of past steps. Out: which rows of each work the
+// next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
 import { CHUNK_MS, ChunkSize } from './chunk-size.ts'
 import { StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 
-/** Of the time of foreground steps, what background work may add to it. */
+/** Share by which background work may lengthen foreground steps. */
 const BACKGROUND_SHARE = 0.05
-/** Rows of prompts that a step has room for however long its other rows take; also the least that background runs at once. */
+/**
+ * Rows of prompts that a step has room for, however long its other rows take; also the least that background
+ * work runs at once.
+ */
 const LEAST_ROWS = 8
 
 /**
- * Chooses the rows of each step: one, and drafts behind it, of each sequence that decodes, and as many rows of prompts as
- * fit in about 100 ms with them. Background work joins the steps of foreground work as its share of time allows.
- * Those that were passed over stand in front and have room kept for them, so nobody waits for ever.
+ * Chooses the rows of each step: one row, plus drafts, of each sequence that decodes, and as many rows of
+ * prompts as fit in about 100 ms with them. Background work joins the steps of foreground work within its
+ * share of time. Work that was passed over moves to the front and has room reserved, so nothing waits for
+ * ever.
  */
 export class Round {
   readonly cost = new StepCost()
   readonly #capacity: StepCapacity
   readonly #chunk: ChunkSize
   readonly #now: () => number
-  /** What the step that is being made can still carry. */
+  /** What the step being made can still carry. */
   readonly #left = { rows: 0, prompt: 0, logits: 0, sequences: 0 }
   readonly #step: BareStep = { rows: 0, tokens: 0 }
   /** Rows of prompts in the step. */
   #promptRows = 0
-  /** Milliseconds by which a row of a prompt slowed a step of late. */
+  /** Milliseconds by which one row of a prompt slowed recent steps. */
   #promptMs = 0
   /** Milliseconds by which background work may slow the foreground now. */
   #credit = 0
-  /** Foreground work is in the step, and what is in the background must pay. */
+  /** The step has foreground work, so background work is limited. */
   #isShared = false
   /** Reused by `ran`. */
   readonly #served: Work[] = []
@@ -40,7 +45,7 @@ export class Round {
   }
 
   // hot
-  /** Sets the rows and drafts of every work in `line`; no state is touched. */
+  /** Sets the rows and drafts of every work in `line`. Changes no state. */
   choose(line: readonly Work[]): void {
     const left = this.#left
     left.rows = this.#capacity.tokens
@@ -69,7 +74,10 @@ export class Round {
     this.#give(line, 'background', false)
   }
 
-  /** The step ran: `rows` rows in `ms`. Learns from its time and puts those that were passed over in front. */
+  /**
+   * Records that `rows` rows took `ms`. Learns from the time and moves work that was passed over to the
+   * front.
+   */
   ran(line: Work[], rows: number, ms: number): void {
     if (this.#promptRows > 0) {
       this.#chunk.observe(rows, ms)
@@ -90,7 +98,7 @@ export class Round {
     served.length = 0
   }
 
-  /** Room that others leave for one who was passed over. */
+  /** Rows that others leave free for work that was passed over. */
   #keepRoom(work: Work | undefined, sign: 1 | -1): void {
     if (work === undefined) return
     const rows = sign * work.lanes.length
@@ -106,7 +114,10 @@ export class Round {
     }
   }
 
-  /** All rows that the work lacks when they fit; else what fits, but of no lane the last one. */
+  /**
+   * All rows that the work still needs if they fit; otherwise those that fit, but never the last row of a
+   * lane.
+   */
   #giveOne(work: Work): void {
     const { lanes } = work
     const left = this.#left
@@ -156,7 +167,7 @@ export class Round {
     return (this.cost.ms(rows + wanted) - this.cost.ms(rows)) / wanted
   }
 
-  /** Drafts fill what other sequences left. */
+  /** Drafts use the capacity that other sequences left. */
   #draft(line: readonly Work[], priority: Priority): void {
     const left = this.#left
     for (let index = 0; index < line.length; index++) {
@@ -173,7 +184,7 @@ export class Round {
     }
   }
 
-  /** What decodes, and the time in which drafts were made, shorten the chunk of prompts. */
+  /** Decoding rows, and the time spent on drafting, shorten the chunk of prompts. */
   #limitPrompts(draftMs: number): void {
     const { rows } = this.#chunk
     const share = Math.max(0, 1 - draftMs / CHUNK_MS)
@@ -189,7 +200,9 @@ function hasRunnable(line: readonly Work[], priority: Priority): boolean {
   return false
 }
 
-/** The first that was passed over: one whose prompt is run, or with `any` one that decodes too. */
+/**
+ * The first work that was passed over and is still running its prompt; with `any`, also work that decodes.
+ */
 function overdue(line: readonly Work[], priority: Priority, any: boolean): Work | undefined {
   for (let index = 0; index < line.length; index++) {
     const work = line[index]!
@@ -199,7 +212,7 @@ function overdue(line: readonly Work[], priority: Priority, any: boolean): Work 
   return undefined
 }
 
-/** No step must end before what these lack, where a checkpoint is wanted. */
+/** True if no lane needs a checkpoint before the last of the tokens that it lacks. */
 function endsTogether(lanes: readonly Lane[]): boolean {
   for (let at = 0; at < lanes.length; at++) {
     const lacks = lacking(lanes[at]!)

@@ -1,4 +1,5 @@
-// Rows view. In: where the plan leaves rows of floats. Out: each row as floats, without allocating one per token.
+// Rows view. In: where the plan writes rows of floats. Out: each row as floats, without allocating for each
+// token.
 import type { PlanRows } from '../../graph/plan/plan.ts'
 import type { Arena } from '../../runtime/arena.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
@@ -19,7 +20,7 @@ export class RowsView {
     this.#buffer = arena.memory.buffer
   }
 
-  /** The step's row `index` [width]; valid until the next step, and scratch for its reader. */
+  /** Row `index` [width] of the step. Valid until the next step; the reader may overwrite it. */
   row(index: number): Float32Array {
     const { buffer } = this.#arena.memory
     if (buffer !== this.#buffer) {

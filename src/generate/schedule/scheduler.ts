@@ -14,16 +14,18 @@ import { isChosen, type Lane, type Work } from './work.ts'
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
-   * Called between steps when they have been slow for seconds, and now and then while it left fewer threads than there were:
-   * what was measured of this machine may be so no more. Resolves to whether there are fewer.
+   * Called between steps when they have been slow for seconds, and at intervals while an earlier call left
+   * fewer threads, because measurements of this machine may be out of date. Resolves to whether there are
+   * fewer threads.
    */
   readonly retune?: (() => Promise<boolean>) | undefined
-  /** Lets messages and aborts in between steps. */
+  /** Lets messages and aborts run between steps. */
   readonly yieldTask: () => Promise<void>
 }
 
 /**
- * Runs every request at once: a step carries the rows that `Round` chose of them. What fails in one request fails that request only, unless the pool itself has died.
+ * Runs all requests together: each step carries the rows that `Round` chose. An error in one request fails
+ * only that request, unless the pool itself has died.
  */
 export class Scheduler {
   readonly #options: SchedulerOptions
@@ -31,11 +33,11 @@ export class Scheduler {
   readonly #round: Round
   readonly #slowdown = new Slowdown()
   #isSlow = false
-  /** Requests that have not ended. Those that waited for longest come first. */
+  /** Requests that have not ended, the one that has waited longest first. */
   readonly #line: Work[] = []
   #running = false
   #disposed = false
-  /** When the step that is running began. */
+  /** When the current step began. */
   #started = 0
   #wake: (() => void) | undefined
 
@@ -55,9 +57,9 @@ export class Scheduler {
   }
 
   /**
-   * Runs what the sequence's state lacks, then picks tokens until something ends it.
-   * Rejects with the signal's reason within one step of an abort; the sequence keeps what was generated.
-   * Throws `context-overflow`, `out-of-memory`, `internal` when the pool died, `disposed`.
+   * Runs the tokens whose state is missing, then picks tokens until the reply ends. Rejects with the signal's
+   * reason within one step of an abort; the sequence keeps what was generated. Throws `context-overflow`,
+   * `out-of-memory`, `internal` if the pool died, or `disposed`.
    */
   generate(request: GenerateRequest): Promise<GenerateOutcome> {
     return new Promise((resolve, reject) => {
@@ -67,7 +69,9 @@ export class Scheduler {
     })
   }
 
-  /** Runs what the sequence's state lacks and shows the logits that are wanted. Rejects as `generate` does. */
+  /**
+   * Runs the tokens whose state is missing and passes on the requested logits. Rejects as `generate` does.
+   */
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#admit([request.sequence], request.signal)
@@ -75,12 +79,12 @@ export class Scheduler {
     })
   }
 
-  /** True once nothing more can be asked. */
+  /** True once every request is refused. */
   get isOver(): boolean {
     return this.#disposed
   }
 
-  /** Rejects what is pending with `reason`, by default `disposed`, and everything that comes later with `disposed`. */
+  /** Rejects pending requests with `reason`, by default `disposed`, and later requests with `disposed`. */
   dispose(reason: unknown = disposedError()): void {
     this.#disposed = true
     for (const work of [...this.#line]) this.#fail(work, reason)
@@ -114,7 +118,7 @@ export class Scheduler {
   async #loop(): Promise<void> {
     this.#running = true
     try {
-      // What the caller does next in its own task, an abort included, comes before the first step.
+      // The caller's task, including an abort, finishes before the first step.
       await this.#options.yieldTask()
       while (this.#line.length > 0) {
         this.#dropAborted()
@@ -150,7 +154,7 @@ export class Scheduler {
   }
 
   // hot
-  /** Chooses the rows of the next step and makes room for them. Returns how many there are. */
+  /** Chooses the rows of the next step and makes room for them. Returns their number. */
   #choose(): number {
     this.#round.choose(this.#line)
     let rows = 0
@@ -166,7 +170,7 @@ export class Scheduler {
   }
 
   // hot
-  /** Returns what to wait for, where the step does not end at once. */
+  /** Returns a promise to wait for if the step does not end synchronously. */
   #startStep(): void | Promise<void> {
     const { pool, plan, written, step, now } = this.#options
     this.#started = now()
@@ -180,7 +184,7 @@ export class Scheduler {
     this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, end - start)
     this.#round.ran(this.#line, step.rows, end - start)
     for (let index = this.#line.length - 1; index >= 0; index--) {
-      // A consumer may have disposed of everything.
+      // A consumer may have disposed the scheduler.
       const work = this.#line[index]
       if (work !== undefined && isChosen(work)) this.#deliver(work, start, end)
     }
@@ -267,7 +271,7 @@ export class Scheduler {
   }
 }
 
-/** Throws `internal` for a sequence with nothing to run and `format` for an id that the model does not know. */
+/** Throws `internal` for a sequence with nothing to run and `format` for an id outside the vocabulary. */
 function checkRunnable(sequence: Sequence, vocab: number): void {
   sequence.checkIdle()
   if (sequence.tokens.length === sequence.cached) {
@@ -283,7 +287,7 @@ function checkRunnable(sequence: Sequence, vocab: number): void {
 }
 
 // hot
-/** Makes room for the rows that were chosen, without the drafts where these find none. Returns the rows. */
+/** Makes room for the chosen rows. Leaves out drafts that do not fit. Returns the number of rows. */
 function reserve(work: Work): number {
   const { lanes } = work
   let rows = 0

@@ -1,4 +1,5 @@
-// Sequence. In: token ids. Out: one conversation's tokens and how many of them the state cache already holds.
+// Sequence. In: token ids. Out: one conversation's tokens, and how many of them the state cache already
+// holds.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { areCounts, isCount, isObject } from '../../base/values.ts'
@@ -11,23 +12,24 @@ import { cutLength, type Fit, fitTokens } from './overflow.ts'
 
 export interface SequenceOptions {
   /**
-   * Whether its state may come from other sequences that began with the same tokens, and is kept for such ones to come.
-   * Default false: whoever wants the logits of all its tokens must run them.
+   * Whether its state may come from other sequences that began with the same tokens, and is kept for later
+   * ones. Default false: a caller that wants the logits of all tokens must run all of them.
    */
   readonly shares?: boolean | undefined
 }
 
 export interface SetTokensOptions {
   /**
-   * When there are more tokens than the context holds, now or later: how many of the first are kept while the oldest behind
-   * them are dropped; less than the context length. Default: then it fails.
+   * Number of first tokens that are kept when there are more tokens than the context holds and the oldest
+   * after them are dropped. Must be less than the context length. Default: nothing is dropped, and the
+   * request fails.
    */
   readonly keep?: number | undefined
 }
 
 /**
- * Tokens and their state. The first `cached` tokens are stored in the state cache; the others are run before anything is
- * generated. One piece of work at a time uses a sequence.
+ * Tokens and their state. The state cache stores the first `cached` tokens; the others are run before
+ * anything is generated. Only one work may use a sequence at a time.
  */
 export class Sequence {
   readonly #cache: StateCache
@@ -35,24 +37,24 @@ export class Sequence {
   #state: SequenceState
   #tokens: number[] = []
   #keep: number | undefined
-  /** What was left out behind the first `#keep` tokens. */
+  /** The tokens that were left out after the first `#keep`. */
   #dropped: number[] = []
-  /** Something is scheduled on it. Set by the scheduler. */
+  /** Work is scheduled on this sequence. Set by the scheduler. */
   busy = false
 
-  /** Empty. Throws `out-of-memory` when its block tables do not fit. */
+  /** Makes an empty sequence. Throws `out-of-memory` if its block tables do not fit. */
   constructor(cache: StateCache, { shares = false }: SequenceOptions = {}) {
     this.#cache = cache
     this.#shares = shares
     this.#state = this.#newState(this.#tokens)
   }
 
-  /** Ids, prompt and generated ones, without those dropped; at most the context length and one. */
+  /** Ids of the prompt and the reply, without dropped ones; at most the context length plus one. */
   get tokens(): readonly number[] {
     return this.#tokens
   }
 
-  /** Tokens whose state is stored. */
+  /** Number of tokens whose state is stored. */
   get cached(): number {
     return this.#state.length
   }
@@ -61,7 +63,7 @@ export class Sequence {
     return this.#cache.contextLength
   }
 
-  /** How many tokens may still be added. */
+  /** Number of tokens that may still be added. */
   get room(): number {
     return this.#keep === undefined ? this.contextLength - this.#tokens.length : Number.POSITIVE_INFINITY
   }
@@ -71,10 +73,11 @@ export class Sequence {
   }
 
   /**
-   * Makes `ids` the sequence's tokens and keeps the state of what they have in common with those before or, when it shares,
-   * with any other sequence, those that have ended included; the last one is always run again, so that its logits are there.
-   * Returns the tokens whose state is kept. Throws `context-overflow` when they are more than the context holds and none may
-   * be dropped, and `out-of-memory` when there is no room for their state; nothing is changed then.
+   * Makes `ids` the sequence's tokens. Keeps the state of the beginning that they share with the previous
+   * tokens or, if it shares, with any other sequence, including ended ones. The last token is always run
+   * again, because its logits are needed. Returns the number of tokens whose state is kept. Throws
+   * `context-overflow` if they exceed the context and none may be dropped, and `out-of-memory` if there is no
+   * room for their state; then nothing has changed.
    */
   setTokens(ids: ArrayLike<number>, { keep }: SetTokensOptions = {}): number {
     this.checkIdle()
@@ -84,10 +87,10 @@ export class Sequence {
       keep === undefined
         ? { ids: Array.from(ids), dropped: [], before: 0 }
         : fitTokens(ids, keep, this.contextLength, known)
-    // Behind a gap that is there no more, state is of no use.
+    // State after a gap is useless once the gap has changed.
     const most = fit.before < this.#dropped.length ? (this.#keep ?? 0) : Number.POSITIVE_INFINITY
     if (!this.#shiftTo(fit, keep ?? 0, most)) {
-      // Behind a new gap, tokens that are the same by chance stand for others.
+      // After a new gap, equal ids are a coincidence: they stand for other tokens.
       const isCut = fit.dropped.length > fit.before
       this.#goTo(fit.ids, isCut ? Math.min(most, keep ?? 0) : most)
     }
@@ -102,21 +105,21 @@ export class Sequence {
     this.#tokens.push(id)
   }
 
-  /** Forgets the tokens from `length` on and their state. */
+  /** Removes the tokens from `length` on, and their state. */
   truncate(length: number): void {
     this.#tokens.length = Math.min(this.#tokens.length, length)
     if (this.cached > length) this.#state.trim(length)
   }
 
-  /** Forgets the state of drafts that did not become tokens, and of the last token, which is always run again. */
+  /** Drops the state of rejected drafts, and of the last token, which is always run again. */
   endDrafts(): void {
     if (this.cached >= this.#tokens.length) this.#state.trim(this.#tokens.length - 1)
     this.#state.endTrial()
   }
 
   /**
-   * When the context has no place for `rows` more and tokens may be dropped, drops the oldest behind those that are kept,
-   * so that about half of the context is free. Throws `out-of-memory`, having done nothing.
+   * If the context has no room for `rows` more tokens and tokens may be dropped, drops the oldest after the
+   * kept ones, so that about half of the context is free. Throws `out-of-memory`; then nothing has changed.
    */
   // hot
   makePlace(rows: number): void {
@@ -129,7 +132,7 @@ export class Sequence {
     this.#dropped.push(...this.#tokens.splice(keep, drop))
   }
 
-  /** A second sequence with the same tokens; the state is shared until one of them writes. */
+  /** A second sequence with the same tokens. They share state until one of them writes. */
   fork(): Sequence {
     this.checkIdle()
     const copy = new Sequence(this.#cache, { shares: this.#shares })
@@ -141,14 +144,14 @@ export class Sequence {
     return copy
   }
 
-  /** About the bytes that `save` writes. */
+  /** Approximate number of bytes that `save` writes. */
   get savedBytes(): number {
     return snapshotBytes(this.#cache, this.#state)
   }
 
   /**
-   * A file of its tokens and state, piece by piece, to `restore` from; `extra` is plain JSON that comes back with them. The
-   * sequence may go on meanwhile.
+   * A file of its tokens and state, piece by piece, for `restore`. `extra` is plain JSON that is returned
+   * with them. The sequence may continue during the save.
    */
   async *save(fingerprint: string, extra: unknown): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     this.checkIdle()
@@ -165,7 +168,10 @@ export class Sequence {
     }
   }
 
-  /** A sequence from such a file, which shares nothing, and the extra. Throws as `readSnapshot` does, or the signal's reason. */
+  /**
+   * A sequence from such a file, which shares nothing, and the extra. Throws as `readSnapshot` does, or the
+   * signal's reason.
+   */
   static async restore(
     cache: StateCache,
     source: ByteSource,
@@ -188,14 +194,14 @@ export class Sequence {
     }
   }
 
-  /** Gives its state back; the sequence cannot be used afterwards. */
+  /** Releases its state. The sequence cannot be used afterwards. */
   release(): void {
     this.checkIdle()
     this.#state.release()
     this.#tokens = []
   }
 
-  /** Throws `internal` while something is scheduled on this sequence. */
+  /** Throws `internal` while work is scheduled on this sequence. */
   checkIdle(): void {
     if (this.busy)
       throw new HalfbyteError('internal', 'this sequence is still at work; wait for it to end first')
@@ -205,7 +211,7 @@ export class Sequence {
     return new SequenceState(this.#cache, this.#shares ? tokens : undefined)
   }
 
-  /** The positions of its own state that `ids` can go on from. */
+  /** Number of positions of its own state that `ids` can continue from. */
   #own(ids: readonly number[], most: number): number {
     return this.#state.restorable(commonLength(this.#tokens, ids, Math.min(this.cached, most)))
   }
@@ -216,7 +222,7 @@ export class Sequence {
     if (found === undefined || found.tokens <= own || !this.#goOnFrom(found, ids)) this.#goBackTo(own, ids)
   }
 
-  /** Takes what was found in place of its own state. False when the two do not fit in memory together. */
+  /** Replaces its own state by the state that was found. False if the two do not fit in memory together. */
   #goOnFrom(found: Prefix, ids: readonly number[]): boolean {
     const tokens = [...ids]
     const next = this.#newState(tokens)
@@ -237,13 +243,16 @@ export class Sequence {
   /** Keeps the first `own` positions of its own state. */
   #goBackTo(own: number, ids: readonly number[]): void {
     this.#state.makeRoom(own, ids.length)
-    // What is forgotten is another branch of the conversation, which somebody may come back to.
+    // The removed part is another branch of the conversation, which the user may return to.
     if (own < this.cached) this.#state.keep()
     this.#state.trim(own)
     this.#replaceTokens(own, ids)
   }
 
-  /** Goes on from its own state behind what `fit` drops now. False when there is none, or not to be moved. */
+  /**
+   * Continues from its own state after the tokens that `fit` drops now. False if there is none or it cannot
+   * be moved.
+   */
   #shiftTo({ ids, dropped, before }: Fit, keep: number, most: number): boolean {
     const drop = dropped.length - before
     if (drop === 0) return false
@@ -263,7 +272,7 @@ export class Sequence {
   }
 }
 
-/** What a file says of a sequence besides its tokens and state. */
+/** What a file says about a sequence besides its tokens and state. */
 interface Rest {
   readonly keep?: number
   readonly dropped: number[]

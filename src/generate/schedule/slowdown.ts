@@ -1,29 +1,34 @@
-// Slowdown. In: how long decode steps took, what measuring anew led to. Out: when the machine is to be measured anew.
+// Slowdown. In: times of decode steps, results of measuring again. Out: when to measure the machine again.
 
-/** Row counts that are told apart; larger steps say nothing. */
+/** Number of row counts that are tracked; larger steps are ignored. */
 const MOST_ROWS = 16
-/** A step that takes so many times as long as usual is slow. */
+/** A step that takes this many times as long as usual is slow. */
 const SLOW = 1.5
-/** Milliseconds of slow steps without a usual one between them: throttling, a background tab, another program. */
+/**
+ * Milliseconds of slow steps without a usual one in between: throttling, a background tab, another program.
+ */
 const PATIENCE_MS = 3000
-/** What is usual follows slower steps by this share each: contexts grow. */
+/** Share by which slower steps move the usual time, because contexts grow. */
 const DRIFT = 0.002
-/** Milliseconds of decoding on fewer threads before more are tried again; each time that does not pay the next wait is twice as long. */
+/**
+ * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
+ * does not help.
+ */
 const REST_MS = 30_000
 
-/** Notices that the machine has become slower, or may be well again, so that what was measured on it is measured again. */
+/** Notices that the machine has become slower, or may have recovered, so that measurements are repeated. */
 export class Slowdown {
-  /** Milliseconds by row count; 0: never seen. */
+  /** Usual milliseconds for each row count; 0: no step yet. */
   readonly #usual = new Float64Array(MOST_ROWS + 1)
   #slowMs = 0
-  /** How long fewer threads are left alone, and how much of that is left. */
+  /** How long to stay with fewer threads, and how much of that time is left. */
   #restMs = 0
   #leftMs = Number.POSITIVE_INFINITY
 
   // hot
   /**
-   * A step of `rows` rows, all of which decode, took `ms`. True once when steps have been slow for too long, or fewer
-   * threads have worked for a while: then measure, and tell `settle`.
+   * Records that a step of `rows` rows, all decoding, took `ms`. Returns true once when steps have been slow
+   * for too long, or when fewer threads have run for a while. Then measure and call `settle`.
    */
   observe(rows: number, ms: number): boolean {
     if (rows > MOST_ROWS || !(ms > 0)) return false
@@ -32,14 +37,14 @@ export class Slowdown {
     this.#slowMs = usual > 0 && ms > SLOW * usual ? this.#slowMs + ms : 0
     this.#leftMs -= ms
     if (this.#slowMs < PATIENCE_MS && this.#leftMs > 0) return false
-    // From now on this is usual.
+    // From now on this time is usual.
     this.#usual.fill(0)
     this.#slowMs = 0
     this.#leftMs = Number.POSITIVE_INFINITY
     return true
   }
 
-  /** `hasFewer`: measuring has left the engine with fewer threads than it had. */
+  /** `hasFewer`: measuring left the engine with fewer threads than before. */
   settle(hasFewer: boolean): void {
     this.#restMs = hasFewer ? 2 * this.#restMs || REST_MS : 0
     this.#leftMs = this.#restMs || Number.POSITIVE_INFINITY

@@ -1,27 +1,42 @@
-// Step cost. In: how long decode steps of so many rows took. Out: what a step of any number of rows would take.
+// Step cost. In: times of decode steps by row count. Out: the time of a step with any number of rows.
 
-/** Row counts that are told apart. */
+/** Number of row counts that are tracked. */
 const MOST_ROWS = 64
-/** Before other counts were tried a further row is taken to cost this share of the first: little, so that they are. */
+/**
+ * Assumed share of the first row's cost for a further row, before other counts were tried. It is small, so
+ * that they are tried.
+ */
 const ROW_SHARE = 0.1
-/** How much a new time moves what is known of its own row count, and of all: heat and long contexts slow all of them. */
+/**
+ * Weights of a new time: for its own row count, and for all counts (heat and long contexts slow all of them).
+ */
 const OWN_WEIGHT = 0.15
 const COMMON_WEIGHT = 0.05
-/** A single time says at most this many times what was known: pages freeze and collectors run. The first of its count may say more. */
+/**
+ * A new time counts as at most this many times the known one, because pages freeze and garbage collectors
+ * run. The first time of a row count may be longer.
+ */
 const MOST_RATIO = 1.3
 const FIRST_RATIO = 4
-/** What is left of a time's weight with every later step: a count that looked slow once is tried again some day. */
+/**
+ * Share of a time's weight that remains after each later step, so that a count that was slow once is tried
+ * again later.
+ */
 const FADE = 0.99
-/** Times of one count that weigh as much as the line through all, and those that the line takes into account. */
+/**
+ * Number of times of one count that weigh as much as the line through all counts, and number of times that
+ * the line uses.
+ */
 const LINE_WEIGHT = 1
 const MOST_WEIGHT = 8
 
 /**
- * Learns the time of steps whose rows all decode. Each row count has its own mean, for the cost has steps where kernels take
- * other paths; where that rests on few times it leans on a line through all of them. Never falls as rows are added.
+ * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
+ * where kernels take other paths. A mean of few times is pulled towards a line through all of them. The cost
+ * never falls as rows are added.
  */
 export class StepCost {
-  /** By row count: mean milliseconds, 0 where never seen, and how many times it rests on. */
+  /** For each row count: mean milliseconds (0: none yet), and the weight of the times in it. */
   readonly #seen = new Float64Array(MOST_ROWS + 1)
   readonly #weights = new Float64Array(MOST_ROWS + 1)
   readonly #ms = new Float64Array(MOST_ROWS + 1)
@@ -29,7 +44,7 @@ export class StepCost {
   readonly #below = new Float64Array(MOST_ROWS + 1)
 
   // hot
-  /** A step of `rows` rows, each with its logits, took `ms`. */
+  /** Records that a step of `rows` rows, each with its logits, took `ms`. */
   observe(rows: number, ms: number): void {
     if (rows > MOST_ROWS || !(ms > 0)) return
     const weight = this.#weights[rows]! * FADE
@@ -53,7 +68,7 @@ export class StepCost {
     return (this.#ms[MOST_ROWS]! * rows) / MOST_ROWS
   }
 
-  /** Leans the means on the least-squares line, whose slope begins as `ROW_SHARE` says. */
+  /** Pulls the means towards the least-squares line, whose initial slope is given by `ROW_SHARE`. */
   #estimate(): void {
     let all = 0
     let rowSum = 0
@@ -82,7 +97,7 @@ export class StepCost {
     this.#rise()
   }
 
-  /** Makes them rise: halfway between the least values above them that do, and the greatest below. */
+  /** Makes the means ascend: halfway between the least ascending values above them and the greatest below. */
   #rise(): void {
     let most = Number.POSITIVE_INFINITY
     for (let rows = MOST_ROWS; rows >= 1; rows--) {

@@ -1,63 +1,64 @@
-// Work. In: one request's sequences. Out: what the scheduler knows of it: its rows of a step, and what it does with their logits.
+// Work. In: one request's sequences. Out: what the scheduler knows about it: its rows of a step, and the
+// consumer of their logits.
 import type { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import type { StepCost } from './step-cost.ts'
 
 /**
- * `background` gives way to `foreground`: while any of that runs, it gets what slows the others by a twentieth.
- * Within a priority all take turns.
+ * `background` yields to `foreground`: while foreground work runs, background work may slow it by a
+ * twentieth. Work of the same priority takes turns.
  */
 export type Priority = 'foreground' | 'background'
 
-/** One sequence's part in the step that is being made. */
+/** One sequence's part in the step being made. */
 export interface Lane {
   readonly sequence: Sequence
-  /** Rows of that step; 0: not in it. */
+  /** Rows of the step; 0: the sequence is not in it. */
   rows: number
-  /** Index of its first logits in that step. */
+  /** Index of its first logits row in the step. */
   firstLogits: number
 }
 
 /** One request in the scheduler. */
 export interface Work {
-  /** Two for guidance, whose last rows are always in one step; else one. */
+  /** One sequence, or two for guidance; the last rows of two are always in the same step. */
   readonly lanes: readonly Lane[]
   readonly priority: Priority
   readonly signal: AbortSignal | undefined
-  /** Logits of every row, or of the last ones: that of the last token, and of each draft behind it. */
+  /** `all`: logits of every row. `last`: logits of the last token and of each draft after it. */
   readonly logits: 'all' | 'last'
-  /** What `take` is shown of a row: its logits, or the hidden state they would be made of. */
+  /** What `take` gets for a row: its logits, or the hidden state before them. */
   readonly output: 'logits' | 'hidden'
-  /** The prompts have been run: rows of this work are what others must not keep waiting. */
+  /** The prompts have been run, so this work's rows should not wait for others. */
   readonly decoding: boolean
-  /** Ids that each lane's rows of this step try beyond its tokens. */
+  /** Ids that each lane's rows of this step try after its tokens. */
   readonly drafts: ArrayLike<number>
-  /** How many of them are in this step. */
+  /** Number of drafts in this step. */
   drafted: number
-  /** Not to be scheduled until the consumer is ready. */
+  /** True while the consumer is not ready: the work is not scheduled. */
   waiting: boolean
-  /** Runnable but not in the step before: its turn comes first. */
+  /** It could run but was not in the previous step, so its turn comes first. */
   passedOver: boolean
-  /** Makes up ids for the step that is being made and sets `drafted` to how many, at most `most`, are worth their rows. */
+  /** Drafts ids for the step being made. Sets `drafted` to the number worth their rows, at most `most`. */
   draft(most: number, step: BareStep, cost: StepCost): void
-  /** Takes the output of its rows; its sequences have advanced. */
+  /** Takes the output of its rows. Its sequences have already advanced. */
   take(rows: RowsView, now: number): Answer
-  /** A step that it was in took from `start` to `end`. */
+  /** Called after a step that included this work, which ran from `start` to `end`. */
   observe(start: number, end: number): void
-  /** The consumer is ready again. */
+  /** Called when the consumer is ready again. */
   resume(now: number): void
   resolve(): void
   reject(error: unknown): void
 }
 
-/** A step as it is without the drafts of one work. */
+/** The step without the drafts of one work. */
 export interface BareStep {
   rows: number
-  /** Tokens that it is sure to bring. */
+  /** Tokens that the step is certain to produce. */
   tokens: number
 }
 
-/** Of a work that took its logits: it goes on, has ended, or goes on when its consumer is ready. */
+/** Result of `take`: continue, ended, or continue when the consumer is ready. */
 export type Answer = 'more' | 'done' | Promise<void>
 
 export interface Settle<Result> {
@@ -67,10 +68,10 @@ export interface Settle<Result> {
 
 export const lane = (sequence: Sequence): Lane => ({ sequence, rows: 0, firstLogits: 0 })
 
-/** Tokens that a lane has not run. */
+/** Number of tokens that a lane has not run yet. */
 export const lacking = ({ sequence }: Lane): number => sequence.tokens.length - sequence.cached
 
-/** It has rows in the step that is being made. */
+/** The work has rows in the step being made. */
 export const isChosen = ({ lanes }: Work): boolean => lanes[0]!.rows > 0 || (lanes[1]?.rows ?? 0) > 0
 
 export const NO_DRAFTS: ArrayLike<number> = new Int32Array(0)

@@ -1,30 +1,34 @@
-// Draft length. In: which drafts were right so far, what steps cost. Out: how many drafts the next step should try.
+// Draft length. In: which drafts were right so far, the cost of steps. Out: how many drafts the next step
+// should try.
 import type { StepCost } from '../schedule/step-cost.ts'
 import type { BareStep } from '../schedule/work.ts'
 
-/** Kinds of drafts that are told apart by how sure they are, 0 to this less 1. */
+/** Number of grades: drafts are graded by certainty, from 0 to this minus 1. */
 export const GRADES = 5
-/** Before anything is known a draft is as likely right as wrong. */
+/** Initial probability that a draft is right. */
 const FIRST_RATE = 0.5
-/** Least weight of a new outcome: about the last twenty count. */
+/** Least weight of a new outcome, so about the last twenty count. */
 const LEAST_WEIGHT = 0.05
-/** A draft must promise this much more than none, or noise in the times decides. */
+/** Drafts must promise this much more than none; otherwise noise in the times decides. */
 const LEAST_GAIN = 0.02
 
-/** What one more draft adds. */
+/** The cost of one more draft. */
 export interface DraftCost {
-  /** Rows of the step. */
+  /** Rows that it adds to the step. */
   readonly lanes: number
-  /** Time to make it up. */
+  /** Milliseconds to make the draft. */
   readonly msPerDraft: number
 }
 
-/** Learns how often drafts of each grade are right, and weighs what they save against what their rows cost. */
+/**
+ * Learns how often drafts of each grade are right, and weighs the steps they save against the cost of their
+ * rows.
+ */
 export class DraftLength {
   readonly #rates = new Float64Array(GRADES).fill(FIRST_RATE)
   readonly #counts = new Float64Array(GRADES)
 
-  /** A draft behind right ones turned out right or wrong. */
+  /** Records whether a draft was right. All drafts before it in its step were. */
   observe(grade: number, isRight: boolean): void {
     const count = ++this.#counts[grade]!
     const weight = Math.max(LEAST_WEIGHT, 1 / (count + 1))
@@ -32,8 +36,9 @@ export class DraftLength {
   }
 
   /**
-   * The number of drafts, 0 to `most`, with the most tokens per millisecond:
-   * (tokens without + r + r^2 + ... + r^n) / (step(rows + n lanes) + n msPerDraft), r: how often one is right.
+   * The number of drafts, from 0 to `most`, with the most tokens per millisecond:
+   * (tokens without + r + r^2 + ... + r^n) / (step(rows + n lanes) + n msPerDraft), where r is how often a
+   * draft is right.
    */
   choose(most: number, grade: number, step: BareStep, draft: DraftCost, cost: StepCost): number {
     const rate = this.#rates[grade]!

@@ -1,31 +1,33 @@
-// Lookup drafts. In: the tokens so far. Out: what followed the last time that the text went on like this.
+// Lookup drafts. In: the tokens so far. Out: the tokens that followed an earlier occurrence of the text's
+// end.
 import type { Drafter } from './speculation.ts'
 
-/** Shortest match: what follows one token says little. */
+/** Shortest match; the token after a single matching one is hardly predictable. */
 const LEAST_MATCH = 2
-/** A longer match is no surer, and needs not be compared. */
+/** Longest match to compare; a longer one is no more certain. */
 const MOST_MATCH = 16
-/** Earlier places that are looked at, the latest first. */
+/** Number of earlier places to compare, latest first. */
 const MOST_PLACES = 32
 const HEAD_BITS = 12
-/** Least match of each grade above 0. */
+/** Least match length of each grade above 0. */
 const GRADE_MATCHES = [3, 4, 6, 9] as const
 
 /**
- * Drafts by the longest suffix of the text that stands in it earlier, the latest among equals: quotes, code, names, lists.
- * Saxena, Prompt Lookup Decoding, 2023. Places are chained by a hash of two tokens, as in LZ77.
+ * Drafts from the longest suffix of the text that occurs earlier, the latest occurrence among equals. Works
+ * for quotes, code, names and lists. Saxena, Prompt Lookup Decoding, 2023. A hash of two tokens chains
+ * places, as in LZ77.
  */
 export class LookupDrafter implements Drafter {
   readonly msPerDraft = 0
   grade = 0
-  /** 1 + the last place of each hash; a place is the index of a pair's second token. */
+  /** 1 + the last place of each hash. A place is the index of a pair's second token. */
   readonly #heads = new Int32Array(1 << HEAD_BITS)
-  /** 1 + the place before, by place. */
+  /** For each place: 1 + the previous place with the same hash. */
   #before = new Int32Array(256)
-  /** Tokens whose places are known. */
+  /** Number of tokens whose places are entered. */
   #known = 0
   #tokens: readonly number[] = []
-  /** Where the draft begins in the tokens. */
+  /** Index of the first token to draft. */
   #from = 0
 
   // hot
@@ -50,7 +52,7 @@ export class LookupDrafter implements Drafter {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Runs on into what it drafts itself: a text that repeats is drafted round and round. */
+  /** Reads on into its own drafts, so a repeating text is drafted in a loop. */
   draft(count: number, out: Int32Array): number {
     const { length } = this.#tokens
     for (let index = 0; index < count; index++) {
@@ -75,7 +77,7 @@ export class LookupDrafter implements Drafter {
     this.#known = end
   }
 
-  /** Tokens that agree backwards from `place` and from `last`. */
+  /** Number of tokens that agree, backwards from `place` and from `last`. */
   #matchOf(place: number, last: number): number {
     const tokens = this.#tokens
     let length = 0

@@ -1,4 +1,5 @@
-// Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: what it would say next.
+// Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: its prediction of the
+// next tokens.
 
 import { isHalfbyteError } from '../../base/errors.ts'
 import { ChunkSize } from '../schedule/chunk-size.ts'
@@ -7,23 +8,25 @@ import type { Sequence } from '../schedule/sequence.ts'
 import type { StepMachine } from '../schedule/step-machine.ts'
 import { type Drafter, MOST_DRAFTS } from './speculation.ts'
 
-/** The pool is that of the large model, which waits while the small one runs. */
+/** Shares the pool of the large model, which waits while the small one runs. */
 export interface DraftModelOptions extends StepMachine {
-  /** Only ids below are drafted, and read: those that the large model has too. */
+  /** Only lower ids are drafted and read, because both models have them. */
   readonly vocab: number
 }
 
-/** Of a chunk's time, what reading a text into the draft model may take in one step of the large one. */
+/**
+ * Share of a chunk's time that reading a text into the draft model may take in one step of the large model.
+ */
 const READ_SHARE = 0.5
 /** Weight of a new step's time. */
 const WEIGHT = 0.2
 
-/** A loaded draft model; one for all generations of an engine. */
+/** A loaded draft model, shared by all generations of an engine. */
 export class DraftModel {
   readonly #options: DraftModelOptions
   readonly #logits: RowsView
   readonly #chunk: ChunkSize
-  /** Ids that both models have. */
+  /** Number of ids that both models have. */
   readonly vocab: number
   #stepMs = 0
 
@@ -34,18 +37,21 @@ export class DraftModel {
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
 
-  /** Of a step of few rows; a token amount of time before the first. */
+  /** Milliseconds of a step with few rows; a token value before the first step. */
   get stepMs(): number {
     return this.#stepMs || Number.MIN_VALUE
   }
 
-  /** Most rows of a step that reads. */
+  /** Most rows of a step that reads text. */
   get readRows(): number {
     return Math.max(1, Math.floor(this.#chunk.rows * READ_SHARE))
   }
 
   // hot
-  /** Runs the next `rows` tokens of `sequence`. Returns the likeliest token behind them. Throws what `reserve` and `run` throw. */
+  /**
+   * Runs the next `rows` tokens of `sequence`. Returns the most likely next token. Throws what `reserve` and
+   * `run` throw.
+   */
   run(sequence: Sequence, rows: number): number {
     const { pool, written, step, now } = this.#options
     const { state, tokens } = sequence
@@ -64,20 +70,22 @@ export class DraftModel {
     return largest(this.#logits.row(0), this.vocab)
   }
 
-  /** Drafts on `sequence`, a sequence of the draft model's own state; what it holds already is used. */
+  /**
+   * Drafts on `sequence`, which belongs to the draft model's own state. State that it already holds is used.
+   */
   drafter(sequence: Sequence): Drafter {
     return new ModelDrafter(this, sequence)
   }
 }
 
-/** Greedy, whatever the sampler: a draft is right when the sampler picks the same. */
+/** Always greedy: a draft is right if the sampler picks the same token. */
 class ModelDrafter implements Drafter {
   readonly grade = 0
   readonly #model: DraftModel
   readonly #sequence: Sequence
-  /** Tokens at the front of the sequence that are known to be the text's. */
+  /** Number of tokens at the start of the sequence that are known to be the text's. */
   #agreed = 0
-  /** There is no room for its state, or it does not know a token. */
+  /** Its state does not fit in memory, or it does not know a token. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {
@@ -115,7 +123,7 @@ class ModelDrafter implements Drafter {
     return count
   }
 
-  /** Makes the sequence's tokens those of the text; keeps the state of what agrees. */
+  /** Makes the sequence's tokens those of the text. Keeps the state of the common beginning. */
   #follow(tokens: readonly number[]): void {
     const sequence = this.#sequence
     // A text that became shorter has dropped tokens in its middle.
@@ -124,14 +132,14 @@ class ModelDrafter implements Drafter {
     // The last token is run again for its logits.
     sequence.truncate(Math.min(agreed, tokens.length - 1))
     for (let index = sequence.tokens.length; index < tokens.length; index++) {
-      // Padding of the larger vocabulary; nothing sensible follows it.
+      // An id in the padding of the larger vocabulary; drafts after it would be meaningless.
       if (tokens[index]! >= this.#model.vocab) this.#isOut = true
       sequence.append(tokens[index]!)
     }
     this.#agreed = tokens.length
   }
 
-  /** The likeliest next token, or undefined when there is no room for the state: drafting ends then. */
+  /** The most likely next token. Undefined if there is no room for the state; drafting then ends. */
   #tryRun(rows: number): number | undefined {
     try {
       return this.#model.run(this.#sequence, rows)
@@ -143,7 +151,7 @@ class ModelDrafter implements Drafter {
   }
 }
 
-/** The id below `vocab` with the largest logit, the lowest among equals. */
+/** The id below `vocab` with the largest logit; the lowest among equals. */
 function largest(logits: Float32Array, vocab: number): number {
   let best = 0
   let most = logits[0]!

@@ -1,39 +1,46 @@
-// Speculation. In: a drafter, the tokens that were picked. Out: drafts for the next step, as many as are worth their rows.
+// Speculation. In: a drafter, the tokens that were picked. Out: drafts for the next step, as many as are
+// worth their rows.
 
 import type { StepCost } from '../schedule/step-cost.ts'
 import type { BareStep } from '../schedule/work.ts'
 import { DraftLength } from './draft-length.ts'
 
-/** Makes up what may come next. It may be wrong; it must be quick. */
+/** Predicts the next tokens. It may be wrong, but it must be fast. */
 export interface Drafter {
-  /** Milliseconds per draft; 0 when that is nothing beside a step. */
+  /** Milliseconds for each draft; 0 if negligible next to a step. */
   readonly msPerDraft: number
-  /** How sure the drafts are that `look` found, 0 to GRADES - 1. */
+  /** Certainty of the drafts that `look` found, from 0 to GRADES - 1. */
   readonly grade: number
-  /** Looks at all tokens so far, which have only grown since. Returns how many drafts it could make. */
+  /**
+   * Reads all tokens so far, which have only grown since the last call. Returns how many drafts it could
+   * make.
+   */
   look(tokens: readonly number[]): number
-  /** Writes up to `count` drafts behind the tokens that it looked at; returns how many. */
+  /** Writes up to `count` drafts that continue the tokens it has read. Returns their number. */
   draft(count: number, out: Int32Array): number
 }
 
-/** Most drafts of a step. */
+/** Most drafts in a step. */
 export const MOST_DRAFTS = 15
-/** Where drafts cost time and never pay, one is tried again after this many tokens, then twice as many, up to the most. */
+/**
+ * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many, up
+ * to the maximum.
+ */
 const FIRST_PATIENCE = 4
 const MOST_PATIENCE = 64
 
 /** The drafts of one generation. */
 export class Speculation {
-  /** The drafts; those behind what `draft` returned are only compared. */
+  /** The drafts. Those after the count that `draft` returned are only compared. */
   readonly ids = new Int32Array(MOST_DRAFTS)
-  /** Drafts that steps carried, and those of them that were right. */
+  /** Drafts that steps carried, and drafts that were right. */
   drafted = 0
   accepted = 0
   readonly #drafter: Drafter
   readonly #stopTokens: ReadonlySet<number> | undefined
   readonly #length = new DraftLength()
   readonly #each = { lanes: 1, msPerDraft: 0 }
-  /** Drafts in `ids`. */
+  /** Number of drafts in `ids`. */
   #made = 0
   #idle = 0
   #patience = FIRST_PATIENCE
@@ -44,7 +51,7 @@ export class Speculation {
   }
 
   // hot
-  /** Drafts to verify behind `tokens`, at most `most`, each in `lanes` rows beside those of `step`. */
+  /** Drafts to verify after `tokens`, at most `most`, each with `lanes` rows besides those of `step`. */
   draft(tokens: readonly number[], most: number, lanes: number, step: BareStep, cost: StepCost): number {
     const drafter = this.#drafter
     this.#made = 0
@@ -59,12 +66,12 @@ export class Speculation {
       this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE)
       count = 1
     }
-    // Drafts that cost nothing are made in any case: comparing them tells when they are worth their rows.
+    // Drafts that cost nothing are always made: comparing them shows when they are worth their rows.
     this.#made = drafter.draft(drafter.msPerDraft > 0 ? count : found, this.ids)
     return this.#untilEnd(Math.min(count, this.#made))
   }
 
-  /** `picked` tokens were added to `tokens` since `draft`, whose result was `drafted`. */
+  /** Records that `picked` tokens were added to `tokens` since `draft` returned `drafted`. */
   observe(tokens: readonly number[], picked: number, drafted: number): void {
     const { grade } = this.#drafter
     const first = tokens.length - picked
@@ -81,7 +88,7 @@ export class Speculation {
     if (right > 0) this.#patience = FIRST_PATIENCE
   }
 
-  /** What follows an end is never read. */
+  /** Tokens after an end are never read. */
   #untilEnd(count: number): number {
     if (this.#stopTokens === undefined) return count
     for (let index = 0; index < count; index++) {

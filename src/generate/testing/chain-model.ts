@@ -1,4 +1,5 @@
-// Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, and its check by plain arrays.
+// Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, checked
+// by plain arrays.
 import { ABI } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/arena.ts'
 import type { TablePosition } from '../../state/move.ts'
@@ -6,9 +7,9 @@ import type { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
 import type { Sequence } from '../schedule/sequence.ts'
 
-/** Kinds of state that a model may have. */
+/** The kinds of state that a model may have. */
 export interface Kinds {
-  /** Positions that each group of keys and values sees; 0: all. */
+  /** For each group of keys and values: number of positions that it sees; 0: all. */
   readonly windows: readonly number[]
   /** Recurrent groups. */
   readonly slabs: number
@@ -19,7 +20,10 @@ export type Limits = Pick<
   'contextLength' | 'budgetBytes' | 'retainBytes' | 'checkpointBytes'
 >
 
-/** A position has two words: a hash of everything up to it, as a value has, and the angle that its key is turned by. */
+/**
+ * A position has two words: a hash of everything up to it (like a value), and the angle of its key's
+ * rotation.
+ */
 const WORDS = 2
 export const BLOCK_BYTES = ABI.BLOCK_POSITIONS * WORDS * 4
 /** A word of use, the rest padding. */
@@ -44,7 +48,7 @@ export function chainCache({ windows, slabs }: Kinds, limits: Limits): StateCach
   return cache
 }
 
-/** One list per group: what must be stored at each position when `tokens` follow what is stored already. */
+/** One list for each group: the words to be stored at each position when `tokens` follow the stored ones. */
 export function chain(
   cache: StateCache,
   before: readonly (readonly number[])[],
@@ -61,7 +65,7 @@ const wordAt = ({ arena }: StateCache, table: number, position: number): number 
   arena.u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]! / 4 +
   (position % ABI.BLOCK_POSITIONS) * WORDS
 
-/** As the kernel does it: ascending, so that a place may be read before it is overwritten. */
+/** Copies in ascending order as the kernel does, so that a place may be read before it is overwritten. */
 function move(cache: StateCache, group: number, from: TablePosition, to: TablePosition, count: number): void {
   const { arena, pools } = cache
   for (let index = 0; index < count; index++) {
@@ -76,7 +80,9 @@ function move(cache: StateCache, group: number, from: TablePosition, to: TablePo
   }
 }
 
-/** Runs the next `rows` tokens: what was there before decides what is written, so a wrong block spreads. */
+/**
+ * Runs the next `rows` tokens. What is written depends on what was there before, so a wrong block spreads.
+ */
 export function runRows(
   cache: StateCache,
   sequence: Sequence,
@@ -104,7 +110,7 @@ export function runRows(
   state.advance(rows)
 }
 
-/** Differences between what is stored and the lists of `words`, of which only as many as are stored count. */
+/** Differences between what is stored and the lists of `words`; only stored positions count. */
 export function faults(
   cache: StateCache,
   state: SequenceState,
@@ -130,7 +136,7 @@ export function faults(
   return found
 }
 
-/** Words behind the stored positions of the last blocks that are not zero. */
+/** Words after the stored positions of the last blocks that are not zero. */
 export function leftovers(cache: StateCache, state: SequenceState): string[] {
   const found: string[] = []
   const end = Math.ceil(state.length / ABI.BLOCK_POSITIONS) * ABI.BLOCK_POSITIONS

@@ -18,7 +18,7 @@ export interface Sizes {
   sequences?: number
   contextLength?: number
   budgetBytes?: number
-  /** Recurrent groups, and how many bytes of checkpoints they may have. */
+  /** Number of recurrent groups, and bytes for their checkpoints. */
   slabs?: number
   checkpointBytes?: number
   msPerRow?: number
@@ -90,7 +90,7 @@ export const argmax = (logits: ArrayLike<number>): number => {
 }
 export const greedy = { sample: argmax }
 
-/** What greedy decoding must give, from the tokens alone. */
+/** The result of greedy decoding, computed from the tokens alone. */
 export function expected(prompt: readonly number[], count: number, slabs = 0): number[] {
   const tokens = [...prompt]
   for (let index = 0; index < count; index++) tokens.push(argmax(hashLogits(tokens, GROUPS, VOCAB, slabs)))

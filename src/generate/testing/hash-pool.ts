@@ -1,4 +1,5 @@
-// Hash pool. In: a step in linear memory. Out: state and logits that depend on every token so far, by integer hashes.
+// Hash pool. In: a step in linear memory. Out: state and logits that depend on every token so far, by integer
+// hashes.
 
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
@@ -11,12 +12,14 @@ const mix = (seed: number, value: number): number => {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-/** What group `group` stores of a token. */
+/** The word that group `group` stores for a token. */
 const stored = (id: number, position: number, group: number): number => mix(mix(id + 1, position), group)
 const fold = (hash: number, value: number): number => mix(hash, value)
 const logit = (hash: number, id: number): number => (mix(hash, id) >>> 8) / 2 ** 24
 
-/** The logits after `tokens`, from the tokens alone; `slabs`: recurrent groups beside the others. */
+/**
+ * The logits after `tokens`, from the tokens alone. `slabs`: number of recurrent groups besides the others.
+ */
 export function hashLogits(tokens: readonly number[], groups: number, vocab: number, slabs = 0): number[] {
   let hash = 0
   for (let slab = groups; slab < groups + slabs; slab++) {
@@ -32,13 +35,14 @@ export function hashLogits(tokens: readonly number[], groups: number, vocab: num
 }
 
 /**
- * A model whose "attention" reads every stored position through the block tables, so that a wrong table, a lost block or a
- * block written by two sequences changes the logits. Its recurrent groups remember a hash of all tokens. Follows wasm/core/abi.h for everything it reads.
+ * A model whose "attention" reads every stored position through the block tables. A wrong table, a lost block
+ * or a block written by two sequences changes the logits. Its recurrent groups remember a hash of all tokens.
+ * Reads memory as wasm/core/abi.h defines it.
  */
 export class HashPool implements Pool {
   readonly threads = 1
   readonly memory: WebAssembly.Memory
-  /** Rows of each step so far. */
+  /** Number of rows of each step so far. */
   readonly steps: number[] = []
   /** Called at the start of each run; may throw as a dying pool does. */
   onRun: (rows: number) => void = () => {}

@@ -1,4 +1,5 @@
-// Brute force for tests. In: a row and the options. Out: the probability of every id, each stage by its definition on plain arrays.
+// Brute force for tests. In: a row and the options. Out: the probability of every id; each stage follows its
+// definition on plain arrays.
 import { SAMPLER_DEFAULTS, type SamplerOptions } from '../options.ts'
 
 interface Entry {
@@ -12,7 +13,7 @@ export interface Given {
   readonly history: readonly number[]
   readonly guide?: readonly number[]
   readonly allowed?: (id: number) => boolean
-  /** What mirostat has learnt. */
+  /** Mirostat's current mu. */
   readonly mu?: number
 }
 
@@ -72,7 +73,7 @@ function adjusted({ row, history, guide, allowed }: Given, set: Required<Sampler
   })
 }
 
-/** The most tokens at the end of `history` that also stand right before an earlier `id`. */
+/** The longest match: tokens at the end of `history` that also stand right before an earlier `id`. */
 export function longestRepeat(history: readonly number[], id: number): number {
   let longest = 0
   for (let at = 1; at < history.length; at++) {
@@ -105,7 +106,7 @@ function tailFree(list: Entry[], z: number): Entry[] {
   return cut < 0 ? list : list.slice(0, Math.max(1, cut))
 }
 
-/** The first entries, up to the one with which their mass is enough. */
+/** The first entries, up to the one whose mass reaches the share. */
 function until(list: readonly Entry[], isEnough: (mass: number) => boolean): Entry[] {
   const last = cumulative(list.map(({ p }) => p)).findIndex(isEnough)
   return last < 0 ? [...list] : list.slice(0, last + 1)

@@ -9,7 +9,7 @@ type References = { readonly [K in keyof LogitExports as `${K}_reference`]: (...
 
 const HEAP = 1 << 20
 
-/** Remembers what it hands out. */
+/** Records what it allocates. */
 class KnownArena extends Arena {
   readonly operands: Operands[number][] = []
 
@@ -20,7 +20,7 @@ class KnownArena extends Arena {
   }
 }
 
-/** The kernels of a test module, the scalar definitions beside them, and places for a row and another. */
+/** The kernels of a test module, their scalar definitions, and room for a row and a second one. */
 export function engineRows(build: Build, vocab: number) {
   const memory = new WebAssembly.Memory({ initial: 64 })
   const arena = new KnownArena(memory, HEAP)
@@ -31,7 +31,7 @@ export function engineRows(build: Build, vocab: number) {
   const rows = new KernelRows(exports, arena, vocab)
   rows.reserve(vocab, true)
   const place = () => {
-    // To weigh, kernels read a multiple of 4.
+    // `weigh` reads in multiples of 4.
     const at = arena.allocate(Math.ceil(vocab / 4) * 16, 'a row')
     return () => new Float32Array(memory.buffer, at, vocab)
   }
