@@ -174,7 +174,7 @@ test('one message that does not fit the context is refused in a sentence, and th
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('engine settings wait for a reload of the model, which the page offers', async ({ page }) => {
+test('new engine settings take effect after a reload of the model, which the page offers', async ({ page }) => {
   await openChat(page)
   await set(page, { Threads: '2', 'Context length': '256' })
   await page.getByRole('button', { name: 'Reload the model' }).click()
