@@ -34,8 +34,10 @@ export class Opening {
     return index === this.first && this.#isPart ? this.#letters : Number.POSITIVE_INFINITY
   }
 
-  /** Shows more in the next frame. `read` parses the partly shown message for some milliseconds and returns whether
-   * it is done. */
+  /**
+   * Shows more in the next frame. `read` parses the partly shown message for some milliseconds and returns
+   * whether it is done.
+   */
   advance(read: (ms: number) => boolean): void {
     if (this.#isPart) {
       if (read(READ_MS)) this.#letters += this.#pace.letters
