@@ -132,7 +132,7 @@ describe('a quantised model', () => {
   const some: Lora = randomLora(MODEL.weights, /(q|v|up|down)_proj\.weight$/, RANK, 7)
   const merged = mergedModel(plain, some, ALPHA / RANK)
 
-  test('keeps the adapter's change, in 8 bits', async () => {
+  test('keeps what the adapter changes, in 8 bits', async () => {
     const right = referenceLogits(merged, TOKENS)
     expect(relativeError(await adapted(files, peftFiles(some)), right)).toBeLessThan(0.03)
     expect(largestDifference(await adapted(files, peftFiles(some), { weights: 'f32' }), right)).toBeLessThan(

@@ -83,7 +83,7 @@ describe('half precision', () => {
     expect(largestDifference(fromFile[0]!, unrounded)).toBeGreaterThan(1e-3)
   })
 
-  test('weights computed in f32 have the file's exact values', async () => {
+  test('weights computed in f32 have the exact values of the file', async () => {
     const right = referenceLogits(rounded(model, 'F16', true), TOKENS)
     expect(largestDifference(await logits(safetensorsFiles(model, 'F16'), 'f32'), right)).toBeLessThan(1e-4)
   })

@@ -38,7 +38,7 @@ describe.each(CASES)('$family with $groups groups', ({ family, groups }) => {
     for (const [position, row] of ours.entries()) expect(best(row)).toBe(best(right[position]!))
   })
 
-  test('is the same with Hugging Face's names, with mamba_ssm's names, and from GGUF', async () => {
+  test('is the same with names of Hugging Face, with names of mamba_ssm, and from GGUF', async () => {
     const gguf = await logits([await recurrentGguf(model)])
     expect(largestDifference(gguf, await logits(recurrentSafetensors(model)))).toBeLessThan(1e-4)
     if (family === 'granitehybrid') return

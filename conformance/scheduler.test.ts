@@ -166,7 +166,7 @@ describe('below the engine', () => {
     guide.release()
   })
 
-  test('sampling with drafts follows the model's distribution', async () => {
+  test('sampling with drafts follows the distribution of the model', async () => {
     const prompt = built.text.encode('She said', true)
     const chain = { temperature: 1, topK: 0, topP: 1, minP: 0 } as const
     const sequence = built.newSequence()

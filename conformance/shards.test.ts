@@ -145,7 +145,7 @@ test.each([
   expect(info.note).toMatch(why)
 })
 
-test("norms of a block's output use the sums of all workers", async () => {
+test('norms of the output of a block use the sums of all workers', async () => {
   const one = FAMILY_CASES.find(({ family }) => family === 'gemma3')!
   const files = familySafetensors(one, drawFamily(one, 1))
   const options = { contextLength: 128 }
