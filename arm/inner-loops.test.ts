@@ -1,4 +1,5 @@
-// The kernels' machine code on arm64. In: build/test-wasm. Out: one sdot per relaxed dot, tiles for 32 registers, no spills.
+// The kernels' machine code on arm64. In: build/test-wasm. Out: one sdot per relaxed dot, tiles for 32
+// registers, no spills.
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { before, test } from 'node:test'
@@ -24,7 +25,9 @@ before(() => {
   simd128 = loopsOf('simd128')
 })
 
-/** The tiles of 32 registers: tokens, and dots of one pass; a panel and token is 16, a byte of w8 being one. */
+/**
+ * The tiles of 32 registers: tokens, and dots of one pass; a panel and token is 16, a byte of w8 being one.
+ */
 const FEW_ROWS = [
   [1, 64],
   [2, 64],

@@ -1,8 +1,10 @@
-// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes; each format of keys and values. Out: every
-// form of both builds gives the definition's bits, and the relaxed build takes the form for 32 registers.
+// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes; each format of keys and values.
+// Out: every form of both builds gives the definition's bits, and the relaxed build takes the form for 32
+// registers.
 //
-// The definition is scalar WebAssembly, whose bits no machine may change: agreeing with it here and on x64, where the
-// kernels' own tests run, is agreeing with each other. Relaxed SIMD is what could differ.
+// The definition is scalar WebAssembly, which gives the same bits on every machine. Builds that agree with it
+// here and on x64, where the kernels' own tests run, therefore agree with each other. Only relaxed SIMD could
+// differ.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { ACTIVATION, ROWS } from '../src/abi/constants.ts'
@@ -78,7 +80,10 @@ test('the relaxed build takes the form for 32 registers, and simd128 has one', (
   assert.ok(BUILDS.includes('relaxed wide'))
 })
 
-/** Scenes of a kernel: every tile of rows, and many of them, odd and in chunks, with codes drawn or all `extreme`. */
+/**
+ * Scenes of a kernel: every tile of rows, and many of them, odd and in chunks, with codes drawn or all
+ * `extreme`.
+ */
 const ofRows = (name: OpName, encoding: Encoding, rows: readonly number[], extreme?: number) =>
   Object.fromEntries(
     rows.map((count) => [

@@ -1,4 +1,5 @@
-// Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form, as in kernels.test.ts.
+// Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form,
+// as in kernels.test.ts.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import type { PackedEncoding, SparseEncoding } from '../src/abi/encodings.ts'

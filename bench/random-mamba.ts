@@ -1,4 +1,5 @@
-// A random Mamba. In: a shape, its source of numbers. Out: the tensors and keys of its GGUF file, as llama.cpp would quantise it.
+// A random Mamba. In: a shape, its source of numbers. Out: the tensors and keys of its GGUF file, as
+// llama.cpp would quantise it.
 import type { GgufValue } from '../conformance/testing/gguf-writer.ts'
 import type { RecurrentShape } from './shapes.ts'
 

@@ -1,4 +1,5 @@
-// A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but costs what a real one costs.
+// A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but
+// costs what a real one costs.
 import type { GgufContents, GgufTensor, GgufValue } from '../conformance/testing/gguf-writer.ts'
 import { mambaKeys, mambaLayer } from './random-mamba.ts'
 import type { Shape } from './shapes.ts'
@@ -22,7 +23,7 @@ class Noise {
   }
 }
 
-/** Eight codes, 8 in place of 0: weights then have mean 0, and what the model says depends on what it reads. */
+/** Eight codes, with 8 in place of 0. Weights then have mean 0, and the output depends on the prompt. */
 function balanced(codes: number): number {
   const zeros = ~(codes | (codes >>> 1) | (codes >>> 2) | (codes >>> 3)) & 0x11111111
   return (codes | (zeros << 3)) >>> 0
@@ -53,7 +54,9 @@ function byteTokens(): string[] {
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : next++))
 }
 
-/** The file's contents; the vocabulary is the 256 bytes and fillers, so that a text of n letters has n tokens. */
+/**
+ * The file's contents; the vocabulary is the 256 bytes and fillers, so that a text of n letters has n tokens.
+ */
 export function randomModel(shape: Shape, seed = 1): GgufContents {
   const { hiddenSize, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
   const noise = new Noise(seed * 2654435761)

@@ -11,7 +11,7 @@ export interface BenchServer {
   close(): Promise<void>
 }
 
-/** What makes a page isolated. */
+/** Headers that make a page isolated. */
 export const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -28,7 +28,8 @@ export const pageAround = (script: string): string => `<!doctype html>
 `
 
 /**
- * Serves `page.ts` of each folder of bench/ as that folder's index.html, by default with SharedArrayBuffer allowed, and
+ * Serves `page.ts` of each folder of bench/ as that folder's index.html, by default with SharedArrayBuffer
+ * allowed, and
  * `model` at /model.gguf, in ranges too. `middleware` answers before both.
  */
 export async function serveBench(

@@ -4,8 +4,8 @@
 export interface Shape {
   readonly name: string
   /**
-   * `qwen2` has biases on queries, keys and values, and rotates halves; `llama` has none, and rotates neighbours. `mamba` has
-   * neither attention nor an MLP, but `recurrent` layers.
+   * `qwen2` has biases on queries, keys and values, and rotates halves; `llama` has none, and rotates
+   * neighbours. `mamba` has neither attention nor an MLP, but `recurrent` layers.
    */
   readonly family: 'llama' | 'qwen2' | 'mamba'
   readonly recurrent?: RecurrentShape

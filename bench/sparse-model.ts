@@ -1,4 +1,5 @@
-// node bench/sparse-model.ts FORMAT KEPT. In: a sparse format, the share that is kept. Out: the bench's model with zeros, as a GGUF and a pack.
+// node bench/sparse-model.ts FORMAT KEPT. In: a sparse format, the share that is kept. Out: the bench's model
+// with zeros, as a GGUF and a pack.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'

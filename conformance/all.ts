@@ -1,5 +1,6 @@
-// All of the matrix. In: names of families, by default every one. Out: a table of families and pools with the largest difference
-// from one thread, what failed, and how many passed. `npm run conformance:all -- qwen2 gemma3`
+// The full matrix. In: names of families, by default all. Out: a table of families and pools with the largest
+// difference from one thread, the failures, and the number of passes. `npm run conformance:all -- qwen2
+// gemma3`
 import {
   allCells,
   Comparison,
@@ -19,7 +20,7 @@ if (unknown.length > 0) throw new RangeError(`no family is called ${unknown.join
 let passed = 0
 const failures: string[] = []
 function judge(title: string, difference: number, bound: number): void {
-  // A NaN is no agreement.
+  // A NaN fails.
   if (difference <= bound) passed++
   else failures.push(`${title}: ${difference} where ${bound} is the most`)
 }
@@ -42,7 +43,7 @@ for (const family of families) {
   const alone = new Set<string>()
   for (const cell of allCells(family)) {
     const column = `${cell.pool} of ${cell.threads}`
-    // Its graph cannot be cut: the first such cell was compared on one thread, as all of them would be.
+    // This graph cannot be cut. The first such cell was compared on one thread, which stands for all of them.
     if (alone.has(column)) continue
     const title = `${family.name}, ${nameOf(cell)}`
     try {

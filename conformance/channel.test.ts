@@ -1,4 +1,5 @@
-// One scale per output. In: a random model and stories260k with `w4_channel`. Out: the same bits from every build, thread count
+// One scale per output. In: a random model and stories260k with `w4_channel`. Out: the same bits from every
+// build, thread count and pack; shards within their bound; a perplexity close to that of scales per group.
 // and from a pack; shards within their bound; text predicted nearly as well as with scales per group.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +24,7 @@ import {
 const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
 const weights = 'w4_channel'
 
-test('builds, threads and a pack agree to the bit, and every matrix has one scale per output', async () => {
+test('builds, thread counts and a pack agree to the bit, and every matrix has one scale per output', async () => {
   const file = await goldenFile(GOLDEN)
   const pack = await packOf([file], weights)
   const tables = []
@@ -48,13 +49,13 @@ test('builds, threads and a pack agree to the bit, and every matrix has one scal
 test.each([
   ['two', [1, 1]],
   ['uneven', [3, 1]],
-])('%s shards are as near to rows that are not rounded as one thread is', async (_, shares) => {
+])('%s shards are as close to unrounded rows as one thread is', async (_, shares) => {
   const pack = [await packOf([await goldenFile(GOLDEN)], weights)]
   const logits = (options: BuildOptions) => withBuilt(pack, options, (built) => logitsOf(built, tokens))
   const exact = await logits({ weights: 'f32' })
   const alone = await logits({})
   const shared = await logits({ pool: 'shards', threads: 2, shares })
-  // Each shard has a scale for its part of a row, one thread has one for all of it.
+  // Each shard has a scale for its part of a row. One thread has one scale for the whole row.
   expect(relativeError(shared, exact)).toBeLessThan(1.1 * relativeError(alone, exact))
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })

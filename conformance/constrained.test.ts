@@ -1,4 +1,5 @@
-// Constrained replies. In: the embedded model and 200 schemas. Out: every finished reply is valid, none unfinished called so.
+// Constrained replies. In: the embedded model and 200 schemas. Out: every finished reply is valid, and no
+// unfinished reply is reported as finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { GenerateOptions, GenerationResult } from '../src/api/types.ts'
@@ -38,7 +39,7 @@ describe('of 200 schemas', () => {
           expect(validator(schema)(JSON.parse(text)), `${name} ${text}`).toBe(true)
         } else {
           expect(finishReason).toBe('length')
-          // A number may be whole and yet have gone on; anything else that is whole has ended.
+          // A complete number may have been about to continue. Any other complete value has ended.
           if (!/\d$/.test(text)) expect(language.has(text), `${name} ${text}`).toBe(false)
         }
       }
@@ -73,7 +74,7 @@ describe('a reply', () => {
     expect(gbnf(grammar).has(other.text)).toBe(true)
   })
 
-  test('that a limit or a stop text cuts is not called finished', async () => {
+  test('that is cut by a limit or a stop text is not reported as finished', async () => {
     const schema = { type: 'array', items: { type: 'integer' }, minItems: 20 }
     expect(await ask({ schema, maxTokens: 8 })).toMatchObject({ finishReason: 'length' })
     const cut = await ask({ schema, stop: [','], seed: 1 })
@@ -91,7 +92,7 @@ describe('a reply', () => {
     expect(drafted.finishReason).toBe('stop')
   })
 
-  test('streams what its result holds, side by side with others', async () => {
+  test('streams the text of its result, in parallel with others', async () => {
     const schemas = SCHEMAS.slice(40, 48).map(({ schema }) => schema)
     const alone = []
     for (const schema of schemas) alone.push((await ask({ schema, temperature: 0 })).text)

@@ -1,4 +1,5 @@
-// The embedded Mamba. In: its pack, a conversation. Out: state that is kept, cut, saved and forked without a prompt read again, and never grows.
+// The embedded Mamba. In: its pack, a conversation. Out: state that is kept, cut, saved and forked without
+// reading a prompt again, and that never grows.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import { BUILDS } from './testing/builds.ts'
@@ -15,7 +16,7 @@ const withEngine = async (use: (engine: Engine) => Promise<void>, options = {}) 
   await use(engine)
 }
 
-test('is no larger than 2 MB, and of the size of the embedded Llama', async () => {
+test('is no larger than 2 MB, and similar in size to the embedded Llama', async () => {
   expect((await pack().bytes()).length).toBeLessThanOrEqual(2_000_000)
   await withEngine(async ({ model }) => {
     await using llama = await openEngine([repositoryFile(LLAMA.path)])
@@ -25,7 +26,7 @@ test('is no larger than 2 MB, and of the size of the embedded Llama', async () =
 })
 
 describe('a conversation', () => {
-  test('a second turn, and a fork of it, read only what is new', () =>
+  test('a second turn, and a fork of it, read only the new tokens', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const first = await session.send(FIRST, EMBEDDED_OPTIONS).result
@@ -50,7 +51,7 @@ describe('a conversation', () => {
       expect(usage.cachedTokens).toBeGreaterThanOrEqual(promptTokens + completionTokens - 1)
     }))
 
-  test('an edited message goes on from the one before it', () =>
+  test('an edited message continues from the message before it', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const first = await session.send(FIRST, EMBEDDED_OPTIONS).result
@@ -60,7 +61,7 @@ describe('a conversation', () => {
       expect(usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens - 1)
     }))
 
-  test('a file written by one build goes on in another, reading only what is new', () =>
+  test('a session saved by one build continues in another, which reads only the new tokens', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
       const { usage: read } = await session.send(FIRST, EMBEDDED_OPTIONS).result

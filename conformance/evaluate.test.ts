@@ -1,4 +1,5 @@
-// Scores and embeddings on the real engine. In: random models. Out: what their logits and their output matrix say by hand.
+// Scores and embeddings on the real engine. In: random models. Out: the same values as computed by hand from
+// the logits and the output matrix.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine } from '../src/api/engine.ts'
 import { localConnection } from '../src/engine/wire/connection.ts'
@@ -9,7 +10,7 @@ import { randomLlama } from './testing/random-llama.ts'
 
 const MODEL = randomLlama({ seed: 7, tied: true })
 const files = async () => [await ggufFile(MODEL)]
-/** Longer than one chunk of rows whose logits are wanted. */
+/** Longer than one chunk of rows with logits. */
 const TEXT = 'over the hills and far away the river runs to the sea'
 
 let engine: Engine
@@ -19,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => engine.dispose())
 
 describe('tokens', () => {
-  test('text comes back from its ids, and an id that is not one is refused', async () => {
+  test('ids decode to their text, and an invalid id is refused', async () => {
     const ids = await engine.tokenize('naïve 🦊')
     expect(ids.length).toBe(await engine.countTokens('naïve 🦊'))
     expect(await engine.detokenize(ids)).toBe('naïve 🦊')
@@ -29,7 +30,7 @@ describe('tokens', () => {
 })
 
 describe('scores', () => {
-  test('each is the sum of its tokens in one forward pass over everything', async () => {
+  test('each is the sum over its tokens in one forward pass over the whole text', async () => {
     const continuations = [' green', ' and some more words than fit in one step', 'x', '']
     const scores = await engine.score(TEXT, continuations)
     const prompt = await engine.tokenize(TEXT)
@@ -46,11 +47,11 @@ describe('scores', () => {
     }
   })
 
-  test('what greedy decoding writes is said to be greedy', async () => {
+  test('a greedy continuation is reported as greedy', async () => {
     let seen = 0
     for (const prompt of TEXT) {
       const { tokens, text } = await engine.complete(prompt, { temperature: 0, maxTokens: 1 }).result
-      // A random model also writes halves of characters, which no text has.
+      // A random model may also write parts of characters, which no text contains.
       if ((await engine.tokenize(prompt + text)).at(-1) !== tokens[0]) continue
       expect(await engine.score(prompt, [text])).toMatchObject([{ tokens: 1, isGreedy: true }])
       seen++
@@ -58,7 +59,7 @@ describe('scores', () => {
     expect(seen).toBeGreaterThan(0)
   })
 
-  test('nothing is kept, an empty prompt is refused, an abort is honoured', async () => {
+  test('no state is kept, an empty prompt is refused, an abort is honoured', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
     const reason = new Error('enough')
@@ -71,7 +72,7 @@ describe('scores', () => {
 })
 
 describe('embeddings', () => {
-  /** Logits that a hidden state gives: the embedding table is the output matrix. */
+  /** Computes the logits of a hidden state: the embedding table is the output matrix. */
   const logitsBy = (hidden: Float32Array): number[] => {
     const { values, shape } = MODEL.weights.get('model.embed_tokens.weight')!
     const [rows, width] = shape as [number, number]
@@ -80,7 +81,7 @@ describe('embeddings', () => {
     )
   }
 
-  test('the last position is what its logits are made of', async () => {
+  test('the last position gives its logits', async () => {
     const [vector] = await engine.embed([TEXT], { pooling: 'last', normalize: false })
     const table = await withBuilt(await files(), {}, async (built) =>
       logitsOf(built, await engine.tokenize(TEXT)),
@@ -120,7 +121,7 @@ describe('embeddings', () => {
   })
 })
 
-test('without a model all of it is refused', async () => {
+test('without a model every call is refused', async () => {
   const service = nodeService()
   expect(() => service.tokenize('a')).toThrow('load one')
   await Engine.open(localConnection(service), await files()).then((it) => it.dispose())

@@ -1,4 +1,5 @@
-// Experts stored in several ways. In: a model whose experts have different dtypes. Out: the logits of the same values in one dtype.
+// Experts in several dtypes. In: a model whose experts differ in dtype. Out: the logits of the same values in
+// one dtype.
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../src/base/half.ts'
 import { FAMILY_CASES } from './testing/families/family-cases.ts'
@@ -11,7 +12,7 @@ import type { StoredTensor } from './testing/safetensors-writer.ts'
 
 const MOE = FAMILY_CASES.find(({ family }) => family === 'qwen3moe')!
 
-/** Weights that F16 holds, in F16 where `isHalf` says so. */
+/** Weights that F16 can represent, stored in F16 where `isHalf` returns true. */
 function filesOf(isHalf: (name: string) => boolean): Files {
   const tensors: Record<string, StoredTensor> = {}
   for (const [name, { shape, values }] of drawFamily(MOE, 1)) {
@@ -28,7 +29,7 @@ const logits = (files: Files, weights: 'auto' | 'w8' | 'w4_channel' = 'auto') =>
 const MIXED = filesOf((name) => /layers\.0.*experts\.[02]\.(gate|down)/.test(name))
 const PLAIN = filesOf(() => false)
 
-test('of several dtypes are held in one that is exact', async () => {
+test('of several dtypes are converted to one dtype that is exact', async () => {
   expect(largestDifference(await logits(MIXED), await logits(PLAIN))).toBe(0)
   const pack = await packOf(MIXED, 'auto')
   expect(largestDifference(await logits([pack]), await logits(PLAIN))).toBe(0)

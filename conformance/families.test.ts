@@ -1,6 +1,8 @@
-// Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: what native llama.cpp makes of it.
+// Conformance of families. In: a small random model of each, as GGUF and as safetensors. Out: the results of
+// native llama.cpp.
 //
-// golden/families.json has llama.cpp's answers; conformance/testing/families/write-families.ts writes it anew.
+// golden/families.json has llama.cpp's answers; conformance/testing/families/write-families.ts writes that
+// file.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
@@ -73,7 +75,7 @@ describe.each(FAMILY_CASES)('$family', (one) => {
     expect(largestDifference(packed, await logits(safetensors))).toBe(0)
   })
 
-  test('ends in a typed error or loads, whatever a key of config.json holds', async () => {
+  test('loads or fails with a typed error, whatever value a key of config.json has', async () => {
     const { safetensors } = await filesOf(one)
     const others = safetensors.filter(({ name }) => name !== 'config.json')
     const open = (config: object) =>

@@ -1,5 +1,5 @@
-// Types of GGUF, end to end. In: a random Llama whose matrices are blocks of one type, or a mix as people download. Out:
-// the logits of the same weights in f32, as near as 8-bit activations let them be.
+// GGUF types, end to end. In: a random Llama whose matrices have one block type, or a mix like published
+// files. Out: the logits of the same weights in f32, within the error of 8-bit activations.
 import { expect, test } from 'vitest'
 import type { CodedDType } from '../src/formats/tensors.ts'
 import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
@@ -18,11 +18,11 @@ async function differenceFromF32(file: File): Promise<number> {
   return relativeError(await logits('auto'), await logits('f32'))
 }
 
-test.each(CODED_DTYPES)('%s computes what its values in f32 compute', async (dtype) => {
+test.each(CODED_DTYPES)('%s gives the logits of its values in f32', async (dtype) => {
   expect(await differenceFromF32(await modelIn(() => dtype))).toBeLessThan(0.03)
 })
 
-test('a mix as in Q4_K_M, its values and downward matrices in Q6_K', async () => {
+test('a mix like Q4_K_M, with values and down projections in Q6_K', async () => {
   const mix = (name: string) => (/attn_v|ffn_down/.test(name) ? 'Q6_K' : 'Q4_K')
   expect(await differenceFromF32(await modelIn(mix))).toBeLessThan(0.03)
 })

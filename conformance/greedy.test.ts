@@ -1,4 +1,5 @@
-// Greedy text in Node. In: the golden model in every precision. Out: the one text of all machines, builds and thread counts.
+// Greedy text in Node. In: the golden model in every precision. Out: the same text on all machines, builds
+// and thread counts.
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from './testing/builds.ts'
 import {
@@ -24,7 +25,8 @@ describe.each(BUILDS)('$build with $threads threads', ({ build, threads }) => {
   })
 })
 
-// More than the text: every bit. Builds share their order of sums, and who takes a tile does not change it.
+// Compares every bit, not only the text. Builds sum in the same order, and the thread that computes a tile
+// does not matter.
 test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one) => {
   const files = [await goldenFile(one)]
   const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
@@ -51,8 +53,11 @@ test.each([
 })
 
 describe.each(EMBEDDED_MODELS)('$name', ({ name, path }) => {
-  test.each(BUILDS)('talks as everywhere on $build with $threads threads', async (options) => {
-    await using engine = await openEngine([repositoryFile(path)], options)
-    expect(await converse(engine)).toEqual(embeddedReplies(name))
-  })
+  test.each(BUILDS)(
+    'gives the same replies as elsewhere on $build with $threads threads',
+    async (options) => {
+      await using engine = await openEngine([repositoryFile(path)], options)
+      expect(await converse(engine)).toEqual(embeddedReplies(name))
+    },
+  )
 })

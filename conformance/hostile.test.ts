@@ -1,5 +1,5 @@
-// Hostile input from end to end. In: files that are damaged, lie or are something else. Out: a typed error at once, and an
-// engine that loads the next model.
+// Hostile input, end to end. In: files that are damaged, inconsistent or of another kind. Out: a typed error
+// at once, and an engine that loads the next model.
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Engine } from '../src/api/engine.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
@@ -16,7 +16,7 @@ import { randomLlama } from './testing/random-llama.ts'
 let good: File
 beforeAll(async () => {
   good = await ggufFile(randomLlama({ seed: 9, speaks: true }))
-  // What is compiled once is not part of any case's time.
+  // One-time compilation must not count in any case's time.
   await saysSomething(nodeService())
 })
 
@@ -84,7 +84,7 @@ describe('an aborted load', () => {
     const isClosed = new Promise<void>((resolve) => {
       closed = resolve
     })
-    // Reads on, whatever the signal says: the loader has to stop by itself.
+    // Ignores the signal, so the loader has to stop by itself.
     const source: ByteSource = {
       ...bufferSource('random.gguf', bytes),
       async read(offset, length) {
@@ -111,7 +111,7 @@ describe('an aborted load', () => {
     expect(error).toBe(reason)
     await isClosed
     expect(await errorOf(loading as Promise<unknown>)).toMatchObject({ name: 'AbortError' })
-    // The one that was going on, and one ahead.
+    // The read under way, and one read-ahead.
     expect(reads).toBeLessThanOrEqual(2)
   })
 })

@@ -1,4 +1,5 @@
-// Killed workers. In: each pool, each of its workers, ended in the middle of each thing that an engine does. Out: typed errors in time, no worker left, and the next load.
+// Killed workers. In: each pool, with each of its workers killed during each operation of an engine. Out:
+// typed errors in time, no worker left, and a working next load.
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
@@ -8,15 +9,15 @@ import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile, goldenReply } from '
 import { openEngine } from './testing/node-engine.ts'
 
 /**
- * A shard that ended says so at once. A thread is missed in the middle of a step, where nobody can hear that it ended: after the
- * barrier's patience of 20 s, so that one such end stands for all.
+ * A shard's end is noticed at once. The end of a thread in the middle of a step is noticed only after the
+ * barrier's timeout of 20 s, so one such case stands for all.
  */
 const POOLS = [
   { pool: 'shared', threads: 2, mostMs: 40_000, dies: ['answer', 'fork', 'idle time'] },
   { pool: 'shards', threads: 3, mostMs: 10_000, dies: undefined },
 ] as const
 
-/** Workers of this process in the order in which they were started; those that ended are not among them. */
+/** Running workers of this process, in the order in which they were started. */
 let workers: Worker[] = []
 let onStart: (worker: Worker) => void = () => undefined
 const noteWorker = (worker: Worker) => {
@@ -47,7 +48,7 @@ interface Talk {
 
 interface Work {
   readonly done: Promise<unknown>
-  /** When the worker dies; default: at once. */
+  /** The worker dies when this resolves; default: at once. */
   readonly underWay?: Promise<unknown>
 }
 
@@ -65,7 +66,10 @@ function answer({ session }: Talk): Work {
   return { done: running.result, underWay }
 }
 
-/** What is under way when a worker dies, and how it may end: what needs no other worker, or has all it needs, resolves. */
+/**
+ * Operations during which a worker dies, and their possible outcomes. An operation that does not need the
+ * worker resolves.
+ */
 const OPERATIONS: readonly (readonly [string, (talk: Talk) => Work, readonly string[]])[] = [
   ['prompt', ({ session }) => ({ done: session.send(`why ${'a '.repeat(150)}`, LONG).result }), ['internal']],
   ['answer', answer, ['internal']],
@@ -128,7 +132,7 @@ for (const { pool, threads, mostMs, dies } of POOLS) {
           const start = performance.now()
           const loading = openEngine([await goldenFile(GOLDEN)], { ...options, onProgress })
           const outcome = await outcomeOf(loading)
-          // Threads on one memory are started when the weights are there.
+          // Threads on shared memory start only once the weights are loaded.
           if (isDead) expect(outcome).toBe('internal')
           else await (await loading).dispose()
           expect(performance.now() - start).toBeLessThan(mostMs)

@@ -1,5 +1,5 @@
-// LoRA adapters, end to end. In: models and random adapters as PEFT and llama.cpp store them. Out: the logits of the merged
-// model, or what does not fit.
+// LoRA adapters, end to end. In: models and random adapters in the formats of PEFT and llama.cpp. Out: the
+// logits of the merged model, or an error that says what does not fit.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -57,7 +57,7 @@ async function failure(work: Promise<unknown>): Promise<string> {
 describe('a float model with an adapter has the logits of the merged one', () => {
   const right = referenceLogits(mergedModel(MODEL, LORA, ALPHA / RANK), TOKENS)
 
-  test('and not those of the bare one', () => {
+  test('and not those of the model without it', () => {
     expect(relativeError(referenceLogits(MODEL, TOKENS), right)).toBeGreaterThan(0.1)
   })
 
@@ -76,7 +76,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     const merged = mergedModel(MODEL, LORA, ALPHA / RANK)
     const limit = relativeError(await logits(safetensorsFiles(merged, dtype)), right)
     const rows = await adapted(safetensorsFiles(MODEL, dtype), peftFiles(LORA))
-    // What is rounded is the sum with the base, which was rounded before.
+    // The engine rounds the sum with the base, which was already rounded.
     expect(relativeError(rows, right)).toBeLessThan(2 * limit)
   })
 
@@ -88,7 +88,7 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(rows, half)).toBeLessThan(1e-4)
   })
 
-  test('a family whose GGUF keeps the order of heads', async () => {
+  test('a family whose GGUF keeps the order of rows in a head', async () => {
     const model = randomLlama({ seed: 13, family: 'qwen2' })
     const lora = randomLora(model.weights, EVERY, 8, 6)
     const file = [await ggufLora(lora, model.config.head_dim, 'qwen2')]
@@ -128,11 +128,11 @@ describe('a quantised model', () => {
   const quantization_config = { quant_method: 'gptq', bits: 4, group_size: 32, sym: true, desc_act: false }
   const files = hubFolder({ ...MODEL.config, quantization_config }, tensors)
   const plain: RandomModel = { config: MODEL.config, weights: values }
-  // Only some matrices of a layer, as people train them.
+  // Only some matrices of a layer, which is common in training.
   const some: Lora = randomLora(MODEL.weights, /(q|v|up|down)_proj\.weight$/, RANK, 7)
   const merged = mergedModel(plain, some, ALPHA / RANK)
 
-  test('keeps what an adapter adds, in 8 bits', async () => {
+  test('keeps what the adapter changes, in 8 bits', async () => {
     const right = referenceLogits(merged, TOKENS)
     expect(relativeError(await adapted(files, peftFiles(some)), right)).toBeLessThan(0.03)
     expect(largestDifference(await adapted(files, peftFiles(some), { weights: 'f32' }), right)).toBeLessThan(
@@ -194,7 +194,7 @@ describe('an adapter that does not fit', () => {
     expect(await failure(adapted(files, lora))).toMatch(message)
   })
 
-  test('a GGUF of another architecture, and one that is a model', async () => {
+  test('a GGUF of another architecture, and a GGUF that is a model', async () => {
     expect(await failure(adapted(files, [await ggufLora(LORA, HEAD_DIM, 'qwen2')]))).toMatch(
       /^architecture: .*qwen2/,
     )
@@ -226,7 +226,7 @@ test.skipIf(!existsSync(STORIES))(
     const [merged, bare] = await Promise.all(
       [{ ...model, tensors }, model].map((file) => withModel(file, {}, (built) => logitsOf(built, tokens))),
     )
-    // Its names are GGUF's already, and its rows in that order.
+    // Its names and the order of its rows are already GGUF's.
     const lora = [{ source: [await ggufLora(pairs, 8, 'llama')], scale: 1 }]
     const rows = await withModel(model, { lora }, (built) => logitsOf(built, tokens))
     expect(largestDifference(rows, merged!)).toBeLessThan(1e-4)

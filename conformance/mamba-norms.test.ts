@@ -9,7 +9,7 @@ const range = (count: number) => Array.from({ length: count }, (_, index) => ind
 describe.skipIf(!isHere)('norms and gates', () => {
   const EPSILON = 1e-6
   const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
-  /** Rows of six through a norm. */
+  /** Applies a norm to rows of six values. */
   const normed = (op: 'rmsnorm' | 'layernorm', rows: readonly number[], weights: Tensor, bias?: Tensor) =>
     BOTH_BUILDS.map((build) => {
       const machine = plainMachine(build)
@@ -27,7 +27,7 @@ describe.skipIf(!isHere)('norms and gates', () => {
       return range(count).flatMap((row) => [...machine.floats(y, row)])
     })
 
-  test('the norm behind the gate, as Mamba-2 has it, and the gate behind the norm', () => {
+  test('the norm after the gate, as in Mamba-2, and the gate after the norm', () => {
     const { inputs, outputs } = reference('layer_norms', 'gated_rms_norm')
     const { x, z, w, b } = inputs as Record<string, Tensor>
     const gated = x!.values.map((value, index) => value * silu(z!.values[index]!))
@@ -41,7 +41,7 @@ describe.skipIf(!isHere)('norms and gates', () => {
     }
   })
 
-  test('RMSNorm and LayerNorm, the latter of sums and twice', () => {
+  test('RMSNorm and LayerNorm, LayerNorm also on sums and applied twice', () => {
     const rms = reference('layer_norms', 'rms_norm')
     for (const made of normed('rmsnorm', rms.inputs['x']!.values, rms.inputs['w']!)) {
       expectClose(made, rms.outputs['y']!.values)

@@ -1,4 +1,5 @@
-// Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels. Out: ours, by chunk and step.
+// Conformance of the scan, the decode step and the convolution. In: outputs of the official Mamba kernels.
+// Out: ours, for whole chunks and single steps.
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION } from '../src/abi/constants.ts'
 import { plainMachine, type Rows } from '../wasm/testing/machine.ts'
@@ -20,7 +21,7 @@ import {
 
 const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
 
-/** Every channel in both builds, in one step and row by row. */
+/** Runs every channel in both builds, in one step and row by row. */
 function expectChannel(
   channel: Channel,
   y: readonly number[],
@@ -36,7 +37,10 @@ function expectChannel(
   }
 }
 
-/** B or C of one channel: [channel][state], [batch][state][row], or [batch][group][state][row] with channels shared out in turn. */
+/**
+ * B or C of one channel: [channel][state], [batch][state][row], or [batch][group][state][row] with channels
+ * dealt to groups.
+ */
 function between(tensor: Tensor, channels: number, rows: number, batch: number, channel: number): number[][] {
   const axes = tensor.shape.length
   const group = axes === 4 ? Math.floor(channel / Math.floor(channels / tensor.shape[1]!)) : 0
@@ -50,10 +54,10 @@ function between(tensor: Tensor, channels: number, rows: number, batch: number, 
 }
 
 interface How {
-  /** Step sizes come through softplus. */
+  /** Step sizes pass through softplus. */
   readonly softplus: boolean
   readonly made?: 'f32' | 'bf16' | 'f16'
-  /** Channels that read what they should; default all. */
+  /** Number of channels that read the right data; default all. */
   readonly channels?: number
 }
 
@@ -87,7 +91,7 @@ describe.skipIf(!isHere)('selective scan', () => {
   test.each(cases)('another implementation: $description', (stored) => {
     const { inputs, outputs } = caseOf(stored)
     const [batches = 0, channels = 0, rows = 0] = inputs['u']!.shape
-    /** Here B and C are [channel][state], [batch][channel][state], or with the row as last axis. */
+    /** Here B and C are [channel][state], [batch][channel][state], or have the row as last axis. */
     const per = (tensor: Tensor, batch: number, channel: number) =>
       Array.from({ length: rows }, (_, row) =>
         Array.from({ length: inputs['A']!.shape[1]! }, (_, n) => {
@@ -129,13 +133,14 @@ describe.skipIf(!isHere)('selective scan', () => {
     ['minimal_bf16', { softplus: false, made: 'bf16' }],
     ['minimal_fp16', { softplus: false, made: 'f16' }],
     ['time_varying_3d', { softplus: true }],
-    // Its three channels in two groups of one: the official kernel reads past the second group for the third.
+    // Three channels in two groups of one: for the third channel, the official kernel reads past the second
+    // group.
     ['grouped_time_varying', { softplus: true, channels: 2 }],
   ] as const)('the official kernel: %s', (name, how) => {
     expectScan(reference('selective_scan', name), how)
   })
 
-  test('the official kernel, with everything: where B is constant its state leaves B out', () => {
+  test('the official kernel with all options: if B is constant, its state omits B', () => {
     const { inputs, outputs } = reference('selective_scan', 'full')
     const { shape, values } = outputs['last_state']!
     const [, channels = 0, states = 0] = shape
@@ -159,7 +164,7 @@ describe.skipIf(!isHere)('selective scan', () => {
   })
 })
 
-/** Where an entry's own header has its name: it lies behind the 30 bytes of fixed length. */
+/** The name of an entry in its local header, after the 30 bytes of fixed length. */
 const nameAt = (zip: Buffer, name: string): number => {
   for (
     let at = zip.indexOf('PK\x03\x04', 0, 'latin1');
@@ -172,7 +177,7 @@ const nameAt = (zip: Buffer, name: string): number => {
   throw new RangeError(`there is no ${name}`)
 }
 
-/** An array of f32 in a zip of arrays that are stored as they are. */
+/** An array of f32 in a zip of uncompressed arrays. */
 function npyFloats(zip: Buffer, name: string): number[] {
   const start = zip.indexOf('\x93NUMPY', nameAt(zip, name), 'latin1')
   const header = zip.subarray(start + 10, start + 10 + zip.readUInt16LE(start + 8)).toString('latin1')
@@ -207,7 +212,7 @@ describe.skipIf(!isHere)('one decode step from a state', () => {
     }
   })
 
-  test('of two groups of heads, step sizes as they are', () => {
+  test('of two groups of heads, with step sizes used unchanged', () => {
     const { inputs, outputs } = reference('selective_state_update', 'grouped')
     for (const [batch, head, channel] of [0, 1].flatMap((b) =>
       [0, 1].flatMap((h) => [0, 1, 2].map((c) => [b, h, c] as const)),

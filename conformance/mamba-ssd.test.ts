@@ -1,8 +1,10 @@
-// Conformance of SSD. In: outputs of the official Mamba-2 kernels, whole and in parts. Out: ours, by chunk and by step.
+// Conformance of SSD. In: outputs of the official Mamba-2 kernels, whole and in parts. Out: ours, for chunks
+// and single steps.
 //
-// The official kernels clamp exponents at 0: where A is positive, as no trained one's is, or a step size negative, theirs is another
-// recurrence. A test shows it; elsewhere heads with a positive A are left out, and so are the case of several sequences in a row
-// (both signs of both), complex A and dropout, which no model that is loaded has.
+// The official kernels clamp exponents at 0. Where A is positive (never in a trained model) or a step size is
+// negative, they compute another recurrence, as one test shows. Other tests leave out heads with a positive
+// A, the case of several sequences in a row (both signs of both), complex A and dropout. No model that the
+// engine loads has any of these.
 import { describe, expect, test } from 'vitest'
 import { evaluate, plainMachine } from '../wasm/testing/machine.ts'
 import {
@@ -23,12 +25,12 @@ import {
 const BATCHES = [0, 1] as const
 const HEADS = [0, 1] as const
 const CHUNKS = [0, 1] as const
-/** Rows of a chunk in the parts. */
+/** Rows of a chunk in the fixtures of the parts. */
 const CHUNK = 3
-/** Step sizes of 1. */
+/** Softplus of this is a step size of 1. */
 const ONE = Math.log(Math.E - 1)
 
-/** Every head in both builds, in one step and row by row. */
+/** Runs every head in both builds, in one step and row by row. */
 function expectHead(head: Head, y?: readonly number[], state?: readonly number[]): void {
   for (const build of BOTH_BUILDS) {
     for (const cut of CUTS) {
@@ -40,7 +42,7 @@ function expectHead(head: Head, y?: readonly number[], state?: readonly number[]
 }
 
 const range = (count: number, first = 0) => Array.from({ length: count }, (_, index) => first + index)
-/** Rows of [batch][row][head][...], and a head's state [...][channel][state]. */
+/** Rows of [batch][row][head][...], and a head's state as [...][channel][state]. */
 const rowsOf = (tensor: Tensor, batch: number, head: number, rows: readonly number[]) =>
   rows.map((row) => tensor.line(batch, row, head))
 const stateOf = (tensor: Tensor, ...place: number[]) =>
@@ -70,7 +72,7 @@ describe.skipIf(!isHere)('SSD', () => {
     for (const { head, y, state } of trained) expectHead(head, y, state)
   })
 
-  test('the official kernel clamps the exponents between rows of a chunk, which acts where A is positive', () => {
+  test('the official kernel clamps the exponents between rows of a chunk, which matters where A is positive', () => {
     for (const [batch, head] of BATCHES.flatMap((b) => HEADS.map((h) => [b, h] as const))) {
       const { head: given, y } = whole(batch, head)
       expectClose(
@@ -94,7 +96,7 @@ describe.skipIf(!isHere)('SSD', () => {
       trainedHeads().flatMap((head) => CHUNKS.map((chunk): [number, number, number] => [batch, head, chunk])),
     )
 
-  test('step sizes are the softplus', () => {
+  test('step sizes pass through softplus', () => {
     const { inputs, outputs } = reference('ssd_components', 'chunk_cumsum')
     const { dt, dt_bias: bias } = inputs as Record<string, Tensor>
     for (const build of BOTH_BUILDS) {
@@ -121,12 +123,13 @@ describe.skipIf(!isHere)('SSD', () => {
     }
   })
 
-  test('step sizes keep to their limits: a state of ones decays by the clamped ones', () => {
+  test('step sizes stay within their limits: a state of ones decays by the clamped sizes', () => {
     const { inputs, outputs } = reference('ssd_components', 'chunk_cumsum_clamped')
     for (const [batch, head, chunk] of each()) {
       const rows = range(CHUNK, chunk * CHUNK)
       const raw = rows.map((row) => inputs['dt']!.at(batch, row, head))
-      // The case clamps numbers of either sign as they are: those below 0, which no softplus makes, end at the least.
+      // The case clamps numbers of either sign. Those below 0, which softplus never gives, become the lower
+      // limit.
       const steps = raw.map((value) => Math.max(value, 1e-4))
       const nothing = rows.map(() => [0, 0, 0, 0])
       const right = outputs['dA_cumsum']!.line(batch, head, chunk).map(Math.exp)
@@ -136,7 +139,7 @@ describe.skipIf(!isHere)('SSD', () => {
     }
   })
 
-  test('the state that a chunk leaves', () => {
+  test('the state at the end of a chunk', () => {
     const { inputs, outputs } = reference('ssd_components', 'chunk_state')
     for (const [batch, head, chunk] of each()) {
       const rows = range(CHUNK, chunk * CHUNK)
@@ -164,24 +167,27 @@ describe.skipIf(!isHere)('SSD', () => {
     }
   })
 
-  test.each(['chunk_scan_vector_D', 'chunk_scan_matrix_D_z'])('a chunk behind a state: %s', (name) => {
-    const { inputs, outputs } = reference('ssd_components', name)
-    const skip = inputs['D']!
-    for (const [batch, head, chunk] of each()) {
-      const rows = range(CHUNK, chunk * CHUNK)
-      const x = rowsOf(inputs['x']!, batch, head, rows)
-      expectHead(
-        {
-          ...{ x, z: inputs['z'] && rowsOf(inputs['z'], batch, head, rows), a: parts().at(head) },
-          ...{ b: rowsOf(inputs['B']!, batch, 0, rows), c: rowsOf(inputs['C']!, batch, 0, rows) },
-          steps: stepsOf(inputs['dt']!, batch, head, chunk),
-          skips: skip.shape.length === 2 ? skip.line(head) : x[0]!.map(() => skip.at(head)),
-          state: stateOf(inputs['states']!, batch, chunk, head),
-        },
-        rowsOf(outputs['y']!, batch, head, rows).flat(),
-      )
-    }
-  })
+  test.each(['chunk_scan_vector_D', 'chunk_scan_matrix_D_z'])(
+    'a chunk that starts from a state: %s',
+    (name) => {
+      const { inputs, outputs } = reference('ssd_components', name)
+      const skip = inputs['D']!
+      for (const [batch, head, chunk] of each()) {
+        const rows = range(CHUNK, chunk * CHUNK)
+        const x = rowsOf(inputs['x']!, batch, head, rows)
+        expectHead(
+          {
+            ...{ x, z: inputs['z'] && rowsOf(inputs['z'], batch, head, rows), a: parts().at(head) },
+            ...{ b: rowsOf(inputs['B']!, batch, 0, rows), c: rowsOf(inputs['C']!, batch, 0, rows) },
+            steps: stepsOf(inputs['dt']!, batch, head, chunk),
+            skips: skip.shape.length === 2 ? skip.line(head) : x[0]!.map(() => skip.at(head)),
+            state: stateOf(inputs['states']!, batch, chunk, head),
+          },
+          rowsOf(outputs['y']!, batch, head, rows).flat(),
+        )
+      }
+    },
+  )
 
   test.each(['basic', 'causal_seq', 'grouped'])('products of rows of C and B: %s', (name) => {
     const { inputs, outputs } = reference('ssd_bmm', name)
@@ -196,7 +202,8 @@ describe.skipIf(!isHere)('SSD', () => {
         isGrouped ? rowsOf(tensor, batch, group, rows) : rows.map((row) => tensor.line(batch, row))
       const right = (i: number, j: number) =>
         isGrouped ? outputs['out']!.at(batch, chunk, group, i, j) : outputs['out']!.at(batch, chunk, i, j)
-      // Each row enters a channel of its own and nothing decays: what leaves at row i is c[i] b[j] for every j up to i.
+      // Each row enters a channel of its own and nothing decays, so the output of row i is c[i] b[j] for
+      // every j up to i.
       const lower = (b: number[][], c: number[][]) =>
         ssdHead(
           'relaxed',
@@ -206,7 +213,8 @@ describe.skipIf(!isHere)('SSD', () => {
       const [below, above] = [lower(read(b!), read(a!)), lower(read(a!), read(b!))]
       for (const [i, j] of range(CHUNK).flatMap((i) => range(CHUNK).map((j) => [i, j] as const))) {
         const isOne = sequence === undefined || sequence.at(batch, rows[i]!) === sequence.at(batch, rows[j]!)
-        // Rows of two sequences never meet in our kernel; what the official one leaves above the diagonal there is nobody's.
+        // Rows of two sequences never meet in our kernel. The official kernel's values above the diagonal are
+        // unused.
         if (isOne) expectClose([j <= i ? below[i]![j]! : above[j]![i]!], [right(i, j)], 'tf32')
       }
     }
@@ -245,7 +253,10 @@ describe.skipIf(!isHere)('SSD', () => {
   )
 })
 
-/** The paper's chunks of three rows in f64, exponents between two rows of a chunk through `limit`. */
+/**
+ * The paper's algorithm in chunks of three rows, in f64. `limit` is applied to exponents between two rows of
+ * a chunk.
+ */
 function byChunks(
   { x, dt = [], bias = 0, z, b, c, a, skips, state = [] }: Head,
   limit: (e: number) => number,

@@ -1,4 +1,5 @@
-// Conformance of Mamba. In: a random model with llama.cpp's logits. Out: ours, from GGUF and safetensors, however the prompt is cut.
+// Conformance of Mamba. In: a random model with llama.cpp's logits. Out: ours, from GGUF and safetensors, for
+// any cut of the prompt.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

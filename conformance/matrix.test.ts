@@ -1,10 +1,10 @@
-// The matrix, a small part. In: every family. Out: the logits of one thread from any pool, build, format and KV format, within the
-// bound; `npm run conformance:all` compares all of it.
+// A small part of the matrix. In: every family. Out: one thread's logits from any pool, build, format and KV
+// format, within the bound. `npm run conformance:all` compares the full matrix.
 import { describe, expect, test } from 'vitest'
 import { Comparison, FORMAT_BOUND, nameOf, someCells } from './testing/families/matrix.ts'
 import { MATRIX_FAMILIES } from './testing/families/matrix-families.ts'
 
-/** Those that workers without shared memory cannot share out, by what stands in the way. */
+/** Families that cannot be cut into shards, with the reason in the error message. */
 const UNCUT: Readonly<Record<string, RegExp>> = {
   gemma2: /rescale reads/,
   granite: /rescale reads/,

@@ -1,4 +1,5 @@
-// Notes of pools. In: what was measured at an earlier load, or what somebody put in its place. Out: loads that do not measure, or do it anew.
+// Notes of pools. In: notes from an earlier load, or damaged ones. Out: loads that skip the measurement or
+// repeat it.
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
 import { nodeHost } from '../src/cli/host.ts'
@@ -13,13 +14,13 @@ import { largestDifference, logitsOf } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 
-/** A device of three cores; `known` is what it keeps, and clocks go at `pace`. */
+/** A device with three cores. `known` is its stored note; clocks run at `pace`. */
 class Device {
   readonly known = new Map<string, unknown>()
-  /** Types of the messages to workers. */
+  /** Types of messages sent to workers. */
   sent: string[] = []
   pace = 1
-  /** How much less than it is the speed of a worker seems to be. */
+  /** Factor by which a worker seems slower than it is. */
   slowness = 1
   #now = 0
   #last = performance.now()
@@ -43,7 +44,7 @@ class Device {
     }
   }
 
-  /** Every note becomes `value`. */
+  /** Replaces every note with `value`. */
   set(value: unknown): void {
     for (const key of this.known.keys()) this.known.set(key, value)
   }
@@ -76,11 +77,11 @@ class Device {
   }
 }
 
-/** What is no number of threads up to 3, and no shares of so many. */
+/** Values that are neither a thread count up to 3 nor a valid list of shares. */
 const WRONG: readonly unknown[] = ['two', 0, 1.5, 4, [], [0, 1], ['1', 1], [1, 1, 1, 1], [[1]]]
 
 describe('shards', () => {
-  test('are cut as they were measured before', async () => {
+  test('are cut by the shares measured before', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     expect(device.sent).toContain('measure')
@@ -93,7 +94,7 @@ describe('shards', () => {
     await built.dispose()
   })
 
-  test('of a given number are equal, however slow a worker is: loads of any build agree to the bit', async () => {
+  test('of a given number are equal even if a worker is slow: loads of all builds agree to the bit', async () => {
     const device = new Device()
     const ids = Array.from({ length: 40 }, (_, index) => 3 + ((index * 29) % 250))
     const tables: Float32Array[][] = []
@@ -112,7 +113,7 @@ describe('shards', () => {
     expect(device.values).toEqual([])
   })
 
-  test('are as many as were found to pay, and none are started for one', async () => {
+  test('are as many as the note says are worthwhile, and none start if that is one', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     for (const [shares, threads] of [
@@ -127,7 +128,7 @@ describe('shards', () => {
     }
   })
 
-  test('are measured again when the note is wrong', async () => {
+  test('are measured again if the note is invalid', async () => {
     const device = new Device()
     await (await device.load('shards')).dispose()
     for (const wrong of WRONG) {
@@ -140,7 +141,7 @@ describe('shards', () => {
 })
 
 describe('threads', () => {
-  test.each([1, 2, 3])('on one memory are the %i of the note', async (known) => {
+  test.each([1, 2, 3])('on shared memory are as many as the note says: %i', async (known) => {
     const device = new Device()
     await (await device.load('shared')).dispose()
     expect(device.values).toEqual([expect.any(Number)])
@@ -151,7 +152,7 @@ describe('threads', () => {
     await built.dispose()
   })
 
-  test('are measured again when it is wrong', async () => {
+  test('are measured again if the note is invalid', async () => {
     const device = new Device()
     await (await device.load('shared')).dispose()
     for (const wrong of WRONG) {
@@ -187,7 +188,7 @@ test.each([
     device.sent = []
     device.pace = 1e4
     await decode()
-    // Found on a slow machine, it would slow down the next load too.
+    // A note from a slow machine would also slow down the next load.
     expect(device.values).toEqual([undefined])
     expect(device.sent.find((type) => type === 'start')).toBe(measured)
     await built.dispose()

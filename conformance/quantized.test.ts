@@ -1,5 +1,5 @@
-// Quantised safetensors, end to end. In: a random Llama as GPTQ, AWQ, compressed-tensors and FP8 store it. Out: the logits of
-// the same values in f32, as near as 8-bit activations let them be.
+// Quantised safetensors, end to end. In: a random Llama in the formats of GPTQ, AWQ, compressed-tensors and
+// FP8. Out: the logits of the same values in f32, within the error of 8-bit activations.
 import { expect, test } from 'vitest'
 import { hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
@@ -25,7 +25,7 @@ interface Packed {
 }
 type Packer = (module: string, n: number, k: number, seed: number) => Packed
 
-/** The model with every matrix of its layers packed, and the model of the values that these mean. */
+/** The model with every matrix of its layers packed, and the model with the dequantised values. */
 function packModel(pack: Packer, quantization_config: object): { files: File[]; plain: RandomModel } {
   const tensors: Record<string, StoredTensor> = {}
   const weights = new Map<string, RandomTensor>()
@@ -129,12 +129,13 @@ test.each([
   expect(relativeError(await logits(files, 'auto'), right)).toBeLessThan(0.03)
 })
 
-test('sorted inputs take no more memory than an order for each input', async () => {
+test('sorted inputs need only one index per input of extra memory', async () => {
   const bytesOf = async (isShuffled: boolean) => {
     const pack = ints({ groupSize: 64, isShuffled, orderSeed: 3 }, gptqTensors)
     const { files } = packModel(pack, gptq(64, { desc_act: isShuffled }))
     return withBuilt(files, {}, async (built) => built.memory().weightsBytes)
   }
-  // Two layers: for Q, K, V, gate and up together, for O (of as many inputs, so the same) and for down.
+  // Two layers, each with an order for Q, K, V, gate and up, one for O (with as many inputs, so the same),
+  // and one for down.
   expect((await bytesOf(true)) - (await bytesOf(false))).toBe(4 * (128 + 320))
 })

@@ -1,13 +1,14 @@
-// Conformance on random models. In: the same weights as GGUF and as safetensors. Out: the logits of a plain f64 definition.
+// Conformance on random models. In: the same weights as GGUF and as safetensors. Out: the logits of a direct
+// f64 definition.
 import { describe, expect, test } from 'vitest'
 import { type FloatType, ggufFile, rounded, safetensorsFiles } from './testing/model-files.ts'
 import { largestDifference, logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { type Llama3Scaling, type RandomModel, randomLlama } from './testing/random-llama.ts'
 import { referenceLogits } from './testing/reference-model.ts'
 
-/** Three blocks of state, the last begun; more rows than any kernel takes at once. */
+/** Three blocks of state, the last one partly filled, and more rows than any kernel takes at once. */
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 37 + ((index * index) % 11)) % 260)
-/** Of eight frequencies some are kept, some divided, one lies on the ramp. */
+/** Of eight frequencies, some are kept, some divided, and one lies on the ramp. */
 const LLAMA3: Llama3Scaling = {
   rope_type: 'llama3',
   factor: 8,
@@ -31,7 +32,7 @@ const CASES = (['llama', 'qwen2'] as const).flatMap((family) =>
     { title: 'without shared heads', seed: 5, kvHeads: 4 },
   ].map((options) => ({ family, ...options })),
 )
-/** Past a block of state, so that one is given back. */
+/** Crosses a block of state, so one block is freed. */
 const MISTRAL = { family: 'llama', title: 'with the window of Mistral', seed: 8, window: 50 } as const
 
 const logits = (files: readonly File[], weights: 'auto' | 'f32' | 'w8' | 'w4' = 'auto') =>
@@ -52,7 +53,7 @@ describe('full precision', () => {
     },
   )
 
-  test('a window changes what comes behind it', () => {
+  test('a window changes later positions', () => {
     const [all, some] = [undefined, 50].map((window) =>
       referenceLogits(randomLlama({ seed: 8, window }), TOKENS),
     )
@@ -60,7 +61,7 @@ describe('full precision', () => {
     expect(largestDifference(all!.slice(50), some!.slice(50))).toBeGreaterThan(0.1)
   })
 
-  test('Llama 3 scales RoPE where the tests above look', () => {
+  test('Llama 3 scaling changes RoPE at the positions of the tests above', () => {
     const [plain, scaled] = [undefined, LLAMA3].map((scaling) =>
       referenceLogits(randomLlama({ seed: 3, scaling }), TOKENS),
     )
@@ -82,14 +83,14 @@ describe('half precision', () => {
     expect(largestDifference(fromFile[0]!, unrounded)).toBeGreaterThan(1e-3)
   })
 
-  test('weights that are computed in f32 give what their file says', async () => {
+  test('weights computed in f32 have the exact values of the file', async () => {
     const right = referenceLogits(rounded(model, 'F16', true), TOKENS)
     expect(largestDifference(await logits(safetensorsFiles(model, 'F16'), 'f32'), right)).toBeLessThan(1e-4)
   })
 })
 
-// A scale or code in the wrong place gives an error near 1. Measured: w8 0.022 to 0.032, w4 0.20 to 0.28, which is what
-// rounding random weights to that many bits costs through two layers.
+// A misplaced scale or code gives an error near 1. Measured: w8 0.022 to 0.032, w4 0.20 to 0.28. That is the
+// error of rounding random weights to that many bits, over two layers.
 describe('quantised while it is loaded', () => {
   test.each([
     { family: 'llama', weights: 'w8', bound: 0.05 },
@@ -105,7 +106,7 @@ describe('quantised while it is loaded', () => {
       const safetensors = await logits(safetensorsFiles(model), weights)
       expect(relativeError(gguf, right)).toBeLessThan(bound)
       expect(relativeError(safetensors, right)).toBeLessThan(bound)
-      // Rows move between the two files and keep their groups, so only the order of sums differs.
+      // The two files order rows differently but keep groups whole, so only the order of sums differs.
       expect(relativeError(gguf, safetensors)).toBeLessThan(bound / 2)
     },
   )

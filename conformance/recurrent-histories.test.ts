@@ -1,5 +1,5 @@
-// Random histories of recurrent sequences on the real kernels. In: extend, edit, fork, save and restore in any order. Out: the
-// logits of a sequence that ran everything, from state that was never run twice.
+// Random histories of recurrent sequences on the real kernels. In: extend, edit, fork, save and restore in
+// any order. Out: the logits of a run from the start, with no token run twice.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
@@ -25,7 +25,7 @@ const action = fc.oneof(
 )
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
-/** Runs what is missing and returns the last row. */
+/** Runs the missing tokens and returns the last row. */
 async function lastRow(built: BuiltModel, sequence: Sequence): Promise<Float32Array> {
   let last = new Float32Array(0)
   const onLogits = (_: number, row: Float32Array) => {
@@ -35,7 +35,7 @@ async function lastRow(built: BuiltModel, sequence: Sequence): Promise<Float32Ar
   return last
 }
 
-/** What the tokens give to a sequence that has seen nothing. */
+/** The logits of the tokens in a new sequence. */
 async function fromNothing(built: BuiltModel, ids: readonly number[]): Promise<Float32Array> {
   const sequence = built.newSequence()
   sequence.setTokens(ids)
@@ -54,7 +54,7 @@ async function perform(built: BuiltModel, sequences: Sequence[], act: Action): P
     const kept = act.type === 'edit' ? Math.floor((act.kept / 100) * own.length) : own.length
     const ids = [...own.slice(0, kept), ...('tokens' in act ? act.tokens : [1])]
     const cached = target.setTokens(ids)
-    // A message ends here: what comes after can be taken back without running this again.
+    // A message ends here. Later tokens can be removed without running it again.
     target.state.markAt([kept])
     expect(cached).toBeLessThan(ids.length)
     if (act.type === 'extend') expect(cached).toBe(kept)
@@ -85,7 +85,7 @@ const POOLS = [
 const CASES = FAMILIES.flatMap((family) => POOLS.map((options) => ({ family, ...options })))
 
 describe.each(CASES)('$family, $pool of $threads', ({ family, ...options }) => {
-  test('says what running everything says, and goes on where it was', async () => {
+  test('gives the logits of a full run, and continues from its state', async () => {
     await withBuilt([await recurrentGguf(randomRecurrent(family, 3))], options, async (built) => {
       expect(built.info).toMatchObject(options)
       const history = fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), async (actions) => {

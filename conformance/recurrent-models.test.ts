@@ -1,4 +1,5 @@
-// Conformance of recurrent families. In: random models in every form. Out: llama.cpp's probabilities, whatever form they come in.
+// Conformance of recurrent families. In: random models in every format. Out: llama.cpp's probabilities from
+// all of them.
 import { describe, expect, test } from 'vitest'
 import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
 import { largestDifference, logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
@@ -37,7 +38,7 @@ describe.each(CASES)('$family with $groups groups', ({ family, groups }) => {
     for (const [position, row] of ours.entries()) expect(best(row)).toBe(best(right[position]!))
   })
 
-  test('is the same from Hugging Face, as mamba_ssm names it, and from GGUF', async () => {
+  test('is the same with names of Hugging Face, with names of mamba_ssm, and from GGUF', async () => {
     const gguf = await logits([await recurrentGguf(model)])
     expect(largestDifference(gguf, await logits(recurrentSafetensors(model)))).toBeLessThan(1e-4)
     if (family === 'granitehybrid') return

@@ -1,4 +1,5 @@
-// Sessions on recurrent state. In: random Mamba, Mamba-2 and hybrid models. Out: state that is kept, cut anywhere, and never run again.
+// Sessions on recurrent state. In: random Mamba, Mamba-2 and hybrid models. Out: state that is kept, can be
+// cut anywhere, and is never computed twice.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { BuiltModel } from '../src/engine/load/build-model.ts'
@@ -14,7 +15,7 @@ const QUESTION = 'tell me where the river goes when the rain falls on the hills'
 
 const fileOf = (family: RecurrentFamily) => recurrentGguf(randomRecurrent(family, 11))
 
-/** The bytes of the state after all of TOKENS, brought there in pieces. */
+/** The bytes of the state after all of TOKENS, run in pieces. */
 async function stateOf(built: BuiltModel, pieces: readonly number[]): Promise<Buffer> {
   const sequence = built.newSequence()
   let end = 0
@@ -31,7 +32,7 @@ async function stateOf(built: BuiltModel, pieces: readonly number[]): Promise<Bu
 }
 
 describe.each(FAMILIES)('%s', (family) => {
-  test('one shot, chunks and single steps leave the same state, in every build and with two threads', async () => {
+  test('one step, chunks and single rows give the same state, in every build and with two threads', async () => {
     const file = await fileOf(family)
     const pieces = [[150], [1, 64, 5, 80], Array<number>(150).fill(1)]
     const states: Buffer[] = []
@@ -53,21 +54,21 @@ describe.each(FAMILIES)('%s', (family) => {
     }
   }
 
-  test('a second turn reads only what is new and says what a first one would', () =>
+  test('a second turn reads only the new tokens and gives the reply of a fresh session', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       const first = await session.send(QUESTION, GREEDY).result
-      // A fork shares the slab until it writes it, and goes on from the same place.
+      // A fork shares the slab until it writes to it, and continues from the same position.
       const copy = await session.fork()
       const second = await session.send('and then', GREEDY).result
       expect(second.usage.cachedTokens).toBe(first.usage.promptTokens + first.usage.completionTokens - 1)
       const forked = await copy.send('and then', GREEDY).result
-      // What the other has left at the end of its message may be even nearer.
+      // The checkpoint at the end of the other session's message may be even closer.
       expect(forked.usage.cachedTokens).toBeGreaterThanOrEqual(second.usage.cachedTokens)
       expect(forked.tokens).toEqual(second.tokens)
     }))
 
-  test('closed sessions hold no state, and what is kept of them is counted as such', () =>
+  test('closed sessions hold no state, and what stays cached is reported as cached', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       await session.send(QUESTION, GREEDY).result
@@ -82,7 +83,7 @@ describe.each(FAMILIES)('%s', (family) => {
       expect(ended.keptBytes).toBeGreaterThan(0)
     }))
 
-  test('a saved session goes on without running its prompt again', () =>
+  test('a saved session continues without running its prompt again', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       await session.send(QUESTION, GREEDY).result
@@ -94,7 +95,7 @@ describe.each(FAMILIES)('%s', (family) => {
       expect(resumed.usage.cachedTokens).toBeGreaterThanOrEqual(right.usage.cachedTokens)
     }))
 
-  test('a conversation that was read at once is remembered where its messages end', () =>
+  test('a conversation read in one step has checkpoints at the ends of its messages', () =>
     withEngine(async (engine) => {
       const messages: Message[] = [
         { role: 'user', content: QUESTION },
@@ -103,7 +104,7 @@ describe.each(FAMILIES)('%s', (family) => {
       const session = engine.createSession({ messages })
       await session.send('and then', GREEDY).result
       const edited = await session.edit(2, 'but why', GREEDY).result
-      // What is counted has the opening of a reply behind it.
+      // The count includes the opening of a reply.
       const read = await engine.countTokens(messages)
       expect(edited.usage.cachedTokens).toBeGreaterThan(read / 2)
       expect(edited.usage.cachedTokens).toBeLessThanOrEqual(read)
@@ -111,7 +112,7 @@ describe.each(FAMILIES)('%s', (family) => {
       expect((await fresh.send('but why', GREEDY).result).tokens).toEqual(edited.tokens)
     }))
 
-  test('an edited message goes on from the checkpoint before it', () =>
+  test('an edited message continues from the checkpoint before it', () =>
     withEngine(async (engine) => {
       const session = engine.createSession()
       const first = await session.send(QUESTION, GREEDY).result
@@ -139,7 +140,7 @@ test('the memory of a session does not grow with its length', async () => {
   })
 })
 
-test('threads and neighbours do not change a row', async () => {
+test('threads and other sequences do not change a row', async () => {
   const file = await fileOf('mamba2')
   const alone = await withBuilt([file], {}, (built) => logitsOf(built, TOKENS))
   const beside = await withBuilt([file], { threads: 2 }, async (built) => {

@@ -1,4 +1,5 @@
-// What loads let go of. In: a pack and a GGUF file, every pool. Out: their sources and tokenizers' texts, collected once the model is loaded.
+// Memory released by loads. In: a pack and a GGUF file, every pool. Out: their sources and tokenizer texts
+// are collected once the model is loaded.
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -20,7 +21,7 @@ const FILES = {
   'golden.gguf': async () => (await goldenFile(GOLDEN)).arrayBuffer(),
 }
 
-/** True once nothing holds what `reference` was made of. */
+/** True once the target of `reference` is collected. */
 async function isGone(reference: WeakRef<object>): Promise<boolean> {
   for (let round = 0; round < 10 && reference.deref() !== undefined; round++) {
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -29,7 +30,7 @@ async function isGone(reference: WeakRef<object>): Promise<boolean> {
   return reference.deref() === undefined
 }
 
-/** What JSON with a tokenizer in it was parsed to while `work` ran. */
+/** Parsed JSON objects that contain a tokenizer, created while `work` ran. */
 async function tokenizersParsedIn(work: () => Promise<void>): Promise<WeakRef<object>[]> {
   const parse = JSON.parse
   const parsed: WeakRef<object>[] = []
@@ -46,7 +47,7 @@ async function tokenizersParsedIn(work: () => Promise<void>): Promise<WeakRef<ob
   return parsed
 }
 
-/** A model that is loaded, with what was read for it. Nothing here holds that. */
+/** A loaded model, with weak references to the data that loading read. */
 async function load(name: keyof typeof FILES, pool: PoolKind, threads: number) {
   const bytes = new Uint8Array(await FILES[name]())
   let held: WeakRef<ByteSource> | undefined

@@ -1,4 +1,5 @@
-// Sampled text in Node. In: the embedded model, seeds, every kind of chain. Out: the same ids on every build and number of threads.
+// Sampled text in Node. In: the embedded model, seeds, every kind of chain. Out: the same ids on every build
+// and thread count.
 import { expect, test } from 'vitest'
 import type { GenerateOptions } from '../src/index.ts'
 import { BUILDS } from './testing/builds.ts'
@@ -8,7 +9,7 @@ import { openEngine, repositoryFile } from './testing/node-engine.ts'
 
 const embedded = [repositoryFile(EMBEDDED_PATH)]
 
-test('the same seed gives the same ids everywhere, and each chain its own', async () => {
+test('a seed gives the same ids everywhere, and different ids for each chain', async () => {
   const replies = []
   for (const options of BUILDS) {
     await using engine = await openEngine(embedded, options)
@@ -19,7 +20,7 @@ test('the same seed gives the same ids everywhere, and each chain its own', asyn
   expect(new Set(texts).size).toBe(Object.keys(CHAINS).length)
 })
 
-/** The most tokens in a row that stand in two places. */
+/** Length of the longest run of tokens that occurs twice. */
 function longestRepeat(tokens: readonly number[]): number {
   let longest = 0
   for (let a = 1; a < tokens.length; a++) {

@@ -1,5 +1,5 @@
-// Saved sessions on the real engine. In: the embedded model and a random one. Out: files that every build writes and reads alike,
-// and that nothing else is taken for.
+// Saved sessions on the real engine. In: the embedded model and a random one. Out: files that every build
+// writes and reads alike. Any other file is refused.
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
@@ -44,7 +44,7 @@ const indexStart = (bytes: Uint8Array): number =>
 const indexOf = (bytes: Uint8Array): Index =>
   JSON.parse(new TextDecoder().decode(bytes.subarray(indexStart(bytes), bytes.length - TRAILER_BYTES)))
 
-/** Where each part of the file begins. */
+/** The offset of each part of the file. */
 function boundaries(bytes: Uint8Array): number[] {
   const { length, blockBytes, from } = indexOf(bytes)
   const found = [0, 8, 12, PREFACE_BYTES]
@@ -56,7 +56,7 @@ function boundaries(bytes: Uint8Array): number[] {
   return [...found, bytes.length - TRAILER_BYTES, bytes.length - 12, bytes.length - 8]
 }
 
-/** The file with another index, whose hash is right. */
+/** The file with a changed index and a valid hash. */
 function withIndex(bytes: Uint8Array, change: (index: Index) => unknown): Blob {
   const json = new TextEncoder().encode(JSON.stringify(change(indexOf(bytes))))
   const trailer = new Uint8Array(TRAILER_BYTES)
@@ -96,7 +96,7 @@ describe('the embedded model', () => {
     },
   )
 
-  test('refuses a file that was cut anywhere or has one wrong byte, and holds nothing of it', async () => {
+  test('refuses a file that is cut anywhere or has one wrong byte, and keeps none of it', async () => {
     await using engine = await openEngine(files)
     const restored = (bytes: Uint8Array<ArrayBuffer>) => codeOf(engine.restoreSession(new Blob([bytes])))
     const { stateBytes } = await engine.memory()
@@ -114,7 +114,7 @@ describe('the embedded model', () => {
     expect(await restored(saved)).toBe('none')
   })
 
-  test('refuses what somebody else put into a file', async () => {
+  test('refuses a file with a forged index', async () => {
     await using engine = await openEngine(files)
     const { stateBytes } = await engine.memory()
     const extra = (change: object) => (index: Index) => ({
@@ -147,7 +147,7 @@ describe('the embedded model', () => {
     expect(await codeOf(engine.restoreSession(withIndex(saved, (index) => index)))).toBe('none')
   })
 
-  test('refuses the state of another model, of other formats, and what does not fit', async () => {
+  test('refuses the state of another model or format, and state that does not fit', async () => {
     const of = async (...how: Parameters<typeof openEngine>) => {
       await using engine = await openEngine(...how)
       return await codeOf(engine.restoreSession(new Blob([saved])))
@@ -159,7 +159,7 @@ describe('the embedded model', () => {
   })
 })
 
-test('state that somebody forged, with right sums, stays with its session', async () => {
+test('forged state with valid hashes stays in its own session', async () => {
   const files = [await goldenFile(F32)]
   const greedy = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
   const [question, next] = ['the river goes to the sea '.repeat(12), 'and then']

@@ -1,4 +1,5 @@
-// The scheduler on the embedded model. In: many sessions, guidance, drafts, aborts. Out: each text as if it had been alone.
+// The scheduler on the embedded model. In: many sessions, guidance, drafts, aborts. Out: each text is the
+// same as if run alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { GenerateOptions, Generation } from '../src/api/types.ts'
@@ -31,14 +32,14 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
   })
   afterAll(() => engine.dispose())
 
-  /** Half of them chat, the others go on with bare text. */
+  /** Half of them chat; the others continue plain text. */
   const ask = (index: number, options: GenerateOptions): Generation =>
     index % 2 === 0
       ? engine.createSession().send(PROMPTS[index]!, options)
       : engine.complete(PROMPTS[index]!, options)
   const tokensOf = async (generation: Generation) => (await generation.result).tokens
 
-  test('at once, and drafted, and in the background, say what each says alone', async () => {
+  test('together, with drafts, and in the background, reply as they do alone', async () => {
     const alone: (readonly number[])[] = []
     for (const index of PROMPTS.keys())
       alone.push(await tokensOf(ask(index, { ...GREEDY, speculation: 'off' })))
@@ -52,7 +53,7 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
     }
   })
 
-  test('that are joined and left by others say what each says alone', async () => {
+  test('reply as they do alone while others start and end', async () => {
     const alone = await Promise.all([0, 1, 2, 3].map((index) => tokensOf(ask(index, GREEDY))))
     const running = [0, 1, 2, 3].map((index) => tokensOf(ask(index, GREEDY)))
     const passing = [4, 5, 6, 7].map(async (index) => {
@@ -72,7 +73,7 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
     expect(await late).toEqual(alone[0])
   })
 
-  test('drawn from seeds and drafted are drawn as without drafts', async () => {
+  test('sampled with a seed and drafts, give the same tokens as without drafts', async () => {
     const draw = (index: number, speculation: 'off' | 'lookup') =>
       tokensOf(ask(index, { maxTokens: 60, temperature: 1.1, repeatPenalty: 1.05, seed: index, speculation }))
     const plain = await Promise.all(PROMPTS.map((_, index) => draw(index, 'off')))
@@ -102,7 +103,7 @@ describe('guidance', () => {
     expect((await engine.memory()).stateBytes).toBe(0)
   })
 
-  test('refuses what it cannot do', async () => {
+  test('refuses unsupported requests', async () => {
     const code = (options: GenerateOptions) =>
       engine.complete('a', { maxTokens: 2, ...options }).result.then(
         () => 'none',
@@ -118,7 +119,7 @@ describe('guidance', () => {
 
 describe('below the engine', () => {
   let built: BuiltModel
-  /** Every reading is a millisecond later: steps of any size cost the same, so drafts always pay. */
+  /** Each reading of the clock is 1 ms later: steps of any size cost the same, so drafts always pay off. */
   beforeAll(async () => {
     const file = repositoryFile(EMBEDDED_PATH)
     const model = await openModel([blobSource(file.name, file)])
@@ -130,7 +131,7 @@ describe('below the engine', () => {
   })
   afterAll(() => built.dispose())
 
-  test('guidance combines, to the bit, the rows of two single runs', async () => {
+  test('guidance combines the rows of two separate runs, to the bit', async () => {
     const [prompt, negative] = [built.text.encode('Tell me of', true), built.text.encode('A dog, a', true)]
     const [sequence, guide] = [built.newSequence(), built.newSequence()]
     sequence.setTokens(prompt)
@@ -165,7 +166,7 @@ describe('below the engine', () => {
     guide.release()
   })
 
-  test('draws of drafted tokens follow the distribution of the model', async () => {
+  test('sampling with drafts follows the distribution of the model', async () => {
     const prompt = built.text.encode('She said', true)
     const chain = { temperature: 1, topK: 0, topP: 1, minP: 0 } as const
     const sequence = built.newSequence()
@@ -177,7 +178,7 @@ describe('below the engine', () => {
       maxTokens: 3,
       onToken: (id) => void greedy.push(id),
     })
-    // Always drafts the likeliest text, which is right now and then.
+    // Always drafts the most likely text, which is sometimes right.
     const drafter: Drafter = {
       msPerDraft: 0,
       grade: 0,
@@ -192,7 +193,7 @@ describe('below the engine', () => {
     const thirds = new Map<number, number>()
     let [firsts, accepted, drafted] = [0, 0, 0]
     for (let seed = 0; seed < draws; seed++) {
-      // The first token is given, so that every draw tells of drafts.
+      // The first token is given, so every draw depends on drafts.
       sequence.setTokens(prompt)
       const sampler = new Sampler(built.logitRows, { ...chain, forcedTokens: greedy.slice(0, 1), seed })
       const { timings } = await built.scheduler.generate({ sequence, sampler, drafter, maxTokens: 3 })
@@ -204,7 +205,8 @@ describe('below the engine', () => {
       seconds.set(second!, (seconds.get(second!) ?? 0) + 1)
       if (second === greedy[1]) thirds.set(third!, (thirds.get(third!) ?? 0) + 1)
     }
-    // maxTokens leaves room for one draft: the third token is drawn behind the second, drafted or not.
+    // maxTokens leaves room for one draft. The third token is drawn after the second, whether or not that was
+    // drafted.
     expect(drafted).toBe(firsts)
     expect(accepted).toBe(seconds.get(greedy[1]!))
     const rows = await logitsOf(built, [...prompt, ...greedy.slice(0, 2)])
@@ -214,7 +216,7 @@ describe('below the engine', () => {
   })
 })
 
-/** How many standard deviations the statistic lies above what chance gives; ids with few draws are taken together. */
+/** How many standard deviations the statistic lies above chance. Ids with few draws are pooled. */
 function chiSquare(counts: ReadonlyMap<number, number>, logits: Float32Array): number {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const most = Math.max(...logits)

@@ -1,5 +1,5 @@
-// Sessions on the real engine. In: a random model that speaks letters for ever. Out: state that is kept, reused and given
-// back, with the text of an engine that has no state at all.
+// Sessions on the real engine. In: a random model whose greedy text never ends. Out: state that is kept,
+// reused and freed, with the text of an engine that keeps no state.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { GenerationResult } from '../src/api/types.ts'
@@ -31,7 +31,7 @@ afterAll(() => engine.dispose())
 const user = (content: string): Message => ({ role: 'user', content })
 const assistant = (content: string): Message => ({ role: 'assistant', content })
 
-/** What the model says after these turns, every token from a forward pass over everything before it. */
+/** The model's reply after these turns, with a full forward pass for every token. */
 async function withoutState(
   turns: readonly { readonly prompt: readonly Message[]; readonly reply?: GenerationResult }[],
   tokens: number,
@@ -47,7 +47,7 @@ async function withoutState(
   })
 }
 
-/** A conversation's ids when every reply keeps the ids it was made of. */
+/** A conversation's ids if every reply keeps its generated ids. */
 function idsOf(built: BuiltModel, turns: Parameters<typeof withoutState>[0]): number[] {
   const ids: number[] = []
   let known = ''
@@ -61,13 +61,13 @@ function idsOf(built: BuiltModel, turns: Parameters<typeof withoutState>[0]): nu
 }
 
 describe('a conversation', () => {
-  test('reads only what is new in each turn, and says what it would without its state', async () => {
+  test('reads only the new tokens of each turn, and replies as it would without kept state', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     expect(first).toMatchObject({ finishReason: 'length', usage: { cachedTokens: 0, completionTokens: 24 } })
     const used = session.contextUsed
     const second = await session.send('and then', GREEDY).result
-    // Everything but the last token, which was said and never read.
+    // Everything but the last token, which was generated but never run.
     expect(second.usage.cachedTokens).toBe(first.usage.promptTokens + first.usage.completionTokens - 1)
     expect(second.usage.promptTokens).toBeGreaterThan(used)
     const turns = [
@@ -84,7 +84,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('keeps the ids of a reply that would be encoded otherwise', async () => {
+  test('keeps the ids of a reply whose text encodes to other ids', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, { temperature: 1, seed: 35, maxTokens: 24 }).result
     const encoded = await withBuilt([await goldenFile(F32)], {}, async (built) =>
@@ -101,7 +101,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('keeps what an edited message has in common with the old one', async () => {
+  test('keeps the common beginning of an edited message and the old one', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     await session.send('and then', GREEDY).result
@@ -118,7 +118,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('regenerates the same greedy reply and reads one token for it', async () => {
+  test('regenerates the same greedy reply and reads only one token', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     const again = await session.regenerate(GREEDY).result
@@ -127,7 +127,7 @@ describe('a conversation', () => {
     await session.dispose()
   })
 
-  test('forks into two that do not meet', async () => {
+  test('forks into two independent sessions', async () => {
     const session = engine.createSession()
     const first = await session.send(QUESTION, GREEDY).result
     const copy = await session.fork()
@@ -144,7 +144,7 @@ describe('a conversation', () => {
     await Promise.all([session.dispose(), copy.dispose()])
   })
 
-  test('gives its state back when it is disposed', async () => {
+  test('frees its state when it is disposed', async () => {
     const before = (await engine.memory()).stateBytes
     const session = engine.createSession()
     await session.send(QUESTION, GREEDY).result
@@ -153,7 +153,7 @@ describe('a conversation', () => {
     expect((await engine.memory()).stateBytes).toBe(before)
   })
 
-  test('ends where its context ends, and the next turn is refused with both numbers', async () => {
+  test('stops at the end of its context, and the next turn is refused with both numbers', async () => {
     await using small = await openEngine([await goldenFile(F32)], { contextLength: 100 })
     const session = small.createSession()
     const first = await session.send(QUESTION, { temperature: 0 }).result
@@ -173,7 +173,7 @@ describe('a conversation', () => {
 describe('a reply', () => {
   const golden = goldenReply(F32).text
 
-  test('ends before a stop text that lies over several tokens, and streams nothing of it', async () => {
+  test('ends before a stop text that spans several tokens, and streams none of it', async () => {
     const stop = 'r worlbw'
     expect(golden).toContain(stop)
     const generation = engine.complete(GOLDEN_PROMPT, { ...GOLDEN_OPTIONS, stop: ['never', stop] })
@@ -184,13 +184,13 @@ describe('a reply', () => {
     expect(streamed).toBe(result.text)
   })
 
-  test('that looks like a stop text until its end loses nothing', async () => {
+  test('that ends with the beginning of a stop text loses nothing', async () => {
     const stop = `${golden.slice(-5)}q`
     const { text } = await engine.complete(GOLDEN_PROMPT, { ...GOLDEN_OPTIONS, stop: [stop] }).result
     expect(text).toBe(golden)
   })
 
-  test('streams what its result holds', async () => {
+  test('streams the text of its result', async () => {
     const generation = engine.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS)
     const chunks = []
     for await (const chunk of generation) chunks.push(chunk)
@@ -199,7 +199,7 @@ describe('a reply', () => {
     expect((await generation.result).timings.decodeTokensPerSecond).toBeGreaterThan(0)
   })
 
-  test('aborted half-way rejects with the reason, and its session goes on as if nothing had been said', async () => {
+  test('aborted half-way rejects with the reason, and its session continues as before the message', async () => {
     const session = engine.createSession()
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -215,7 +215,7 @@ describe('a reply', () => {
     await session.dispose()
   })
 
-  test('cancelled half-way keeps what was said, and the next turn goes on from it', async () => {
+  test('cancelled half-way keeps its text, and the next turn continues from it', async () => {
     const session = engine.createSession()
     const running = session.send(QUESTION, { ...GREEDY, maxTokens: 400 })
     let chunks = 0
@@ -234,7 +234,7 @@ describe('a reply', () => {
     await session.dispose()
   })
 
-  test('is drawn again from the same seed and not from another', async () => {
+  test('is the same for the same seed and differs for another', async () => {
     const draw = (seed?: number) =>
       engine.complete(GOLDEN_PROMPT, { temperature: 1, maxTokens: 24, ...(seed !== undefined && { seed }) })
         .result
@@ -248,7 +248,7 @@ describe('a reply', () => {
 })
 
 describe('side by side', () => {
-  test.each([1, 2])('memory that grows on %d threads moves nobody', async (threads) => {
+  test.each([1, 2])('growing memory on %d threads leaves every session intact', async (threads) => {
     await using crowded = await openEngine([await goldenFile(F32)], { threads })
     const before = (await crowded.memory()).totalBytes
     const sessions = Array.from({ length: 48 }, () => crowded.createSession())
@@ -258,7 +258,7 @@ describe('side by side', () => {
       first.push(await session.send(prompt(index), { ...GREEDY, maxTokens: 2 }).result)
     }
     expect((await crowded.memory()).totalBytes).toBeGreaterThan(before)
-    // The oldest state, after every growth.
+    // The session with the oldest state, after all growth.
     const second = (await sessions[0]!.send('so', { ...GREEDY, maxTokens: 4 }).result).tokens
     const turns = [
       { prompt: [user(prompt(0))], reply: first[0]! },
@@ -268,7 +268,7 @@ describe('side by side', () => {
     expect(first[27]!.tokens).toEqual(first[0]!.tokens)
   })
 
-  test('sessions of one engine share its steps and not their words', async () => {
+  test('sessions of one engine share its steps but not their texts', async () => {
     const prompts = ['a', 'the sea', QUESTION, `${QUESTION} `.repeat(4), 'why']
     const alone: (readonly number[])[] = []
     for (const prompt of prompts) alone.push((await engine.complete(prompt, GREEDY).result).tokens)
@@ -276,7 +276,7 @@ describe('side by side', () => {
     expect(together.map(({ tokens }) => tokens)).toEqual(alone)
   })
 
-  test('two engines of one process do not meet', async () => {
+  test('two engines in one process are independent', async () => {
     await using first = await openEngine([await goldenFile(F32)], { threads: 2 })
     await using second = await openEngine([await goldenFile(W4)], { threads: 2, weights: 'w4' })
     const texts = await Promise.all(

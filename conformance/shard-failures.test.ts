@@ -1,4 +1,5 @@
-// Shards that fail. In: workers that die, aborts, sessions that are dropped. Out: typed errors, nothing that hangs, and a state that is right.
+// Shards that fail. In: workers that die, aborts, disposed sessions. Out: typed errors, no hangs, and intact
+// state.
 import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { blobSource } from '../src/base/bytes.ts'
@@ -13,11 +14,11 @@ import { openEngine } from './testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 const file = () => goldenFile(F32!)
-/** Drafts change where a context is shifted, and with it the text. */
+/** Drafts change the position where a context is shifted, and with it the text. */
 const PLAIN = { ...GOLDEN_OPTIONS, speculation: 'off' } as const
 const SHARDS = { pool: 'shards', threads: 2 } as const
 
-/** A model on shards, and the workers that it started. */
+/** A model on shards, and its workers. */
 async function builtWith(start: (port: ComputePort) => ComputePort = (port) => port) {
   const host = nodeHost()
   const ports: ComputePort[] = []
@@ -50,18 +51,18 @@ const forward = (built: Awaited<ReturnType<typeof buildModel>>, count: number, s
 }
 
 describe('shards', () => {
-  test('whose worker dies reject what runs with internal, and what comes later with disposed', async () => {
+  test('reject running calls with internal when a worker dies, and later calls with disposed', async () => {
     const { built, ports } = await builtWith()
     disposals.push(() => void built.dispose())
     await forward(built, 40)
     const running = forward(built, 500)
-    // The worker fails at a message that it does not know.
+    // The worker throws when it gets an invalid message.
     ports[0]!.postMessage({ type: 'weights', slot: 9999, offset: 0, bytes: new Uint8Array(4) })
     await expect(running).rejects.toMatchObject({ code: 'internal' })
     await expect(forward(built, 4)).rejects.toMatchObject({ code: 'disposed' })
   })
 
-  test('whose worker cannot be started fail the load with internal', async () => {
+  test('fail the load with internal when a worker cannot be started', async () => {
     const broken = (port: ComputePort): ComputePort => ({
       ...port,
       onError: (listener) => queueMicrotask(() => listener(new Error('no such script'))),
@@ -77,7 +78,7 @@ describe('shards', () => {
     for (const port of ended) port.terminate()
   })
 
-  test('whose worker dies while the weights are dealt out fail the load with internal', async () => {
+  test('fail the load with internal when a worker dies while weights are distributed', async () => {
     let weights = 0
     const dying = (port: ComputePort): ComputePort => ({
       ...port,
@@ -115,11 +116,11 @@ describe('shards', () => {
     const meeting = group.meet(3, 64, () => performance.now())
     void watching[1]!.terminate()
     await expect(meeting).rejects.toMatchObject({ code: 'internal' })
-    // Whatever comes between the death and its notice hears the same.
+    // Calls between the death and its notice fail in the same way.
     await expect(group.measure(2, 1)).rejects.toMatchObject({ code: 'internal' })
   })
 
-  test('one of which finds no room say so with both numbers, in a load and in a step', async () => {
+  test('report with both numbers that one has too little memory, in a load and in a step', async () => {
     const neededBytes = expect.any(Number)
     const noRoom = { code: 'out-of-memory', detail: { neededBytes, grantedBytes: 2 ** 32 } }
     const large = (port: ComputePort): ComputePort => ({
@@ -131,7 +132,7 @@ describe('shards', () => {
         ),
     })
     await expect(builtWith(large)).rejects.toMatchObject(noRoom)
-    // A block of keys and values that is as large as all there may be.
+    // A block of keys and values as large as the whole memory limit.
     const greedy = (port: ComputePort): ComputePort => ({
       ...port,
       postMessage: (message, transfer) => {
@@ -144,7 +145,7 @@ describe('shards', () => {
     await expect(builtWith(greedy)).rejects.toMatchObject(noRoom)
   })
 
-  test('end an aborted forward with its reason and go on', async () => {
+  test('reject an aborted forward with its reason and continue', async () => {
     const { built } = await builtWith()
     disposals.push(() => void built.dispose())
     const abort = new AbortController()
@@ -154,7 +155,7 @@ describe('shards', () => {
     await forward(built, 10)
   })
 
-  test('reject what runs with disposed when the model is unloaded', async () => {
+  test('reject running calls with disposed when the model is unloaded', async () => {
     const { built } = await builtWith()
     const running = forward(built, 500)
     await new Promise((resolve) => setImmediate(resolve))
@@ -162,7 +163,7 @@ describe('shards', () => {
     await expect(running).rejects.toMatchObject({ code: 'disposed' })
   })
 
-  test('fork, go on, and drop their oldest tokens as one thread does', async () => {
+  test('fork, continue, and drop their oldest tokens like one thread', async () => {
     const talk = async (options: Parameters<typeof openEngine>[1]) => {
       await using engine = await openEngine([await file()], { ...options, contextLength: 160 })
       const session = engine.createSession({ overflow: 'shift' })

@@ -1,4 +1,5 @@
-// Saved sessions on shards. In: the embedded model and random ones, on every pool. Out: files that any pool writes and any other reads.
+// Saved sessions on shards. In: the embedded model and random ones, on every pool. Out: files that any pool
+// writes and any other pool reads.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions } from '../src/api/types.ts'
@@ -24,7 +25,7 @@ const [F32, , , W8] = GOLDEN_CASES
 const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [
   { pool: 'single', threads: 1 },
   { pool: 'shards', threads: 2 },
-  // Two KV heads on four shards: each is held twice.
+  // Two KV heads on four shards: each head is stored twice.
   { pool: 'shards', threads: 4 },
 ]
 const GREEDY = { temperature: 0, maxTokens: 40, speculation: 'off' } as const
@@ -32,7 +33,7 @@ const GREEDY = { temperature: 0, maxTokens: 40, speculation: 'off' } as const
 const bytesOf = async (session: Session) => Buffer.from(await (await session.save()).arrayBuffer())
 
 describe.each(['f32', 'int8'] as const)('keys and values in %s', (format) => {
-  test('are the same file again when another pool has read and written it', async () => {
+  test('give the same file after another pool has read and written it', async () => {
     const kvCache = { k: format, v: format }
     const engines: Engine[] = []
     for (const pool of POOLS)
@@ -66,7 +67,7 @@ describe.each(['f32', 'int8'] as const)('keys and values in %s', (format) => {
   })
 })
 
-test('the embedded model goes on from the file of another pool', async () => {
+test('the embedded model continues from the file of another pool', async () => {
   const files = [repositoryFile(EMBEDDED_PATH)]
   await using shards = await openEngine(files, { pool: 'shards', threads: 2 })
   await using one = await openEngine(files, { pool: 'single' })
@@ -82,7 +83,7 @@ test('the embedded model goes on from the file of another pool', async () => {
   }
 })
 
-test('a sparse pack is the same model on shards, and one with another weight is not', async () => {
+test('a sparse pack counts as the same model on shards, and a pack with one other weight does not', async () => {
   const random = randomLlama({ seed: 7 })
   for (const { shape, values } of random.weights.values())
     if (shape.length === 2) for (let at = 32; at < values.length; at += shape[1]!) values.fill(0, at, at + 32)
@@ -104,7 +105,7 @@ test('a sparse pack is the same model on shards, and one with another weight is 
   expect(await of({ weights: 'f32' })).not.toBe(whole)
 })
 
-test('shards refuse what is damaged or of another model, hold nothing of it, and go on', async () => {
+test('shards refuse files that are damaged or of another model, keep none of them, and continue', async () => {
   await using engine = await openEngine([await goldenFile(W8!)], { ...POOLS[1], weights: 'w8' })
   const refusal = async (file: Buffer | Blob) => {
     try {

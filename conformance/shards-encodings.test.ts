@@ -1,4 +1,5 @@
-// Encodings on shards. In: a Qwen2 with biases in every type that files have, dense and sparse. Out: one thread's logits from 2, 3 and 4.
+// Encodings on shards. In: a Qwen2 with biases in every stored type, dense and sparse. Out: one thread's
+// logits from 2, 3 and 4 shards.
 import { describe, expect, test } from 'vitest'
 import type { SparseFormat } from '../src/abi/encodings.ts'
 import type { WeightPolicy } from '../src/engine/wire/protocol.ts'
@@ -19,7 +20,7 @@ const MODEL = randomLlama({ family: 'qwen2', seed: 9, ...SIZES })
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const DTYPES: readonly DType[] = [...FLOATS, 'Q8_0', 'Q4_0', 'Q4_1', ...CODED_DTYPES]
 
-/** How far so many shards are from one thread. */
+/** The difference of that many shards from one thread. */
 async function differenceOf(files: Files, threads: number, weights: WeightPolicy = 'auto') {
   const right = await withBuilt(files, { weights }, (built) => logitsOf(built, TOKENS))
   return withBuilt(files, { weights, pool: 'shards', threads }, async (built) => {
@@ -28,7 +29,7 @@ async function differenceOf(files: Files, threads: number, weights: WeightPolicy
   })
 }
 
-/** 2, 3 and 4 take turns. */
+/** 2, 3 and 4 in turn. */
 const shardsOf = (turn: number): number => 2 + (turn % 3)
 
 describe('shards have the logits of one thread', () => {
@@ -41,7 +42,7 @@ describe('shards have the logits of one thread', () => {
     },
   )
 
-  test('with a mix as in Q4_K_M', async () => {
+  test('with a mix like Q4_K_M', async () => {
     const file = await typedGguf(MODEL, (name) => (/attn_v|ffn_down/.test(name) ? 'Q6_K' : 'Q4_K'))
     expect(await differenceOf([file], 3)).toBeLessThan(BOUNDS.quantized)
   })
@@ -70,7 +71,7 @@ describe('shards have the logits of one thread', () => {
   })
 })
 
-/** The model without three quarters of what the format drops as one, of 2:4 without half of each four. */
+/** The model without three quarters of the format's units; for 2:4, without half of each four inputs. */
 function thinned({ config, weights }: RandomModel, sparse: SparseFormat): RandomModel {
   const word = randomWords(3)
   const [rows, inputs] = UNITS[sparse]

@@ -1,5 +1,5 @@
-// Recurrent layers on shards, in Node. In: Mamba, Mamba-2, hybrids and short convolutions, cut among 1 to 4 workers. Out: the text of one
-// thread, logits within a bound, sessions that go anywhere.
+// Recurrent layers on shards, in Node. In: Mamba, Mamba-2, hybrids and short convolutions, cut among 1 to 4
+// workers. Out: the text of one thread, logits within a bound, sessions that move between pools.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ import {
 } from './testing/node-engine.ts'
 import { type RecurrentFamily, randomRecurrent, recurrentGguf } from './testing/random-recurrent.ts'
 
-/** Those of attention: see shards.test.ts. */
+/** The same bound as for attention; see shards.test.ts. */
 const FLOAT_BOUND = 1e-5
 const QUANTIZED_BOUND = 0.02
 
@@ -32,7 +32,10 @@ async function lfm2(): Promise<Files> {
   return familySafetensors(one, drawFamily(one, families.lfm2.seed))
 }
 
-/** `most`: workers that the model's heads make; `quantized`: those that make whole groups of them. */
+/**
+ * `most`: the most workers that the model's heads allow. `quantized`: the same with whole quantisation
+ * groups.
+ */
 const MODELS: readonly { name: string; files: () => Promise<Files>; most: number; quantized: number }[] = [
   { name: 'Mamba', files: () => random('mamba'), most: 4, quantized: 4 },
   { name: 'Mamba-2', files: () => random('mamba2'), most: 4, quantized: 4 },
@@ -51,7 +54,7 @@ const open = (files: Files, threads: number, options = {}) =>
   openEngine(files, { pool: 'shards', threads, contextLength: CONTEXT, ...options })
 
 describe.each(MODELS)('$name', ({ files, most, quantized }) => {
-  test('says the same from any number of shards, with drafts and without', async () => {
+  test('gives the same text on any number of shards, with drafts and without', async () => {
     const texts = new Set<string>()
     for (let threads = 1; threads <= 4; threads++) {
       await using engine = await open(await files(), threads)
@@ -88,7 +91,7 @@ describe.each(MODELS)('$name', ({ files, most, quantized }) => {
     }
   })
 
-  test('is one session everywhere: forked, edited, saved and restored by any pool', async () => {
+  test('has sessions that any pool can fork, edit, save and restore', async () => {
     const engines: Engine[] = []
     for (const threads of [1, 2, 3]) engines.push(await open(await files(), threads))
     try {
@@ -101,7 +104,7 @@ describe.each(MODELS)('$name', ({ files, most, quantized }) => {
         await using fork = await session.fork()
         await fork.send('why', SHORT).result
         const second = await session.send('and then', SHORT).result
-        // From where the first reply ended, not from the beginning.
+        // Continues from the end of the first reply, not from the beginning.
         const edited = await session.edit(2, 'where', SHORT).result
         expect(edited.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens - 1)
         replies.add([first, second, edited].map(({ tokens }) => tokens.join()).join('|'))
@@ -124,7 +127,7 @@ const bytesOf = async (session: Session) => Buffer.from(await (await session.sav
 
 const [, { path }] = EMBEDDED_MODELS
 
-test('the embedded Mamba talks on shards as on one thread, but where two tokens are as good', async () => {
+test('the embedded Mamba replies on shards as on one thread, except where two tokens are equally good', async () => {
   const files = [repositoryFile(path)]
   for (const threads of [2, 3]) {
     await using engine = await openEngine(files, { pool: 'shards', threads })

@@ -1,4 +1,5 @@
-// Shards in Node. In: the golden models and stories260k, cut among 1, 2 and 4 workers. Out: the text of one thread, logits within a bound.
+// Shards in Node. In: the golden models and stories260k, cut among 1, 2 and 4 workers. Out: one thread's
+// text, and logits within a bound.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -17,8 +18,9 @@ import {
 import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from './testing/node-engine.ts'
 
 /**
- * Shards sum in another order. With float weights only f32 roundings differ; with quantised ones an activation near the
- * middle between two codes can take the other one, which is 1/254 of its group's largest. docs/guide/pools.md states these bounds.
+ * Shards sum in another order. With float weights only f32 roundings differ. With quantised weights, an
+ * activation near the middle between two codes may round to the other code: an error of 1/254 of its group's
+ * maximum. docs/guide/pools.md states these bounds.
  */
 const FLOAT_BOUND = 1e-5
 const QUANTIZED_BOUND = 0.02
@@ -39,7 +41,7 @@ const POOLS = [
   { pool: 'shards', threads: 4 },
 ] as const
 
-/** How far a token is behind the best, as a share of the best. */
+/** How far a token's logit lies below the best, relative to the best. */
 const lag = (logits: Float32Array, id: number): number => {
   const best = Math.max(...logits)
   return (best - logits[id]!) / Math.abs(best)
@@ -56,23 +58,23 @@ describe('shards', () => {
     expect({ text, tokens }).toEqual(goldenReply(one))
   })
 
-  test('are as many as the model can be cut into', async () => {
+  test('are at most as many as the model can be cut into', async () => {
     const [, , , w8] = GOLDEN_CASES
-    // Heads of 16 in groups of 32 inputs: four heads make two shards.
+    // Heads of 16 in groups of 32 inputs: four heads allow two shards.
     await using engine = await openEngine([await goldenFile(w8!)], {
       ...{ pool: 'shards', threads: 4, weights: 'w8' },
     })
     expect(engine.threads).toBe(2)
   })
 
-  test.each(POOLS)('or not, the embedded model talks as everywhere: $pool of $threads', async (options) => {
+  test.each(POOLS)('or not, the embedded model replies as elsewhere: $pool of $threads', async (options) => {
     const files = [repositoryFile(EMBEDDED_PATH)]
     await using engine = await openEngine(files, options)
     expect(engine).toMatchObject(options)
     for (const prompt of EMBEDDED_TURNS) {
       const { tokens } = await engine.complete(prompt, EMBEDDED_OPTIONS).result
       expect(tokens.length).toBeGreaterThan(10)
-      // Where one thread's best two are closer than the bound, either may be picked.
+      // If one thread's best two are closer than the bound, either may be picked.
       const behind = await withBuilt(files, {}, async (built) => {
         const ids = built.text.encode(prompt, true)
         const rows = await logitsOf(built, [...ids, ...tokens])
@@ -82,7 +84,7 @@ describe('shards', () => {
     }
   })
 
-  test.each(GOLDEN_CASES)('of $name have logits within the bound, also uneven ones', async (one) => {
+  test.each(GOLDEN_CASES)('of $name have logits within the bound, even with unequal shares', async (one) => {
     const files = [await goldenFile(one)]
     const { weights } = one
     const right = await withBuilt(files, { weights }, (built) => logitsOf(built, tokens))
@@ -100,15 +102,18 @@ describe('shards', () => {
 
 describe.skipIf(isMissing)('stories260k', () => {
   const PROMPT = 'Once upon a time, there was a little girl'
-  test.each(['f32', 'F16', 'mix-Q8_0', 'mix-Q4_0'])('says the same in %s from every pool', async (name) => {
-    const texts = new Map<string, string>()
-    for (const options of POOLS) {
-      await using engine = await openEngine([storiesFile(name)], options)
-      const { text } = await engine.complete(PROMPT, { temperature: 0, maxTokens: 100 }).result
-      texts.set(`${engine.pool} ${engine.threads}`, text)
-    }
-    expect([...new Set(texts.values())]).toHaveLength(1)
-  })
+  test.each(['f32', 'F16', 'mix-Q8_0', 'mix-Q4_0'])(
+    'gives the same text in %s from every pool',
+    async (name) => {
+      const texts = new Map<string, string>()
+      for (const options of POOLS) {
+        await using engine = await openEngine([storiesFile(name)], options)
+        const { text } = await engine.complete(PROMPT, { temperature: 0, maxTokens: 100 }).result
+        texts.set(`${engine.pool} ${engine.threads}`, text)
+      }
+      expect([...new Set(texts.values())]).toHaveLength(1)
+    },
+  )
 
   test.each([
     ['f32', FLOAT_BOUND],
@@ -140,7 +145,7 @@ test.each([
   expect(info.note).toMatch(why)
 })
 
-test("norms of what a block adds are of all workers' sums", async () => {
+test('norms of the output of a block use the sums of all workers', async () => {
   const one = FAMILY_CASES.find(({ family }) => family === 'gemma3')!
   const files = familySafetensors(one, drawFamily(one, 1))
   const options = { contextLength: 128 }

@@ -1,4 +1,5 @@
-// A budget for state. In: a random model and few bytes. Out: errors before anything is lost, and the texts of an engine with plenty.
+// A budget for state. In: a random model and few bytes. Out: errors before anything is lost, and the same
+// texts as with plenty of memory.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../src/base/errors.ts'
 import { GOLDEN_CASES, type GoldenCase, goldenFile } from './testing/golden.ts'
@@ -18,7 +19,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ code: string; messag
   throw new Error('nothing was thrown')
 }
 
-test('what does not fit fails alone and leaves every conversation as it was', async () => {
+test('a request that does not fit fails alone and leaves every conversation as it was', async () => {
   const files = [await goldenFile(F32)]
   await using plenty = await openEngine(files)
   const one = plenty.createSession()
@@ -26,7 +27,7 @@ test('what does not fit fails alone and leaves every conversation as it was', as
   const block = (await plenty.memory()).stateBytes / 2
   const next = (await one.send('and then', PLAIN).result).tokens
 
-  // Three blocks: two for a conversation, one that is not enough for another.
+  // Three blocks: two for one conversation, and one, too few for another.
   await using engine = await openEngine(files, { stateBytes: 3 * block })
   const first = engine.createSession()
   await first.send(LONG, PLAIN).result
@@ -38,7 +39,7 @@ test('what does not fit fails alone and leaves every conversation as it was', as
   expect(refused.message).toMatch(/needs \d+ bytes but may take \d+; .*raise stateBytes/)
   expect(second.messages).toEqual([])
   expect((await engine.memory()).stateBytes).toBe(2 * block)
-  // In the middle of a reply: what was said before stays.
+  // In the middle of a reply, the earlier state stays.
   const cut = await failureOf(first.send('and then', { ...PLAIN, maxTokens: 200 }).result)
   expect(cut.code).toBe('out-of-memory')
   expect(first.messages).toHaveLength(2)
@@ -48,13 +49,13 @@ test('what does not fit fails alone and leaves every conversation as it was', as
   await using small = await openEngine(files, { stateBytes: block })
   expect((await failureOf(small.restoreSession(file))).code).toBe('out-of-memory')
   expect((await small.memory()).stateBytes).toBe(0)
-  // What an ended conversation leaves is given up for the next.
+  // The cached state of a closed conversation is dropped for the next.
   await first.dispose()
   expect((await engine.memory()).keptBytes).toBeGreaterThan(0)
   expect((await second.send(`why ${LONG}`.repeat(2), PLAIN).result).tokens).toHaveLength(24)
 })
 
-test('a budget below one block is refused when the model is loaded', async () => {
+test('a budget below one block is refused at load', async () => {
   const refused = await failureOf(openEngine([await goldenFile(F32)], { stateBytes: 1000 }))
   expect(refused).toMatchObject({ code: 'out-of-memory' })
   expect(refused.message).toMatch(/stateBytes is 1000 but 64 tokens of state need \d+/)

@@ -1,4 +1,5 @@
-// Conformance of a real model. In: ../shared/fixtures/stories260k. Out: llama.cpp's text, logits and perplexities.
+// Conformance of a real model. In: ../shared/fixtures/stories260k. Out: llama.cpp's text, logits and
+// perplexities.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -78,7 +79,7 @@ describe.skipIf(isMissing)('stories260k', () => {
     expect(largestDifference(rows, referenceRows(name))).toBeLessThan(bound)
   })
 
-  // Both engines round activations to 8 bits, each in its own way; measured: 0.8 to 0.9 %.
+  // Both engines round activations to 8 bits, in different ways. Measured: 0.8 to 0.9 %.
   test.each(['mix-Q8_0', 'mix-Q4_0', 'mix-Q4_1'])(
     "%s: logits are within a fiftieth of llama.cpp's",
     async (name) => {
@@ -100,7 +101,7 @@ describe.skipIf(isMissing)('stories260k', () => {
     expect(Math.abs(result.perplexity / expected - 1)).toBeLessThan(0.01)
   })
 
-  // Measured: 0.11 % both; almost all of it is the keys'.
+  // Measured: 0.11 % for both, almost all of it from the keys.
   test.each([
     [{ k: 'int8', v: 'int8' }, 0.003],
     [{ k: 'int8', v: 'fp8' }, 0.01],

@@ -1,4 +1,5 @@
-// Conformance of the tokenizers. In: ../shared/fixtures/tokenizers. Out: llama.cpp's ids for its vectors, the library's for others.
+// Conformance of the tokenizers. In: ../shared/fixtures/tokenizers. Out: llama.cpp's ids for its vectors, the
+// tokenizers library's ids for others.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
@@ -20,7 +21,7 @@ const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 
 function readCases(name: string): string[] {
   const cases = read(`${name}.inp`).split(SEPARATOR)
-  // Every case is followed by the separator.
+  // A separator follows every case.
   expect(cases.pop()).toBe('')
   return cases
 }
@@ -39,7 +40,7 @@ async function fromGguf(path: string): Promise<Tokenizer> {
 const vocabulary = (name: string) => fromGguf(join(FOLDER, `ggml-vocab-${name}.gguf`))
 const readJson = (name: string) => JSON.parse(read(`${name}.tokenizer.json`)) as Record<string, unknown>
 
-/** Every case of llama.cpp's, and a longer text with what is rare in them. */
+/** Every case of llama.cpp's, and a longer text that covers rare cases. */
 const texts = () => [
   ...new Set(WITH_VECTORS.flatMap((name) => readCases(`ggml-vocab-${name}.gguf`))),
   readFileSync(join(FIXTURES, 'eval/wikitext2-test.raw.txt'), 'utf8').slice(0, 60_000),
@@ -57,7 +58,7 @@ describe.skipIf(isMissing)('the vocabularies of llama.cpp', () => {
     })
   })
 
-  test.each([...WITH_VECTORS, 'gpt-neox'])('%s: decoding gives every text back', async (name) => {
+  test.each([...WITH_VECTORS, 'gpt-neox'])('%s: decoding restores every text', async (name) => {
     const tokenizer = await vocabulary(name)
     for (const text of texts()) expect(tokenizer.decode(tokenizer.encode(text))).toBe(text)
   })
@@ -84,13 +85,13 @@ describe.skipIf(isMissing)('tokenizer.json files', () => {
         const ids = tokenizer.encode(text)
         const expected = library.encode(text, { add_special_tokens: false }).ids
         expect(ids, JSON.stringify(text.slice(0, 80))).toEqual(expected)
-        // NFC is all that may differ.
+        // Only NFC may differ.
         expect(tokenizer.decode(ids)).toBe(name === 'gpt-neox' ? text.normalize('NFC') : text)
       }
     },
   )
 
-  test.each(['gpt-neox', 'smollm', 'phi3-v'])('%s: special tokens are read on request only', (name) => {
+  test.each(['gpt-neox', 'smollm', 'phi3-v'])('%s: special tokens are recognised only on request', (name) => {
     const json = readJson(name)
     const library = new Library(json, {})
     const tokenizer = createTokenizer({ kind: 'json', tokenizer: json })
@@ -111,10 +112,10 @@ describe.skipIf(isMissing)('tokenizer.json files', () => {
     expect(json.encode('Hello', { addSpecial: true })).toEqual(gguf.encode('Hello', { addSpecial: true }))
   })
 
-  test('gpt-neox: the GGUF twin has the same tokens and says the same text', async () => {
+  test('gpt-neox: the GGUF twin has the same tokens and restores the same text', async () => {
     const gguf = await vocabulary('gpt-neox')
     const json = createTokenizer({ kind: 'json', tokenizer: readJson('gpt-neox') })
-    // The GGUF names no pre-tokeniser, so words are cut otherwise; the tokens are the same.
+    // The GGUF names no pre-tokeniser, so it splits words differently. The tokens are the same.
     for (let id = 0; id < json.vocabSize; id++) expect(gguf.tokenBytes(id)).toEqual(json.tokenBytes(id))
     for (const text of texts()) expect(gguf.decode(json.encode(text))).toBe(text.normalize('NFC'))
   })

@@ -1,5 +1,5 @@
-// Configurations of transformers. In: what each of its classes writes when it is told nothing, files of earlier versions. Out: the same
-// hyperparameters with any key left out, and from either version's file.
+// Configurations of transformers. In: the output of each config class with defaults, and files of earlier
+// versions. Out: the same hyperparameters with any key left out, and from either version's file.
 //
 // transformers/defaults.json and earlier.json are written by transformers/make.py.
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { withoutNulls } from '../src/formats/json.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
 import earlier from './transformers/earlier.json' with { type: 'json' }
 
-/** What makes other keys count, or the model one that is built. */
+/** Values that activate other keys, or select a supported model. */
 const STATED: JsonObject = {
   Qwen2ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
   Qwen3ForCausalLM: { use_sliding_window: true, sliding_window: 4096, layer_types: null },
@@ -25,7 +25,7 @@ const STATED: JsonObject = {
   },
 }
 
-/** Keys that a class cannot do without, since these cases state another value than its default. */
+/** Required keys of a class, because these cases state another value than the default. */
 const NEEDED = new Set(['num_local_experts', 'position_embedding_type', 'use_sliding_window'])
 
 const read = (config: JsonObject) => {
@@ -36,7 +36,7 @@ const read = (config: JsonObject) => {
 const without = (config: JsonObject, key: string): JsonObject =>
   Object.fromEntries(Object.entries(config).filter(([each]) => each !== key))
 
-test.each(earlier)('reads what was written earlier: $name', ({ given, written }) => {
+test.each(earlier)('reads files of earlier versions: $name', ({ given, written }) => {
   expect(read(given)).toEqual(read(written))
 })
 
@@ -44,12 +44,12 @@ describe.each(Object.entries(published))('%s', (name, written: JsonObject) => {
   const config = { ...written, ...(STATED[name] as JsonObject | undefined) }
   const keys = Object.keys(written).filter((key) => key !== 'architectures' && !NEEDED.has(key))
 
-  test.each(keys)('takes its default for %s', (key) => {
+  test.each(keys)('uses its default for %s', (key) => {
     if (STATED[name] !== undefined && key in (STATED[name] as JsonObject) && key !== 'sliding_window') return
     expect(read(without(config, key))).toEqual(read(config))
   })
 
-  test('takes its defaults for what an object of RoPE leaves out', () => {
+  test('uses its defaults for missing keys of a RoPE object', () => {
     const rope = config['rope_parameters']
     if (!isObject(rope)) return
     const lists = ['short_factor', 'long_factor', 'rope_type']
@@ -62,7 +62,7 @@ describe.each(Object.entries(published))('%s', (name, written: JsonObject) => {
     }
   })
 
-  test('knows nothing but its class', () => {
+  test('needs nothing but its class', () => {
     const needed = Object.entries(config).filter(
       ([key]) => NEEDED.has(key) || key in ((STATED[name] as JsonObject) ?? {}),
     )

@@ -1,6 +1,8 @@
-// Conformance against transformers. In: small models of odd shapes of every family. Out: the logits that transformers has for them in float64.
+// Conformance against transformers. In: small models of odd shapes of every family. Out: transformers' logits
+// in float64.
 //
-// transformers/golden has its answers; transformers/make.py writes them anew, and says which versions it takes.
+// transformers/golden has the expected logits. transformers/make.py writes them and states the versions that
+// it needs.
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { hubFolder } from './testing/model-files.ts'
@@ -13,14 +15,14 @@ interface Case {
   /** config.json as transformers writes it. */
   readonly config: { readonly vocab_size: number }
   readonly tensors: readonly Row[]
-  /** Positions that the model is loaded for; what is said of long contexts depends on them. */
+  /** Positions that the model is loaded for. Scaling for long contexts depends on it. */
   readonly context?: number
   /** By position: base64 of f32, little endian. */
   readonly logits: Readonly<Record<string, string>>
 }
 
 const POSITIONS = 40
-/** The largest difference of all logits that are watched over the largest of those logits. */
+/** The largest difference of the watched logits, relative to the largest of them. */
 const BOUND = 1e-5
 
 const folder = new URL('./transformers/golden/', import.meta.url)
@@ -37,7 +39,7 @@ function filesOf({ config, tensors }: Case): File[] {
   return hubFolder(config, stored)
 }
 
-test('there are 68 cases and more, of 19 classes', () => {
+test('there are at least 68 cases, of 19 classes', () => {
   expect(FAMILIES).toHaveLength(19)
   expect(FAMILIES.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(68)
 })

@@ -1,20 +1,23 @@
-// Offline. In: the built page. Out: beside it sw.js, a service worker that keeps all of its files for visits without a network.
+// Offline use. In: the built page. Out: sw.js, a service worker that caches all of the page's files
+// for visits without a network.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
 
 const WORKER = 'sw.js'
-/** All models but the one that the page opens with. */
+/** All models except the one that the page loads first. */
 const LATER = /-mamba-[^/]*\.hbm$/
 
-/** Puts the names of the page's files, and a version made of their contents, into the worker's source. */
+/**
+ * Puts the names of the page's files, and a version computed from their contents, into the worker's source.
+ */
 export function offline(source: string): Plugin {
   let folder = ''
   return {
     name: 'offline',
     apply: 'build',
-    // Only the page itself; each worker is a build of its own.
+    // Only for the page itself: each worker is a separate build.
     applyToEnvironment: ({ name }) => name === 'client',
     configResolved: ({ build }) => {
       folder = build.outDir

@@ -1,6 +1,8 @@
-// In: demo/ and, through relative imports, src/. Out: the chat and roofline pages in build/demo with a service worker, or a server.
+// In: demo/ and, through relative imports, src/. Out: a build/demo with the chat and roofline pages and a
+// service worker, or a development server.
 //
-// HALFBYTE_ISOLATION=off serves without COOP and COEP, as most pages that embed something are: no shared memory there.
+// HALFBYTE_ISOLATION=off serves without COOP and COEP, like most pages that embed something: no shared memory
+// there.
 import { fileURLToPath } from 'node:url'
 import { type Connect, defineConfig, type Plugin } from 'vite'
 import { offline } from './offline.ts'
@@ -14,8 +16,8 @@ const isolate: Connect.NextHandleFunction = (_request, response, next) => {
 }
 
 /**
- * Vite's own `headers` are missing from its 304 answers, and WebKit refuses a worker script whose 304 has no COEP: the
- * second visit would fail.
+ * Vite leaves its own `headers` out of 304 answers, and WebKit refuses a worker script whose 304 has no COEP.
+ * The second visit would fail.
  */
 const isolation: Plugin = {
   name: 'isolation',
@@ -37,10 +39,10 @@ export default defineConfig({
     outDir: path('../build/demo'),
     rolldownOptions: { input: [path('./index.html'), path('./roofline.html')] },
     emptyOutDir: true,
-    // A wasm module or a model as a data URL could be neither streamed nor cached on its own.
+    // As data URLs, wasm modules and models could not be streamed or cached on their own.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // Firefox reports an error for a preload of the page's own script, which is there already.
+    // The page already loads its own script, and Firefox reports an error for a preload of it.
     modulePreload: {
       resolveDependencies: (_file, names) => names.filter((name) => !/\/index-.*\.js$/.test(name)),
     },

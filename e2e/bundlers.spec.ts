@@ -1,4 +1,5 @@
-// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs there, in dev and built, with and without isolation.
+// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs there, in development and built,
+// isolated and not.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
@@ -12,7 +13,7 @@ import {
 } from '../conformance/testing/golden.ts'
 import { type PackedApp, packedApp } from './packed-app.ts'
 
-/** What a newcomer writes. */
+/** A minimal page of a new user. */
 const PAGE = '<!doctype html><title>App</title><script type="module" src="/main.js"></script>'
 const SCRIPT = `
 import { Engine } from 'halfbyte'
@@ -46,7 +47,7 @@ const test = base.extend<object, { app: PackedApp }>({
   ],
 })
 
-/** What the README says, and nothing else; links stand for what npm would have copied. */
+/** Exactly the README's configuration. Links stand for the files that npm would have copied. */
 const config = (app: PackedApp, headers: Record<string, string>): InlineConfig => ({
   configFile: false,
   root: app.folder,

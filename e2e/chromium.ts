@@ -1,4 +1,5 @@
-// Chromium. In: this machine. Out: launch options: the system's browser where there is one, else Playwright's own download.
+// Chromium. In: this machine. Out: launch options for the system's browser if there is one, otherwise
+// Playwright's download.
 import { existsSync } from 'node:fs'
 import type { LaunchOptions } from '@playwright/test'
 

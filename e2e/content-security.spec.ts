@@ -1,4 +1,5 @@
-// The page's content security. In: the built chat page, a model elsewhere, scripts and pictures that do not belong there. Out: what the browser lets through.
+// The page's content security. In: the built chat page, a model from another origin, foreign scripts and
+// images. Out: what the browser allows.
 import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, openSettings, ready } from './chat/chat-page.ts'
@@ -9,7 +10,7 @@ const tiny = {
   buffer: readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url)),
 }
 
-/** What the policy has refused, as the page is told; `watchViolations` before the page is opened. */
+/** Violations that the page observed. Call `watchViolations` before opening the page. */
 const violations = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)
 
@@ -20,7 +21,7 @@ const watchViolations = (page: Page) =>
     addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
   })
 
-test('a conversation, the dialogs and a model from another origin need nothing that the policy refuses', async ({
+test('a conversation, the dialogs and a model from another origin cause no violation of the policy', async ({
   page,
 }) => {
   const complaints: string[] = []
@@ -44,9 +45,7 @@ test('a conversation, the dialogs and a model from another origin need nothing t
   expect([problems, complaints, await violations(page)]).toEqual([[], [], []])
 })
 
-test('neither scripts in the page nor pictures, frames and styles from elsewhere are let through', async ({
-  page,
-}) => {
+test('inline scripts, and images, frames and styles from elsewhere, are blocked', async ({ page }) => {
   await watchViolations(page)
   await openChat(page)
   await page.evaluate(() => {

@@ -1,4 +1,5 @@
-// A model that never stops. In: nothing. Out: the files of a small random Llama, whose answers are Markdown without sense.
+// A model that never stops. In: nothing. Out: the files of a small random Llama that writes meaningless
+// Markdown.
 
 /** A file as the page gets it, picked or from a server. */
 export interface ModelFile {
@@ -7,9 +8,9 @@ export interface ModelFile {
 }
 
 const SHAPE = { hidden: 256, layers: 6, heads: 4, kvHeads: 2, headDim: 64, intermediate: 768 }
-/** None that a tokenizer takes for the end of an answer, and the files name none: any token may be drawn at last. */
+/** None of these ends an answer, and the files name no end token, so any token may be drawn. */
 const SPECIALS = ['<|pad|>', '<|bos|>', '<|turn|>', '<|user|>', '<|assistant|>', '<|system|>']
-/** Only these are ever said; in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break. */
+/** The only words it writes, in the alphabet of byte-level BPE, where Ġ is a space and Ċ a line break. */
 const WORDS = [
   ...' the a river fox moon bread old small and then over under sang walked slept quietly tomorrow'.split(
     ' ',
@@ -21,7 +22,7 @@ const WORDS = [
   .map((word) => `Ġ${word}`)
   .concat(['.', ',', 'ĊĊ', 'ĊĊ##ĠThe', 'ĊĊ-Ġone', 'ĊĊ>Ġso', 'ĊĊ```ĊcodeĊ```ĊĊ', 'ĊĊ|Ġa|Ġb|Ċ|-|-|Ċ|Ġc|Ġd|ĊĊ'])
 
-/** A safetensors folder of about 11 MB: enough work per token that an answer can be watched and stopped. */
+/** A safetensors folder of about 11 MB: enough work per token to watch an answer and stop it. */
 export function endlessModel(): readonly ModelFile[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const tokens = [...SPECIALS, ...byteAlphabet(), ...WORDS]
@@ -54,7 +55,7 @@ export function endlessModel(): readonly ModelFile[] {
 interface Tensor {
   readonly name: string
   readonly shape: readonly number[]
-  /** Halves. */
+  /** f16 values. */
   readonly data: Uint16Array
 }
 
@@ -85,7 +86,7 @@ function tensors(vocab: number): Tensor[] {
       gain(`${at}.post_attention_layernorm`),
     ]
   }
-  // Rows of zeros for everything but words: these are rarely likely.
+  // Zero rows for all tokens except words make the others unlikely.
   const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>
     index < (vocab - WORDS.length) * hidden ? 0 : random(-3),
   )
@@ -97,7 +98,7 @@ function tensors(vocab: number): Tensor[] {
   ]
 }
 
-/** Seeded halves of either sign between 2^exponent and twice that. */
+/** Seeded f16 values of either sign, between 2^exponent and twice that. */
 function halves(): (exponent: number) => number {
   let state = 7
   return (exponent) => {
@@ -119,7 +120,7 @@ function safetensors(tensors: readonly Tensor[]): Buffer {
   return Buffer.concat([length, header, ...tensors.map(({ data }) => Buffer.from(data.buffer))])
 }
 
-/** The 256 letters that stand for bytes: printable Latin-1 is itself, the rest follows from 256 on. */
+/** The 256 characters that stand for bytes: printable Latin-1 stands for itself, the rest starts at 256. */
 function byteAlphabet(): string[] {
   const isPrintable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174

@@ -1,4 +1,5 @@
-// Failures in Chromium. In: hostile files, missing files, workers that die. Out: typed errors, and a page that can load again.
+// Failures in Chromium. In: hostile files, missing files, workers that die. Out: typed errors, and a page
+// that can load again.
 import { expect, type Page } from '@playwright/test'
 import {
   GOLDEN,
@@ -11,7 +12,7 @@ import { HOSTILE_MODELS } from '../conformance/testing/hostile-files.ts'
 import type { ErrorCode, LoadOptions } from '../src/index.ts'
 import { openLibrary, test } from './library-site.ts'
 
-/** What is the same for a page's errors and a test's. */
+/** The fields of an error that survive the way from page to test. */
 interface Failure {
   readonly isTyped: boolean
   readonly code: ErrorCode | undefined
@@ -19,7 +20,7 @@ interface Failure {
   readonly ms: number
 }
 
-/** Tries to load; the page's Engine must refuse. */
+/** Tries to load a model that the page's Engine must refuse. */
 const failure = (
   page: Page,
   urls: readonly string[],
@@ -78,7 +79,7 @@ test('every hostile model is refused within a second, and the page loads the nex
   expect(await goldenText(page, good)).toMatchObject({ text: goldenReply(GOLDEN).text })
 })
 
-test('a load that is aborted while it downloads rejects with the very reason', async ({ page, site }) => {
+test('a load that is aborted while it downloads rejects with the exact reason', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   const isReason = await page.evaluate(async (url) => {
@@ -101,7 +102,7 @@ const MISSING: readonly { what: string; code: ErrorCode; options: LoadOptions }[
   { what: 'compute worker', code: 'internal', options: { assets: { compute: 'missing.js' }, threads: 2 } },
 ]
 for (const { what, code, options } of MISSING) {
-  test(`a missing ${what} is said to be so`, async ({ page, site }) => {
+  test(`a missing ${what} is reported`, async ({ page, site }) => {
     await openLibrary(page, site.isolated)
     const good = await site.add(await goldenFile(GOLDEN))
     expect(await failure(page, [good], options)).toMatchObject({ isTyped: true, code })
@@ -109,7 +110,7 @@ for (const { what, code, options } of MISSING) {
   })
 }
 
-test('without its compute workers an engine that may choose takes one thread', async ({ page, site }) => {
+test('without its compute workers an engine that may choose uses one thread', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   expect(await goldenText(page, good, { assets: { compute: 'missing.js' } })).toEqual({
@@ -130,7 +131,7 @@ test('an address that is not there is a network error', async ({ page, site }) =
 })
 
 for (const death of ['throw', 'close'] as const) {
-  test(`a worker that dies in the middle of a reply (${death}) rejects all that is pending`, async ({
+  test(`a worker that dies in the middle of a reply (${death}) rejects all pending calls`, async ({
     page,
     site,
   }) => {
@@ -147,7 +148,7 @@ for (const death of ['throw', 'close'] as const) {
         const engine = await halfbyte.Engine.load(url, { assets, cache: 'none', threads: 2 })
         const session = engine.createSession()
         const running = session.send(prompt, { temperature: 0 })
-        // Unread it stands still a few chunks ahead, so that the next has to wait for its turn.
+        // An unread stream pauses a few chunks ahead, so the next request has to wait for its turn.
         const iterator = running[Symbol.asyncIterator]()
         const first = await iterator.next()
         const waiting = codeOf(session.send('and then').result)

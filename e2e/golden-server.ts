@@ -1,4 +1,5 @@
-// A server of golden models. In: Playwright's fixtures. Out: `server`, which misbehaves as a test asks for, and what its models say.
+// A server of golden models. In: Playwright's fixtures. Out: `server`, with configurable faults, and the
+// models' expected text.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import {
@@ -14,14 +15,14 @@ import { test as base } from './library-site.ts'
 
 /** What golden.gguf and long.gguf reply. */
 export const TEXT = goldenReply(GOLDEN).text
-/** What servers of models do. */
+/** Normal behaviour of a model server. */
 export const FRIENDLY: Behaviour = { exposes: true, etag: '"1"' }
 export const MIB = 1 << 20
 
 export const test = base.extend<{ server: FileServer }>({
   async server({ browserName: _ }, use) {
     const bytes = await (await goldenFile(GOLDEN)).bytes()
-    // What follows the tensors belongs to nobody: the same model in more than one chunk.
+    // Padding after the tensors makes the same model span more than one chunk.
     const long = new Uint8Array(11 * MIB)
     long.set(bytes)
     const pack = readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url))
@@ -37,7 +38,7 @@ export interface Loaded {
   readonly code?: string
 }
 
-/** Loads, with long waits made short, and generates; errors come back by their code. */
+/** Loads with shortened waits and generates. An error is returned as its code. */
 export const load = (
   page: Page,
   url: string,
@@ -59,6 +60,6 @@ export const load = (
     { url, prompt, options },
   )
 
-/** Bytes of the model at `url` that the page's origin keeps. */
+/** Bytes of the model at `url` that the origin has stored. */
 export const stored = (page: Page, url: string): Promise<number> =>
   page.evaluate((url) => halfbyte.storedBytes(url), url)

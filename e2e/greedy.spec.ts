@@ -1,4 +1,5 @@
-// Greedy text in Chromium. In: the golden model, through the public API in a page. Out: the text of every other machine.
+// Greedy text in Chromium. In: the golden model, through the public API in a page. Out: the same text as on
+// other machines.
 import { expect, type Page } from '@playwright/test'
 import { BUILDS } from '../conformance/testing/builds.ts'
 import {

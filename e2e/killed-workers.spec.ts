@@ -1,4 +1,5 @@
-// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt, answers, saves, restores, forks and rests. Out: typed errors in time, and the next attempt.
+// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt, answers,
+// saves, restores, forks and rests. Out: typed errors in time, and the next attempt.
 import { expect } from '@playwright/test'
 import {
   GOLDEN,
@@ -18,8 +19,8 @@ const POOLS = [
 ] as const
 
 /**
- * What else may be under way when a worker dies, and how it may end. The engine's worker is missed at once. One that helps is only
- * missed by what needs it: the rest resolves, and then what comes next is what fails.
+ * What else may be under way when a worker dies, and how it may end. The engine's worker is missed at once.
+ * One that helps is only missed by what needs it: the rest resolves, and then what comes next is what fails.
  */
 const OTHERS = {
   save: ['internal', 'resolved'],

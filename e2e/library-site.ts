@@ -1,4 +1,5 @@
-// Sites of the library. In: e2e/library and model files. Out: a built page with the public API, isolated and not, and its models.
+// Sites of the library. In: e2e/library and model files. Out: a built page with the public API, isolated and
+// not, and its models.
 import { fileURLToPath } from 'node:url'
 import { test as base, type Page } from '@playwright/test'
 import { build, type Plugin, type PreviewServer, preview } from 'vite'
@@ -24,7 +25,7 @@ export interface LibrarySite {
   readonly isolated: string
   /** The same page without. */
   readonly plain: string
-  /** Puts a file where both pages find it; the result is its address relative to them. */
+  /** Serves a file to both pages. Returns its address relative to them. */
   add(file: File): Promise<string>
 }
 
@@ -33,7 +34,7 @@ interface SiteFile {
   readonly bytes: Uint8Array
 }
 
-/** One build for all the specs that one worker of Playwright runs. */
+/** One build serves all specs of a Playwright worker. */
 export const test = base.extend<object, { site: LibrarySite }>({
   site: [
     async ({ browserName: _ }, use) => {
@@ -83,7 +84,7 @@ function serve(
   }
   return preview({
     ...CONFIG,
-    // What is missing is a 404 and not the page.
+    // Missing files must give a 404, not the page.
     appType: 'mpa',
     plugins: [models],
     build: { outDir },

@@ -1,9 +1,10 @@
-// A server of model files. In: files, and how fast it may send. Out: their address on this machine, open to every page.
+// A server of model files. In: files and a rate limit. Out: their address on this machine, open to every
+// page.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ModelFile } from './endless-model.ts'
 
-/** A file of which there is only the beginning; the connection stays open behind it. */
+/** A file with only its beginning. The connection stays open after it. */
 export interface HollowFile extends ModelFile {
   readonly size: number
 }
@@ -11,9 +12,9 @@ export interface HollowFile extends ModelFile {
 export interface ModelServer {
   /** Ends with a slash. */
   readonly address: string
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly requests: string[]
-  /** Bytes that are sent per second from now on; undefined: as many as will go. */
+  /** Bytes sent per second from now on; undefined: unlimited. */
   bytesPerSecond: number | undefined
   close(): Promise<void>
 }
@@ -34,7 +35,7 @@ export async function serveModels(files: readonly (ModelFile | HollowFile)[]): P
     }
     const size = 'size' in file ? file.size : file.buffer.byteLength
     response.writeHead(200, { 'Content-Length': size })
-    // Headers are read by slabs, which reach a little behind them.
+    // Headers are read by slabs, which extend a little past them.
     if (size > file.buffer.byteLength) response.write(Buffer.concat([file.buffer, Buffer.alloc(SLAB_BYTES)]))
     else void send(response, file.buffer, self)
   })

@@ -1,10 +1,11 @@
-// Faults that no wait mends, in Chromium. In: those of the table that end within 2 s. Out: the same code, as many requests at most, and the time.
+// Permanent network faults in Chromium. In: those of the table that end within 2 s. Out: the same code, at
+// most as many requests, and the time.
 import { expect } from '@playwright/test'
 import { FAULTS } from '../src/store/testing/faults.ts'
 import { FRIENDLY, test } from './golden-server.ts'
 import { openLibrary } from './library-site.ts'
 
-/** Seconds that a worker may take to start, and the browser to say how it went. */
+/** Seconds allowed for the worker to start and the browser to report. */
 const START_SECONDS = 2
 
 for (const { title, behaviour, isAbsent, code, requests, seconds } of FAULTS) {

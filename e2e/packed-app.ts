@@ -1,4 +1,5 @@
-// Packed app. In: the built package. Out: a folder with the tarball of it unpacked in node_modules, as npm would install it.
+// Packed app. In: the built package. Out: a folder with its tarball unpacked in node_modules, as npm would
+// install it.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
@@ -15,7 +16,7 @@ export interface PackedApp {
   remove(): Promise<void>
 }
 
-/** Dependencies are links to the repository's own, and so are `tools`: nothing is fetched. */
+/** Dependencies and `tools` are links to the repository's copies, so nothing is fetched. */
 export async function packedApp(tools: readonly string[] = []): Promise<PackedApp> {
   if (!existsSync(join(ROOT, 'dist/index.js'))) throw new Error('there is no dist; run npm run build first')
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-app-'))

@@ -1,4 +1,5 @@
-// In: the perf suite and a model of seconds. Out: whether it measures Halfbyte in a browser, keeps what it has, and goes on from it.
+// In: the perf suite and a model that takes seconds. Out: whether it measures Halfbyte in a browser, saves
+// its results, and continues from them.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Pools in Chromium. In: shards that die or hang, and what earlier loads have measured. Out: typed errors in time, loads that do not measure twice.
+// Pools in Chromium. In: shards that die or hang, and notes from earlier loads. Out: typed errors in time,
+// and loads that do not measure twice.
 import { expect, type Page } from '@playwright/test'
 import {
   GOLDEN,
@@ -34,7 +35,7 @@ const test = base.extend<{ model: string }>({
 
 const MEASURED = { ...SHARDS, threads: 'auto' } as const
 
-/** What a load says, by default on two shards, and how many there were. */
+/** The text after a load, by default on two shards, and the number of shards. */
 const goldenText = (page: Page, model: string, how: typeof SHARDS | typeof MEASURED = SHARDS) =>
   page.evaluate(
     async ({ model, prompt, options, how }) => {
@@ -94,7 +95,7 @@ for (const { death, when } of [
     )
     expect(codes.pending).toEqual(['internal', 'internal'])
     expect(codes.later).toEqual(['disposed', 'disposed'])
-    // Two seconds of patience, and much for a machine that does other things.
+    // Two seconds of timeout, plus a wide margin for a busy machine.
     expect(codes.ms).toBeLessThan(20_000)
     expect(await goldenText(page, model)).toEqual(GOOD)
   })
@@ -155,15 +156,15 @@ test('what was measured is kept on the device, and a note that is wrong, old or 
   page,
   model,
 }) => {
-  // A model as small may be fastest on one thread.
+  // A model this small may be fastest on one thread.
   const measured = expect.arrayContaining([expect.any(Number)])
   const { text } = GOOD
-  // What is asked for is not measured.
+  // A requested number of threads is not measured.
   expect(await goldenText(page, model)).toEqual(GOOD)
   expect(await notes(page)).toEqual([])
   expect(await goldenText(page, model, MEASURED)).toMatchObject({ text })
   await expect.poll(() => notes(page)).toEqual([measured])
-  // Half a file, another browser, a note of 2001: none of them is believed.
+  // A truncated file, another browser, a note of 2001: all are ignored.
   for (const wrong of ['>{"mach', 'Chrome>Chrom', '"made":1>"made":']) {
     await spoil(page, `${JSON.stringify((await notes(page))[0])}>[5,1]`)
     await spoil(page, wrong)
@@ -176,7 +177,7 @@ test('what was measured is kept on the device, and a note that is wrong, old or 
   expect(await notes(page)).toEqual([[5, 1]])
 })
 
-test('where storage is refused each load measures', async ({ page, model }) => {
+test('where storage is refused, each load measures', async ({ page, model }) => {
   const threads = await page.evaluate(
     async ({ model, how }) => {
       await using engine = await halfbyte.Engine.load(model, { ...how, assets: { worker: workers.private } })

@@ -1,4 +1,5 @@
-// In: the built roofline page. Out: whether it measures, draws, copies and stops, with shared memory and without.
+// In: the built roofline page. Out: whether it measures, draws, copies and stops, with shared memory and
+// without.
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page, test } from '@playwright/test'
 
@@ -56,7 +57,7 @@ test('copies all tables as Markdown', async ({ page, context }) => {
   expect(text).toMatch(/\| relaxed i8 dot, pairs, GOP\/s \| [\d.]+ \(/)
 })
 
-test('stops when it is told to, and can begin again', async ({ page }) => {
+test('stops on request and can start again', async ({ page }) => {
   await page.goto('/roofline.html')
   await start(page).click()
   await expect(page.getByRole('progressbar')).toBeVisible()

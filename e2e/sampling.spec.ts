@@ -1,11 +1,12 @@
-// Sampling in Chromium. In: the embedded model, through the public API in a page. Out: the draws of Node, and processors in the worker.
+// Sampling in Chromium. In: the embedded model, through the public API in a page. Out: the same draws as in
+// Node, and processors in the worker.
 import { expect, type Page } from '@playwright/test'
 import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/testing/chains.ts'
 import { EMBEDDED_PATH } from '../conformance/testing/golden.ts'
 import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 import { openLibrary, test } from './library-site.ts'
 
-test('a seed draws what it draws in Node, whatever the chain', async ({ page, site }) => {
+test('a seed gives the same draws as in Node, for every chain', async ({ page, site }) => {
   const url = await site.add(repositoryFile(EMBEDDED_PATH))
   await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { build: 'simd128', threads: 1 })
   const expected = await drawChains(engine)

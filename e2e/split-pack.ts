@@ -1,4 +1,5 @@
-// A pack in parts. In: nothing. Out: a random model as three files of several chunks each, cut in the middle of its weights.
+// A pack in parts. In: nothing. Out: a random model as three files of several chunks each, cut in the middle
+// of its weights.
 import { ggufFile } from '../conformance/testing/model-files.ts'
 import { randomLlama } from '../conformance/testing/random-llama.ts'
 import { blobSource } from '../src/base/bytes.ts'

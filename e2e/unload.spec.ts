@@ -1,11 +1,12 @@
-// Unloading in Chromium. In: a model that is loaded and disposed of again and again. Out: whether the page's process stays as large as it was.
+// Unloading in Chromium. In: a model that is loaded and disposed of repeatedly. Out: whether the page's
+// process grows.
 import { platform } from 'node:os'
 import { expect } from '@playwright/test'
 import { held } from '../bench/loading/processes.ts'
 import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../conformance/testing/golden.ts'
 import { openLibrary, test } from './library-site.ts'
 
-/** Ten engines of this model that stay take more than 200 MB. */
+/** Ten leaked engines with this model take more than 200 MB. */
 const MOST_GROWTH = 40e6
 
 for (const [pool, kind] of [
@@ -39,12 +40,12 @@ for (const [pool, kind] of [
       const pages = processInfo.filter(({ type }) => type === 'renderer')
       return (await Promise.all(pages.map(({ id }) => held(id)))).reduce((sum, { now }) => sum + now, 0)
     }
-    // The first ones make what is made once.
+    // The first rounds create one-time data.
     await rounds(3)
     const before = await measure()
     await rounds(10)
     const growth = async () => (await measure()) - before
-    // Ended workers take a moment to go.
+    // Terminated workers take a moment to disappear.
     await expect.poll(growth, { message: `bytes beyond ${before}` }).toBeLessThan(MOST_GROWTH)
     test.info().annotations.push({ type: 'growth, MB', description: ((await growth()) / 1e6).toFixed(1) })
   })

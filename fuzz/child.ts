@@ -1,5 +1,5 @@
-// The process that reads inputs. In: orders from the runner. Out: outcomes and faults; what it reads right now stands in a file, so that
-// the runner knows it even when this process hangs or dies.
+// The process that reads inputs. In: orders from the runner. Out: outcomes and faults. A file has the number of the
+// current input, so the runner knows it even when this process hangs or dies.
 import { openSync, writeSync } from 'node:fs'
 import { type Input, restoreInput, storeInput } from './input.ts'
 import { type Fault, faultOf, judge, type Verdict } from './judge.ts'
@@ -11,9 +11,9 @@ import type { Answer, ChildOptions, Order } from './wire.ts'
 const options = JSON.parse(process.argv[2] ?? '') as ChildOptions
 const clock = openSync(options.clock, 'w')
 const entry = new Float64Array(2)
-/** Between two reports. */
+/** Time between two reports. */
 const REPORT_MS = 200
-/** Inputs that take less did not fill much memory. */
+/** Faster inputs cannot have filled much memory. */
 const MEMORY_MS = 3
 
 const answer = (message: Answer) => process.send?.(message)
@@ -66,7 +66,7 @@ async function readAll(next: (read: number) => readonly [number, Input] | undefi
     const isOver = fault?.kind === 'memory'
     if (performance.now() - reported < REPORT_MS && !isOver) continue
     answer({ type: 'progress', read: count, outcomes })
-    // The peak of a process never falls: the next input needs a new one.
+    // The peak memory of a process never falls, so the next input needs a new process.
     if (isOver) return
     outcomes = {}
     await new Promise((resolve) => setImmediate(resolve))
@@ -84,7 +84,7 @@ process.on('message', async (order: Order) => {
     await readAll((count) => {
       const index = from + count
       if (index >= end || Date.now() >= until) return undefined
-      // Drawing counts as reading: what makes inputs must not hang either.
+      // Drawing counts as reading, because generating an input must not hang either.
       note(index)
       return [index, target.draw(new Random(seed, index))]
     })

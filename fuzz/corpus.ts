@@ -1,10 +1,11 @@
-// The corpus. In: a target. Out: every input that once showed a fault: those that are made, and those kept as files.
+// The corpus. In: a target. Out: every input that once showed a fault: inputs from code, and inputs stored as
+// files.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Input, type StoredInput, storeInput } from './input.ts'
 import type { TargetName } from './target.ts'
 
-/** An input that a few lines say better than its bytes do. */
+/** An input that is easier to describe in code than in bytes. */
 export interface CorpusEntry {
   readonly title: string
   readonly input: () => Input | Promise<Input>

@@ -1,4 +1,5 @@
-// The layout of a GGUF file. In: a good file. Out: where every number of its header stands, and where entries begin and end.
+// The layout of a GGUF file. In: a good file. Out: where every number of its header stands, and where entries
+// begin and end.
 import type { Field } from './mutate-bytes.ts'
 
 export interface GgufLayout {

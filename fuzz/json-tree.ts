@@ -1,4 +1,5 @@
-// JSON as it may be written. In: JSON text. Out: a tree that can hold what no parsed value can (a key twice, 1e999, `__proto__`), and its text.
+// JSON as it may be written. In: JSON text. Out: a tree that can hold what no parsed value can (a key twice,
+// 1e999, `__proto__`), and its text.
 
 /** Text that stands where a value belongs. */
 export class Raw {

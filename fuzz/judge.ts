@@ -1,11 +1,12 @@
-// Judging. In: a target and one input. Out: how far it came or which typed error it met; anything else is a finding.
+// Judging. In: a target and one input. Out: how far it came or which typed error it met; anything else is a
+// finding.
 import { isHalfbyteError } from '../src/base/errors.ts'
 import type { Input } from './input.ts'
 import type { Target } from './target.ts'
 
 /** What is wrong with how an input was read. */
 export interface Fault {
-  /** `raw`: an error that is none of ours; `internal`: one that says we are at fault; the others are seen from outside. */
+  /** `raw`: not one of our errors. `internal`: our own fault. The others are seen only from outside. */
   readonly kind: 'raw' | 'internal' | 'hang' | 'memory' | 'crash'
   readonly message: string
   /** The same for faults of one cause: the kind, the error's name and the first line of src/ in its stack. */
@@ -37,7 +38,7 @@ export function faultOf(kind: Fault['kind'], error: unknown): Fault {
   return { kind, message: message.slice(0, 400), stack, signature: `${kind} ${name} ${placeIn(stack ?? '')}` }
 }
 
-/** The line of ours that a stack begins with; else of a package. */
+/** The first line of our code in a stack; otherwise a package's. */
 function placeIn(stack: string): string {
   const own = /\/((?:src|workers)\/[\w./-]+\.ts:\d+)/.exec(stack)
   const other = /node_modules\/((?:@[\w.-]+\/)?[\w.-]+)/.exec(stack)

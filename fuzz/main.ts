@@ -1,13 +1,15 @@
-// Fuzzing. In: a target and how long. Out: the corpus read once more, then inputs by chance; counts, and each finding as a file.
+// Fuzzing. In: a target and how long. Out: the corpus read once more, then inputs by chance; counts, and each
+// finding as a file.
 //
 //   npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S] [--jobs N] [--report FILE]
 //   npm run fuzz -- TARGET --at SEED:INDEX       reads the one input of that number
 //   npm run fuzz -- TARGET --read FILE           reads the input of a finding
 //
-// TARGET is one of fuzz/targets/ or `all`. The rule that every input is held to: it is read, or refused with a HalfbyteError of another
-// code than `internal`, in 5 s and with 512 MB at most. Everything else is a finding, which is made smaller and written to
-// build/fuzz/TARGET/. Once mended it moves to fuzz/corpus/, which is read before each run, so that it stays mended.
-// The exit code is 1 with findings, 2 for a wrong call.
+// TARGET is one of fuzz/targets/ or `all`. The rule that every input is held to: it is read, or refused with
+// a HalfbyteError of another code than `internal`, in 5 s and with 512 MB at most. Everything else is a
+// finding, which is made smaller and written to build/fuzz/TARGET/. Once mended it moves to fuzz/corpus/,
+// which is read before each run, so that it stays mended. The exit code is 1 with findings, 2 for a wrong
+// call.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { corpusOf } from './corpus.ts'

@@ -6,7 +6,7 @@ import { childOf, childrenIn, Pairs, type Tree, textOfTree, treeOf, withChild } 
 const MOST_TRIES = 600
 const MOST_MS = 8000
 
-/** `shows` is asked of ever smaller inputs; each that shows the fault takes the place of the last. */
+/** `shows` is called with smaller and smaller inputs. Each that shows the fault replaces the previous one. */
 export async function minimise(input: Input, shows: (input: Input) => Promise<boolean>): Promise<Input> {
   const end = performance.now() + MOST_MS
   let tries = 0
@@ -36,7 +36,9 @@ export async function minimise(input: Input, shows: (input: Input) => Promise<bo
   return best
 }
 
-/** Undefined for what is no JSON object or list, or says more than its value (a key twice). */
+/**
+ * Undefined for anything but a JSON object or list, and if the text says more than its value (a key twice).
+ */
 function parsed(part: string | Uint8Array | undefined): Tree | undefined {
   if (typeof part !== 'string' || !/^\s*[[{]/.test(part)) return undefined
   try {

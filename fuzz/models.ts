@@ -1,4 +1,5 @@
-// Good models. In: nothing. Out: tiny models of several kinds, as files, to be damaged; and loading one to its first words.
+// Good models. In: nothing. Out: tiny models of several kinds, as files, to be damaged; and loading one to
+// its first words.
 import { FAMILY_CASES } from '../conformance/testing/families/family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from '../conformance/testing/families/family-files.ts'
 import { ggufFile, safetensorsFiles } from '../conformance/testing/model-files.ts'
@@ -64,12 +65,12 @@ export function safetensorsModels(): NamedModel[] {
   ]
 }
 
-/** What each model that was read is told. */
+/** The prompt for each loaded model. */
 export const SAID = 'hello world'
 
 const encoder = new TextEncoder()
 
-/** The files of an input as the loader reads them; parts without a dot in their names are no files. */
+/** An input's files as the loader reads them. Parts without a dot in their name are not files. */
 export function sourcesOf(input: Input): ByteSource[] {
   return Object.entries(input)
     .filter(([name]) => name.includes('.'))

@@ -1,4 +1,5 @@
-// Bytes. In: a good file, and where its numbers stand. Out: the file with bits flipped, numbers replaced, parts moved or cut off.
+// Bytes. In: a good file, and where its numbers stand. Out: the file with bits flipped, numbers replaced,
+// parts moved or cut off.
 import type { Random } from './random.ts'
 
 /** A number of a binary header. */

@@ -1,4 +1,5 @@
-// JSON. In: a good document as a tree. Out: one with values of other types, extreme numbers, keys twice or gone, deep nesting.
+// JSON. In: a good document as a tree. Out: one with values of other types, extreme numbers, keys twice or
+// gone, deep nesting.
 import { childOf, childrenIn, Pairs, Raw, type Tree, withChild } from './json-tree.ts'
 import type { Random } from './random.ts'
 

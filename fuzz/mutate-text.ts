@@ -1,4 +1,5 @@
-// Text. In: a good text of some language and words of it. Out: the text with pieces cut, doubled, moved and swapped for others.
+// Text. In: a good text of some language and words of it. Out: the text with pieces cut, doubled, moved and
+// swapped for others.
 import type { Random } from './random.ts'
 
 const MOST_CHARACTERS = 1 << 16

@@ -1,4 +1,5 @@
-// Mutators. In: good files, texts and documents. Out: others, the same for the same seed, that still reach into what they change.
+// Mutators. In: good files, texts and documents. Out: others, the same for the same seed, that still reach
+// into what they change.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../conformance/testing/gguf-writer.ts'
 import { corpusOf } from './corpus.ts'
@@ -26,7 +27,7 @@ test('draws depend on the seed and the number, and on nothing else', () => {
   expect(many.filter((unit) => unit < 0.1).length).toBeLessThan(260)
 })
 
-test('a tree is written as its document, and as what no document is', () => {
+test('a tree is written as its document, or as text that no document gives', () => {
   expect(JSON.parse(textOfTree(treeOf(good)))).toEqual(good)
   expect(textOfTree([new Raw('1e999'), treeOf(Number.POSITIVE_INFINITY)])).toBe('[1e999,1e999]')
 })
@@ -76,7 +77,7 @@ test('the layout of a GGUF names each number of its header', async () => {
   expect(values.slice(-6)).toEqual([1, 2, 3, 2, 0, 0])
 })
 
-test('inputs come back from what is kept of them', () => {
+test('inputs are restored from their stored form', () => {
   const input = { text: 'a\ud800', bytes: Uint8Array.of(1, 2, 255) }
   expect(restoreInput(JSON.parse(JSON.stringify(storeInput(input))))).toEqual(input)
 })

@@ -1,4 +1,5 @@
-// Reports. In: what was read and found. Out: a table, the findings with how to read them again, and a file for each.
+// Reports. In: what was read and found. Out: a table, the findings with how to read them again, and a file
+// for each.
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

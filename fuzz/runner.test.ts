@@ -1,4 +1,5 @@
-// The runner on a target that does what no parser may. In: inputs that throw, hang, swell or die. Out: each as a finding, and the rest read.
+// The runner on a target that does what no parser may. In: inputs that throw, hang, swell or die. Out: each
+// as a finding, and the rest read.
 import { expect, test } from 'vitest'
 import { restoreInput } from './input.ts'
 import { fuzz, readInputs, shown, smallest } from './runner.ts'
@@ -6,12 +7,12 @@ import { fuzz, readInputs, shown, smallest } from './runner.ts'
 const words = (...list: readonly string[]) => list.map((word) => ({ title: word, input: { word } }))
 const LIMITS = { inputMs: 1500, memoryBytes: 100 << 20 }
 
-test('what is read and what is refused by a typed error is no finding', async () => {
+test('inputs that are read or refused with a typed error are not findings', async () => {
   const tally = await readInputs('faulty', words('read', 'typed', 'read'), LIMITS)
   expect(tally).toMatchObject({ inputs: 3, outcomes: { read: 2, format: 1 }, findings: [] })
 })
 
-test('errors of others, `internal` and promises that nobody waits for are findings', async () => {
+test('foreign errors, `internal` and unhandled rejections are findings', async () => {
   const { inputs, findings } = await readInputs('faulty', words('throw', 'internal', 'stray', 'read'), LIMITS)
   expect(inputs).toBe(4)
   expect(findings.map(({ at, fault }) => [at, fault.kind, fault.message])).toEqual([
@@ -51,6 +52,6 @@ test('the same seed finds the same, an input can be drawn alone and is made smal
   expect(restoreInput((await smallest('faulty', found)) ?? {})).toEqual({ word: 'throw' })
 })
 
-test('a target that cannot be opened is an error of its own', async () => {
+test('a target that cannot be opened is a separate error', async () => {
   await expect(readInputs('nothing' as 'faulty', words('read'))).rejects.toThrow(/nothing cannot be opened/)
 })

@@ -1,5 +1,5 @@
-// The runner. In: a target, a seed, how many inputs or how long. Out: counts and findings; a process that hangs, dies or swells is
-// ended, and the next one goes on after its input.
+// The runner. In: a target, a seed, how many inputs or how long. Out: counts and findings; a process that
+// hangs, dies or swells is ended, and the next one goes on after its input.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -110,7 +110,10 @@ interface Raw {
   readonly input?: StoredInput
 }
 
-/** Findings of one cause become one. What is seen from outside has no cause that could be compared, nor have entries that have names. */
+/**
+ * Findings of one cause become one. What is seen from outside has no cause that could be compared, nor have
+ * entries that have names.
+ */
 const named =
   (name: (index: number) => string, isEach = false) =>
   ({ target, inputs, ms, outcomes, raw }: Driven): Tally => {

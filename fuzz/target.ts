@@ -1,4 +1,5 @@
-// Targets. In: nothing. Out: what a parser under test has to give: inputs by chance, and how one of them is read.
+// Targets. In: nothing. Out: the interface of a parser under test: how to draw a random input and how to read
+// one.
 import type { Input } from './input.ts'
 import type { Random } from './random.ts'
 
@@ -7,8 +8,9 @@ export interface Target {
   /** Makes an input, most often a good one that was changed somewhere. */
   draw(random: Random): Input
   /**
-   * Reads an input as the library would. Returns how far it came, in a word. May throw a HalfbyteError of any code but
-   * `internal`; everything else that it throws is a finding.
+   * Reads an input as the library would. Returns in one word how far it got. It may throw a HalfbyteError of
+   * any code except
+   * `internal`; any other error is a finding.
    */
   run(input: Input): Promise<string> | string
 }

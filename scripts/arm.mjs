@@ -1,5 +1,6 @@
-// In: arm/*.test.ts (or the test files named), node:test style. Out: their run under an arm64 Node, natively or under
-// QEMU, and a TAP report in build/reports/arm.tap. With --run, any script and its arguments instead of tests.
+// In: arm/*.test.ts (or the named test files), in node:test style. Out: their results under an arm64 Node,
+// native or in QEMU, and a TAP report in build/reports/arm.tap. With --run, any script and its arguments
+// instead of tests.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,7 +60,7 @@ if (asked[0] === '--run') {
   args = ['--test', '--test-isolation=none', '--test-reporter=spec', '--test-reporter-destination=stdout']
   args.push('--test-reporter=tap', '--test-reporter-destination=build/reports/arm.tap', ...files)
 }
-// A test that starts an arm64 Node of its own finds here what to start: process.execPath would run only on arm64.
+// Tests that start another arm64 Node need this command: process.execPath would run only on arm64.
 const env = { ...process.env, NODE_OPTIONS: '', HALFBYTE_ARM: JSON.stringify([command, ...prefix]) }
 const { status, error } = spawnSync(command, [...prefix, ...args], { cwd: root, stdio: 'inherit', env })
 if (error !== undefined) fail(error.message)

@@ -1,4 +1,5 @@
-// In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and build/demo (the chat page).
+// In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and
+// build/demo (the chat page).
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +27,7 @@ const cleanLibrary = () => {
   }
 }
 
-/** The packs with their cards: licence and credits go where the weights go. */
+/** Copies the packs with their cards: licence and credits belong with the weights. */
 const copyModels = () => {
   const models = join(root, 'demo/models')
   const names = existsSync(models) ? readdirSync(models) : []
@@ -35,7 +36,7 @@ const copyModels = () => {
   }
 }
 
-/** tsc leaves .ts in the declarations' imports, where not every resolver looks for .d.ts files. */
+/** tsc leaves .ts in the imports of declarations, where not every resolver looks for .d.ts files. */
 const finishTypes = () => {
   const dist = join(root, 'dist')
   for (const name of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'))) {

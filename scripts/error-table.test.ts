@@ -1,4 +1,5 @@
-// The page of errors. In: src/base/errors.ts. Out: every code has its row, and the page in docs/ is what the source says.
+// The page of errors. In: src/base/errors.ts. Out: every code has its row, and the page in docs/ is what the
+// source says.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ERROR_PAGE, errorPage } from './error-table.mjs'

@@ -1,6 +1,8 @@
-// In: build/test-wasm. Out: Markdown tables of what TurboFan makes of the kernels' inner loops, on arm64 and on this machine.
+// In: build/test-wasm. Out: Markdown tables of what TurboFan makes of the kernels' inner loops, on arm64 and
+// on this machine.
 //
-// npm run inspect:arm [FOLDER] also keeps the whole listings in the folder. The arm64 Node runs natively or under QEMU.
+// npm run inspect:arm [FOLDER] also keeps the whole listings in the folder. The arm64 Node runs natively or
+// under QEMU.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

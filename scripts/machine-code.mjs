@@ -1,6 +1,9 @@
-// In: what V8 prints for --print-wasm-code, on arm64 or x64. Out: its functions, their loops, and what a loop is made of.
+// In: what V8 prints for --print-wasm-code, on arm64 or x64. Out: its functions, their loops, and what a loop
+// is made of.
 
-/** Runs a Node command that compiles a module in TurboFan alone and prints its code: these are the arguments. */
+/**
+ * Runs a Node command that compiles a module in TurboFan alone and prints its code: these are the arguments.
+ */
 export const printArguments = (module) => [
   '--no-liftoff',
   '--no-wasm-lazy-compilation',
@@ -33,8 +36,8 @@ const instructionsOf = (section) => {
 }
 
 /**
- * Loops that call nothing, outer before inner. V8 keeps a loop's code together, and puts the rare calls, whose jumps back
- * look like a loop's, behind all of it.
+ * Loops that contain no call, outer before inner. V8 keeps a loop's code together and puts rare calls after
+ * all loops. The jumps back from those calls would look like loops.
  */
 const loopsOf = (instructions) => {
   const loops = []
@@ -59,7 +62,7 @@ export const readCode = (text) =>
     .slice(1)
     .map((section) => ({
       name: /^name: (.*)$/m.exec(section)?.[1] ?? '',
-      // Only when asked: most functions are never looked at, and a test does this under emulation.
+      // Computed on demand: most functions are never inspected, and a test does this under emulation.
       get loops() {
         return loopsOf(instructionsOf(section))
       },
@@ -104,7 +107,7 @@ export const countLoop = (loop, arch) => {
   const registers = new Set(
     own.flatMap(({ text }) => [...text.matchAll(kinds.register)].map((match) => match[1])),
   )
-  // Sums of pairs are made whole by wide dots with ones.
+  // Wide dots with ones finish the sums of pairs.
   const pairDots = count(kinds.pairDot)
   return {
     instructions: own.length,

@@ -1,8 +1,8 @@
-// In: the functions that V8 printed of a test module. Out: the inner loops of its main kernels, named, counted, and with
-// the bytes of weights (or of keys, or of values) that one pass reads.
+// In: the functions that V8 printed of a test module. Out: the inner loops of its main kernels, named,
+// counted, and with the bytes of weights (or of keys, or of values) that one pass reads.
 import { countLoop } from './machine-code.mjs'
 
-/** Bytes of one block of a panel: 32 inputs of 8 outputs; and four panels are read side by side. */
+/** Bytes of one block of a panel: 32 inputs of 8 outputs. Four panels are read in parallel. */
 const BLOCKS = {
   linear_w4a8_product: { kernel: 'linear w4', bytes: 144 },
   linear_w4ma8_product: { kernel: 'linear w4m', bytes: 160 },
@@ -41,7 +41,7 @@ const dotLoops = (name, loops, arch, build) => {
   // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further where a dot takes less.
   const perPanel = (kernel === 'linear w8' ? 4 : build === 'relaxed' ? 2 : 4) * 8
   return found.map(({ counts }) => {
-    // What was laid out needs no unpacking; those loops go panel by panel.
+    // Unpacked codes need no logic; those loops process one panel at a time.
     const panels = counts.logic * 10 < counts.dots ? 1 : STREAMS
     return {
       kernel: panels === 1 ? `${kernel}, laid out` : kernel,
@@ -63,7 +63,7 @@ const wideLoop = (name, loops, arch) => {
     .map((counts) => ({ kernel, tokens, bytes: (counts.dots / (16 * tokens)) * bytes, ...counts }))
 }
 
-/** V8 may unroll these loops; what tells them apart is how many weight vectors meet how many activations. */
+/** V8 may unroll these loops. The number of weight vectors per activation tells them apart. */
 const floatLoops = (name, loops, arch) => {
   const perPanel = name === 'tile_f32' ? 2 : 1
   return loops
@@ -89,8 +89,8 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions of the form of the dots that a machine takes: on arm64 the wide ones and quads of what these do not have;
- * elsewhere quads, unless one of them is made of pairs. What has one form is in all.
+ * The functions of the form of the dots that a machine takes: on arm64 the wide ones and quads of what these
+ * do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in all.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))

@@ -1,4 +1,5 @@
-// The npm package. In: dist, packed and installed in an empty app. Out: whether programs, types and files arrive whole.
+// The npm package. In: dist, packed and installed in an empty app. Out: whether programs, types and files
+// arrive whole.
 import { execFile } from 'node:child_process'
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,7 +49,7 @@ test('the embedded models come with their licence and credits', async () => {
   expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)
 })
 
-test('everything the manifest names is there, types come first, and files with effects are listed', async () => {
+test('every file in the manifest exists, types come first, and files with side effects are listed', async () => {
   for (const [name, target] of Object.entries(manifest.exports)) {
     if (typeof target !== 'string') expect(Object.keys(target)[0]).toBe('types')
     for (const path of typeof target === 'string' ? [target] : Object.values(target)) {

@@ -1,4 +1,5 @@
-// In: whatever Node started this script (20 or newer). Out: the same script under the Node that package.json pins.
+// In: whatever Node started this script (20 or newer). Out: the same script under the Node that package.json
+// pins.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -16,12 +17,14 @@ const versionOf = (path) => {
   }
 }
 
-/** Starts the running script again under the pinned Node when this one is older than 22; then never returns. */
+/**
+ * Starts the running script again under the pinned Node when this one is older than 22; then never returns.
+ */
 export const requirePinnedNode = () => {
   process.env.PATH = `${join(root, 'node_modules/.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH}`
   if (isNew(process.version)) return
   if (versionOf(pinned) === undefined) {
-    // npm may be set to run no install scripts, and the node package unpacks its binary in one.
+    // npm may be configured to skip install scripts, and the node package unpacks its binary in one.
     console.log('setup: unpacking the pinned Node')
     spawnSync('npm', ['rebuild', 'node'], { cwd: root, stdio: 'inherit' })
   }

@@ -1,6 +1,8 @@
-// In: HALFBYTE_SEED, if set. Out: the same random cases in every run of the property tests, or others.
+// In: HALFBYTE_SEED, if set. Out: the seed of the property tests. Without it, every run uses the same random
+// cases.
 //
-// A run that fails must fail again. To look for new cases, give other seeds: HALFBYTE_SEED=$RANDOM npm run test:unit.
+// A failing run must be reproducible. To look for new cases, use other seeds: HALFBYTE_SEED=$RANDOM npm run
+// test:unit.
 import fc from 'fast-check'
 
 fc.configureGlobal({ seed: Number(process.env['HALFBYTE_SEED'] ?? 20261121) })

@@ -1,5 +1,6 @@
-// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde). Out: those installed on Debian, or one
-// line each that says what to install elsewhere. What is there already costs milliseconds. Runs under Node 20 too.
+// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde). Out: those installed
+// on Debian, or one line each that says what to install elsewhere. What is there already costs milliseconds.
+// Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -64,7 +65,7 @@ const capture = (command, args) => {
   return status === 0 ? stdout : ''
 }
 
-/** The prefix that makes a command run as root: nothing, sudo, or undefined when neither is to be had. */
+/** The prefix that runs a command as root: nothing, sudo, or undefined if neither works. */
 const rootPrefix = () => {
   if (process.getuid?.() === 0) return []
   if (which('sudo') === undefined) return undefined
@@ -80,8 +81,8 @@ const codename = () => {
 const candidate = (name) => capture('apt-cache', ['policy', name]).match(/Candidate: (\S+)/)?.[1] ?? ''
 
 /**
- * Debian 12 ships an Emscripten that is too old, and Debian 13's runs on it unchanged. Its source is added from the
- * mirror in use, at a priority that keeps every other package where it is.
+ * Debian 12 ships an Emscripten that is too old, and Debian 13's runs on it unchanged. Its source is added
+ * from the mirror in use, at a priority that keeps every other package where it is.
  */
 const addNewerDebian = (asRoot) => {
   const targets = capture('apt-get', [
@@ -138,7 +139,7 @@ const installPart = (name, asRoot) => {
   const { packages } = PARTS[name]
   if (!isIndexFresh) {
     isIndexFresh = true
-    // A source that does not answer must not stop the others from being used.
+    // A source that does not answer must not block the others.
     aptGet(asRoot, ['update'])
   }
   let wanted = packages

@@ -1,7 +1,8 @@
-// In: dist/wasm, src/index.ts and budget.json. Out: a table of gzipped sizes; exits 1 when one is over its budget.
+// In: dist/wasm, src/index.ts and budget.json. Out: a table of gzipped sizes; exits 1 when one is over its
+// budget.
 //
-// The library is measured as an application would ship it: one build with its dependencies and workers in, except
-// those that the budget names.
+// The library is measured as an application would ship it: one build with its dependencies and workers in,
+// except those that the budget names.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'

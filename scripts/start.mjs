@@ -1,4 +1,5 @@
-// In: a fresh clone after npm ci. Out: the chat page, built and served with COOP and COEP, its address printed.
+// In: a fresh clone after npm ci. Out: the chat page, built and served with COOP and COEP, its address
+// printed.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

@@ -1,9 +1,9 @@
-// In: the reports of Vitest, Playwright, node:test, the soak and the fuzzers. Out: how many tests passed, failed and were left
-// out, and what failed.
+// In: the reports of Vitest, Playwright, node:test, the soak and the fuzzers. Out: how many tests passed,
+// failed and were left out, and what failed.
 
 /** ANSI colours and cursor moves, which runners put into messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')
-/** Of one failure: enough to see what differed, little enough to show many. */
+/** Lines of one failure's message: enough to see the difference, few enough to show many. */
 const MESSAGE_LINES = 12
 
 const failure = (name, message) => ({
@@ -11,7 +11,7 @@ const failure = (name, message) => ({
   message: message.replace(ESCAPES, '').trim().split('\n').slice(0, MESSAGE_LINES).join('\n'),
 })
 
-/** Vitest's and Jest's JSON. A file that could not be run has a message of its own and no test. */
+/** Vitest's and Jest's JSON. A file that could not run has a message but no test. */
 export const readVitest = (text) => {
   const report = JSON.parse(text)
   const failures = report.testResults.flatMap(({ name, message, status, assertionResults }) => {
@@ -56,7 +56,7 @@ export const readPlaywright = (text) => {
   }
 }
 
-/** The soak's own JSON; its checks are what is counted. */
+/** The soak's JSON; each of its checks counts as a test. */
 export const readSoak = (text) => {
   const { passed, failed, failures } = JSON.parse(text)
   return { passed, failed, skipped: 0, failures: failures.map(({ what }) => failure('the soak', what)) }
@@ -76,7 +76,7 @@ export const readTap = (text) => {
   }
 }
 
-/** The fuzzers': each target is a test, which fails with anything that was found. */
+/** The fuzzers' report: each target is a test, which fails if it has findings. */
 export const readFuzz = (text) => {
   const reports = JSON.parse(text)
   const failures = reports.flatMap(({ target, findings }) =>

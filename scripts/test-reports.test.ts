@@ -1,4 +1,5 @@
-// The readers of test reports, on what the real runners write. In: a failing and a passing test each. Out: both counted, one named.
+// The readers of test reports, on what the real runners write. In: a failing and a passing test each. Out:
+// both counted, one named.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -84,7 +85,7 @@ for (const [runner, read] of Object.entries(runners)) {
   })
 }
 
-test('of a soak its checks are counted, and what did not hold is named', () => {
+test('the report of a soak counts its checks and names those that failed', () => {
   const failures = [{ what: 'workers are still there', holds: false }]
   const log = JSON.stringify({ passed: 12, failed: 1, failures, samples: [] })
   expect(readSoak(log)).toEqual({
@@ -93,7 +94,7 @@ test('of a soak its checks are counted, and what did not hold is named', () => {
   })
 })
 
-test('each target of the fuzzers is a test, which fails with what was found', () => {
+test('each fuzz target counts as a test, which fails if there are findings', () => {
   const fault = { kind: 'hang', message: 'it took more than 5 s', signature: 'hang' }
   const reports = [
     { target: 'gguf', findings: [] },

@@ -1,5 +1,5 @@
-// In: a clone after npm ci. Out: every check and suite in order, streamed, then what failed and why; the last line is
-// "N passed, N failed, N skipped".
+// In: a clone after npm ci. Out: every check and suite in order, streamed, then what failed and why; the last
+// line is "N passed, N failed, N skipped".
 //
 // npm test NAME... runs only the suites named. A suite that runs nothing has failed.
 import { spawnSync } from 'node:child_process'
@@ -32,7 +32,7 @@ const check = (command, args) => () => {
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
 }
 
-/** A runner whose report is counted; a run that fails although no test did counts as one failure. */
+/** A runner whose report is counted. A run that fails without a failed test counts as one failure. */
 const suite = (report, read, command, args, env) => () => {
   rmSync(join(reports, report), { force: true })
   const hasPassed = run(command, args, env)
@@ -94,7 +94,7 @@ if (names.includes('browser') || names.includes('engines')) parts.push('chromium
 if (names.includes('engines')) parts.push('firefox', 'webkit')
 if (names.includes('arm')) parts.push('arm')
 if (names.includes('sanitizers')) parts.push('simde')
-// What could not be installed shows as the failure of the suite that needs it, or as its skipped tests.
+// A part that could not be installed shows as a failed suite or a skipped test.
 setUp(parts)
 
 const total = { passed: 0, failed: 0, skipped: 0 }

@@ -1,4 +1,5 @@
-// In: the machine's PATH and environment. Out: the emcc and the wasm-ld to use, or an error that says what to install.
+// In: the machine's PATH and environment. Out: the emcc and the wasm-ld to use, or an error that says what to
+// install.
 import { execFileSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -42,7 +43,10 @@ export const emscriptenVersion = (emcc) => {
   }
 }
 
-/** The linker of the LLVM that emcc compiles with: object files are only understood by their own LLVM's linker. */
+/**
+ * The linker of the LLVM that emcc compiles with: object files are only understood by their own LLVM's
+ * linker.
+ */
 const wasmLdBeside = (emcc) => {
   const home = dirname(realpathSync(emcc))
   const beside = [

@@ -1,4 +1,5 @@
-// Census. In: this process. Out: the memory it has after a collection, and the threads, ports and files it holds.
+// Census. In: this process. Out: the memory it has after a collection, and the threads, ports and files it
+// holds.
 import { readdir } from 'node:fs/promises'
 import { queryObjects, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -8,24 +9,24 @@ export interface Census {
   readonly heapBytes: number
   /** What JavaScript holds outside of its heap: buffers and linear memories. */
   readonly externalBytes: number
-  /** What the machine has given the process. */
+  /** Resident memory of the process. */
   readonly residentBytes: number
   /** Of each kind of resource that keeps a process alive, how many there are. */
   readonly resources: Readonly<Record<string, number>>
-  /** Open files; 0 where the machine does not tell. */
+  /** Open files; 0 if the system does not tell. */
   readonly files: number
 }
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (how: { type: 'major'; flavor: 'last-resort' }) => void
 
-/** What comes and goes with the work of the soak itself. */
+/** Resources that come and go with the soak's own work. */
 const PASSING = new Set(['Immediate', 'Timeout', 'FSReqPromise', 'FSReqCallback', 'TTYWrap', 'PipeWrap'])
 
 export async function takeCensus(): Promise<Census> {
-  // Finalizers run in a task after a collection, and let go of more.
+  // Finalizers run in a task after a collection and release more.
   for (let round = 0; round < 2; round++) {
-    // The last resort gives free pages back to the machine too.
+    // The last-resort collection also returns free pages to the system.
     collect({ type: 'major', flavor: 'last-resort' })
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -59,7 +60,7 @@ async function filesHeld(): Promise<number> {
   }
 }
 
-/** Asks again while threads and ports are ending, until `isBack` or `patienceMs` are over. */
+/** Checks again while threads and ports end, until `isBack` returns true or `patienceMs` have passed. */
 export async function settled(isBack: () => boolean, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs
   while (!isBack()) {

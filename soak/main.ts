@@ -1,8 +1,10 @@
-// The soak: npm run soak -- --minutes N [--seed S] [--folder PATH]. In: options. Out: soak/run.ts in a process whose allocator gives back what is freed.
+// The soak: npm run soak -- --minutes N [--seed S] [--folder PATH]. In: options. Out: soak/run.ts in a
+// process whose allocator gives back what is freed.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-// glibc gives each thread an arena and keeps what its fragments hold: with one, what stays resident is what is held.
+// glibc gives each thread an arena and keeps what its fragments hold: with one, what stays resident is what
+// is held.
 const { status } = spawnSync(
   process.execPath,
   ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'run.ts'), ...process.argv.slice(2)],

@@ -10,7 +10,7 @@ import {
 export interface SoakModel {
   readonly name: string
   readonly file: File
-  /** Holds a few conversations, so that they are short of room now and then. */
+  /** Fits only a few conversations, so that memory sometimes runs short. */
   readonly stateBytes: number
 }
 

@@ -1,4 +1,5 @@
-// Operations of the soak. In: an engine, randomness. Out: what a page does with conversations, at random, and what must not have happened.
+// Operations of the soak. In: an engine, randomness. Out: random operations on conversations, as a page might
+// do them, and a list of unexpected failures.
 import type { Engine } from '../src/api/engine.ts'
 import { storedSessions, unstoreSession } from '../src/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../src/api/types.ts'
@@ -10,7 +11,7 @@ const NAMES = ['trip', 'notes', 'other'] as const
 const MOST_SESSIONS = 5
 const MOST_FILES = 3
 
-/** What ends an operation although nothing is wrong: it was asked for, or the context, the state or the conversation is used up. */
+/** Expected errors: an abort was requested, or the context, the state or the conversation is used up. */
 const ASKED_FOR: ReadonlySet<ErrorCode> = new Set(['context-overflow', 'out-of-memory', 'disposed'])
 const NOTHING_TO_DO =
   /nothing to answer|while a generation runs|no session is stored here|index (is )?\S+ .*below|was disposed/
@@ -26,11 +27,11 @@ const CONSTRAINTS: readonly GenerateOptions[] = [
 
 /** One engine's conversations. */
 export class Operations {
-  /** How often each was done. */
+  /** How often each operation ran. */
   readonly counts: Record<string, number> = {}
-  /** How often each ended early, as was asked for. */
+  /** How often each expected error occurred. */
   readonly refusals: Record<string, number> = {}
-  /** What must not have happened. */
+  /** Unexpected failures. */
   readonly failures: string[] = []
   readonly #engine: Engine
   readonly #random: Random
@@ -42,7 +43,7 @@ export class Operations {
     this.#random = random
   }
 
-  /** Does `count` things, `lanes` at a time. Never throws for what they do. */
+  /** Runs `count` operations, `lanes` at a time. Their errors are never thrown. */
   async perform(count: number, lanes: number): Promise<void> {
     let left = count
     const lane = async () => {
@@ -70,7 +71,7 @@ export class Operations {
     }
   }
 
-  /** What happens often stands there often. */
+  /** Frequent operations occur several times in the table. */
   readonly #table: readonly (readonly [string, () => Promise<unknown>])[] = [
     ...Array<readonly [string, () => Promise<unknown>]>(8).fill(['send', () => this.#send()]),
     ...Array<readonly [string, () => Promise<unknown>]>(3).fill(['abort', () => this.#abort()]),
@@ -106,7 +107,7 @@ export class Operations {
     )
   }
 
-  /** Of too many the oldest goes, whatever it is doing. */
+  /** Above the limit, disposes of the oldest session, even a busy one. */
   #keep(session: Session): Session {
     this.#sessions.push(session)
     if (this.#sessions.length > MOST_SESSIONS) void this.#sessions.shift()?.dispose()
@@ -127,7 +128,7 @@ export class Operations {
     }
   }
 
-  /** One that aborts after a moment, or none. */
+  /** A signal that aborts after a moment, or none. */
   #maybeSignal(): AbortSignal | undefined {
     return this.#random.chance(0.3) ? this.#signal() : undefined
   }
@@ -150,7 +151,7 @@ export class Operations {
     return this.#read(this.#session().send(this.#words(), this.#options()))
   }
 
-  /** Leaves in the middle: by a signal, by `cancel`, or by leaving the loop. */
+  /** Ends a reply early: by a signal, by `cancel`, or by leaving the loop. */
   async #abort(): Promise<void> {
     const [how, after] = [this.#random.below(3), this.#random.between(0, 6)]
     const signal = how === 0 ? this.#signal() : undefined

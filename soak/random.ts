@@ -1,4 +1,4 @@
-// Randomness. In: a seed. Out: the same choices every time that it is given.
+// Randomness. In: a seed. Out: the same choices each time for the same seed.
 import { randomWords } from '../conformance/testing/random-tensor.ts'
 
 export class Random {
@@ -6,7 +6,7 @@ export class Random {
 
   constructor(seed: number) {
     this.#word = randomWords(seed)
-    // The first words of neighbouring seeds are alike.
+    // The first words of neighbouring seeds are similar.
     for (let skipped = 0; skipped < 16; skipped++) this.#word()
   }
 

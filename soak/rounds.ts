@@ -1,4 +1,5 @@
-// Rounds of the soak. In: an engine or a model to load, randomness. Out: what was done, the memory before and after, and what did not come back.
+// Rounds of the soak. In: an engine or a model to load, randomness. Out: what was done, the memory before and
+// after, and what did not come back.
 
 import { openEngine } from '../conformance/testing/node-engine.ts'
 import type { Engine } from '../src/api/engine.ts'
@@ -14,7 +15,7 @@ export interface Report {
   readonly operations: number
   readonly counts: Readonly<Record<string, number>>
   readonly refusals: Readonly<Record<string, number>>
-  /** One per thing that must hold. */
+  /** One entry per requirement. */
   readonly checks: readonly Check[]
 }
 
@@ -27,11 +28,11 @@ export interface Check {
 export interface Resident {
   readonly model: SoakModel
   readonly engine: Engine
-  /** Linear memory when nothing had been said. */
+  /** Linear memory before the first message. */
   readonly emptyBytes: number
 }
 
-/** Room beside the state: block tables, chunks to read with, and what memory is rounded up to. */
+/** Memory besides the state: block tables, read buffers, and rounding. */
 const SLACK_BYTES = 2 * 1024 * 1024
 
 const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [
@@ -47,7 +48,7 @@ export async function resident(model: SoakModel): Promise<Resident> {
   return { model, engine, emptyBytes: (await engine.memory()).totalBytes }
 }
 
-/** Conversations on an engine that was there before and stays. */
+/** Runs conversations on a resident engine. */
 export async function talk({ model, engine, emptyBytes }: Resident, random: Random): Promise<Report> {
   const count = random.between(100, 400)
   const operations = new Operations(engine, random)
@@ -56,7 +57,7 @@ export async function talk({ model, engine, emptyBytes }: Resident, random: Rand
   return report(model.name, engine.pool, count, operations, await memoryChecks(engine, model, emptyBytes))
 }
 
-/** A model that is loaded, used and unloaded; or whose load is aborted. */
+/** Loads, uses and unloads a model, or aborts its load. */
 export async function visit(model: SoakModel, random: Random): Promise<Report> {
   const how = random.pick(POOLS)
   const name = `${how.pool} of ${how.threads}`
@@ -93,7 +94,7 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
   await operations.perform(count, random.between(1, 4))
   await operations.end()
   const checks = await memoryChecks(engine, model, totalBytes)
-  // Some leave in the middle of a reply.
+  // Some engines are disposed of in the middle of a reply.
   const last = random.chance(0.3) ? engine.complete('the river', { maxTokens: 200 }) : undefined
   last?.result.catch(() => undefined)
   await engine.dispose()
@@ -126,10 +127,10 @@ function report(
   }
 }
 
-/** With every session closed. */
+/** Call it with every session closed. */
 async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number): Promise<Check[]> {
   let use = await engine.memory()
-  // What was aborted is let go of after the page has heard so.
+  // Aborted work is released only after the page has been told.
   for (let turn = 0; turn < 50 && use.stateBytes > 0; turn++) {
     await new Promise((resolve) => setTimeout(resolve, 10))
     use = await engine.memory()
@@ -152,7 +153,7 @@ async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number
   ]
 }
 
-/** Returns what is wrong with how it ended. */
+/** Returns a description of any unexpected result. */
 async function abortedLoad(model: SoakModel, all: LoadOptions, random: Random): Promise<string[]> {
   const abort = new AbortController()
   const reason = new Error('enough')
@@ -174,6 +175,6 @@ function sameCounts(
   right: Readonly<Record<string, number>>,
 ): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)])
-  // Ports of the rounds before may be gone by now.
+  // Ports of earlier rounds may be gone by now.
   return [...names].every((name) => (right[name] ?? 0) <= (left[name] ?? 0))
 }

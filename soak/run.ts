@@ -1,4 +1,5 @@
-// One soak, in a process of its own. In: time and a seed. Out: random sessions on tiny models, and whether memory, blocks, workers and files came back.
+// One soak, in a process of its own. In: time and a seed. Out: random sessions on tiny models, and whether
+// memory, blocks, workers and files came back.
 import { appendFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
@@ -24,7 +25,7 @@ const options = new Command('soak')
 type Round = Report & { readonly minute: number }
 
 const SAMPLE_SECONDS = 4
-/** Those that stay: one of each kind of state. */
+/** The resident models: one for each kind of state. */
 const RESIDENTS = ['llama', 'windowed', 'mamba', 'granitehybrid']
 
 const storage = await mkdtemp(join(tmpdir(), 'halfbyte-soak-'))
@@ -36,7 +37,7 @@ const residents = await Promise.all(models.filter(({ name }) => RESIDENTS.includ
 const start = performance.now()
 const minutes = () => (performance.now() - start) / 60_000
 const samples: Sample[] = []
-/** Rounds are written as they end: kept here they would count as memory that grows. */
+/** Rounds are written as they end, because in memory they would count as growth. */
 const roundsFile = join(options.folder, 'rounds.jsonl')
 await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')
@@ -84,7 +85,7 @@ while (minutes() < options.minutes) {
 }
 await sample()
 count(trendChecks(samples))
-// What the last round did may not have been let go of yet.
+// The last round's resources may not have been released yet.
 const [engines, ports] = [reachable(Engine), reachable(MessagePort)]
 count([
   { what: `engines that ended are collected (${engines} are left)`, holds: engines < residents.length + 3 },

@@ -1,6 +1,7 @@
-// Storage of the soak. In: a folder of this machine. Out: an origin's private file system in it, for stored sessions.
+// Storage of the soak. In: a folder of this machine. Out: an origin's private file system in it, for stored
+// sessions.
 //
-// Handles are real descriptors: one that is not closed shows.
+// Handles are real file descriptors, so an unclosed one is noticed.
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

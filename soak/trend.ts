@@ -3,11 +3,11 @@
 import type { Sample } from './plot.ts'
 import type { Check } from './rounds.ts'
 
-/** Each model's cache of words fills for a while, up to 6 MB; code that runs often is compiled again. */
+/** Each model's word cache fills for a while, up to 6 MB, and hot code is compiled again. */
 const MOST_HEAP_GROWTH = 3e6
 const MOST_RESIDENT_GROWTH = 20e6
 
-/** Compares the last third of the time with the one before it. */
+/** Compares the last third of the time with the middle third. */
 export function trendChecks(samples: readonly Sample[]): Check[] {
   const end = samples.at(-1)?.minute ?? 0
   const third = (index: number) =>

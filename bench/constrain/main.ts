@@ -1,4 +1,5 @@
-// npm run bench:constrain. In: options. Out: what a mask costs on a vocabulary of 151,936 tokens, for each kind of constraint.
+// npm run bench:constrain. In: options. Out: what a mask costs on a vocabulary of 151,936 tokens, for each
+// kind of constraint.
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -115,7 +116,10 @@ for (const [name, spec] of CONSTRAINTS) {
 }
 console.log(`\nmedian of all later masks: ${at(all.toSorted(byTime), 0.5).toFixed(4)} ms`)
 
-/** The time of each mask of a reply whose tokens are drawn from the masks, now and then a bracket or quote that closes. */
+/**
+ * The time of each mask of a reply whose tokens are drawn from the masks, now and then a bracket or quote
+ * that closes.
+ */
 function reply(constraint: TokenConstraint, chance: Chance): number[] {
   const times: number[] = []
   while (times.length < options.tokens && !constraint.mustEnd) {

@@ -1,4 +1,5 @@
-// A vocabulary of a size. In: vocabulary files of byte-level BPE models. Out: their tokens in turn, until there are enough.
+// A vocabulary of a size. In: vocabulary files of byte-level BPE models. Out: their tokens in turn, until
+// there are enough.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
@@ -11,8 +12,8 @@ export interface JoinedVocabulary extends TokenBytes {
 }
 
 /**
- * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges would make.
- * The last id is the end of a text.
+ * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges
+ * would make. The last id is the end of a text.
  */
 export async function joinedVocabulary(paths: readonly string[], size: number): Promise<JoinedVocabulary> {
   const tokens: Uint8Array[] = []

@@ -1,4 +1,5 @@
-// Bare reads. In: the largest file of the origin's private file system. Out: how long reading it takes, without anything else.
+// Bare reads. In: the largest file of the origin's private file system. Out: how long reading it takes,
+// without anything else.
 
 /** Milliseconds, by way of reading. */
 export interface BareRead {

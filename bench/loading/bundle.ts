@@ -1,6 +1,8 @@
-// The bundled page. In: the loading bench's page. Out: it as applications ship it, served at /bundle/index.html.
+// The bundled page. In: the loading bench's page. Out: it as applications ship it, served at
+// /bundle/index.html.
 //
-// A development server's modules come with their source maps, and every worker holds them: 11 MB that no application has.
+// A development server's modules come with their source maps, and every worker holds them: 11 MB that no
+// application has.
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'

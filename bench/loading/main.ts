@@ -1,4 +1,5 @@
-// The loading bench: npm run bench:loading. In: options. Out: how much memory and time loading a model takes in Chromium, cold and warm, as a table and JSON.
+// The loading bench: npm run bench:loading. In: options. Out: how much memory and time loading a model takes
+// in Chromium, cold and warm, as a table and JSON.
 import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'

@@ -1,6 +1,8 @@
-// The loading bench's page. In: words from the bench's server. Out: a model loaded from the network or from storage, and how fast storage alone is.
+// The loading bench's page. In: words from the bench's server. Out: a model loaded from the network or from
+// storage, and how fast storage alone is.
 //
-// It asks the server what to do and tells it what came of it: DevTools, by which browsers are driven, keep what is downloaded.
+// It asks the server what to do and tells it what came of it: DevTools, by which browsers are driven, keep
+// what is downloaded.
 import { Engine } from '../../src/index.ts'
 import type { BareRead } from './bare.worker.ts'
 

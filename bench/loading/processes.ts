@@ -1,4 +1,5 @@
-// Processes. In: a Chromium that was started. Out: what its renderers hold in memory, now and at most. Linux alone tells.
+// Processes. In: a Chromium that was started. Out: what its renderers hold in memory, now and at most. Linux
+// alone tells.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** Bytes of memory, files that are mapped included. */

@@ -1,4 +1,5 @@
-// The pools bench: node bench/pools/main.ts. In: options. Out: tokens per second of every pool in one run of Chromium, as tables and JSON.
+// The pools bench: node bench/pools/main.ts. In: options. Out: tokens per second of every pool in one run of
+// Chromium, as tables and JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -145,7 +146,9 @@ function table(page: string, results: readonly Result[]): string {
   ].join('\n')
 }
 
-/** Of a pool with a slow worker: how much longer it takes than two cores that share the work by their speeds. */
+/**
+ * Of a pool with a slow worker: how much longer it takes than two cores that share the work by their speeds.
+ */
 function slowLines(results: readonly Result[]): string[] {
   const [fast, , slow, mixed] = results
   if (fast === undefined || slow === undefined || mixed === undefined) return []

@@ -100,7 +100,10 @@ async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measu
   return times
 }
 
-/** How much sooner two workers have read their halves of `bytes` than one has read all of them, each from memory of its own. */
+/**
+ * How much sooner two workers have read their halves of `bytes` than one has read all of them, each from
+ * memory of its own.
+ */
 async function runBound(module: string, bytes: number, rounds: number): Promise<number[]> {
   const workers = [0, 1].map(
     () => new Worker(new URL('./stream.worker.ts', import.meta.url), { type: 'module' }),

@@ -1,7 +1,9 @@
-// A slow core. In: the global scope of a worker, before it makes an engine. Out: every tile that this worker computes is computed three times.
+// A slow core. In: the global scope of a worker, before it makes an engine. Out: every tile that this worker
+// computes is computed three times.
 
 /**
- * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0) ...)): g calls f
+ * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0)
+ * ...)): g calls f
  * `times` times with its own parameters.
  */
 function repeater(times: number): WebAssembly.Module {

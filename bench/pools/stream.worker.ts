@@ -1,4 +1,5 @@
-// A worker that reads. In: the module of limits, then how many bytes. Out: in how many milliseconds it read them from memory of its own.
+// A worker that reads. In: the module of limits, then how many bytes. Out: in how many milliseconds it read
+// them from memory of its own.
 import { SYNC_WORDS } from '../../src/abi/blocks.ts'
 import { LIMIT, LIMIT_CODE, LIMIT_WORDS } from '../roofline/kernels.ts'
 

@@ -1,4 +1,5 @@
-// Analysis. In: a machine's limits and a timed step. Out: each op's limit, the share of it that was reached, totals by kind.
+// Analysis. In: a machine's limits and a timed step. Out: each op's limit, the share of it that was reached,
+// totals by kind.
 import type { OpCost } from '../../src/graph/plan/cost.ts'
 import { type Spread, spread } from '../spread.ts'
 import { DOTS_OF, type Peak } from './kernels.ts'
@@ -39,7 +40,7 @@ export interface StepAnalysis {
   readonly kinds: readonly Line[]
   /** The step in one run; its limit is the sum of its ops' limits. */
   readonly step: Line
-  /** Tokens per second at the limit, and reached. */
+  /** Tokens per second at the limit, and measured. */
   readonly limitTokensPerSecond: number
   readonly tokensPerSecond: number
 }
@@ -71,8 +72,9 @@ export const dotPeak = (limits: Limits, threads: number): number =>
   Math.max(...DOTS_OF[limits.build].map((peak) => peakOf(limits, threads, peak)))
 
 /**
- * Least milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state come from
- * wherever `coldBytes`, all that the step cycles through, fit; activations from where the op's own fit.
+ * Least milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state
+ * come from wherever `coldBytes`, all that the step cycles through, fit; activations from where the op's own
+ * fit.
  */
 export function limitMs(cost: OpCost, limits: Limits, threads: number, coldBytes: number): number {
   const cold = (cost.weightBytes + cost.stateBytes) / readBandwidth(limits, threads, coldBytes)

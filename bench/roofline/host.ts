@@ -1,4 +1,5 @@
-// Limits host. In: a browser or Node. Out: the same host, whose modules are those of wasm/limits instead of the engine's.
+// Limits host. In: a browser or Node. Out: the same host, whose modules are those of wasm/limits instead of
+// the engine's.
 import type { Build, MemoryKind } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
 

@@ -1,10 +1,14 @@
-// Jobs. In: nothing. Out: what crosses between a roofline page and its worker, as types, and how much to measure.
+// Jobs. In: nothing. Out: what crosses between a roofline page and its worker, as types, and how much to
+// measure.
 import type { Build } from '../../src/runtime/features.ts'
 import type { WeightPolicy } from '../../src/weights/choose.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import type { StepOptions, TimedModel } from './steps.ts'
 
-/** To the worker, once. It is ended after its answer, so that each job starts with the memory that the last one had. */
+/**
+ * To the worker, once. It is ended after its answer, so that each job starts with the memory that the last
+ * one had.
+ */
 export type Job =
   | { readonly type: 'limits'; readonly options: LimitOptions }
   | { readonly type: 'steps'; readonly options: StepOptions; readonly modelUrl: string }

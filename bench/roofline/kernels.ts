@@ -1,4 +1,5 @@
-// Limit kernels. In: nothing. Out: wasm/limits/limits.c as data: codes, record layout, operations and results of each kernel.
+// Limit kernels. In: nothing. Out: wasm/limits/limits.c as data: codes, record layout, operations and results
+// of each kernel.
 import type { Build } from '../../src/runtime/features.ts'
 
 /** `enum limit_code`, in lower case. */
@@ -35,7 +36,10 @@ export const PEAKS: Readonly<Record<Build, readonly Peak[]>> = {
   simd128: ['dot_i16', 'mul_add'],
 }
 
-/** The integer dots that each build's kernels are made of: the fastest counts, for the relaxed build takes that one. */
+/**
+ * The integer dots that each build's kernels are made of: the fastest counts, for the relaxed build takes
+ * that one.
+ */
 export const DOTS_OF: Readonly<Record<Build, readonly Peak[]>> = {
   relaxed: ['dot_i8', 'dot_i8_pairs'],
   simd128: ['dot_i16'],

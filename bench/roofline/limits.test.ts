@@ -1,4 +1,5 @@
-// In: the limit modules under Node. Out: whether they do the work that is counted, and whether what is measured is possible.
+// In: the limit modules under Node. Out: whether they do the work that is counted, and whether what is
+// measured is possible.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -39,7 +40,7 @@ describe.each(['relaxed', 'simd128'] as const)('%s', (build) => {
   test.each(['read_one', 'read_eight'] as const)('%s reads each word of its slice once', async (name) => {
     const { u32, base, run } = await open(build)
     const bytes = 8192
-    // No two words alike: one left out cannot be made up for by another read twice.
+    // All words differ, so a skipped word cannot be hidden by reading another twice.
     for (let i = 0; i < (2 * bytes) / 4; i++) u32[base / 4 + 1024 + i] = Math.imul(i + 1, 2654435761)
     for (const thread of [0, 1]) {
       const words = u32.slice(base / 4 + 1024 + (thread * bytes) / 4).subarray(0, bytes / 4)

@@ -1,4 +1,5 @@
-// Limits. In: a host with the limit modules and what to measure. Out: bandwidths, peaks and the cost of waiting, with spread.
+// Limits. In: a host with the limit modules and what to measure. Out: bandwidths, peaks and the cost of
+// waiting, with spread.
 import { isHalfbyteError } from '../../src/base/errors.ts'
 import { type Arena, offset, type Ptr } from '../../src/runtime/arena.ts'
 import type { Build } from '../../src/runtime/features.ts'
@@ -70,7 +71,8 @@ const ASLEEP_MS = 10
 const OVERHEAD_BYTES = 8 << 20
 
 /**
- * Measures everything in turn, round by round, so that a disturbance hits one sample of many figures and not all of one.
+ * Measures everything in turn, round by round, so that a disturbance hits one sample of many figures and not
+ * all of one.
  * `onProgress` gets the share done, 0 to 1. Throws what opening a runtime throws, and when a result is wrong.
  */
 export async function measureLimits(
@@ -250,7 +252,10 @@ class LimitBench {
     if (this.pool instanceof SharedPool && this.pool.threads !== threads) await this.pool.resize(threads)
   }
 
-  /** The largest working set that memory grants, every word 1: pages never written to may all be one and the same. */
+  /**
+   * Allocates the largest working set that memory grants and sets every word to 1, because unwritten pages
+   * may all be one page.
+   */
   #fill(): { address: Ptr; bytes: number } {
     for (const bytes of this.#options.sets.toSorted((a, b) => b - a)) {
       try {
@@ -270,7 +275,7 @@ class LimitBench {
     for (const name of Object.keys(LIMIT) as (keyof typeof LIMIT)[]) u32[word + LIMIT[name]] = fields[name]
   }
 
-  /** Every thread has read all of its bytes, or the figure would be of something else. */
+  /** Checks that every thread has read all of its bytes. Otherwise the figure would be wrong. */
   #check(threads: number, expected: number): void {
     for (let thread = 0; thread < threads; thread++) {
       const found = this.#arena.u32[this.#results / 4 + thread * RESULT_WORDS]

@@ -1,4 +1,5 @@
-// The roofline's page. In: a call from the bench's driver. Out: everything measured; progress goes to the console.
+// The roofline's page. In: a call from the bench's driver. Out: everything measured; progress goes to the
+// console.
 import { runRoofline } from './run.ts'
 
 declare global {

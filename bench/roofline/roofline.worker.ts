@@ -1,4 +1,5 @@
-// Roofline worker. In: one job, by message. Out: its progress and its result; this thread is thread 0 of what is measured.
+// Roofline worker. In: one job, by message. Out: its progress and its result; this thread is thread 0 of what
+// is measured.
 import { browserHost } from '../../src/engine/host.ts'
 import { openAddress } from '../../src/store/open.ts'
 import { limitsHost } from './host.ts'

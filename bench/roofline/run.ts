@@ -1,4 +1,5 @@
-// Running. In: a model's address, how much to measure, a signal. Out: everything measured, one job after the other.
+// Running. In: a model's address, how much to measure, a signal. Out: everything measured, one job after the
+// other.
 import { attendComputeWorkers } from '../../src/engine/wire/compute-link.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'

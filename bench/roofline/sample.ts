@@ -1,4 +1,5 @@
-// Samples. In: work and a clock. Out: how long one call takes, as samples that are each long enough for the clock.
+// Samples. In: work and a clock. Out: how long one call takes, as samples that are each long enough for the
+// clock.
 
 export interface Sampling {
   /** Samples of each measurement. */

@@ -1,4 +1,5 @@
-// In: a small random model under Node. Out: whether every op of its steps is costed and timed, on one thread and on two.
+// In: a small random model under Node. Out: whether every op of its steps is costed and timed, on one thread
+// and on two.
 import { expect, test } from 'vitest'
 import { writeGguf } from '../../conformance/testing/gguf-writer.ts'
 import { bufferSource } from '../../src/base/bytes.ts'

@@ -1,4 +1,5 @@
-// Steps. In: a host, a model's files, what to run. Out: the cost of each op of a decode step and of a prefill chunk, and its time.
+// Steps. In: a host, a model's files, what to run. Out: the cost of each op of a decode step and of a prefill
+// chunk, and its time.
 import { ropeTables } from '../../src/arch/rope.ts'
 import type { ByteSource } from '../../src/base/bytes.ts'
 import { loadWeights } from '../../src/engine/load/load-weights.ts'
@@ -62,8 +63,8 @@ export interface TimedModel {
 }
 
 /**
- * Loads the model once and runs its steps with each number of threads. Every op is run alone but in the step's order, so
- * that caches hold what they hold in a real step. `onProgress` gets the share done, 0 to 1.
+ * Loads the model once and runs its steps with each number of threads. Every op is run alone but in the
+ * step's order, so that caches hold what they hold in a real step. `onProgress` gets the share done, 0 to 1.
  */
 export async function measureSteps(
   host: Host,

@@ -95,7 +95,9 @@ export function kindTable(step: StepAnalysis): Table {
   }
 }
 
-/** The ops with the most time above their limits; ops of the same name and shape in all layers are one line. */
+/**
+ * The ops with the most time above their limits; ops of the same name and shape in all layers are one line.
+ */
 export function worstTable(step: StepAnalysis, count = WORST): Table {
   return {
     title: `Worst ops: ${stepText(step)}`,

@@ -1,4 +1,5 @@
-// Measuring the scheduler. In: a loaded model. Out: times of sequences together and one by one, of drafts, of background work.
+// Measuring the scheduler. In: a loaded model. Out: times of sequences together and one by one, of drafts, of
+// background work.
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import type { GenerateRequest } from '../../src/generate/schedule/generate-work.ts'
@@ -17,7 +18,7 @@ export interface Job {
   /** Tokens of each text; three times as many with drafts, four times of a model's own. */
   readonly tokens: number
   readonly sequences: readonly number[]
-  /** How often a draft behind right ones is right. */
+  /** Probability that a draft after correct ones is correct. */
   readonly rates: readonly number[]
 }
 export const PARTS = ['sequences', 'drafts', 'texts', 'background'] as const
@@ -46,7 +47,7 @@ const PROMPT = 64
 export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
   const bench = new Bench(model)
   const figures: Figure[] = []
-  // Fast code and page faults first.
+  // Warm up code and page faults first.
   await bench.run([bench.sequence(0)], 8)
   if (job.parts.includes('sequences')) figures.push(...(await measureSequences(bench, job)))
   if (job.parts.includes('drafts')) figures.push(...(await measureDrafts(bench, job)))
@@ -136,7 +137,7 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   }))
 }
 
-/** Knows the text; each of its drafts is right with the same chance, whatever those before it were. */
+/** Knows the text. Each of its drafts is correct with the same probability, independent of the others. */
 function prophet(text: readonly number[], rate: number, seed: number): Drafter {
   let length = 0
   return {
@@ -156,7 +157,7 @@ function prophet(text: readonly number[], rate: number, seed: number): Drafter {
   }
 }
 
-/** A number below 1 that says nothing of its neighbours': MurmurHash3's last steps. */
+/** A pseudorandom number below 1 for each position: MurmurHash3's last steps. */
 function chance(at: number, seed: number): number {
   let hash = Math.imul(at, 0x9e3779b1) ^ Math.imul(seed + 1, 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

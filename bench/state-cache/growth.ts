@@ -1,4 +1,5 @@
-// Growth. In: a model, positions. Out: times of steps while state grows, in blocks and in one region that is reallocated.
+// Growth. In: a model, positions. Out: times of steps while state grows, in blocks and in one region that is
+// reallocated.
 import { ropeTables } from '../../src/arch/rope.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
 import { nodeHost } from '../../src/cli/host.ts'
@@ -77,7 +78,10 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
   pool.dispose()
   print()
 
-  /** Positions that are there; numbers near 0.01, since memory that was never written is one page of zeros to the machine. */
+  /**
+   * Positions that are there; numbers near 0.01, since memory that was never written is one page of zeros to
+   * the machine.
+   */
   function begin(state: State, length: number): State {
     if (length === 0) return state
     state.reserve(length)

@@ -1,4 +1,5 @@
-// npm run bench:state. In: options. Out: a cache of blocks beside one that reallocates, and what kept state spares of a turn, as tables.
+// npm run bench:state. In: options. Out: a cache of blocks beside one that reallocates, and what kept state
+// spares of a turn, as tables.
 import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { KvFormat } from '../../src/graph/ir.ts'

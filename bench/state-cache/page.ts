@@ -1,4 +1,5 @@
-// The reload bench's page. In: a model, a stored session. Out: time to the first token of its next turn, restored and kept.
+// The reload bench's page. In: a model, a stored session. Out: time to the first token of its next turn,
+// restored and kept.
 import { Engine, type LoadOptions, storedSessions } from '../../src/index.ts'
 
 export interface Reload {
@@ -58,7 +59,8 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  // The end of the reply and the line behind it are known by now: as many letters more make the same number of tokens.
+  // The end of the reply and the line behind it are known by now: as many letters more make the same number
+  // of tokens.
   let letters = fresh
   for (let turn = 0; turn <= KEPT_TURNS; turn++) {
     session.setMessages(past)

@@ -1,4 +1,5 @@
-// Turns. In: a model. Out: time to the first token of a turn whose past is kept, beside that of reading its new tokens alone.
+// Turns. In: a model. Out: time to the first token of a turn whose past is kept, beside that of reading its
+// new tokens alone.
 
 import { Engine } from '../../src/api/engine.ts'
 import type { GenerationResult, Session } from '../../src/api/types.ts'
@@ -128,7 +129,10 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
   )
   base.release()
 
-  /** Milliseconds of reading `tokens` tokens behind `kept` others whose state is there, without text, sessions or messages. */
+  /**
+   * Milliseconds of reading `tokens` tokens behind `kept` others whose state is there, without text, sessions
+   * or messages.
+   */
   async function readAlone(kept: number, tokens: number): Promise<number> {
     const ids = Array.from({ length: tokens }, (_, at) => idOf(at * 31 + ++salt * 7919))
     base.setTokens([...beginning.slice(0, kept), ...ids])

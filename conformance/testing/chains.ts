@@ -1,4 +1,5 @@
-// Sampled replies. In: an engine with the embedded model. Out: what it says with one seed under every kind of chain.
+// Sampled replies. In: an engine with the embedded model. Out: its replies to one seed under every kind of
+// chain.
 import type { Engine, GenerateOptions } from '../../src/index.ts'
 
 export const CHAIN_PROMPT = 'Once upon a time there was a'

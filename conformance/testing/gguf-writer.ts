@@ -1,4 +1,5 @@
-// GGUF writer. In: metadata, tensors and where their bytes come from. Out: the file as chunks, so that any size fits.
+// GGUF writer. In: metadata, tensors and sources of their bytes. Out: the file as chunks, so it may be of any
+// size.
 import { BLOCKS, elementCount, rowBytes } from '../../src/formats/dtypes.ts'
 import { GGML_DTYPES } from '../../src/formats/gguf/ggml-types.ts'
 import type { DType } from '../../src/formats/tensors.ts'
@@ -32,7 +33,7 @@ export type GgufValue =
 export interface GgufTensor {
   readonly name: string
   readonly dtype: DType
-  /** Outermost first, as TensorInfo has it. */
+  /** Outermost first, as in TensorInfo. */
   readonly shape: readonly number[]
   /** Called once, when the tensor is reached; the chunks add up to the tensor's bytes. */
   readonly data: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
@@ -43,11 +44,13 @@ export interface GgufContents {
   readonly tensors: readonly GgufTensor[]
   /** Default 3. */
   readonly version?: 2 | 3
-  /** Default 32; also written as `general.alignment` when it is not. */
+  /** Default 32; any other value is also written as `general.alignment`. */
   readonly alignment?: number
 }
 
-/** Yields the header, then each tensor's chunks and padding. Throws RangeError when data has another length. */
+/**
+ * Yields the header, then each tensor's chunks and padding. Throws RangeError when data has the wrong length.
+ */
 export async function* writeGguf(contents: GgufContents): AsyncGenerator<Uint8Array> {
   const alignment = contents.alignment ?? 32
   yield ggufHeader(contents)
@@ -109,7 +112,7 @@ export function ggufHeader(contents: GgufContents): Uint8Array {
   return out.bytes()
 }
 
-/** Bytes a tensor takes in the file, without padding. Throws RangeError for rows that are no whole blocks. */
+/** Bytes of a tensor in the file, without padding. Throws RangeError if rows are not whole blocks. */
 export function tensorBytes(tensor: { name: string; dtype: DType; shape: readonly number[] }): number {
   const elements = elementCount(tensor.shape)
   const k = tensor.shape.at(-1)
@@ -133,7 +136,7 @@ function paddingAfter(bytes: number, alignment: number): number {
   return (alignment - (bytes % alignment)) % alignment
 }
 
-/** Little-endian bytes in a buffer that doubles. */
+/** Little-endian bytes in a buffer that doubles when full. */
 class ByteWriter {
   readonly #encoder = new TextEncoder()
   #bytes = new Uint8Array(1 << 16)

@@ -1,7 +1,8 @@
-// Golden text. In: one seeded random model and the embedded ones. Out: their files, and the greedy text each must give anywhere.
+// Golden text. In: one seeded random model and the embedded ones. Out: their files, and the expected greedy
+// text of each.
 //
-// Node, Chromium and arm64 compare with the one string of golden/greedy.json; `node conformance/testing/write-golden.ts name`
-// (and then the formatter) writes that model's again, which only a change of it calls for.
+// Node, Chromium and arm64 all compare with golden/greedy.json. `node conformance/testing/write-golden.ts
+// name`, and then the formatter, rewrites a model's text, which is only needed after a change to that model.
 import type { Engine } from '../../src/api/engine.ts'
 import type { WeightPolicy } from '../../src/engine/wire/protocol.ts'
 import golden from '../golden/greedy.json' with { type: 'json' }
@@ -14,7 +15,7 @@ export interface GoldenCase {
   readonly weights: WeightPolicy
 }
 
-/** The one that stands for all where the encoding does not matter. */
+/** The case to use where the encoding does not matter. */
 export const GOLDEN: GoldenCase = { name: 'f32', dtype: 'F32', weights: 'auto' }
 
 export const GOLDEN_CASES: readonly GoldenCase[] = [
@@ -30,8 +31,8 @@ export const GOLDEN_PROMPT = 'the river goes to the sea and the sea goes to the 
 export const GOLDEN_OPTIONS = { temperature: 0, maxTokens: 48 } as const
 
 /**
- * The seed is one of few whose best token leads by 0.01 at every step in every precision, so that a last bit of a cosine
- * does not change the text.
+ * One of few seeds whose best token leads by 0.01 at every step in every precision, so the last bit of a
+ * cosine does not change the text.
  */
 const model = () => randomLlama({ seed: 38, gain: 1.5, speaks: true })
 
@@ -55,7 +56,7 @@ export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
 /** From the repository's root. */
 export const EMBEDDED_PATH = 'demo/models/halfbyte-tiny.hbm'
 
-/** Both of them, the page's default first. */
+/** Both embedded models, the page's default first. */
 export const EMBEDDED_MODELS = [
   { name: 'embedded', path: EMBEDDED_PATH },
   { name: 'embeddedMamba', path: 'demo/models/halfbyte-mamba.hbm' },
@@ -68,7 +69,7 @@ export function embeddedReplies(
   return golden[name]
 }
 
-/** What `engine` says to the embedded models' turns. */
+/** The replies of `engine` to the embedded models' turns. */
 export async function converse(engine: Engine): Promise<string[]> {
   const session = engine.createSession()
   const replies: string[] = []

@@ -1,4 +1,5 @@
-// Hollow models. In: a shape. Out: the header of its GGUF and the size of the whole, of which nothing else exists: for what reads headers only.
+// Hollow models. In: a shape. Out: a GGUF header and the size of the whole file, whose data does not exist.
+// For code that reads only headers.
 import { randomModel } from '../../bench/random-model.ts'
 import type { Shape } from '../../bench/shapes.ts'
 import { HalfbyteError } from '../../src/base/errors.ts'
@@ -19,14 +20,14 @@ export function hollowModel(shape: Shape, dtype: DType): HollowModel {
   return { header, size }
 }
 
-/** The model as a source: reading behind its header fails. */
+/** The model as a source. Reading past its header fails. */
 export function hollowSource(name: string, { header, size }: HollowModel) {
   return {
     name,
     size,
     async read(offset: number, length: number): Promise<Uint8Array> {
       if (offset + length <= header.length) return header.slice(offset, offset + length)
-      // Readers take a slab at a time, which may reach behind the header.
+      // Readers take a slab at a time, which may extend past the header.
       if (offset >= header.length) {
         throw new HalfbyteError('internal', `byte ${offset} was read of a header of ${header.length}`)
       }

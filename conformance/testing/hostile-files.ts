@@ -1,4 +1,5 @@
-// Hostile files. In: a random model. Out: files that are damaged, lie or belong to something else, each with the code it deserves.
+// Hostile files. In: a random model. Out: files that are damaged, inconsistent or of another kind, each with
+// its error code.
 import type { ErrorCode } from '../../src/base/errors.ts'
 import { byteLevelSpec, jsonSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufContents, ggufBytes } from './gguf-writer.ts'
@@ -9,7 +10,7 @@ import { safetensorsFile } from './safetensors-writer.ts'
 export interface HostileModel {
   readonly title: string
   readonly code: ErrorCode
-  /** The sentence must name what is wrong. */
+  /** The message must name the problem. */
   readonly says: RegExp
   readonly files: () => Promise<readonly File[]>
 }
@@ -25,7 +26,7 @@ const damaged = (title: string, says: RegExp, damage: (bytes: Uint8Array) => Uin
   files: async () => [newFile('random.gguf', damage(await goodBytes()))],
 })
 
-/** Header and data that agree with each other, and say something wrong. */
+/** Header and data that are consistent but wrong. */
 const lying = (
   title: string,
   code: ErrorCode,
@@ -152,7 +153,7 @@ function replaced(files: readonly File[], by: File): File[] {
   return files.map((file) => (file.name === by.name ? by : file))
 }
 
-/** The tiny tokenizer with a hundred special tokens more. */
+/** The tiny tokenizer with a hundred more special tokens. */
 function largerTokenizer(): object {
   const more = Array.from({ length: 100 }, (_, index) => ({
     content: `<|extra_${index}|>`,
@@ -169,7 +170,7 @@ function withU64(bytes: Uint8Array, at: number, value: bigint): Uint8Array {
   return changed
 }
 
-/** Where what follows the text `name` begins. */
+/** The offset after the text `name`. */
 function after(bytes: Uint8Array, name: string): number {
   const at = new TextDecoder('latin1').decode(bytes).indexOf(name)
   if (at < 0) throw new Error(`the file has no ${name}`)

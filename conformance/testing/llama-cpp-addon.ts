@@ -1,4 +1,5 @@
-// llama.cpp's addon. In: the file of node-llama-cpp's platform package. Out: what is used of it, started.
+// llama.cpp's addon. In: the file of node-llama-cpp's platform package. Out: the parts used here,
+// initialised.
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 
@@ -7,7 +8,7 @@ export interface Context {
   initBatch(size: number): void
   addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
   decodeBatch(): Promise<void>
-  /** Of all ids, ids and probabilities in turns, when these are wanted. */
+  /** All ids, or ids and probabilities alternating when those are requested. */
   sampleToken(row: number, sampler: Sampler): Promise<number>
   sampleToken(row: number, sampler: Sampler, probabilities: true): Promise<[number, number[]]>
   disposeSequence(sequence: number): void
@@ -31,12 +32,12 @@ export interface Addon {
   init(): Promise<void>
 }
 
-/** `log` hears what llama.cpp says. */
+/** `log` gets llama.cpp's messages. */
 export async function startAddon(path: string, log: (text: string) => void): Promise<Addon> {
   const addon: Addon = createRequire(import.meta.url)(path)
   addon.markLoaded()
   addon.setLogger((_, text) => log(text))
-  // Without a folder it finds none where the package keeps its backends apart.
+  // Without a folder it does not find backends that the package keeps in separate files.
   addon.loadBackends()
   if (addon.getGpuType() === undefined) addon.loadBackends(dirname(path))
   await addon.init()

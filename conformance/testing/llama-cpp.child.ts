@@ -1,7 +1,8 @@
-// llama.cpp in a process of its own. In: a GGUF file, ids, the addon's path, by message. Out: each row's probabilities.
+// llama.cpp in its own process. In: a GGUF file, ids, the addon's path, by message. Out: each row's
+// probabilities.
 //
-// The addon of node-llama-cpp gives no logits, but the probabilities of all tokens at temperature 1: their logarithms are the
-// logits up to one number per row.
+// The addon of node-llama-cpp does not expose logits, but it does expose the probabilities of all tokens at
+// temperature 1. Their logarithms are the logits plus one constant per row.
 import { openAddonModel, startAddon } from './llama-cpp-addon.ts'
 
 export interface ReferenceOrder {
@@ -9,7 +10,7 @@ export interface ReferenceOrder {
   readonly addonPath: string
   readonly tokens: readonly number[]
 }
-/** Ids and probabilities in turns, one list per row. */
+/** Alternating ids and probabilities, one list per row. */
 export interface ReferenceAnswer {
   readonly rows?: readonly (readonly number[])[]
   readonly failure?: string
@@ -41,5 +42,5 @@ process.on('message', async (order: ReferenceOrder) => {
   const answer = await run(order).catch((error): ReferenceAnswer => ({ failure: String(error) }))
   process.send?.(answer)
 })
-// Whoever started this one is gone.
+// The parent process is gone.
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the logarithms of the probabilities that it gives to every token.
+// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { ReferenceAnswer, ReferenceOrder } from './llama-cpp.child.ts'
 
-/** The addon of node-llama-cpp's platform package; undefined where there is none. */
+/** The addon of node-llama-cpp's platform package; undefined if it is not installed. */
 export function llamaCppAddon(): string | undefined {
   const name = '@node-llama-cpp/linux-x64'
   const folders = createRequire(import.meta.url).resolve.paths(name) ?? []
@@ -17,7 +17,7 @@ export function llamaCppAddon(): string | undefined {
     .find((path) => existsSync(path))
 }
 
-/** [position][id]. Throws what llama.cpp says. */
+/** [position][id]. Throws llama.cpp's errors. */
 export async function llamaCppLogProbabilities(
   file: File,
   tokens: readonly number[],
@@ -44,7 +44,7 @@ export async function llamaCppLogProbabilities(
   }
 }
 
-/** The same of logits. */
+/** Log-probabilities of a row of logits. */
 export function logProbabilities(logits: ArrayLike<number>): Float64Array {
   const row = Float64Array.from(logits)
   const most = Math.max(...row)

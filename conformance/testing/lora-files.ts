@@ -1,11 +1,12 @@
-// LoRA files. In: a model, a rank, a seed. Out: a random adapter as PEFT and as llama.cpp store it, and the model merged with it.
+// LoRA files. In: a model, a rank, a seed. Out: a random adapter in the formats of PEFT and llama.cpp, and
+// the merged model.
 import { ggufBytes } from './gguf-writer.ts'
 import { ggufName, interleaved, jsonFile, newFile } from './model-files.ts'
 import type { RandomModel, RandomTensor } from './random-llama.ts'
 import { randomNormal } from './random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 
-/** Of one matrix: A [rank, inputs], B [outputs, rank]. */
+/** The pair of one matrix: A [rank, inputs], B [outputs, rank]. */
 export interface LoraPair {
   readonly a: RandomTensor
   readonly b: RandomTensor
@@ -14,7 +15,7 @@ export type Lora = ReadonlyMap<string, LoraPair>
 
 export const ALPHA = 6
 
-/** For every matrix whose name matches; about a third of its size. */
+/** A pair for every matrix whose name matches. Its product is about a third of the matrix's size. */
 export function randomLora(
   weights: RandomModel['weights'],
   matches: RegExp,
@@ -35,7 +36,7 @@ export function randomLora(
   return pairs
 }
 
-/** W + scale * B A, in f64 and rounded once. */
+/** W + scale * B A, in f64, rounded once. */
 export function mergedTensor(base: RandomTensor, { a, b }: LoraPair, scale: number): RandomTensor {
   const [n = 0, k = 0] = base.shape
   const rank = a.shape[0] as number
@@ -91,7 +92,7 @@ export function peftFiles(lora: Lora, settings: object = {}): File[] {
   ]
 }
 
-/** As convert_lora_to_gguf.py writes it: rows of `llama`'s Q and K are interleaved in B. */
+/** In the layout of convert_lora_to_gguf.py: rows of `llama`'s Q and K are interleaved in B. */
 export async function ggufLora(lora: Lora, headDim: number, architecture = 'llama'): Promise<File> {
   const tensors = [...lora].flatMap(([name, { a, b }]) => {
     const up = architecture === 'llama' && /[qk]_proj/.test(name) ? interleaved(b, headDim) : b

@@ -1,4 +1,5 @@
-// Recurrent ops of the fixtures. In: outputs of other implementations, cases of one channel or one head. Out: what our kernels make.
+// Recurrent ops of the fixtures. In: outputs of other implementations, cases of one channel or one head. Out:
+// our kernels' outputs.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -11,7 +12,7 @@ if (!isHere) console.warn(`skipped: the conformance of recurrent ops needs ${FOL
 
 export const fixture = (name: string): Buffer => readFileSync(join(FOLDER, name))
 
-/** Numbers of a tensor, row by row. */
+/** A tensor's numbers, row by row. */
 export class Tensor {
   readonly shape: readonly number[]
   readonly values: readonly number[]
@@ -24,7 +25,7 @@ export class Tensor {
   at(...place: number[]): number {
     return this.values[place.reduce((index, each, axis) => index * this.shape[axis]! + each, 0)]!
   }
-  /** The last axis at these places of the others. */
+  /** The last axis at this index of the other axes. */
   line(...place: number[]): number[] {
     return Array.from({ length: this.shape.at(-1)! }, (_, last) => this.at(...place, last))
   }
@@ -35,14 +36,14 @@ export interface Case {
   readonly outputs: Tensors
 }
 
-/** Nested lists, or lists under a shape. */
+/** Nested lists, or flat lists with a shape. */
 type Nested = number | readonly Nested[]
 type Stored = Nested | { readonly shape: readonly number[]; readonly data: Nested }
 const flat = (value: Nested): number[] => (typeof value === 'number' ? [value] : value.flatMap(flat))
 const shapeOf = (value: Nested): number[] =>
   typeof value === 'number' ? [] : [value.length, ...shapeOf(value[0] ?? 0)]
 
-/** Some gradients in there, which nobody reads here, are NaN: no JSON. */
+/** Some gradients in the file are NaN, which is not valid JSON. They are unused here. */
 export const json = (name: string) =>
   JSON.parse(
     fixture(name)
@@ -50,7 +51,7 @@ export const json = (name: string) =>
       .replaceAll(/\bNaN\b/g, 'null'),
   )
 
-/** The tensors of a case; what is none (sizes, names) is left out. */
+/** The tensors of a case. Other entries (sizes, names) are left out. */
 export function caseOf(stored: Record<'inputs' | 'outputs', Record<string, unknown>>): Case {
   const tensors = (group: Record<string, unknown>): Tensors =>
     Object.fromEntries(
@@ -68,8 +69,8 @@ export const reference = (group: string, name: string): Case =>
   caseOf(json('mamba_reference_cases.json')[group][name])
 
 /**
- * Relative to 1 + what is right: outputs made in f32 by other orders of sums, by products that drop 13 bits (TF32), or
- * stored in 16 bits.
+ * Relative to 1 + the expected value. Expected outputs were computed in f32 with other orders of sums, with
+ * products that drop 13 bits (TF32), or stored in 16 bits.
  */
 const TOLERANCE = { f32: 2e-5, tf32: 5e-3, bf16: 2 ** -8, f16: 2 ** -10 } as const
 export function expectClose(
@@ -84,17 +85,17 @@ export function expectClose(
 }
 
 export const BOTH_BUILDS: readonly Build[] = ['relaxed', 'simd128']
-/** All rows in one step, and one step for each. */
+/** All rows in one step, or one step for each row. */
 export const CUTS = [(rows: number) => [rows], (rows: number) => Array<number>(rows).fill(1)]
 
 export const silu = (z: number): number => z / (1 + Math.exp(-z))
-/** What softplus makes `step` of. */
+/** The inverse of softplus. */
 const beforeSoftplus = (step: number): number => Math.log(Math.expm1(step))
 const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]: rows.stride })
 
 export interface Channel {
   readonly u: readonly number[]
-  /** Before softplus; or with `steps` the step sizes themselves. */
+  /** Before softplus; with `steps`, the step sizes themselves. */
   readonly dt?: readonly number[]
   readonly steps?: readonly number[]
   readonly z?: readonly number[] | undefined
@@ -107,8 +108,8 @@ export interface Channel {
 }
 
 /**
- * One channel of the scan. Step sizes of our kernel come out of a softplus and are above 0; one below 0 with u, A and the skip
- * is the same as one above with their opposites, so that rows of either sign take turns in steps of their own.
+ * One channel of the scan. Our kernel's step sizes come from a softplus and are above 0. A negative step size
+ * equals a positive one with u, A and the skip negated, so rows of different sign run in separate steps.
  */
 export function scanChannel(
   build: Build,
@@ -155,12 +156,12 @@ export function scanChannel(
     machine.ops.length = 0
     for (let row = 0; row < count; row++) y.push(machine.floats(out, row)[0]!)
   }
-  // Without a gate, z was 1.
+  // Without a gate, z was set to 1.
   const ungated = z === undefined ? y.map((value) => value / silu(1)) : y
   return { y: ungated, state: Array.from({ length: states }, (_, n) => machine.f32[state / 4 + 8 * n]!) }
 }
 
-/** First row and length of the steps of `cut`, each cut again where the sign changes. */
+/** First row and length of each step of `cut`, split again where the sign changes. */
 function stretches(signs: readonly number[], cut: readonly number[]): [number, number][] {
   const ends = new Set(cut.map((_, index) => cut.slice(0, index + 1).reduce((sum, rows) => sum + rows, 0)))
   const starts = signs.flatMap((sign, row) =>
@@ -181,11 +182,11 @@ export interface Head {
   readonly b: readonly (readonly number[])[]
   readonly c: readonly (readonly number[])[]
   readonly a: number
-  /** Of each channel: the kernel has one of a head, and is given 0. */
+  /** Skips by channel. The kernel has one per head, and gets 0. */
   readonly skips?: readonly number[] | undefined
   /** [channel][state] */
   readonly state?: readonly (readonly number[])[] | undefined
-  /** Least and most of a step size. */
+  /** Lower and upper limit of a step size. */
   readonly limits?: readonly [number, number] | undefined
 }
 

@@ -1,4 +1,5 @@
-// Model files. In: a random model and a dtype. Out: its bytes as one GGUF file, or as safetensors with their JSON files.
+// Model files. In: a random model and a dtype. Out: its bytes as one GGUF file, or as safetensors with their
+// JSON files.
 import { floatToHalf } from '../../src/base/half.ts'
 import type { DType } from '../../src/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec } from '../../src/text/testing/tiny.ts'
@@ -8,7 +9,7 @@ import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 
 export type FloatType = Extract<DType, 'F32' | 'F16' | 'BF16'>
 
-/** Matrices in `dtype`, vectors in F32. `changes` come last and may lie. */
+/** Matrices in `dtype`, vectors in F32. `changes` are applied last and may be inconsistent. */
 export async function ggufFile(
   model: RandomModel,
   dtype: FloatType = 'F32',
@@ -57,7 +58,7 @@ function ggufMetadata({ config }: RandomModel): Record<string, GgufValue> {
   }
 }
 
-/** model.safetensors with config.json, tokenizer.json and tokenizer_config.json, as a folder of the hub has them. */
+/** model.safetensors with config.json, tokenizer.json and tokenizer_config.json, like a folder on the hub. */
 export function safetensorsFiles({ config, weights }: RandomModel, dtype: FloatType = 'F32'): File[] {
   const tensors: Record<string, StoredTensor> = {}
   for (const [name, { shape, values }] of weights) {
@@ -66,7 +67,7 @@ export function safetensorsFiles({ config, weights }: RandomModel, dtype: FloatT
   return hubFolder(config, tensors)
 }
 
-/** What every random model has as its tokenizer in GGUF. */
+/** GGUF tokenizer metadata of every random model. */
 export function tokenizerMetadata(): Record<string, GgufValue> {
   const { tokens, merges = [], types = [], bosId = 0, eosId = 0 } = byteLevelSpec()
   return {
@@ -80,7 +81,7 @@ export function tokenizerMetadata(): Record<string, GgufValue> {
   }
 }
 
-/** model.safetensors, its configuration and the same tokenizer, as a folder of the hub has them. */
+/** model.safetensors, its configuration and the same tokenizer, like a folder on the hub. */
 export function hubFolder(config: object, tensors: Readonly<Record<string, StoredTensor>>): File[] {
   const { tokenizer, config: tokenizerConfig } = jsonSpec()
   return [
@@ -99,7 +100,7 @@ export function newFile(name: string, bytes: Uint8Array): File {
   return new File([bytes as Uint8Array<ArrayBuffer>], name)
 }
 
-/** What the numbers become when they are stored: matrices in `dtype`, vectors too where `vectors` says so. */
+/** The values after storage: matrices rounded to `dtype`, and vectors too if `vectors` is true. */
 export function rounded({ config, weights }: RandomModel, dtype: FloatType, vectors: boolean): RandomModel {
   const round = ({ shape, values }: RandomTensor): RandomTensor =>
     dtype === 'F32' || (shape.length === 1 && !vectors)
@@ -133,7 +134,9 @@ export function ggufName(name: string): string {
   return GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name)
 }
 
-/** Rows of each head as llama.cpp's converter orders them for `llama`: i and i + headDim/2 become neighbours. */
+/**
+ * Rows of each head in the order of llama.cpp's converter for `llama`: i and i + headDim/2 become neighbours.
+ */
 export function interleaved({ shape, values }: RandomTensor, headDim: number): RandomTensor {
   const [rows = 0, k = 0] = shape
   const moved = new Float32Array(values.length)
@@ -146,7 +149,7 @@ export function interleaved({ shape, values }: RandomTensor, headDim: number): R
   return { shape, values: moved }
 }
 
-/** rope_freqs.weight as llama.cpp's converter makes it: by wavelength, and not by turns as our code does. */
+/** rope_freqs.weight like llama.cpp's converter: computed from wavelengths, while our code uses turns. */
 function ropeDivisors(scaling: Llama3Scaling, theta: number, dims: number): Float32Array {
   const { factor, low_freq_factor: low, high_freq_factor: high } = scaling
   const trained = scaling.original_max_position_embeddings
@@ -178,7 +181,7 @@ function decodeOne(dtype: FloatType, bits: number): number {
   return one.getFloat32(0)
 }
 
-/** Spelled out, so that the engine's own table is not its own judge. */
+/** Written out, so the engine's own table is not tested against itself. */
 function halfToFloat(bits: number): number {
   const exponent = (bits >> 10) & 31
   const fraction = bits & 1023

@@ -1,4 +1,5 @@
-// Engines in this process. In: a model's files. Out: an engine as a page has it, or the built model for its logits.
+// Engines in this process. In: a model's files. Out: an engine like a page's, or the built model for its
+// logits.
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Engine } from '../../src/api/engine.ts'
@@ -18,12 +19,12 @@ import type { KvFormat } from '../../src/graph/ir.ts'
 
 export type Files = readonly File[]
 
-/** The service that a page's worker runs, on Node's threads. */
+/** The service that runs in a page's worker, on Node's threads. */
 export function nodeService(): EngineService {
   return createService((request, hooks) => loadModel(request, hooks, nodeHost()))
 }
 
-/** One thread unless told otherwise: tests share the machine. */
+/** One thread by default, because tests share the machine. */
 export function openEngine(
   files: Files,
   options: LoadOptions = {},
@@ -44,7 +45,7 @@ export interface BuildOptions
   readonly shares?: readonly number[] | undefined
 }
 
-/** Loads a model, hands it to `use`, and ends its threads. The context may exceed what the model was trained for. */
+/** Loads a model, passes it to `use`, and ends its threads. The context may exceed the trained length. */
 export async function withBuilt<T>(
   files: Files,
   options: BuildOptions,
@@ -55,7 +56,7 @@ export async function withBuilt<T>(
 
 const sourcesOf = (files: Files) => files.map((each) => blobSource(each.name, each))
 
-/** The same of a model whose headers were read. */
+/** The same for a model whose headers were already read. */
 export async function withModel<T>(
   file: ModelFile,
   options: BuildOptions,
@@ -98,14 +99,14 @@ export function largestDifference(
     if (row.length !== other.length) return Number.POSITIVE_INFINITY
     for (let id = 0; id < row.length; id++) {
       const difference = Math.abs(row[id]! - other[id]!)
-      // A NaN is no agreement.
+      // A NaN must not pass as no difference.
       if (!(difference <= largest)) largest = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference
     }
   }
   return largest
 }
 
-/** Root mean square of the differences over that of what is right. */
+/** Root mean square of the differences over that of the expected values. */
 export function relativeError(
   rows: readonly ArrayLike<number>[],
   right: readonly ArrayLike<number>[],

@@ -1,11 +1,11 @@
-// Quantised tensors. In: codes, scales, zero points of a random matrix. Out: the tensors that GPTQ, AWQ, compressed-tensors and
-// FP8 store for it, bit by bit from their published definitions, and the values that these mean.
+// Quantised tensors. In: codes, scales, zero points of a random matrix. Out: the tensors of GPTQ, AWQ,
+// compressed-tensors and FP8 for it, bit by bit from their published definitions, and the dequantised values.
 import { floatToHalf, halfToFloat } from '../../src/base/half.ts'
 import type { StoredTensor } from './safetensors-writer.ts'
 
 type Tensors = Record<string, StoredTensor>
 
-/** Which group an input is in, by what its groups mean. */
+/** The group of each input depends on the format. */
 export interface IntMatrix {
   readonly n: number
   readonly k: number
@@ -20,7 +20,7 @@ export interface IntMatrix {
   readonly zeros: Uint8Array
 }
 
-/** A small generator of its own: the same on every machine. */
+/** A small generator that gives the same numbers on every machine. */
 export function random(seed: number): () => number {
   let state = seed * 2654435761 + 1
   return () => {
@@ -33,12 +33,12 @@ export interface IntOptions {
   readonly bits?: 4 | 8
   readonly groupSize?: number
   readonly isSymmetric?: boolean
-  /** Inputs in an order of their own. */
+  /** Whether inputs are in a random order. */
   readonly isShuffled?: boolean
   readonly seed?: number
-  /** Of the order alone; default: `seed`. */
+  /** Seed of the order only; default: `seed`. */
   readonly orderSeed?: number
-  /** Of every scale, at most. */
+  /** Upper bound of the scales. */
   readonly size?: number
 }
 
@@ -74,7 +74,7 @@ export function intValues({ n, k, groups, groupOf, codes, scales, zeros }: IntMa
   })
 }
 
-/** Sets `bits` bits of a field of 32-bit words, one bit after the other. */
+/** Writes `bits` bits into a field of 32-bit words, bit by bit. */
 function put(words: Uint32Array, word: number, place: number, bits: number, value: number): void {
   for (let bit = 0; bit < bits; bit++) {
     if ((value >> bit) % 2 === 1) words[word] = ((words[word] as number) | (1 << (place * bits + bit))) >>> 0
@@ -93,12 +93,12 @@ const halves = (shape: readonly number[], values: Iterable<number>): StoredTenso
   data: new Uint8Array(Uint16Array.from(values, floatToHalf).buffer),
 })
 
-/** [group][n] of [n][group]. */
+/** Transposes [n][group] to [group][n]. */
 function* turned(values: ArrayLike<number>, n: number, groups: number): Generator<number> {
   for (let g = 0; g < groups; g++) for (let row = 0; row < n; row++) yield values[row * groups + g] as number
 }
 
-/** GPTQ: 32 / bits inputs share a word; zero points less one, unless it is the second format. */
+/** GPTQ: 32 / bits inputs share a word. Zero points are stored minus one, except in the second format. */
 export function gptqTensors(name: string, m: IntMatrix, isSecond = false): Tensors {
   const { n, k, bits, groups, codes, zeros, scales, groupOf } = m
   const per = 32 / bits
@@ -175,7 +175,7 @@ export function compressedTensors(name: string, m: IntMatrix, hasZeros: boolean)
   }
 }
 
-/** What a byte of FP8 means: sign, exponent and mantissa spelled out (OCP 8-bit floating point). */
+/** The value of an FP8 byte, from its sign, exponent and mantissa (OCP 8-bit floating point). */
 export function fp8Value(dtype: 'F8_E4M3' | 'F8_E5M2', byte: number): number {
   const mantissaBits = dtype === 'F8_E4M3' ? 3 : 2
   const bias = dtype === 'F8_E4M3' ? 7 : 15

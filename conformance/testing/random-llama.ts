@@ -1,8 +1,9 @@
-// Random models. In: a family, sizes, a seed. Out: weights under Hugging Face's names and config.json, the same everywhere.
+// Random models. In: a family, sizes, a seed. Out: weights under Hugging Face's names and config.json, the
+// same on every machine.
 import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
 import { randomNormal } from './random-tensor.ts'
 
-/** Llama 3's change of RoPE's frequencies, as config.json states it. */
+/** Llama 3's scaling of RoPE's frequencies, with config.json's keys. */
 export interface Llama3Scaling {
   readonly rope_type: 'llama3'
   readonly factor: number
@@ -11,7 +12,7 @@ export interface Llama3Scaling {
   readonly original_max_position_embeddings: number
 }
 
-/** The keys of config.json that these models need. */
+/** The keys of config.json that these models use. */
 export interface RandomConfig {
   readonly architectures: readonly ['LlamaForCausalLM' | 'MistralForCausalLM' | 'Qwen2ForCausalLM']
   readonly hidden_size: number
@@ -25,7 +26,7 @@ export interface RandomConfig {
   readonly rms_norm_eps: number
   readonly rope_theta: number
   readonly rope_scaling?: Llama3Scaling
-  /** Positions that each layer attends to. */
+  /** Number of positions that each layer attends to. */
   readonly sliding_window?: number
   readonly tie_word_embeddings: boolean
 }
@@ -43,7 +44,7 @@ export interface RandomModel {
 }
 
 const VOCABULARY = byteLevelSpec().tokens
-/** What a model that `speaks` chooses among. */
+/** The tokens that a model with `speaks` chooses from. */
 const LETTERS = /^[a-zĠ]+$/
 
 export interface RandomOptions {
@@ -52,21 +53,27 @@ export interface RandomOptions {
   readonly layers?: number
   readonly heads?: number
   readonly kvHeads?: number
-  /** Default 16; the hidden size is that of all heads. */
+  /** Default 16; the hidden size is the size of all heads together. */
   readonly headDim?: number
   readonly intermediate?: number
   readonly tied?: boolean
   readonly scaling?: Llama3Scaling
-  /** As Mistral has it, in every layer. Llama only. */
+  /** Sliding window in every layer, as in Mistral. Llama only. */
   readonly window?: number
   readonly contextLength?: number
-  /** Deviation of a matrix times the root of its columns; default 1. From 1.5 on what was read before decides what comes next. */
+  /**
+   * Standard deviation of a matrix times the square root of its columns; default 1. From 1.5 on, the text
+   * depends on the prompt.
+   */
   readonly gain?: number
-  /** Gives every token but letters and spaces the logit 0, so that greedy text is readable and never ends. Untied only. */
+  /**
+   * Gives all tokens except letters and spaces the logit 0, so greedy text is readable and never ends. Untied
+   * only.
+   */
   readonly speaks?: boolean
 }
 
-/** Two layers of 64 by default, four heads of 16 that share two key and value heads, the tiny byte-level vocabulary. */
+/** Defaults: two layers of 64, four heads of 16 that share two KV heads, the tiny byte-level vocabulary. */
 export function randomLlama(options: RandomOptions): RandomModel {
   const { family = 'llama', layers = 2, heads = 4, kvHeads = 2, headDim = 16, tied = false } = options
   const ofLlama = options.window === undefined ? 'LlamaForCausalLM' : 'MistralForCausalLM'

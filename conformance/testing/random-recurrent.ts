@@ -1,4 +1,5 @@
-// Random recurrent models. In: a family and a seed. Out: the same weights as GGUF, as Hugging Face has them and as mamba_ssm.
+// Random recurrent models. In: a family and a seed. Out: the same weights as GGUF and in the layouts of
+// Hugging Face and mamba_ssm.
 import type { MetaValue } from '../../src/formats/tensors.ts'
 import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufValue, ggufBytes } from './gguf-writer.ts'
@@ -11,16 +12,16 @@ export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
 
 const sizesOf = ({ queries }: Pick<RandomRecurrent, 'queries'>) => ({
   ...{ hidden: 16 * queries, layers: 3, inner: 32 * queries, state: 16, taps: 4, rank: 4 },
-  /** Of Mamba-2; a head has 16 channels. */
+  // For Mamba-2: a head has 16 channels.
   heads: 2 * queries,
   attention: { layer: 1, kvHeads: 2, dim: 16 },
   wide: 24 * queries,
 })
 const EPSILON = 1e-5
-/** Far from 1, so that a multiplier that is forgotten shows. */
+/** Far from 1, so a forgotten multiplier changes the result. */
 const GRANITE = { embedding: 3, residual: 0.4, attention: 0.2, logits: 2 } as const
 
-/** One tensor under its GGUF name and under Hugging Face's; GGUF keeps some in another form. */
+/** A tensor with its GGUF name and its Hugging Face name. GGUF stores some in another form. */
 interface Tensor extends RandomTensor {
   readonly gguf: string
   readonly name: string
@@ -30,13 +31,13 @@ interface Tensor extends RandomTensor {
 export interface RandomRecurrent {
   readonly family: RecurrentFamily
   readonly groups: number
-  /** A hybrid's query heads, of 16 values; all widths follow from them. */
+  /** A hybrid's query heads, of 16 values each. All widths follow from their number. */
   readonly queries: number
   readonly vocab: number
   readonly tensors: readonly Tensor[]
 }
 
-/** `groups` of Mamba-2: those of heads that share B and C. */
+/** `groups`: Mamba-2's groups of heads that share B and C. */
 export function randomRecurrent(
   family: RecurrentFamily,
   seed: number,
@@ -116,7 +117,7 @@ export function randomRecurrent(
     matrix(`${to}.attn_output`, `${at}.o_proj`, hidden, queries * dim)
   }
 
-  /** Gate and up are one tensor in Hugging Face's files, two in GGUF. */
+  /** Gate and up are one tensor in Hugging Face's files and two in GGUF. */
   function mlp(to: string, at: string): void {
     norm(`${to}.ffn_norm`, `${at}.post_attention_layernorm`)
     const both = draw([2 * wide, hidden], 1 / Math.sqrt(hidden))
@@ -177,7 +178,7 @@ function metadata({ family, groups, queries, vocab }: RandomRecurrent): Record<s
   }
 }
 
-/** model.safetensors and its JSON files; `naming`: with the configuration and the names of mamba_ssm. */
+/** model.safetensors and its JSON files. `naming`: whose configuration and tensor names to use. */
 export function recurrentSafetensors(model: RandomRecurrent, naming: 'hf' | 'mamba_ssm' = 'hf'): File[] {
   const tensors: Record<string, StoredTensor> = {}
   for (const { name, shape, values } of model.tensors) {

@@ -1,4 +1,5 @@
-// Random tensors. In: a dtype, a shape, a seed. Out: stored bytes of weights near a normal distribution, in chunks.
+// Random tensors. In: a dtype, a shape, a seed. Out: stored bytes of weights near a normal distribution, in
+// chunks.
 import { floatToHalf } from '../../src/base/half.ts'
 import { BLOCKS } from '../../src/formats/dtypes.ts'
 import type { DType } from '../../src/formats/tensors.ts'
@@ -6,7 +7,7 @@ import { tensorBytes } from './gguf-writer.ts'
 
 const CHUNK_BLOCKS = 1 << 15
 
-/** 32 random bits per call; xorshift, so that 300 MB take a second or two. */
+/** 32 random bits per call. Xorshift is fast enough for 300 MB in a second or two. */
 export function randomWords(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0 || 1
   return () => {
@@ -17,7 +18,7 @@ export function randomWords(seed: number): () => number {
   }
 }
 
-/** Numbers near a normal distribution with mean 0 and the given standard deviation. */
+/** Approximately normal numbers with mean 0 and the given standard deviation. */
 export function randomNormal(seed: number, deviation = 1): () => number {
   const word = randomWords(seed)
   // Eight uniform bytes: variance 8 * (256^2 - 1) / 12.
@@ -32,7 +33,9 @@ export function randomNormal(seed: number, deviation = 1): () => number {
   }
 }
 
-/** Codes are uniform and scales equal in the quantised dtypes: right in size and spread, fast to make. */
+/**
+ * For quantised dtypes, codes are uniform and scales equal: the right size and spread, and fast to generate.
+ */
 export function* randomTensor(
   dtype: DType,
   shape: readonly number[],
@@ -78,7 +81,7 @@ function fillBlocks(
   for (let i = 0; i < words.length; i++) words[i] = word()
   const halves = new Uint16Array(chunk.buffer)
   const stride = BLOCKS[dtype].bytes / 2
-  // Uniform codes of c values spread by sqrt((c^2 - 1) / 12).
+  // Uniform codes with c values have a deviation of sqrt((c^2 - 1) / 12).
   const scale = deviation / Math.sqrt(((dtype === 'Q8_0' ? 65536 : 256) - 1) / 12)
   for (let block = 0; block < count; block++) {
     halves[block * stride] = floatToHalf(scale)

@@ -1,7 +1,8 @@
-// Reference model. In: a random model and tokens. Out: every position's logits, computed in f64 straight from the definition.
+// Reference model. In: a random model and tokens. Out: every position's logits, computed in f64 directly from
+// the definition.
 //
-// It shares no code with the engine: names, row order, RoPE and its scaling, sharing of heads are spelled out as Hugging
-// Face's own implementation has them. Slow and small on purpose.
+// It shares no code with the engine. Names, row order, RoPE with its scaling, and shared heads are written
+// out as in Hugging Face's implementation. It is deliberately slow and short.
 import { isQwen2, type RandomConfig, type RandomModel } from './random-llama.ts'
 
 type Row = Float64Array<ArrayBuffer>
@@ -84,7 +85,7 @@ export function referenceLogits({ config, weights }: RandomModel, tokens: readon
   return rows.map((x) => linear(output, norm('model.norm', x)))
 }
 
-/** Radians per position of each pair. */
+/** Radians per position, for each pair. */
 function ropeFrequencies({
   rope_theta: theta,
   head_dim: dims,

@@ -8,7 +8,7 @@ export interface StoredTensor {
   readonly data: Uint8Array
 }
 
-/** Tensors lie in the order of their names' insertion, without holes, as the format wants. */
+/** Tensors are stored in insertion order without gaps, as the format requires. */
 export function safetensorsBytes(tensors: Readonly<Record<string, StoredTensor>>): Uint8Array {
   let end = 0
   const header: Record<string, unknown> = { __metadata__: { format: 'pt' } }
@@ -19,7 +19,7 @@ export function safetensorsBytes(tensors: Readonly<Record<string, StoredTensor>>
   return safetensorsFile(header, concat(Object.values(tensors).map((tensor) => tensor.data)))
 }
 
-/** A file of any header, true or not. */
+/** A file with any header, valid or not. */
 export function safetensorsFile(header: unknown, data: Uint8Array): Uint8Array {
   const json = new TextEncoder().encode(typeof header === 'string' ? header : JSON.stringify(header))
   const length = new Uint8Array(8)

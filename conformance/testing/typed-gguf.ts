@@ -7,13 +7,13 @@ import { ggufContents, newFile } from './model-files.ts'
 import type { RandomModel } from './random-llama.ts'
 import { randomTensor } from './random-tensor.ts'
 
-/** Scales that make weights of about 0.02. */
+/** Scales that give weights of about 0.02. */
 const SCALES: Readonly<Record<CodedDType, number>> = {
   ...{ Q5_0: 2e-3, Q5_1: 1e-3, Q2_K: 1e-3, Q3_K: 5e-4, Q4_K: 5e-5, Q5_K: 3e-5, Q6_K: 1.5e-5 },
   ...{ IQ4_NL: 3e-4, IQ4_XS: 2e-5, TQ1_0: 0.02, TQ2_0: 0.02, MXFP4: 2 ** -8 },
 }
 
-/** The model with every matrix of a layer in the type that `dtypeOf` names; the embedding stays F32. */
+/** The model with every matrix of a layer in the type given by `dtypeOf`; the embedding stays F32. */
 export async function typedGguf(model: RandomModel, dtypeOf: (name: string) => DType): Promise<File> {
   const contents = ggufContents(model, 'F32')
   const tensors = contents.tensors.map((tensor, seed) => {

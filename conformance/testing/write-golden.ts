@@ -1,4 +1,5 @@
-// Writes golden/greedy.json. In: names of golden models, none for all. Out: their greedy replies; the random one's are refused when a step is close.
+// Writes golden/greedy.json. In: names of golden models, default all. Out: their greedy replies. The random
+// model's reply is refused if the best two tokens of a step are close.
 import { writeFileSync } from 'node:fs'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import {

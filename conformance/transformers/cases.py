@@ -200,7 +200,7 @@ CASES = [
         **rope(25000.0, partial_rotary_factor=1.0, rope_type="linear", factor=2.0)}),
 ]
 
-# What earlier versions of transformers wrote, by class: keys that have moved or that were left out.
+# Files of earlier versions of transformers, by class: keys that have moved or were left out.
 EARLIER = [
     ("Llama", "llama 3.1", {
         "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 131072,

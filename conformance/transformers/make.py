@@ -73,7 +73,7 @@ def made(family, name, shape):
 
 
 def braced(rows):
-    """Rows that differ in numbers of their names alone become one: `layers.{0,1}.x`."""
+    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`."""
     groups = {}
     for name, *rest in rows:
         parts = re.split(r"(?<=\.)(\d+)(?=\.)", name)
@@ -101,13 +101,13 @@ def defaults(family):
 
 
 def earlier(family, name, keys):
-    """What a version of long ago wrote, as that file, and as this version writes what it reads there."""
+    """An old version's file, and the same configuration as read and written by this version."""
     with tempfile.TemporaryDirectory() as folder:
         given = {"architectures": [class_of(family)], **keys}
         Path(folder, "config.json").write_text(json.dumps(given))
         read = getattr(transformers, f"{family}Config").from_pretrained(folder)
     stored = {**json.loads(read.to_json_string()), "architectures": [class_of(family)]}
-    # JSON has no infinities, and those that Python writes no other reader takes.
+    # JSON has no infinities, and Python's notation for them is not portable.
     given = json.loads(json.dumps(given).replace("Infinity", '{"__float__": "Infinity"}'))
     return {"name": f"{class_of(family)}, {name}", "given": given, "written": stored}
 

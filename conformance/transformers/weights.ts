@@ -1,4 +1,5 @@
-// Weights of transformers' cases. In: a tensor's name, shape, middle and spread. Out: the numbers that make.py gives it.
+// Weights of transformers' cases. In: a tensor's name, shape, middle and spread. Out: the numbers that
+// make.py gives it.
 
 /** Name with numbers in braces, shape, middle, spread. */
 export type Row = readonly [string, readonly number[], number, number]
@@ -22,7 +23,7 @@ function expanded(name: string): string[] {
   return choices.split(',').flatMap((choice) => expanded(`${before}${choice}${after}`))
 }
 
-/** A hash of the name, and of each index with it, as a number from -1 to 1. */
+/** A hash of the name and of each index, as a number from -1 to 1. */
 function drawn(name: string, shape: readonly number[], middle: number, spread: number): Float32Array {
   let seed = 0x811c9dc5
   for (const byte of new TextEncoder().encode(name)) seed = Math.imul(seed ^ byte, 0x01000193)

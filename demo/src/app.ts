@@ -1,4 +1,5 @@
-// The page. In: the chat's state. Out: header, conversation, composer and dialogs, for thumb, keyboard and screen reader.
+// The page. In: the chat's state. Out: header, conversation, composer and dialogs, for touch, keyboard and
+// screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
@@ -17,7 +18,7 @@ import { idle, nextFrame, nextTask } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
-/** Dialogs come behind the page, each in a task of its own. */
+/** Dialogs load after the page, each in its own task. */
 const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
@@ -25,15 +26,17 @@ const DIALOGS = {
 }
 /** See `#parts`. */
 const PARTS = 4
-/** Where there is room for the conversations beside the chat; the style sheet has the same. */
+/** The width from which the conversation list fits beside the chat. The style sheet has the same value. */
 const WIDE = '(min-width: 64rem)'
 
 export class ChatApp extends LitElement {
   readonly #chat = new Chat()
   readonly #wide = window.matchMedia(WIDE)
-  /** True when loading is further than the page shows. */
+  /** True when loading has progressed further than the page shows. */
   #isBehind = false
-  /** The page appears from frame to frame: its header, the composer, the conversation, and the dialogs, which are empty. */
+  /**
+   * How much of the page is there. Each frame adds one part: header, composer, conversation, empty dialogs.
+   */
   #parts = 0
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
@@ -46,7 +49,7 @@ export class ChatApp extends LitElement {
 
   constructor() {
     super()
-    // An engine that is far ahead of what is shown would only take the page's own time. Where nobody looks, nothing is shown.
+    // An engine far ahead of the display would only slow the page down. A hidden page shows nothing.
     this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
     new DropTarget(this, (files) => void this.#chat.load({ kind: 'files', files }))
   }
@@ -99,7 +102,7 @@ export class ChatApp extends LitElement {
     `
   }
 
-  /** To make the app and to render it are two tasks. */
+  /** Creating the app and rendering it are separate tasks. */
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await nextTask()
     super.scheduleUpdate()
@@ -111,7 +114,7 @@ export class ChatApp extends LitElement {
       this.#parts++
       this.requestUpdate()
       await this.updateComplete
-      // In one task with the frame, this would hold the page up.
+      // In the same task as the frame, this would block the page for too long.
       await nextTask()
       this.getBoundingClientRect()
     }
@@ -221,14 +224,14 @@ export class ChatApp extends LitElement {
     void this.#chat.send(text)
   }
 
-  /** What there is and was not shown yet appears without pauses. */
+  /** Shows the rest of the answer without pauses. */
   #stop(): void {
     this.#chat.stop()
     this.#reveal.finish()
     this.#repaint.request(true)
   }
 
-  /** As long as only the answer grows, the rest of the page stays as it is. */
+  /** While only the answer grows, the rest of the page is not rendered again. */
   async #paint(): Promise<void> {
     this.#reveal.advance()
     const log = this.querySelector<ChatLog>('chat-log')
@@ -274,7 +277,9 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
-  /** Shown before the event that caused it ends, so that no second click meets what the first one has changed. */
+  /**
+   * Renders before the event that caused the change ends, so a second click cannot hit an outdated button.
+   */
   readonly #onChange = (): void => this.requestUpdate()
 
   readonly #onProgress = (): void => {
@@ -285,7 +290,7 @@ export class ChatApp extends LitElement {
   readonly #onGrow = (): void => this.#repaint.request()
 
   readonly #onKey = (event: KeyboardEvent): void => {
-    // Escape closes a dialog, a question or an editor first.
+    // Escape first closes a dialog, a question or an editor.
     const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
     const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
     if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
@@ -293,7 +298,7 @@ export class ChatApp extends LitElement {
 
   readonly #onLeave = (): void => this.#chat.leave()
 
-  /** The last that a phone tells a page before it may end it. */
+  /** The last event that a phone sends before it may close the page. */
   readonly #onVisibility = (): void => {
     if (document.visibilityState !== 'hidden') return
     this.#reveal.goOn()

@@ -1,10 +1,13 @@
-// The chat page's entry. In: nothing. Out: <chat-app> comes alive.
+// The chat page's entry. In: nothing. Out: a working <chat-app>.
 import { idle, nextTask } from './shell/tasks.ts'
 import { followVisualViewport } from './shell/viewport.ts'
 
 void start()
 
-/** What the app is made of is fetched side by side and runs piece by piece: as one script it would hold a phone up for a third of a second. */
+/**
+ * Fetches the app's modules in parallel and runs them one by one. As one script they block a phone for a
+ * third of a second.
+ */
 async function start(): Promise<void> {
   const parts: Promise<unknown>[] = []
   for (const load of [
@@ -13,7 +16,7 @@ async function start(): Promise<void> {
     () => import('./conversation/composer.ts'),
   ]) {
     parts.push(load())
-    // To ask for files takes long enough for a task.
+    // Requesting the files is long enough for one task.
     await nextTask()
   }
   await Promise.all(parts)
@@ -23,6 +26,6 @@ async function start(): Promise<void> {
   customElements.define('chat-app', ChatApp)
   followVisualViewport()
   await idle()
-  // Where it is refused, the page works as it did before there were service workers.
+  // If registration fails, the page works, but only online.
   if (import.meta.env.PROD) navigator.serviceWorker?.register('./sw.js').catch(() => undefined)
 }

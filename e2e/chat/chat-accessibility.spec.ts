@@ -1,4 +1,5 @@
-// In: the built chat page in both themes. Out: whether axe finds anything wrong, and whether keyboard and screen reader suffice.
+// In: the built chat page in both themes. Out: whether axe finds problems, and whether keyboard and screen
+// reader suffice.
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page, test } from '@playwright/test'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
@@ -9,7 +10,7 @@ const MARKDOWN = [
   '| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nEnd.',
 ].join('\n')
 
-/** What axe finds, as one line each. */
+/** Axe's findings, one line each. */
 async function violations(page: Page): Promise<string[]> {
   const { violations: found } = await new AxeBuilder({ page })
     .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
@@ -17,7 +18,7 @@ async function violations(page: Page): Promise<string[]> {
   return found.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact} ${id}: ${html}`))
 }
 
-/** A conversation with everything Markdown has, as if the model had written it. */
+/** Stores a conversation with all of Markdown's elements, as if the model had written it. */
 async function seed(page: Page): Promise<void> {
   await page.evaluate(async (content) => {
     const open = indexedDB.open('halfbyte-chat')
@@ -124,7 +125,7 @@ test('dialogs take the focus, keep it, and give it back', async ({ page }) => {
   }
 })
 
-test('Escape in the deletion question answers that and leaves the drawer open', async ({ page }) => {
+test('Escape in the deletion question closes the question and leaves the drawer open', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await ask(page, 'Hello!')

@@ -1,4 +1,5 @@
-// In: the built chat page, models that are too large, a page that is killed. Out: whether it says so before a download, and proposes what fits.
+// In: the built chat page, models that are too large, a page that is killed. Out: whether the page warns
+// before a download and suggests settings that fit.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../conformance/testing/hollow-model.ts'
@@ -6,7 +7,7 @@ import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
 import { openChat, openModels, ready } from './chat-page.ts'
 
-/** More than 32-bit addresses reach with 8 bits a weight; with 4 bits it fits. */
+/** Too large for 32-bit addresses with 8-bit weights; with 4-bit weights it fits. */
 const HUGE = {
   ...LLAMA_1B,
   ...{ hiddenSize: 4096, intermediateSize: 14336, layers: 24, headDim: 128, vocabSize: 1024 },
@@ -32,7 +33,7 @@ async function loadAddress(page: Page, address: string): Promise<void> {
 
 const notice = (page: Page) => page.locator('.notice')
 
-test('a model that does not fit is refused before it is downloaded, with what would fit', async ({
+test('a model that does not fit is refused before its download, with settings that would fit', async ({
   page,
 }) => {
   await openChat(page)
@@ -52,7 +53,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   context,
 }) => {
   await openChat(page)
-  // Loading gets as far as knowing what it needs, and no further.
+  // Loading stops once its memory needs are known.
   let isHeld = false
   const held = new Promise<void>((resolve) =>
     context.route('**/halfbyte-*.wasm', async (route) => {
@@ -60,7 +61,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
       else await route.continue()
     }),
   )
-  // Slowly, so that what holds the load is there before the download ends.
+  // A slow download, so that the load is held before the download ends.
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)
   await expect(notice(page)).toContainText('Downloading')
@@ -83,7 +84,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   await next.getByRole('button', { name: /^Load with a context of \d+ tokens$/ }).click()
   await ready(next)
   await expect(next.locator('.stats')).toContainText('MB')
-  // It was loaded well, so the next visit does not ask.
+  // The load succeeded, so the next visit does not ask.
   await next.reload()
   await ready(next)
 })

@@ -1,11 +1,12 @@
-// In: the built chat page and its storage. Out: whether a conversation that is opened again goes on without being read again.
+// In: the built chat page and its storage. Out: whether a reopened conversation continues without being read
+// again.
 import { expect, test } from '@playwright/test'
 import { ask, kept, openChat, readTokens, ready, set } from './chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
 const SHORT = { Seed: '11', 'Longest answer': '40' }
 
-test('a conversation goes on after a reload, and only what is new is read', async ({ page }) => {
+test('a conversation continues after a reload, and only new tokens are read', async ({ page }) => {
   await openChat(page)
   await set(page, SHORT)
   await ask(page, STORY)
@@ -28,7 +29,7 @@ test('each conversation keeps its own, other instructions read it again, and wha
   await page.getByRole('button', { name: 'Start a new chat' }).click()
   await expect(page.locator('.message')).toHaveCount(0)
   await ask(page, 'Hello!')
-  // The first was kept when the second began.
+  // The first was stored when the second began.
   await expect.poll(() => kept(page)).toBe(2)
   await page.reload()
   await ready(page)

@@ -1,4 +1,5 @@
-// In: the built chat page. Out: whether a person can choose the embedded Mamba, talk to it, and find it again without a network.
+// In: the built chat page. Out: whether a person can choose the embedded Mamba, talk to it, and use it again
+// offline.
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
 
@@ -48,7 +49,7 @@ test.describe('with its service worker', () => {
 
   test('it is fetched when it is chosen, and then needs no network', async ({ page, context }) => {
     await openChat(page)
-    // Active is not enough: only what a page under its control fetches is kept.
+    // An active worker is not enough: it caches only what a page under its control fetches.
     await page.evaluate(async () => {
       const { serviceWorker } = navigator
       if (serviceWorker.controller !== null) return

@@ -1,4 +1,5 @@
-// In: the built chat page, a server of models, files. Out: whether models are downloaded, cancelled, picked, dropped and refused.
+// In: the built chat page, a model server, files. Out: whether models are downloaded, cancelled, picked,
+// dropped and refused.
 import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
@@ -38,7 +39,7 @@ async function pick(page: Page, files: Parameters<typeof picked>[0]): Promise<vo
   await page.getByLabel('Choose files').setInputFiles(picked(files))
 }
 
-/** Letters of the newest conversation's last answer as it lies in the browser's database. */
+/** Length of the newest conversation's last answer in the browser's database. */
 function savedAnswer(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <T>(request: IDBRequest<T>) =>
@@ -84,7 +85,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
   await expect(answers(page).locator('.body')).not.toBeEmpty()
-  // The first time its header is looked at before.
+  // The first load also reads the header in advance.
   expect(server.requests).toEqual(['/tiny.hbm', '/tiny.hbm', '/tiny.hbm'])
 
   await page.reload()
@@ -139,7 +140,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   page,
 }, info) => {
   await openChat(page)
-  // Far longer than the test watches, so that the page is closed in the middle of it on any machine.
+  // Far longer than the test watches, so the page closes in the middle of it on any machine.
   await set(page, { 'Longest answer': '8000', 'Context length': '16384' })
   await pick(page, endless)
   await ready(page)
@@ -156,7 +157,8 @@ test('the page paints all through a long answer, and what there is of it is kept
   await composer(page).press('Enter')
   await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(1000)
   const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
-  // How long a task takes is the machine's business too: it is reported, and what must hold is that frames went by.
+  // How long a task takes also depends on the machine, so it is only reported. The test requires that frames
+  // were painted.
   info.annotations.push({ type: 'long tasks, ms', description: long.join(', ') || 'none' })
   expect(new Set(await lengths()).size, 'lengths that were painted').toBeGreaterThan(20)
 
@@ -166,7 +168,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   await expect(page.locator('.ending')).toHaveText('Interrupted')
   const kept = await savedAnswer(page)
   expect(kept, 'letters that are kept').toBeGreaterThanOrEqual(before)
-  // The marks of its Markdown are not shown.
+  // The Markdown markers are not shown.
   expect((await answers(page).locator('.body').innerText()).length).toBeGreaterThan(kept / 2)
   await ready(page)
   await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Tiny')

@@ -1,4 +1,4 @@
-// The chat page as a person sees it. In: Playwright's page. Out: what tests do on it and look at.
+// The chat page as a person sees it. In: Playwright's page. Out: actions and queries for tests.
 import { expect, type Locator, type Page } from '@playwright/test'
 
 export const composer = (page: Page): Locator => page.getByRole('textbox', { name: 'Message' })
@@ -15,9 +15,9 @@ export async function openChat(page: Page, address = '/'): Promise<{ readonly pr
   return { problems }
 }
 
-/** The model is loaded and nothing is being answered. */
+/** Waits until the model is loaded and no answer is in progress. */
 export async function ready(page: Page): Promise<void> {
-  // What the last click left for the next task has begun.
+  // Let the task start that the last click scheduled.
   await page.evaluate(() => new Promise((done) => setTimeout(done)))
   await expect(sendButton(page)).toBeEnabled({ timeout: 60_000 })
 }
@@ -64,22 +64,23 @@ export const kept = (page: Page): Promise<number> =>
     return count
   })
 
-/** Tokens of the last prompt that were read for it, and all of its tokens. */
+/** Tokens of the last prompt that were run, and all of its tokens. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {
   const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''
   const [, read, all] = /(\d+) of (\d+) tokens read/.exec(title) ?? []
   return [Number(read), Number(all)]
 }
 
-/** A phone's main thread: it shows, and gives back credit for tokens, this many times slower. */
+/** Slows the main thread down by this factor, like a phone's. */
 export async function slowDown(page: Page, rate: number): Promise<void> {
   const session = await page.context().newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate })
 }
 
 /**
- * Watches the newest answer from inside the page, where nothing is missed: how long it was whenever it changed. With
- * `stopAt` it presses the Stop button when the answer has that many letters.
+ * Watches the newest answer from inside the page, so no change is missed, and records its length at each
+ * change. With
+ * `stopAt` it presses the Stop button when the answer has that many characters.
  */
 export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Promise<() => Promise<number[]>> {
   await page.evaluate((letters) => {
@@ -98,7 +99,7 @@ export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Prom
   return () => page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths)
 }
 
-/** What sticks out of the page sideways; empty when nothing does. */
+/** The elements that are wider than the page; empty if there are none. */
 export function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth

@@ -1,4 +1,4 @@
-// In: the built chat page where it is not isolated, not secure, or without a network. Out: whether it still answers.
+// In: the built chat page where it is not isolated, not secure, or offline. Out: whether it still answers.
 import { networkInterfaces } from 'node:os'
 import { expect, type Page, test } from '@playwright/test'
 import { answers, ask, openChat, ready, set } from './chat-page.ts'
@@ -16,7 +16,10 @@ async function answersHere(page: Page): Promise<void> {
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 }
 
-test('a page that is not isolated answers on as many workers as pay', async ({ page, baseURL }) => {
+test('a page that is not isolated answers on as many workers as are worthwhile', async ({
+  page,
+  baseURL,
+}) => {
   const { problems } = await openChat(page, notIsolated(baseURL))
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
   await expect(page.locator('.stats')).toContainText(/\d threads?,/)
@@ -58,7 +61,7 @@ test.describe('with its service worker', () => {
   })
 })
 
-test('what the page is installed from is there', async ({ page }) => {
+test('the files for installing the page are there', async ({ page }) => {
   await openChat(page)
   const address = await page.locator('link[rel=manifest]').evaluate((link: HTMLLinkElement) => link.href)
   const manifest: { icons: { src: string; sizes: string }[] } = await (await page.request.get(address)).json()
@@ -69,7 +72,7 @@ test('what the page is installed from is there', async ({ page }) => {
   expect(manifest.icons.map(({ sizes }) => sizes)).toEqual(expect.arrayContaining(['192x192', '512x512']))
 })
 
-/** An address of this machine that browsers do not trust, as a phone sees the page of a computer beside it. */
+/** An address of this machine that browsers do not trust, like that of a computer on a phone's network. */
 function plainAddress(): string | undefined {
   const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   return found.find(({ family, internal }) => family === 'IPv4' && !internal)?.address

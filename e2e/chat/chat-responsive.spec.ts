@@ -1,4 +1,5 @@
-// In: the built chat page on a main thread four times as slow. Out: whether it goes on painting while it opens, loads a model and answers.
+// In: the built chat page on a main thread slowed down four times. Out: whether it keeps painting while it
+// opens, loads a model and answers.
 import { expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
@@ -9,7 +10,7 @@ interface Ended {
   readonly changes: number
 }
 
-/** Counts what happens to the blocks of the next answer once they have ended: nothing should. */
+/** Counts changes to finished blocks of the next answer. There should be none. */
 async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
   await page.evaluate(() => {
     const seen = { blocks: 0, changes: 0 }
@@ -30,7 +31,10 @@ async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
   return () => page.evaluate(() => (globalThis as unknown as { seen: Ended }).seen)
 }
 
-/** Runs an expression in the page, which may be a promise, without Playwright's own scripts: their work would be measured, too. */
+/**
+ * Runs an expression in the page, which may return a promise, without Playwright's scripts, whose work would
+ * be measured too.
+ */
 type Run = <T>(expression: string) => Promise<T>
 
 async function quietly(page: Page): Promise<Run> {
@@ -48,7 +52,7 @@ const until = (condition: string): string => `new Promise((done) => {
 })`
 const READY = "document.querySelector('button[aria-label=Send]')?.disabled === false"
 
-/** Clicks the first that matches. */
+/** Clicks the first match. */
 const press = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}).click()`
 
 test('a slow page goes on painting while it opens, loads a model, answers, stops and shows other things', async ({
@@ -100,7 +104,8 @@ test('a slow page goes on painting while it opens, loads a model, answers, stops
     )
     const switching = await longTasks()
     const phases = { opening, loading, answering, stopping, settings, switching }
-    // How long a task takes is the machine's business too: it is reported, and what must hold is that frames went by.
+    // How long a task takes also depends on the machine, so it is only reported. The test requires that
+    // frames were painted.
     for (const [when, tasks] of Object.entries(phases)) {
       info.annotations.push({ type: `long tasks while ${when}, ms`, description: tasks || 'none' })
       console.log(`long tasks while ${when}, ms: ${tasks || 'none'}`)
@@ -116,7 +121,7 @@ test('a slow page goes on painting while it opens, loads a model, answers, stops
   }
 })
 
-/** Puts a conversation with one long answer where the page finds it when it opens. */
+/** Stores a conversation with one long answer for the page to find when it opens. */
 async function storeLongChat(page: Page, answer: string): Promise<void> {
   await page.evaluate((content) => {
     const messages = [
@@ -137,7 +142,7 @@ async function storeLongChat(page: Page, answer: string): Promise<void> {
   }, answer)
 }
 
-test('a long answer is opened from its end, few elements a frame', async ({ page }) => {
+test('a long answer opens from its end, a few elements per frame', async ({ page }) => {
   const paragraphs = Array.from(
     { length: 60 },
     (_, index) => `## Part ${index}\n\nThe *river* and the **moon**, \`${index}\`.`,
@@ -146,7 +151,7 @@ test('a long answer is opened from its end, few elements a frame', async ({ page
   await openChat(page)
   await storeLongChat(page, lists.join('\n\n'))
   await page.addInitScript(() => {
-    /** Elements of the answer that each frame added, and the first heading that was there. */
+    /** The most elements that a frame added, and the first heading shown. */
     const seen = { most: 0, first: '', now: 0 }
     Object.assign(globalThis, { seen })
     new MutationObserver((records) => {
@@ -173,7 +178,7 @@ test('a long answer is opened from its end, few elements a frame', async ({ page
   await expect(page.getByText('two of 0', { exact: true })).toBeInViewport()
 })
 
-test('what runs before anything is shown is small', async ({ request }) => {
+test('the script that runs before the first paint is small', async ({ request }) => {
   const page = await (await request.get('/')).text()
   const scripts = [...page.matchAll(/(?:src|href)="([^"]+\.js)"/g)].map(([, path]) => path ?? '')
   expect(scripts.length).toBeGreaterThan(0)

@@ -1,4 +1,5 @@
-// In: the built chat page on a desktop. Out: whether conversations stand beside the chat there and everything fits.
+// In: the built chat page on a desktop. Out: whether the conversation list is beside the chat and everything
+// fits.
 import { expect, test } from '@playwright/test'
 import { ask, bodies, composer, openChat, overflowing, set } from './chat-page.ts'
 

@@ -1,4 +1,5 @@
-// In: the built chat page, as a phone. Out: whether a person can talk to the embedded model there and find it all again.
+// In: the built chat page on a phone. Out: whether a person can talk to the embedded model and find the
+// conversation again.
 import { expect, test } from '@playwright/test'
 import {
   answers,
@@ -15,7 +16,7 @@ import {
 } from './chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
-/** The embedded model is quick and says little; so unlikely a choice of words makes it ramble, always alike. */
+/** The embedded model's answers are short. These settings make it ramble, the same way each time. */
 const LONG = {
   'Top k': '0',
   'Top p': '1',
@@ -61,13 +62,13 @@ test('two turns stream, the second is stopped half-way, and both are there after
   expect(problems).toEqual([])
 })
 
-test('what a tap changes is shown before the next tap can come', async ({ page }) => {
+test('the effect of a tap is shown before the next tap can arrive', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '60' })
   await composer(page).fill(STORY)
   const shown = await page.evaluate(async () => {
     document.querySelector<HTMLButtonElement>('button[aria-label=Send]')?.click()
-    // Events of the person come in tasks of their own: this is the next one.
+    // Input events arrive in separate tasks; this waits for the next one.
     await new Promise((done) => setTimeout(done))
     return {
       isStoppable: document.querySelector('button[aria-label=Stop]') !== null,
@@ -144,7 +145,7 @@ test('conversations are listed, opened and deleted', async ({ page }) => {
   await expect(page.locator('conversation-drawer li')).toHaveCount(1)
 })
 
-test('a chat that is longer than the context goes on without its oldest turns', async ({ page }) => {
+test('a chat that is longer than the context continues without its oldest turns', async ({ page }) => {
   test.slow()
   await openChat(page)
   await set(page, { 'Longest answer': '100' })
@@ -174,7 +175,9 @@ test('one message that does not fit the context is refused in a sentence, and th
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('engine settings wait for a reload of the model, which the page offers', async ({ page }) => {
+test('new engine settings take effect after a reload of the model, which the page offers', async ({
+  page,
+}) => {
   await openChat(page)
   await set(page, { Threads: '2', 'Context length': '256' })
   await page.getByRole('button', { name: 'Reload the model' }).click()
@@ -186,7 +189,7 @@ test('engine settings wait for a reload of the model, which the page offers', as
   await expect(page.getByRole('button', { name: 'Reload the model' })).toHaveCount(0)
 })
 
-test('a setting out of its bounds is not taken, and the dialog says what they are', async ({ page }) => {
+test('a setting outside its bounds is rejected, and the dialog states the bounds', async ({ page }) => {
   await openChat(page)
   await page.getByRole('button', { name: 'Settings', exact: true }).click()
   const temperature = page.getByLabel('Temperature', { exact: true })

@@ -1,21 +1,21 @@
-// Browser. In: nothing. Out: what a smoke test asks of a browser, whatever drives it.
+// Browser. In: nothing. Out: the interface that smoke tests need from a browser, independent of its driver.
 
 export interface Browser {
   /** The engine's own version, as it reports it. */
   readonly version: string
   open(url: string): Promise<void>
-  /** Runs `task` inside the page; it must refer to nothing but its argument, and both ends must survive JSON. */
+  /** Runs `task` in the page. It may use only its argument; the argument and the result must survive JSON. */
   evaluate<T, A = undefined>(task: (argument: A) => T | Promise<T>, argument?: A): Promise<T>
-  /** Keys pressed in the first element that matches. */
+  /** Types into the first matching element. */
   type(selector: string, text: string): Promise<void>
   click(selector: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A browser that this machine may or may not have. */
+/** A browser that may be installed on this machine. */
 export interface Engine {
   readonly name: string
-  /** What is missing here, as the reason of a skipped test; undefined when it can run. */
+  /** What is missing here, as the reason for skipping; undefined if the browser can run. */
   readonly lacks?: string
   launch(): Promise<Browser>
 }

@@ -1,4 +1,5 @@
-// In: the built chat page and the browsers of this machine. Out: whether each answers, and whether all say the same.
+// In: the built chat page and this machine's browsers. Out: whether each answers, and all give the same
+// answer.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Browser } from './browser.ts'
 import { collectFacts, type Facts } from './facts.ts'
@@ -24,7 +25,7 @@ interface View {
   /** Build and threads, as the page shows them. */
   readonly figures: string
   readonly alert: string
-  /** What the page says above the composer, such as how far a load is. */
+  /** The notice above the composer, for example loading progress. */
   readonly notice: string
   readonly problems: readonly string[]
 }
@@ -62,7 +63,7 @@ async function untilReady(browser: Browser): Promise<View> {
   return view
 }
 
-/** The page with these settings, a model that is loaded and no conversation. */
+/** Opens the page with these settings, a loaded model and no conversation. */
 async function openChat(browser: Browser, settings: object): Promise<void> {
   await browser.open(site.empty)
   await browser.evaluate(async (text: string) => {
@@ -86,7 +87,7 @@ async function say(browser: Browser, text: string): Promise<View> {
   return view
 }
 
-/** What Chromium, the first, said greedily. */
+/** The greedy answer of Chromium, which runs first. */
 let reference: string | undefined
 
 describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])('$name', (engine) => {
@@ -105,7 +106,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     await browser?.close()
   })
 
-  test('has what the library cannot do without', ({ skip }) => {
+  test('has all features that the library requires', ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     expect(facts).toMatchObject({ simd: true, isolated: true })
   })
@@ -118,7 +119,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     expect(figures).toMatch(new RegExp(`^\\d threads?, ${facts.relaxedSimd ? 'relaxed' : 'simd128'}$`))
   })
 
-  test('says greedily what Chromium says', async ({ skip }) => {
+  test('gives the same greedy answer as Chromium', async ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     const story = async (threads: number) => {
       await openChat(browser, { temperature: 0, maxTokens: 40, threads })
@@ -130,7 +131,7 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
     const answer = await story(facts.sharedMemory ? 2 : 1)
     reference ??= answer
     expect(answer).toBe(reference)
-    // Shards add in another order: a word whose second best is as good may be the other one, but not among the first.
+    // Shards sum in another order, so near ties may break differently, but not among the first words.
     if (!facts.sharedMemory) expect((await story(2)).slice(0, 40)).toBe(reference.slice(0, 40))
   })
 })

@@ -1,6 +1,7 @@
-// Facts. In: the globals of a page, for this function runs inside it. Out: what its engine offers of what the library uses.
+// Facts. In: a page's globals, because this function runs inside it. Out: the engine's features that the
+// library uses.
 
-/** What the library's paths depend on. */
+/** Features that the library's code paths depend on. */
 export interface Facts {
   readonly simd: boolean
   readonly relaxedSimd: boolean
@@ -14,7 +15,7 @@ export interface Facts {
   readonly missing: readonly string[]
 }
 
-/** Refers to nothing outside itself: its source text is what reaches the page. */
+/** Uses nothing outside itself, because only its source text reaches the page. */
 export async function collectFacts(): Promise<Facts> {
   const returnsV128 = (...code: number[]) => {
     const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]

@@ -1,4 +1,5 @@
-// Puppeteer. In: the machine's Chromium and Firefox. Out: both behind one interface, Firefox over WebDriver BiDi.
+// Puppeteer. In: the machine's Chromium and Firefox. Out: both behind one interface, Firefox over WebDriver
+// BiDi.
 import { existsSync } from 'node:fs'
 import { chromium } from '@playwright/test'
 import puppeteer, { type LaunchOptions } from 'puppeteer-core'

@@ -1,4 +1,5 @@
-// Site. In: the built page in build/demo. Out: a server for it with COOP and COEP, and a record of what goes wrong in it.
+// Site. In: the built page in build/demo. Out: a server for it with COOP and COEP, and a record of its
+// errors.
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -8,11 +9,13 @@ const INDEX = new URL('../../build/demo/index.html', import.meta.url)
 const CONFIG = fileURLToPath(new URL('../../demo/vite.config.ts', import.meta.url))
 
 declare global {
-  /** Errors of the page, unhandled rejections and files that did not load, in the order of their coming. */
+  /** Errors of the page, unhandled rejections and files that did not load, in order of occurrence. */
   var halfbyteProblems: string[]
 }
 
-/** Classic WebDriver tells of no page errors, so that the page takes them down itself, before its first script. */
+/**
+ * Classic WebDriver does not report page errors, so the page records them itself, before its first script.
+ */
 function recordProblems(): void {
   globalThis.halfbyteProblems = []
   const problems = globalThis.halfbyteProblems
@@ -43,7 +46,7 @@ const recorder: Plugin = {
 export interface Site {
   /** The chat page. */
   readonly page: string
-  /** A page of the same origin without anything on it. */
+  /** An empty page of the same origin. */
   readonly empty: string
   close(): Promise<void>
 }

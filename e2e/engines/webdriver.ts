@@ -1,4 +1,5 @@
-// WebDriver. In: the address of a W3C WebDriver server and capabilities. Out: a session that opens, runs, types, clicks.
+// WebDriver. In: the address of a W3C WebDriver server and capabilities. Out: a session that opens, runs,
+// types, clicks.
 import type { Browser } from './browser.ts'
 
 /** The protocol's name of the member that holds an element's id. */

@@ -1,4 +1,5 @@
-// WebKitGTK. In: Debian's WebKitWebDriver and MiniBrowser. Out: the engine as Debian ships it, and with shared memory.
+// WebKitGTK. In: Debian's WebKitWebDriver and MiniBrowser. Out: the engine as Debian ships it, and with
+// shared memory.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -27,7 +28,7 @@ function freePort(): Promise<number> {
   })
 }
 
-/** MiniBrowser needs a display even without a window to look at; Xvfb chooses a free number and writes it to fd 3. */
+/** MiniBrowser needs a display. Xvfb picks a free number and writes it to fd 3. */
 async function startDisplay(): Promise<{ readonly name: string; readonly process: ChildProcess }> {
   const child = spawn(
     DISPLAY_SERVER,
@@ -95,7 +96,10 @@ export const webkitEngine: Engine = {
   launch: () => launch({}, []),
 }
 
-/** What Safari has and Debian's build leaves off: memory shared by threads, and the origin's private file system. */
+/**
+ * Enables what Safari has and Debian's build turns off: memory shared by threads, and the origin's private
+ * file system.
+ */
 export const webkitSharedEngine: Engine = {
   name: 'WebKitGTK with shared memory',
   ...availability,

@@ -1,4 +1,5 @@
-// A compute worker that fails on command. In: a word on a channel. Out: the real compute worker, until it throws or hangs.
+// A compute worker that fails on command. In: a word on a channel. Out: the real compute worker, until it
+// throws or hangs.
 import '../../workers/compute.worker.ts'
 
 new BroadcastChannel('mortal-compute').addEventListener(

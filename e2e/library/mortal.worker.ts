@@ -1,4 +1,5 @@
-// An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it throws or closes.
+// An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it
+// throws or closes.
 
 import { browserHost } from '../../src/engine/host.ts'
 import { loadModel } from '../../src/engine/load/model.ts'

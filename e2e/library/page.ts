@@ -1,4 +1,4 @@
-// A page that uses the library. In: nothing. Out: the public API, and scripts of workers that fail or lack something, within reach of tests.
+// A page that uses the library. In: nothing. Out: the public API and faulty workers, accessible to tests.
 import * as library from '../../src/index.ts'
 import hasty from './hasty.worker.ts?worker&url'
 import impatient from './impatient.worker.ts?worker&url'

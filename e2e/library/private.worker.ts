@@ -1,4 +1,5 @@
-// An engine worker as in a private window. In: nothing. Out: the real engine worker, to which storage is refused.
+// An engine worker as in a private window. In: nothing. Out: the real engine worker, without access to
+// storage.
 import '../../workers/engine.worker.ts'
 
 navigator.storage.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'))

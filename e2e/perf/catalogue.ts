@@ -10,7 +10,10 @@ export interface Package {
   readonly version: string
 }
 
-/** The engine's package; undefined where npm has not installed it, on platforms that it does not support for example. */
+/**
+ * The engine's package; undefined where npm has not installed it, on platforms that it does not support for
+ * example.
+ */
 export async function packageOf({ packageName }: EngineKind): Promise<Package | undefined> {
   if (packageName === undefined) return undefined
   const folders = createRequire(import.meta.url).resolve.paths(packageName) ?? []

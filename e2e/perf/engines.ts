@@ -1,4 +1,5 @@
-// Engines. In: nothing. Out: Halfbyte and its peers: what each is, what it reads, and how much of the suite it takes part in.
+// Engines. In: nothing. Out: Halfbyte and its peers: what each is, what it reads, and how much of the suite
+// it takes part in.
 
 export type EngineName =
   | 'halfbyte'
@@ -75,7 +76,10 @@ export interface Run {
   readonly ids: readonly number[]
 }
 
-/** The second turn of a conversation: what was read before its first token, as the engine says, and how long that took. */
+/**
+ * The second turn of a conversation: what was read before its first token, as the engine says, and how long
+ * that took.
+ */
 export interface Turn {
   readonly readTokens: number
   readonly ms: number

@@ -1,4 +1,5 @@
-// Measuring. In: a shape, a number of threads, engines, seconds. Out: rounds of all engines in turn, saved after each.
+// Measuring. In: a shape, a number of threads, engines, seconds. Out: rounds of all engines in turn, saved
+// after each.
 import { modelFile } from '../../bench/model-file.ts'
 import { DOTS_OF } from '../../bench/roofline/kernels.ts'
 import type { Shape } from '../../bench/shapes.ts'
@@ -38,7 +39,9 @@ export interface GroupOrder {
 }
 
 const QUIET_PATIENCE_MS = 3000
-/** What an engine may take to load, and a run beyond many times what is expected, before it counts as hung. */
+/**
+ * What an engine may take to load, and a run beyond many times what is expected, before it counts as hung.
+ */
 const LOAD_SECONDS = 240
 const WARM_UP_SECONDS = 180
 const LEAST_RUN_SECONDS = 60

@@ -1,4 +1,5 @@
-// In: command lines and prompts. Out: whether they cut the suite as they say, and whether every letter is a token.
+// In: command lines and prompts. Out: whether they cut the suite as they say, and whether every letter is a
+// token.
 import { expect, test } from 'vitest'
 import { ENGINES } from './engines.ts'
 import { readOptions } from './options.ts'

@@ -1,4 +1,5 @@
-// Prompts. In: a length and a seed. Out: letters that are a token each in the benches' vocabulary, and ids from its pieces.
+// Prompts. In: a length and a seed. Out: letters that are a token each in the benches' vocabulary, and ids
+// from its pieces.
 
 /** No `a`: the vocabulary's one merge is of two of them. */
 const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
@@ -21,7 +22,10 @@ export function promptOf(tokens: number, seed: number): string {
 /** Bytes come first in the vocabulary, each at its own number. */
 export const promptIds = (prompt: string): number[] => Array.from(prompt, (letter) => letter.charCodeAt(0))
 
-/** The ids of decoded text: `<filler_N>` is token 256 + N, a letter is itself. What is neither (half a character) is left out. */
+/**
+ * The ids of decoded text: `<filler_N>` is token 256 + N, a letter is itself. What is neither (half a
+ * character) is left out.
+ */
 export function idsOf(text: string): number[] {
   return Array.from(text.matchAll(/<filler_(\d+)>|[\x21-\x7e]/g), ([piece, filler]) =>
     filler === undefined ? piece.charCodeAt(0) : BYTES + Number(filler),

@@ -1,4 +1,5 @@
-// Results. In: what was measured of one shape with one number of threads. Out: a file that a later run can go on from.
+// Results. In: what was measured of one shape with one number of threads. Out: a file that a later run can go
+// on from.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engines.ts'
 
@@ -57,7 +58,10 @@ export interface GroupResults {
   readonly threads: number
   readonly machine: string
   readonly browser: string
-  /** Bytes of weights and state that Halfbyte's decode step must read, by prompt, in the middle of its decoding. */
+  /**
+   * Bytes of weights and state that Halfbyte's decode step must read, by prompt, in the middle of its
+   * decoding.
+   */
   readonly stepBytes: Readonly<Record<string, number>>
   readonly engines: Readonly<Partial<Record<EngineName, EngineRecord>>>
   readonly samples: readonly Sample[]
@@ -89,7 +93,10 @@ export async function saveResults(folder: URL, results: GroupResults): Promise<v
   await rename(part, file)
 }
 
-/** What an earlier run leaves to this one: nothing on another machine or browser, and no sample of another version of an engine. */
+/**
+ * What an earlier run leaves to this one: nothing on another machine or browser, and no sample of another
+ * version of an engine.
+ */
 export function carriedOver(
   earlier: GroupResults | undefined,
   now: Pick<GroupResults, 'machine' | 'browser'> & { fingerprints: ReadonlyMap<EngineName, string> },

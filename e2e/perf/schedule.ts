@@ -1,4 +1,5 @@
-// The schedule. In: what each cell would take, and the seconds there are. Out: how many rounds of each cell are run.
+// The schedule. In: what each cell would take, and the seconds there are. Out: how many rounds of each cell
+// are run.
 import { type EngineKind, type EngineName, OURS } from './engines.ts'
 
 /** One engine with one length of prompt. */
@@ -38,8 +39,8 @@ export function cellsOf(
 }
 
 /**
- * Fewer rounds, until all fit: the cell that takes the most time gives one up first; where every cell has one round
- * left, the longest is dropped, Halfbyte's only when no other is left.
+ * Fewer rounds, until all fit: the cell that takes the most time gives one up first; where every cell has one
+ * round left, the longest is dropped, Halfbyte's only when no other is left.
  */
 export function fitRounds<T extends TimedCell>(cells: readonly T[], seconds: number): T[] {
   const rounds = cells.map((cell) => cell.rounds)

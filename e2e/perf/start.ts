@@ -1,4 +1,5 @@
-// Starting. In: an engine's kind, a shape, a number of threads. Out: the engine with the model in it, or why there is none.
+// Starting. In: an engine's kind, a shape, a number of threads. Out: the engine with the model in it, or why
+// there is none.
 import { fileURLToPath } from 'node:url'
 import { modelFile } from '../../bench/model-file.ts'
 import type { Shape } from '../../bench/shapes.ts'

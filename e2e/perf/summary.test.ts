@@ -1,4 +1,5 @@
-// In: made-up samples. Out: whether medians, ratios, shares and tables are theirs, and the docs show what was summarised.
+// In: made-up samples. Out: whether medians, ratios, shares and tables are theirs, and the docs show what was
+// summarised.
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { BEGIN, betweenMarkers, END, replaceBetweenMarkers } from './docs.ts'

@@ -1,4 +1,5 @@
-// Summaries. In: groups of samples. Out: medians with their spread, ratios to Halfbyte, shares of what memory allows.
+// Summaries. In: groups of samples. Out: medians with their spread, ratios to Halfbyte, shares of what memory
+// allows.
 import { type Spread, spread } from '../../bench/spread.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
 import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'
@@ -34,7 +35,10 @@ export interface Row {
   /** Halfbyte's median by this one's. */
   readonly prefillRatio?: number | undefined
   readonly decodeRatio?: number | undefined
-  /** For Halfbyte: bytes that a decode step must read, the rate that one read stream allows, and the share of it reached. */
+  /**
+   * For Halfbyte: bytes that a decode step must read, the rate that one read stream allows, and the share of
+   * it reached.
+   */
   readonly stepBytes?: number | undefined
   readonly allowed?: number | undefined
   readonly share?: number | undefined

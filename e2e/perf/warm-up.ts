@@ -1,4 +1,5 @@
-// The warm-up. In: an engine that is loaded. Out: its first greedy tokens after some prompts, and about how fast it is.
+// The warm-up. In: an engine that is loaded. Out: its first greedy tokens after some prompts, and about how
+// fast it is.
 import type { EngineName, Run } from './engines.ts'
 import { promptOf } from './prompts.ts'
 import type { Agreement } from './results.ts'
@@ -47,7 +48,10 @@ export async function warmUp(run: (prompt: string, decode: number) => Promise<Ru
   }
 }
 
-/** Weights are random and the vocabulary has thousands of tokens: engines that compute something else agree on none. */
+/**
+ * Weights are random and the vocabulary has thousands of tokens: engines that compute something else agree on
+ * none.
+ */
 export function agreementOf(
   tokens: readonly number[],
   reference: readonly number[],
@@ -60,5 +64,8 @@ export function agreementOf(
   }
 }
 
-/** Half of them: roundings may turn the order of two tokens, the more so with int8 activations for whole tensors. */
+/**
+ * Half of them: roundings may turn the order of two tokens, the more so with int8 activations for whole
+ * tensors.
+ */
 export const agrees = ({ same, of }: Agreement): boolean => same * 2 >= of

@@ -1,10 +1,11 @@
-// Faults of the network, the disk and the page. In: a server that misbehaves in every way. Out: the model or a typed error, and the model the next time.
+// Faults of network, disk and page. In: a server with every kind of fault. Out: the model or a typed error,
+// and the model at the next attempt.
 import { expect, type Page } from '@playwright/test'
 import type { Behaviour } from '../../src/store/testing/file-server.ts'
 import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 
-/** Starts a load and leaves it. */
+/** Starts a load without waiting for it. */
 const begin = (page: Page, url: string) =>
   page.evaluate((url) => {
     const loading = halfbyte.Engine.load(url, { threads: 1, assets: { worker: workers.hasty } })
@@ -24,9 +25,9 @@ const partial = (page: Page) =>
 interface Fault {
   readonly title: string
   readonly behaviour: Behaviour
-  /** The error's code; absent when trying again is enough. */
+  /** The error's code; absent if a retry is enough. */
   readonly code?: string
-  /** Default: the one in several chunks. */
+  /** Default: the file with several chunks. */
   readonly file?: string
 }
 
@@ -107,7 +108,7 @@ const spoil = (page: Page, start: number, end: number) =>
     { start, end },
   )
 
-/** The time of the stored file's last change, as the browser says it and as it was noted. */
+/** Modification time of the stored file, from the browser and from its note. */
 const changes = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -131,10 +132,10 @@ for (const file of ['long.gguf', 'tiny.hbm']) {
     await openLibrary(page, site.isolated)
     const { text } = await load(page, url)
     expect(text).toBeTruthy()
-    // By now a pack's own hashes have been compared.
+    // By now the pack's own hashes have been checked.
     const noted = await changes(page)
     expect((await load(page, url)).text).toBe(text)
-    // What is only read is not changed, so that it is not compared as a whole.
+    // Reading does not change the file, so it is not checked as a whole again.
     expect(await changes(page)).toEqual(noted)
     expect(noted['said']).toBe(noted['noted'])
     server.requests.length = 0
@@ -179,7 +180,7 @@ test('five tabs that load the same model at once all get it, and one of them bri
   const loaded = await Promise.all(tabs.map((tab) => load(tab, url)))
   expect(loaded).toEqual(tabs.map(() => ({ text: TEXT })))
   expect(server.requests).toHaveLength(3)
-  // And all of them find the damage at once.
+  // All of them find the damage at the same time.
   await spoil(page, 5 * MIB, 6 * MIB)
   expect(await Promise.all(tabs.map((tab) => load(tab, url)))).toEqual(loaded)
 })
@@ -195,7 +196,7 @@ test('a disk that fills up while others write is said so, and what was there sta
   const quota = (quotaSize: number) =>
     session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
   await quota(4 * MIB)
-  // The length is kept back, so that the disk is found full in the middle.
+  // Without a length, the disk is found full only in the middle.
   server.behaviour = { ...FRIENDLY, ranges: false, length: false }
   expect(await load(page, `${server.address}long.gguf`)).toEqual({ code: 'storage-full' })
   expect((await load(page, `${server.address}golden.gguf`)).text).toBe(TEXT)

@@ -1,4 +1,5 @@
-// Packs in parts. In: a pack in three files, on a server that fails in the second. Out: the model, each part brought once and by itself.
+// Packs in parts. In: a pack in three files, on a server that fails in the second. Out: the model, with each
+// part fetched once.
 import { expect, type Page } from '@playwright/test'
 import { openEngine } from '../../conformance/testing/node-engine.ts'
 import { FRIENDLY, load, MIB, stored, test } from '../golden-server.ts'
@@ -9,7 +10,7 @@ const { 'whole.hbm': WHOLE, ...PARTS } = await splitPack()
 const PROMPT = 'the river goes to the sea'
 const OPTIONS = { temperature: 0, maxTokens: 24 } as const
 const [FIRST, SECOND, THIRD] = Object.keys(PARTS) as [string, string, string]
-/** What the pack says when nobody has cut it. */
+/** The text of the unsplit pack. */
 let TEXT = ''
 
 test.beforeAll(async () => {
@@ -28,7 +29,7 @@ const reply = async (page: Page, url: string): Promise<string | undefined> => {
   return text ?? code
 }
 
-/** Files that were asked for, each once, in order. */
+/** The requested files, each once, in order. */
 const asked = (requests: readonly string[]) => [
   ...new Set(requests.map((request) => request.split(' ')[1]?.slice(1))),
 ]
@@ -98,7 +99,7 @@ test('a byte that is turned over every time is an error, and only its chunk come
   server.behaviour = { ...FRIENDLY }
   server.requests.length = 0
   expect(await reply(page, server.address + FIRST)).toBe(TEXT)
-  // Of the other parts one range says that they are still the same.
+  // For the other parts, one range request confirms that they are unchanged.
   const ranges = (name: string) => server.requests.filter((request) => request.includes(`/${name} bytes=`))
   expect(ranges(SECOND)).toEqual([`GET /${SECOND} bytes=0-${4 * MIB - 1}`])
   expect([ranges(FIRST).length, ranges(THIRD).length]).toEqual([1, 1])

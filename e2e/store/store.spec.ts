@@ -1,4 +1,5 @@
-// Storage in Chromium. In: a model server and the origin's private files. Out: what is kept, what is never half-kept.
+// Storage in Chromium. In: a model server and the origin's private files. Out: complete stored files, never
+// partial ones.
 import { expect, type Page } from '@playwright/test'
 import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../../conformance/testing/golden.ts'
 import type { LoadProgress } from '../../src/index.ts'
@@ -12,7 +13,7 @@ interface Loaded {
   readonly downloads: readonly Extract<LoadProgress, { phase: 'download' }>[]
 }
 
-/** Loads and generates in the page; errors come back by their code. */
+/** Loads and generates in the page. An error is returned as its code. */
 const load = (
   page: Page,
   url: string,
@@ -96,7 +97,7 @@ test('a page that is closed in the middle goes on where it stopped, and half a m
 }) => {
   const url = `${server.address}long.gguf`
   await openLibrary(page, site.isolated)
-  // The last chunk, the short one, comes; the others stand still.
+  // The short last chunk arrives; the others stall.
   server.behaviour.stallsBefore = 8 << 20
   await page.evaluate((url) => {
     void halfbyte.Engine.load(url).catch(() => undefined)
@@ -157,7 +158,7 @@ test('a model that changed on the server while it was away is fetched whole', as
   expect(new Set(server.requests).size).toBe(3)
 })
 
-test('room is made by removing what was used longest ago, unfinished downloads first', async ({
+test('room is made by removing the least recently used files, unfinished downloads first', async ({
   page,
   site,
   server,
@@ -219,7 +220,7 @@ test('a model larger than the quota is refused and runs without storing', async 
     code: 'storage-full',
     message: expect.stringMatching(/needs \d{6} bytes of storage but/),
   })
-  // A server that keeps the length to itself is found out by the browser, in the middle.
+  // If the server does not send the length, the browser finds out in the middle.
   server.behaviour.length = false
   expect((await load(page, url)).code).toBe('storage-full')
   expect(await stored(page, url)).toBe(0)
@@ -261,7 +262,7 @@ test('a body that was compressed on the way, which other origins cannot see, is 
 test('two tabs that load the same model at once both get it', async ({ page, site, server, context }) => {
   const other = await context.newPage()
   await Promise.all([openLibrary(page, site.isolated), openLibrary(other, site.isolated)])
-  // Which of the two ends first, and how far the other is then, differs from round to round.
+  // Which tab ends first, and how far the other is then, differs from round to round.
   for (let round = 0; round < 8; round++) {
     const name = `round-${round}.gguf`
     const url = server.address + name

@@ -1,4 +1,5 @@
-// Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that go on after a reload, and never from half a file.
+// Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that continue
+// after a reload, never from a partial file.
 import { expect, type Page } from '@playwright/test'
 import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
 import type { GenerationResult, Session } from '../../src/index.ts'
@@ -13,7 +14,7 @@ const test = base.extend<{ model: string }>({
   },
 })
 
-/** Says something and stores it; the result is the code of what went wrong, or the reply. */
+/** Sends a message and stores the session. Returns the reply or the error's code. */
 const sayAndStore = (
   page: Page,
   model: string,
@@ -33,7 +34,7 @@ const sayAndStore = (
       const { usage } = await session.send(question, options).result
       try {
         const stored = await session.store(name)
-        // What the conversation would say without a reload.
+        // The reply that the conversation would give without a reload.
         const next = await session.send('and then', options).result
         return { stored, usage, next }
       } catch (error) {
@@ -70,7 +71,7 @@ const files = (page: Page) =>
     return found.sort()
   })
 
-/** Changes the stored files whose names end so. */
+/** Damages the stored files whose names have this ending. */
 const spoil = (page: Page, ending: string, how: 'cut' | 'flip' | 'copy') =>
   page.evaluate(
     async ({ ending, how }) => {
@@ -122,11 +123,11 @@ for (const [kind, threads] of [
 test('half a file is never read: the one before it is, or none', async ({ page, site, model }) => {
   await openLibrary(page, site.isolated)
   const { next } = await sayAndStore(page, model, 'trip')
-  // A tab that was closed while it wrote the next one.
+  // As if a tab was closed while it wrote the next file.
   await spoil(page, '.bin', 'copy')
   expect(await files(page)).toHaveLength(3)
   expect(((await goOn(page, model, 'trip')) as GenerationResult).text).toBe(next?.text)
-  // The next one that is stored, whatever its name, clears that away.
+  // The next store, under any name, removes that file.
   await sayAndStore(page, model, 'other', 'why')
   expect(await files(page)).toHaveLength(4)
   expect((await listed(page)).map(({ name }) => name)).toEqual(['trip', 'other'])
@@ -178,7 +179,7 @@ test('two tabs that store under one name leave one whole session, and a third re
   expect(written).toContain(((await goOn(page, model, 'shared')) as GenerationResult).text)
 })
 
-/** Loads the model into a page that stays for several calls, and says something there. */
+/** Loads the model into a page that stays open for several calls, and sends a message there. */
 const openSession = (page: Page, model: string, question = QUESTION) =>
   page.evaluate(
     async ({ model, question, options }) => {
@@ -194,7 +195,7 @@ const openSession = (page: Page, model: string, question = QUESTION) =>
     { model, question, options: OPTIONS },
   )
 
-/** What that session, stored `times` under a name, ends with. */
+/** Stores the session `times` under a name. Returns the final outcome. */
 const storeAgain = (page: Page, name: string, times = 1) =>
   page.evaluate(
     async ({ name, times }) => {
@@ -209,7 +210,7 @@ const storeAgain = (page: Page, name: string, times = 1) =>
     { name, times },
   )
 
-/** Resolves when more files are there than a session has. */
+/** Resolves when there are more files than a session has. */
 const inTheMiddle = (page: Page) =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
@@ -292,7 +293,7 @@ test('a renderer that crashes while it stores leaves the session before, or the 
     const next = await context.newPage()
     await openLibrary(next, site.isolated)
     expect(written).toContain(((await goOn(next, model, 'trip')) as GenerationResult).text)
-    // What is stored next clears away what was left half.
+    // The next store removes partial files.
     await openSession(next, model)
     expect(await storeAgain(next, 'other')).toBe('stored')
     expect(await files(next)).toHaveLength(4)

@@ -1,4 +1,5 @@
-// Past findings: saved sessions. Each is what another page or another release may have written, under a right hash.
+// Past findings: saved sessions. Each is what another page or another release may have written, under a right
+// hash.
 import type { CorpusEntry } from '../corpus.ts'
 import { sealed } from '../sessions.ts'
 import { nestedLists, TRAP } from './values.ts'

@@ -1,4 +1,5 @@
-// Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what they change, read from end to end.
+// Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what
+// they change, read from end to end.
 import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/lora-files.ts'
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import type { ModelConfig } from '../../src/arch/config/config.ts'

@@ -1,5 +1,5 @@
-// Target: configurations. In: config.json, a pack's configuration and GGUF keys of every family, changed, beside tensors that fit or do not.
-// Out: the configuration, and for some the plan.
+// Target: configurations. In: config.json, a pack's configuration and GGUF keys of every family, changed,
+// beside tensors that fit or do not. Out: the configuration, and for some the plan.
 
 import { readConfig } from '../../src/arch/config/read-config.ts'
 import { resolveWeights } from '../../src/arch/tensors/names.ts'

@@ -1,4 +1,5 @@
-// Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled constraint, walked a few tokens.
+// Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled
+// constraint, walked a few tokens.
 
 import { ConstraintCompiler } from '../../src/constrain/compile.ts'
 import { RandomSchema } from '../../src/constrain/testing/random-schema.ts'

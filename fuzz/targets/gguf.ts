@@ -1,5 +1,5 @@
-// Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far their files are read: headers,
-// configuration and plan, some up to the first tokens.
+// Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far
+// their files are read: headers, configuration and plan, some up to the first tokens.
 import { type GgufValue, ggufBytes } from '../../conformance/testing/gguf-writer.ts'
 import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'

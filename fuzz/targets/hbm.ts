@@ -1,4 +1,5 @@
-// Target: .hbm packs. In: packs with right hashes and a header that says something else, and packs with bytes changed. Out: how far they are read.
+// Target: .hbm packs. In: packs with right hashes and a header that says something else, and packs with bytes
+// changed. Out: how far they are read.
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
 import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'

@@ -1,4 +1,5 @@
-// Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and bytes changed. Out: how far they are read.
+// Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and
+// bytes changed. Out: how far they are read.
 import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/safetensors-writer.ts'
 import { openTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'

@@ -1,5 +1,5 @@
-// Target: chat templates. In: templates that models have and templates grown from Jinja's parts, with conversations that are changed too.
-// Out: the prompt, and which tokens end a turn.
+// Target: chat templates. In: templates that models have and templates grown from Jinja's parts, with
+// conversations that are changed too. Out: the prompt, and which tokens end a turn.
 import { renderTurns } from '../../src/engine/reply/chat-turns.ts'
 import { isMessage } from '../../src/engine/reply/saved.ts'
 import type { Message, Tool } from '../../src/engine/wire/protocol.ts'

@@ -1,4 +1,5 @@
-// Target: tokenizers. In: tokenizer.json with its configuration and GGUF's vocabularies, changed, and texts. Out: ids of the text, and text of the ids.
+// Target: tokenizers. In: tokenizer.json with its configuration and GGUF's vocabularies, changed, and texts.
+// Out: ids of the text, and text of the ids.
 import { bufferSource } from '../../src/base/bytes.ts'
 import type { JsonObject } from '../../src/base/values.ts'
 import { modelText, openTokenizer } from '../../src/engine/load/model-text.ts'

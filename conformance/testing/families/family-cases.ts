@@ -1,4 +1,5 @@
-// Family cases. In: nothing. Out: a small model of each family: config.json and tensors, keys in GGUF's words.
+// Family cases. In: nothing. Out: a small model of each family: config.json, tensors, and keys under their
+// GGUF names.
 import {
   each,
   type FamilyCase,
@@ -16,7 +17,7 @@ import {
   window,
 } from './family-tensors.ts'
 
-/** Those of the answers in golden/families.json. */
+/** The sizes behind the answers in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
 /** One of each family. */

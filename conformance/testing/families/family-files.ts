@@ -1,4 +1,5 @@
-// Family files. In: a family's case and a seed. Out: its random weights as GGUF, as llama.cpp's converter writes it, and as safetensors.
+// Family files. In: a family's case and a seed. Out: its random weights as GGUF, in the layout of llama.cpp's
+// converter, and as safetensors.
 
 import { type GgufTensor, type GgufValue, ggufBytes } from '../gguf-writer.ts'
 import { hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
@@ -24,7 +25,7 @@ export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
       case 'taps':
         return normal()
       default:
-        // Whichever side the inputs are on: matrices here are nearly square.
+        // Works for either orientation, since the matrices here are nearly square.
         return (1.4 * normal()) / Math.sqrt(Math.min(...shape))
     }
   }
@@ -88,7 +89,7 @@ function transposed({ shape: [rows = 0, columns = 0], values }: RandomTensor): R
   return { shape: [columns, rows], values: turned }
 }
 
-/** From Q, K and V of each head to all of Q, all of K, all of V. */
+/** Reorders Q, K and V of each head into all of Q, all of K, all of V. */
 function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: number): RandomTensor {
   const size = (shape[1] ?? 1) * headDim
   const moved = new Float32Array(values.length)

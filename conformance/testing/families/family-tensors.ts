@@ -1,8 +1,8 @@
-// Family tensors. In: nothing. Out: the tensors of small models in Hugging Face's words, by the kinds of their blocks.
+// Family tensors. In: nothing. Out: the tensors of small models under Hugging Face's names, by block type.
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
 import type { GgufValue } from '../gguf-writer.ts'
 
-/** How the numbers of a tensor are drawn. */
+/** The distribution of a tensor's values. */
 export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'taps'
 
 export interface CaseTensor {
@@ -14,15 +14,15 @@ export interface CaseTensor {
 
 export interface FamilyCase {
   readonly sizes: Sizes
-  /** As the engine calls it. */
+  /** The engine's name for it. */
   readonly family: string
   readonly config: Readonly<Record<string, unknown>>
   readonly tensors: readonly CaseTensor[]
   readonly gguf: {
     readonly architecture: string
-    /** Without the architecture's prefix. */
+    /** Without the architecture prefix. */
     readonly keys: Readonly<Record<string, GgufValue>>
-    /** Replaced in names, in this order, before the common ones. */
+    /** Replacements in names, applied in this order before the common ones. */
     readonly names?: readonly (readonly [string | RegExp, string])[]
     /** The converter reorders the rows of Q and K. */
     readonly interleaved?: boolean
@@ -30,13 +30,13 @@ export interface FamilyCase {
   }
 }
 
-/** `hidden` is that of all heads. */
+/** `hidden` is the size of all heads together. */
 export interface Sizes {
   readonly hidden: number
   readonly heads: number
   readonly kvHeads: number
   readonly headDim: number
-  /** Inner values of the feed-forward block. */
+  /** Inner size of the feed-forward block. */
   readonly wide: number
   readonly context: number
 }
@@ -53,7 +53,7 @@ export const t = (name: string, shape: readonly number[], kind: Kind = 'matrix')
 
 interface Blocks {
   readonly norm?: Kind
-  /** Norms of the whole hidden size in a layer. */
+  /** Names of norms over the whole hidden size in a layer. */
   readonly norms?: readonly string[]
   readonly headNorms?: 'head' | 'row'
   readonly mlp?: (at: string) => CaseTensor[]
@@ -103,7 +103,7 @@ export const GPT_NAMES = [
   ['embed_out', 'output'],
 ] as const
 
-/** What models of these sizes are made of. */
+/** Building blocks for models of these sizes. */
 export function familyParts({ hidden, heads, kvHeads, headDim, wide, context }: Sizes) {
   const config = (architecture: string, layers: number, more: Readonly<Record<string, unknown>> = {}) => ({
     architectures: [architecture],
@@ -127,7 +127,7 @@ export function familyParts({ hidden, heads, kvHeads, headDim, wide, context }: 
     t(`${at}.mlp.down_proj.weight`, [hidden, wide]),
   ]
 
-  /** Llama's tensors, and what a family has beside or instead. */
+  /** Llama's tensors, with a family's additions and replacements. */
   function blocks(layers: number, options: Blocks = {}): CaseTensor[] {
     const { norm = 'norm', norms = ['input_layernorm', 'post_attention_layernorm'], headNorms } = options
     const [q, kv] = [heads * headDim, kvHeads * headDim]
@@ -178,7 +178,7 @@ export function familyParts({ hidden, heads, kvHeads, headDim, wide, context }: 
     ]
   }
 
-  /** LongRoPE's divisors, far enough apart that taking the wrong ones shows. */
+  /** LongRoPE's divisors, far enough apart that using the wrong ones changes the logits. */
   const factors = (from: number) => Array.from({ length: headDim / 2 }, (_, pair) => from + pair / 4)
   const magnitude = Math.sqrt(1 + Math.log(context / ORIGINAL) / Math.log(ORIGINAL))
 

@@ -1,4 +1,5 @@
-// Families of the matrix. In: nothing. Out: a random model of every family, with biases and norms that tell, in every format.
+// Families of the matrix. In: nothing. Out: a random model of every family, with significant biases and
+// norms, in every format.
 import { blobSource } from '../../../src/base/bytes.ts'
 import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
@@ -23,7 +24,7 @@ export type Format = (typeof FORMATS)[number]
 
 export interface MatrixFamily {
   readonly name: string
-  /** Whether layers have keys and values. */
+  /** Whether any layer has keys and values. */
   readonly hasKv: boolean
   readonly gguf: () => Promise<Files>
   readonly safetensors: () => Files
@@ -31,7 +32,7 @@ export interface MatrixFamily {
 
 /** Positions of a sequence. */
 export const CONTEXT = 128
-/** Heads and inner values for four shards, also where groups of 32 stay together. */
+/** Enough heads and inner values for four shards, even with whole groups of 32. */
 const SIZES = { hidden: 128, heads: 8, kvHeads: 4, headDim: 16, wide: 160, context: CONTEXT } as const
 const SEED = 5
 
@@ -54,7 +55,7 @@ export const MATRIX_FAMILIES: readonly MatrixFamily[] = [
   recurrent('granitehybrid', 'granitehybrid', 1, SIZES.heads),
 ]
 
-/** Files of a family; packs have these weights already. */
+/** Files of a family; packs already contain these weights. */
 export async function filesOf(
   family: MatrixFamily,
   format: Format,
@@ -65,7 +66,7 @@ export async function filesOf(
   return format === 'hbm' ? { files: [await packOf(files, weights)], weights: 'auto' } : { files, weights }
 }
 
-/** What `convert` makes of a model. */
+/** The model as packed by `convert`. */
 export async function packOf(
   files: Files,
   weights: WeightPolicy,

@@ -1,4 +1,5 @@
-// The matrix. In: a family, a format, weights and KV format, a build, a pool. Out: how far its logits are from one thread's.
+// The matrix. In: a family, a format, weights and KV format, a build, a pool. Out: the difference of its
+// logits from one thread's.
 import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import type { KvFormat } from '../../../src/graph/ir.ts'
 import type { Build } from '../../../src/runtime/features.ts'
@@ -31,11 +32,13 @@ export const POOLS: readonly MatrixPool[] = [
 ]
 
 /**
- * How far shards may be from one thread: root mean square of the difference over that of
- * the logits, by what is rounded. docs/guide/pools.md states these. All else has the same bits.
+ * Bounds on the difference of shards from one thread: root mean square of the difference over that of the
+ * logits, by kind of rounding. docs/guide/pools.md states these. Everything else has the same bits.
  */
 export const BOUNDS = { float: 1e-5, quantized: 0.02, channel: 0.1 } as const
-/** The same of two files of one model in f32: some families have the rows of their heads in another order in GGUF. */
+/**
+ * The bound for two formats of one model in f32. Some families order the rows of heads differently in GGUF.
+ */
 export const FORMAT_BOUND = 1e-5
 export type Rounding = keyof typeof BOUNDS
 
@@ -58,7 +61,9 @@ export function allCells({ hasKv }: MatrixFamily): Cell[] {
   return cells
 }
 
-/** Each pool with exact weights or with rounded ones; which, and how all is stored, takes turns from family to family. */
+/**
+ * Each pool with exact or rounded weights. The choice, and the storage formats, rotate from family to family.
+ */
 export function someCells({ hasKv }: MatrixFamily, turn: number): Cell[] {
   const nth = <T>(of: readonly T[], index: number): T => of[index % of.length] as T
   const exact = { format: nth(FORMATS, turn), weights: 'auto', kvCache: EXACT } as const
@@ -76,13 +81,13 @@ export function someCells({ hasKv }: MatrixFamily, turn: number): Cell[] {
 export interface Found {
   readonly difference: number
   readonly bound: number
-  /** Workers that the model was shared out to in fact. */
+  /** Workers that actually share the model. */
   readonly threads: number
-  /** Why there are fewer than were asked for. */
+  /** Why there are fewer than requested. */
   readonly note: string | undefined
 }
 
-/** One family with what one thread makes of it. */
+/** Compares one family with its results on one thread. */
 export class Comparison {
   readonly #family: MatrixFamily
   readonly #files = new Map<string, ReturnType<typeof filesOf>>()
@@ -92,7 +97,7 @@ export class Comparison {
     this.#family = family
   }
 
-  /** Throws what a load throws. */
+  /** Throws the errors of a load. */
   async of(cell: Cell): Promise<Found> {
     const right = await this.#reference(cell)
     const { rows, info } = await this.#run(cell)
@@ -100,7 +105,7 @@ export class Comparison {
     return { difference: relativeError(rows, right), bound, threads: info.threads, note: info.note }
   }
 
-  /** How far the formats are from each other, on one thread. */
+  /** The difference between the formats, on one thread. */
   async ofFormats(weights: WeightPolicy): Promise<number> {
     const one = { weights, kvCache: EXACT }
     const [right, ...others] = await Promise.all(

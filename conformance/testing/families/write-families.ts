@@ -1,7 +1,9 @@
-// Writes golden/families.json. In: the cases of every family. Out: what native llama.cpp makes of them: best tokens, some log-probabilities.
+// Writes golden/families.json. In: the cases of every family. Out: native llama.cpp's results: best tokens,
+// some log-probabilities.
 //
-// Needs the platform package that the perf workspace has (`@node-llama-cpp/linux-x64`); `node conformance/testing/families/write-families.ts`
-// writes all anew, with names of families behind it only those.
+// Needs the platform package from the perf workspace (`@node-llama-cpp/linux-x64`).
+// `node conformance/testing/families/write-families.ts [FAMILY...]` rewrites all families, or only those
+// named.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +18,7 @@ import type { FamilyCase } from './family-tensors.ts'
 const F32 = 0
 const GOLDEN = new URL('../../golden/families.json', import.meta.url)
 
-/** ln of every token's probability at every position. */
+/** Natural logarithm of every token's probability at every position. */
 async function logProbabilities(addon: Addon, modelPath: string): Promise<Float64Array[]> {
   const model = await openAddonModel(addon, modelPath)
   const context = new addon.AddonContext(model, {
@@ -46,7 +48,9 @@ function leadOf(row: Float64Array): number {
   return best - next
 }
 
-/** The first seed whose best token leads everywhere, so that the last bits of a sum change nothing. */
+/**
+ * Finds the first seed whose best token leads everywhere, so rounding differences do not change the result.
+ */
 async function golden(addon: Addon, one: FamilyCase, folder: string): Promise<FamilyGolden> {
   const path = join(folder, `${one.family}.gguf`)
   for (let seed = 1; seed < 200; seed++) {

@@ -1,4 +1,5 @@
-// The chat. In: what the person does. Out: its state, and an event `change` whenever that state is another, `grow` when only the answer is longer, `progress` when only loading is further.
+// The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
+// `grow` when only the answer got longer, `progress` when only loading advanced.
 import {
   type Engine,
   type Generation,
@@ -23,22 +24,22 @@ import { unkeep } from './kept.ts'
 import { startChoice } from './remember.ts'
 import { Speaker } from './speaker.ts'
 
-/** What the engine told of the last answer. */
+/** What the engine reported about the last answer. */
 export interface Figures {
   readonly tokensPerSecond: number
   readonly firstTokenMs: number
   readonly contextUsed: number
-  /** Of the prompt, tokens that were read for it. */
+  /** Tokens of the prompt that had to be run; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
 }
 
-/** How often a growing answer is saved, in milliseconds: what a crash may cost. */
+/** Milliseconds between two saves of a growing answer. A crash loses at most this much. */
 const SAVE_EVERY = 1000
-/** Pieces of an answer that are taken in one task: when they have waited, there are many. */
+/** Chunks of an answer taken in one task. Many can be queued at once. */
 const AT_ONCE = 8
 
-/** One page's chat: a model, its settings, its conversations. */
+/** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
   readonly model = new ModelSlot(
     () => this.#changed(),
@@ -50,10 +51,12 @@ export class Chat extends EventTarget {
   figures: Figures | undefined
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
-  /** A sentence about the last thing that went wrong with an answer. */
+  /** A sentence about the last error in an answer. */
   problem: string | undefined
 
-  /** Asked with the letters of a growing answer: what it returns is awaited before the engine says more. */
+  /**
+   * Called with the length of the growing answer. The engine continues after the returned promise resolves.
+   */
   room: (letters: number) => Promise<void> | undefined = () => undefined
 
   readonly #store = new ConversationStore()
@@ -65,7 +68,7 @@ export class Chat extends EventTarget {
     return this.#store.all
   }
 
-  /** True when the person changed what only a reload of the model applies. */
+  /** True when a changed setting needs a reload of the model. */
   get needsReload(): boolean {
     const { phase } = this.model
     return phase.name === 'ready' && !sameEngineSettings(phase.settings, this.settings)
@@ -82,7 +85,7 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Loads a model in place of the present one. `unasked`: also one that does not seem to fit. */
+  /** Replaces the loaded model. `unasked`: loads it even if it does not seem to fit. */
   async load(choice: ModelChoice, unasked = false): Promise<void> {
     this.stop()
     this.problem = undefined
@@ -100,7 +103,7 @@ export class Chat extends EventTarget {
     await this.load(this.model.choice, true)
   }
 
-  /** Loads the model that did not fit as it would. */
+  /** Loads the model that did not fit, with settings that make it fit. */
   async loadSmaller({ contextLength, kvCache, weights }: Smaller): Promise<void> {
     this.configure({
       ...this.settings,
@@ -111,7 +114,7 @@ export class Chat extends EventTarget {
     await this.reload()
   }
 
-  /** Removes stored models, the least recently used first, until `bytes` are free, and loads again. */
+  /** Removes stored models, least recently used first, until `bytes` are free, and loads again. */
   async makeRoom(bytes: number): Promise<void> {
     await unkeep()
     await makeRoom(bytes)
@@ -122,12 +125,12 @@ export class Chat extends EventTarget {
     await this.#answer([...this.conversation.messages, { role: 'user', content: text }])
   }
 
-  /** Replaces message `index` by `text` and answers it; what came after is dropped. */
+  /** Replaces message `index` with `text` and answers it; later messages are dropped. */
   async resend(index: number, text: string): Promise<void> {
     await this.#answer([...this.conversation.messages.slice(0, index), { role: 'user', content: text }])
   }
 
-  /** Answers the last question once more. */
+  /** Answers the last question again. */
   async regenerate(): Promise<void> {
     const last = this.conversation.messages.findLastIndex(({ role }) => role === 'user')
     if (last >= 0) await this.#answer(this.conversation.messages.slice(0, last + 1))
@@ -161,13 +164,13 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Saves what there is of an answer, or what the model has read. */
+  /** Saves the unfinished answer, or the model's state if there is none. */
   save(): void {
     if (this.isAnswering) this.#saveDraft()
     else this.#speaker?.keepNow()
   }
 
-  /** The page is closed, as pages are. */
+  /** Called when the page closes. */
   leave(): void {
     this.save()
   }
@@ -186,7 +189,7 @@ export class Chat extends EventTarget {
     let text = ''
     let ending: Ending | undefined = 'interrupted'
     try {
-      // What the person said is shown by the task that this ends.
+      // When this task ends, the page shows the person's message.
       await nextTask()
       await this.#store.put(home)
       const generation = await speaker.answer(home.id, messages, this.settings)
@@ -201,7 +204,7 @@ export class Chat extends EventTarget {
       const { contextUsed } = speaker
       this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
     } catch (error) {
-      // Another model was chosen meanwhile: then this one's end is no news.
+      // If another model was chosen meanwhile, the old engine's failure does not matter.
       if (this.model.engine === engine) this.#fail(error)
     }
     const answer: StoredMessage = {
@@ -218,7 +221,7 @@ export class Chat extends EventTarget {
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 
-  /** Follows an answer to its end and saves it now and then. */
+  /** Reads an answer to its end and saves it at intervals. */
   async #listen(
     generation: Generation,
     stop: AbortSignal,
@@ -243,7 +246,7 @@ export class Chat extends EventTarget {
     return generation.result
   }
 
-  /** Saves what is shown, which ends in an answer that is not finished. */
+  /** Saves the conversation with its unfinished answer. */
   #saveDraft(): void {
     const { messages } = this.conversation
     const said = messages.filter(({ content }) => content !== '')
@@ -256,7 +259,7 @@ export class Chat extends EventTarget {
     else this.problem = sentence(error)
   }
 
-  /** Shows an answer that is not finished, marked as the page would find it if it closed now. */
+  /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
   #grow(home: Conversation, text: string): void {
     if (this.conversation.id !== home.id) return
     const answer: StoredMessage = { role: 'assistant', content: text, ending: 'interrupted' }

@@ -1,6 +1,6 @@
 // Clipboard. In: a text. Out: whether it is on the clipboard now.
 
-/** Pages over plain HTTP have no clipboard of their own; there the text of a selection is copied. */
+/** Pages over plain HTTP have no clipboard API; there, a selection is copied. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -1,4 +1,4 @@
-// The composer. In: whether the engine is ready or answering. Out: events `send` with the text, and `stop`.
+// The composer. In: whether the engine is ready or answering. Out: events `send`, with the text, and `stop`.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
 
@@ -10,7 +10,7 @@ export class ChatComposer extends LitElement {
   }
   declare ready: boolean
   declare busy: boolean
-  /** What stands in the empty field. */
+  /** Placeholder of the empty field. */
   declare hint: string
 
   protected override createRenderRoot(): HTMLElement {
@@ -35,7 +35,7 @@ export class ChatComposer extends LitElement {
   }
 
   protected override updated(changed: PropertyValues<this>): void {
-    // The button that had the focus was replaced by the other one.
+    // The button that had the focus was replaced.
     if (changed.has('busy') && this.#hadFocus) this.querySelector<HTMLElement>('.round')?.focus()
   }
 
@@ -49,7 +49,7 @@ export class ChatComposer extends LitElement {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) this.#onSubmit(event)
   }
 
-  /** The field is as wide as the composer looks. */
+  /** A click anywhere in the composer focuses the field. */
   #onClick(event: Event): void {
     if (event.target === event.currentTarget) this.focus()
   }
@@ -64,7 +64,7 @@ export class ChatComposer extends LitElement {
     this.dispatchEvent(new CustomEvent('send', { detail: text }))
   }
 
-  /** Grows with its text where the style sheet cannot do it. */
+  /** Grows with its text in browsers whose CSS cannot do it. */
   #fit(): void {
     const area = this.querySelector('textarea')
     if (area === null || CSS.supports('field-sizing', 'content')) return

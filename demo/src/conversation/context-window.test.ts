@@ -1,8 +1,8 @@
-// In: conversations of known lengths. Out: whether what the model reads fits, and is dropped seldom.
+// In: conversations of known lengths. Out: whether the part that the model reads fits, and is cut rarely.
 import { expect, test } from 'vitest'
 import { firstThatFits } from './context-window.ts'
 
-/** A counter over messages of these many tokens. */
+/** A counter for messages of these token counts. */
 const counter =
   (...tokens: number[]) =>
   async (first: number) =>

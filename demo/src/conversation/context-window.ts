@@ -1,11 +1,12 @@
-// Context window. In: a conversation that may be longer than the context. Out: from which message on the model should read it.
+// Context window. In: a conversation that may exceed the context. Out: the first message that the model
+// should read.
 
-/** Share of the context that a conversation may fill after its beginning was dropped: the next drop is then far away. */
+/** Share of the context that a conversation may fill after a cut. The rest postpones the next cut. */
 const KEPT = 0.5
-/** Share of the context that is left for the answer, at most. */
+/** Largest share of the context reserved for the answer. */
 const ANSWER = 0.25
 
-/** Tokens that the messages from `first` on take, with everything the model's template adds. */
+/** Tokens of the messages from `first` on, including everything that the model's template adds. */
 export type CountFrom = (first: number) => Promise<number>
 
 export interface Window {
@@ -15,8 +16,8 @@ export interface Window {
 }
 
 /**
- * The first message to send, `first` or a later one of the person's own; `questions` are the indices of those. The last
- * question is sent even when it does not fit, and the engine says so.
+ * Returns the index of the first message to send: `first` or a later question. `questions` has the indices of
+ * all questions. The last question is sent even when it does not fit; the engine then reports that.
  */
 export async function firstThatFits(
   first: number,

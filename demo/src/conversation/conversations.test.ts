@@ -1,4 +1,5 @@
-// In: messages, in a place without IndexedDB. Out: whether titles are fit to be listed and the store works from memory.
+// In: messages, in an environment without IndexedDB. Out: whether titles suit the list and the store works
+// from memory.
 import { describe, expect, test } from 'vitest'
 import { ConversationStore, newConversation, readConversation, withMessages } from './conversations.ts'
 

@@ -1,20 +1,21 @@
-// Conversations. In: messages as they come. Out: the same after a reload, from IndexedDB, or from memory where it is refused.
+// Conversations. In: messages as they are written. Out: the same after a reload, from IndexedDB, or from
+// memory if the browser refuses storage.
 import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
 
-/** Why an answer is not whole. */
+/** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
 
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
-  /** Absent when the model ended the answer itself, and for questions. */
+  /** Absent for questions and when the model ended the answer itself. */
   readonly ending?: Ending
 }
 
 export interface Conversation {
   readonly id: string
   readonly title: string
-  /** Milliseconds since 1970 of the last change. */
+  /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
 }
@@ -29,7 +30,7 @@ export function newConversation(): Conversation {
   return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
 }
 
-/** The same conversation with other messages; its title is the first thing the person said. */
+/** The same conversation with other messages. Its title is the person's first message. */
 export function withMessages(conversation: Conversation, messages: readonly StoredMessage[]): Conversation {
   const said = messages.find(({ role }) => role === 'user')?.content ?? ''
   const line = said.trim().replace(/\s+/g, ' ')
@@ -43,8 +44,8 @@ const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satis
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 
 /**
- * What a record of the database says. Another release, an extension or a fault of the disk may have written it: messages that are none
- * are left out, and without a name or a list of messages there is no conversation.
+ * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
+ * messages are left out. A record without an id or a list of messages is not a conversation.
  */
 export function readConversation(record: unknown): Conversation | undefined {
   const { id, title, updated, messages } = fields(record)
@@ -61,12 +62,12 @@ export function readConversation(record: unknown): Conversation | undefined {
   }
 }
 
-/** Keeps conversations; every method resolves even where the browser refuses storage. */
+/** Stores conversations. Every method resolves even if the browser refuses storage. */
 export class ConversationStore {
   readonly #database = openDatabase()
-  /** What this page knows, and all there is when storage is refused. */
+  /** What this page knows. If storage is refused, this is all there is. */
   readonly #known = new Map<string, Conversation>()
-  /** An answer that was still being written must not bring its conversation back. */
+  /** Ids of removed conversations. An answer still in progress must not bring one back. */
   readonly #removed = new Set<string>()
 
   /** Newest first. */
@@ -87,7 +88,7 @@ export class ConversationStore {
   async put(conversation: Conversation): Promise<void> {
     if (this.#removed.has(conversation.id)) return
     this.#known.set(conversation.id, conversation)
-    // A full disk costs the conversation at the next reload, not now.
+    // If the disk is full, the conversation lasts until the next reload.
     await (await this.#database)?.put('conversations', conversation).catch(() => undefined)
   }
 
@@ -104,7 +105,7 @@ async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
       upgrade(database) {
         database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
       },
-      // Another tab may be newer, or the person may clear the site's data.
+      // Another tab may run a newer version, or the person may clear the site's data.
       blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
     })
   } catch {
@@ -112,7 +113,7 @@ async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
   }
 }
 
-/** `crypto.randomUUID` is only there on secure pages; a phone may open this one over plain HTTP. */
+/** `crypto.randomUUID` exists only on secure pages; a phone may open this one over plain HTTP. */
 function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

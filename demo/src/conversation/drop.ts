@@ -1,7 +1,7 @@
-// Dropping. In: a page. Out: the files and folders that a person drops anywhere on it.
+// Dropping. In: a page. Out: the files and folders that a person drops on it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
-/** Marks the host with the class `dropping` while files hover over the page. */
+/** Gives the host the class `dropping` while files are dragged over the page. */
 export class DropTarget implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement
   readonly #take: (files: readonly File[]) => void
@@ -45,11 +45,11 @@ export class DropTarget implements ReactiveController {
   }
 }
 
-/** Files, and the files directly in folders. What was dropped can only be asked for before the first await. */
+/** Files, and the files directly in folders. The browser reveals them only before the first await. */
 async function droppedFiles({ items, files }: DataTransfer): Promise<readonly File[]> {
   const entries = [...items].map((item) => item.webkitGetAsEntry?.() ?? null)
   const folders = entries.filter((entry) => entry?.isDirectory === true) as FileSystemDirectoryEntry[]
-  // A folder is among the files, too, as one that cannot be read.
+  // A folder is also listed as a file, one that cannot be read.
   const plain = [...files].filter(({ name }) => !folders.some((folder) => folder.name === name))
   const inside = await Promise.all(folders.map(filesOf))
   return [...plain, ...inside.flat()]

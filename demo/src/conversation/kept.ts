@@ -1,20 +1,24 @@
-// Kept sessions. In: what a conversation's session has read. Out: the same after the page was closed, so that it is not read again.
+// Kept sessions. In: a conversation's session. Out: its state after the page was closed, so the model need
+// not read the conversation again.
 import { type Engine, type Session, storedSessions, unstoreSession } from '../../../src/index.ts'
 
-/** A conversation as one model is told of it. */
+/** A conversation as one model sees it. */
 export interface Place {
   readonly conversation: string
   readonly system: string
 }
 
-/** Bytes of all of them together; what was saved longest ago goes first. */
+/** Bytes of all kept sessions together. The oldest are removed first. */
 const BUDGET_BYTES = 256e6
 const PREFIX = 'chat '
 
 const prefixOf = (conversation: string): string => `${PREFIX}${conversation} `
 const nameOf = ({ conversation, system }: Place): string => prefixOf(conversation) + system
 
-/** Undefined where there is none, or another model's. What is not kept is read again, so nothing here is an error. */
+/**
+ * Undefined if nothing is kept for this model. The conversation is then read again, so nothing here is an
+ * error.
+ */
 export function restoreKept(engine: Engine, place: Place): Promise<Session | undefined> {
   return engine.restoreSession(nameOf(place)).catch(() => undefined)
 }
@@ -26,7 +30,7 @@ export async function keep(engine: Engine, session: Session, place: Place): Prom
   await shrink()
 }
 
-/** Removes what is kept of a conversation, or of all. */
+/** Removes the kept sessions of one conversation, or of all. */
 export async function unkeep(conversation?: string): Promise<void> {
   const prefix = conversation === undefined ? PREFIX : prefixOf(conversation)
   const kept = await storedSessions().catch(() => [])

@@ -1,4 +1,4 @@
-// The log. In: a conversation. Out: its messages, scrolled so that the growing end stays in view until the person scrolls up.
+// The log. In: a conversation. Out: its messages, with the growing end in view until the person scrolls up.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
@@ -8,9 +8,9 @@ import type { ChatMessage } from './message.ts'
 import { Opening } from './opening.ts'
 import { Repaint } from './repaint.ts'
 
-/** Distance from the end, in pixels, within which going down means going to the end. */
+/** Distance from the end, in pixels, within which scrolling down means going to the end. */
 const NEAR = 64
-/** The same for standing still: browsers round. */
+/** Distance from the end that still counts as the end, since browsers round. */
 const AT_END = 4
 
 export class ChatLog extends LitElement {
@@ -24,12 +24,12 @@ export class ChatLog extends LitElement {
   declare conversation: Conversation
   /** Shown while the conversation is empty. */
   declare welcome: TemplateResult
-  /** True while nothing can be asked of the model. */
+  /** True while the model cannot be asked anything. */
   declare busy: boolean
   /** True while the last message grows. */
   declare streaming: boolean
   declare following: boolean
-  /** What is shown of a conversation that was opened: its end first, and more of it frame by frame. */
+  /** How much of an opened conversation is shown: its end first, and more with each frame. */
   #opening = new Opening([])
   readonly #earlier = new Repaint(
     () => this.#showEarlier(),
@@ -39,7 +39,7 @@ export class ChatLog extends LitElement {
     },
   )
   readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
-  /** Where the log stood when it was last looked at. */
+  /** Scroll position when it was last checked. */
   #top = 0
 
   constructor() {
@@ -51,7 +51,7 @@ export class ChatLog extends LitElement {
     return this
   }
 
-  /** Goes to the end with the next frame, which lays out what is shown then, and stays there. */
+  /** Scrolls to the end in the next frame, after layout, and stays there. */
   toEnd(): void {
     this.following = true
     requestAnimationFrame(() => this.#stayAtEnd())
@@ -115,14 +115,17 @@ export class ChatLog extends LitElement {
     this.#sizes.disconnect()
   }
 
-  /** Messages render themselves: the log is complete when the newest is. */
+  /** Messages render themselves. The log is complete when the newest message is. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete()
     await this.querySelector<LitElement>('.log-inside > :last-of-type')?.updateComplete
     return isComplete
   }
 
-  /** Lays out what is shown, between frames, and stays at its end unless the person has just scrolled up: that is told with the frame. */
+  /**
+   * Stays at the end unless the person has just scrolled up, which the scroll event reports only with the
+   * next frame.
+   */
   follow(): void {
     const { scrollTop = 0 } = this.querySelector('.log') ?? {}
     if (scrollTop >= this.#top) this.#stayAtEnd()
@@ -135,7 +138,7 @@ export class ChatLog extends LitElement {
     this.#top = log.scrollTop
   }
 
-  /** Only going up leaves the end: a keyboard that opens makes the log smaller without moving it. */
+  /** Only scrolling up leaves the end: an opening keyboard shrinks the log without scrolling it. */
   #onScroll(event: Event): void {
     const { scrollTop, scrollHeight, clientHeight } = event.currentTarget as HTMLElement
     const left = scrollHeight - scrollTop - clientHeight

@@ -1,4 +1,5 @@
-// In: Markdown as models write it, whole and cut off. Out: whether the tree is right and nothing in it can act.
+// In: Markdown as models write it, complete and cut off. Out: whether the tree is right and contains nothing
+// active.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GrowingMarkdown, inParts, type Piece, parseMarkdown } from './markdown.ts'

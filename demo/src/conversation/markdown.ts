@@ -1,7 +1,7 @@
-// Markdown. In: a model's text. Out: a tree of elements and texts with nothing in it that could act on its own.
+// Markdown. In: a model's text. Out: a tree of elements and texts that contains nothing active.
 import MarkdownIt, { type Token } from 'markdown-it'
 
-/** Elements that a model's text may become. */
+/** Elements that a model's text may turn into. */
 export type Tag =
   | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span')
@@ -9,7 +9,7 @@ export type Tag =
 export interface Piece {
   readonly tag: Tag
   readonly children: readonly (Piece | string)[]
-  /** Address of a link, only ever http(s). */
+  /** Address of a link; only http or https. */
   readonly href?: string
   /** First number of an ordered list. */
   readonly start?: number
@@ -17,16 +17,16 @@ export interface Piece {
   readonly language?: string
 }
 
-/** A block at the top level and the lines it was made of: as long as these stay, it stays. */
+/** A block at the top level and its source lines. While these are the same, the block object is the same. */
 export interface Block {
   readonly source: string
-  /** Where its first line begins in the text. */
+  /** Offset of its first line in the text. */
   readonly at: number
   readonly piece: Piece
 }
 
 let parser: InstanceType<typeof MarkdownIt> | undefined
-/** Made when it is first used: that takes as long as many parses. */
+/** Created on first use, because creating it takes as long as parsing many texts. */
 const theParser = (): InstanceType<typeof MarkdownIt> => {
   const rules = ['table', 'strikethrough']
   parser ??= new MarkdownIt('commonmark', { html: false, linkify: false }).enable(rules)
@@ -37,7 +37,7 @@ const theParser = (): InstanceType<typeof MarkdownIt> => {
 const LINE_END = /\r\n?|\n/g
 const LAST_END = /(\r\n?|\n)$/
 
-/** Headings of an answer are below those of the page. */
+/** Headings in an answer rank below those of the page. */
 const TAGS: Readonly<Record<string, Tag>> = {
   ...{ p: 'p', h1: 'h2', h2: 'h2', h3: 'h3', h4: 'h3', h5: 'h3', h6: 'h3' },
   ...{ ul: 'ul', ol: 'ol', li: 'li', blockquote: 'blockquote' },
@@ -45,7 +45,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
   ...{ strong: 'strong', em: 'em', s: 's' },
 }
 
-/** Reads Markdown as it streams: an unfinished fence, list or table is shown as far as it goes. */
+/** Parses Markdown while it streams: an unfinished fence, list or table is shown as far as it goes. */
 export function parseMarkdown(text: string): Block[] {
   const starts = [0, ...Array.from(text.matchAll(LINE_END), ({ 0: end, index }) => index + end.length)]
   const blocks: Block[] = []
@@ -60,14 +60,14 @@ export function parseMarkdown(text: string): Block[] {
   return blocks
 }
 
-/** An answer while it streams: what has ended in it is not read again. */
+/** A streaming answer: finished blocks are not parsed again. */
 export class GrowingMarkdown {
-  /** Nothing that follows changes these, but for definitions of links, which models do not write. */
+  /** Later text does not change these, except for link definitions, which models do not write. */
   #ended: readonly Block[] = []
-  /** The text that they were made of. */
+  /** The text of the finished blocks. */
   #read = ''
 
-  /** The blocks of `text`; as long as it only grows, those that have ended are the same objects as before. */
+  /** The blocks of `text`. While the text only grows, finished blocks are the same objects as before. */
   blocks(text: string): readonly Block[] {
     if (!text.startsWith(this.#read)) {
       this.#ended = []
@@ -77,7 +77,7 @@ export class GrowingMarkdown {
     const open = parseMarkdown(rest)
     const all = [...this.#ended, ...open]
     const { at = 0 } = open.at(-1) ?? {}
-    // The beginning of a line may be that of an item of the list before it.
+    // The start of a line may belong to an item of the list before it.
     if (at > 0 && /[\r\n]/.test(rest.slice(at))) {
       this.#ended = [...this.#ended, ...open.filter((block) => block.at < at)]
       this.#read = text.slice(0, this.#read.length + at)
@@ -86,10 +86,10 @@ export class GrowingMarkdown {
   }
 }
 
-/** Letters that fill a part. */
+/** Characters that fill a part. */
 const PART = 240
 
-/** A text in parts of few letters, none of which divides a block: what follows does not change those that are full. */
+/** Splits a text into short parts at block boundaries. Later text does not change the parts that are full. */
 export function inParts(blocks: readonly Block[]): readonly (readonly Block[])[] {
   const parts: Block[][] = []
   let room = 0
@@ -104,7 +104,10 @@ export function inParts(blocks: readonly Block[]): readonly (readonly Block[])[]
   return parts
 }
 
-/** Splits a flat token list at its top level: each part is one leaf, or an open token, its inside and its close token. */
+/**
+ * Splits a flat token list at its top level: each part is one leaf, or an open token, its content and its
+ * close token.
+ */
 function eachTree(tokens: readonly Token[], visit: (tree: readonly Token[]) => void): void {
   let start = 0
   let depth = 0
@@ -130,7 +133,7 @@ function pieces(tokens: readonly Token[]): (Piece | string)[] {
 function container(token: Token, children: readonly (Piece | string)[]): readonly (Piece | string)[] {
   if (token.tag === 'a') return [link(String(token.attrGet('href') ?? ''), children)]
   const tag = TAGS[token.tag]
-  // Paragraphs of a tight list are hidden.
+  // The parser hides the paragraphs of a tight list.
   if (tag === undefined || token.hidden) return children
   if (tag === 'ol') return [{ tag, children, start: Number(token.attrGet('start') ?? 1) }]
   return [{ tag, children }]
@@ -156,7 +159,7 @@ function leaf(token: Token): readonly (Piece | string)[] {
     case 'code_block':
       return [{ tag: 'pre', children: [token.content], language: token.info.trim().split(/\s/, 1)[0] ?? '' }]
     default:
-      // Text, what is left of HTML, and an image's description: nothing is loaded from elsewhere.
+      // Text, HTML as text, and an image's description: nothing is loaded from elsewhere.
       return token.content === '' ? [] : [token.content]
   }
 }

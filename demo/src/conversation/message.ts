@@ -11,12 +11,12 @@ const ENDINGS: Readonly<Record<Ending, string>> = {
   length: 'Reached the length limit',
   interrupted: 'Interrupted',
 }
-/** How long a button says that it has copied, in milliseconds. */
+/** How long a button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
-/** Letters that are read without a look at the clock. */
+/** Characters parsed between two looks at the clock. */
 const AT_ONCE = 500
 
-/** A message of the conversation; renders into the page's own tree, so that one style sheet serves all. */
+/** A message. It renders into the page's own tree, so one style sheet serves all. */
 export class ChatMessage extends LitElement {
   static override properties = {
     message: { attribute: false },
@@ -30,16 +30,19 @@ export class ChatMessage extends LitElement {
   declare message: StoredMessage
   /** True while its text is still growing. */
   declare streaming: boolean
-  /** True for the newest message: an answer to it can be made again. */
+  /** True for the newest message, whose answer can be generated again. */
   declare last: boolean
-  /** True while nothing may be changed. */
+  /** True while nothing can be changed. */
   declare busy: boolean
-  /** Letters at the end of an answer that are shown at least: a long one is opened from its end, once it was read. */
+  /**
+   * Least number of characters shown at the end of an answer. A long answer appears from its end, once
+   * parsed.
+   */
   declare tail: number
   declare editing: boolean
   declare copied: boolean
   readonly #markdown = new GrowingMarkdown()
-  /** Letters that were read. */
+  /** Characters parsed so far. */
   #read = 0
 
   constructor() {
@@ -70,7 +73,7 @@ export class ChatMessage extends LitElement {
     return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)
   }
 
-  /** Reads on for about so many milliseconds; true once all is read, and what is shown next need not wait for that. */
+  /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
   read(ms: number): boolean {
     const { content } = this.message
     const end = performance.now() + ms
@@ -145,7 +148,7 @@ export class ChatMessage extends LitElement {
   }
 }
 
-/** The first of the last parts that have so many letters; one at least. */
+/** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
   const lengths = parts.map((blocks) => blocks.reduce((sum, { source }) => sum + source.length, 0))
   let first = Math.max(0, parts.length - 1)

@@ -1,4 +1,5 @@
-// In: stored conversations, and what frames take. Out: whether each frame adds little, from the end on, and in the end all is shown.
+// In: stored conversations and frame times. Out: whether each frame adds little, from the end on, until all
+// is shown.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredMessage } from './conversations.ts'
@@ -9,14 +10,14 @@ const message = (role: StoredMessage['role'], letters: number): StoredMessage =>
   content: 'a'.repeat(letters),
 })
 
-/** Letters of each message that are shown. */
+/** Characters shown of each message. */
 const shown = (opening: Opening, messages: readonly StoredMessage[]): number[] =>
   messages.map(({ content }, index) =>
     index < opening.first ? 0 : Math.min(content.length, opening.tail(index)),
   )
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0)
 
-/** What is shown after each frame of `ms`; a message is read in three. */
+/** What is shown after each frame of `ms`. Parsing a message takes three frames. */
 function frames(messages: readonly StoredMessage[], ms: number): number[][] {
   const opening = new Opening(messages)
   const all = [shown(opening, messages)]
@@ -56,7 +57,7 @@ describe('a conversation is opened', () => {
     )
   })
 
-  test('in fewer frames where they are fast', () => {
+  test('in fewer frames when frames are fast', () => {
     const messages = [message('user', 20), message('assistant', 8000)]
     expect(frames(messages, 5).length).toBeLessThan(0.7 * frames(messages, 60).length)
   })
@@ -70,7 +71,7 @@ describe('a conversation is opened', () => {
     expect(new Opening([]).isWhole).toBe(true)
   })
 
-  test('and shows all of an answer that changes meanwhile', () => {
+  test('and shows all of an answer that changes while it opens', () => {
     const messages = [message('user', 20), message('assistant', 8000)]
     const opening = new Opening(messages)
     opening.follow(messages)

@@ -1,21 +1,22 @@
-// Opening. In: a conversation's messages, and how long frames take. Out: what each frame shows of them, from the end to the beginning.
+// Opening. In: a conversation's messages and frame times. Out: how much of them each frame shows, from the
+// end on.
 import type { StoredMessage } from './conversations.ts'
 import { Pace } from './pace.ts'
 
-/** Letters that a frame adds at least; an answer that has no more is shown at once. */
+/** Least number of characters that a frame adds. A shorter answer is shown at once. */
 const LEAST = 240
-/** What a message costs beside its letters, in letters: its actions. */
+/** Fixed cost of a message (its action buttons), counted in characters. */
 const MESSAGE = 160
-/** Reading may take so much of a frame, in milliseconds. */
+/** Time of a frame that parsing may take, in milliseconds. */
 const READ_MS = 8
 
-/** How far a conversation that was opened is shown. */
+/** How much of an opened conversation is shown. */
 export class Opening {
   readonly #messages: readonly StoredMessage[]
   readonly #pace = new Pace(LEAST, LEAST)
   /** The first message that is shown. */
   first: number
-  /** Letters of its end that are shown. */
+  /** Characters shown at the end of the first shown message. */
   #letters: number
 
   constructor(messages: readonly StoredMessage[]) {
@@ -28,12 +29,15 @@ export class Opening {
     return this.first === 0 && !this.#isPart
   }
 
-  /** Letters of a message's end that are shown. */
+  /** Characters shown at the end of message `index`. */
   tail(index: number): number {
     return index === this.first && this.#isPart ? this.#letters : Number.POSITIVE_INFINITY
   }
 
-  /** The next frame shows more. `read` reads the message that is shown in part, for some milliseconds, and says whether it is done. */
+  /**
+   * Shows more in the next frame. `read` parses the partly shown message for some milliseconds and returns
+   * whether it is done.
+   */
   advance(read: (ms: number) => boolean): void {
     if (this.#isPart) {
       if (read(READ_MS)) this.#letters += this.#pace.letters
@@ -47,12 +51,12 @@ export class Opening {
     }
   }
 
-  /** A frame took so long. */
+  /** Call it with the time that a frame took. */
   took(ms: number): void {
     this.#pace.took(ms, !this.isWhole)
   }
 
-  /** What the messages are now: one that has changed meanwhile is shown whole. */
+  /** Call it with the current messages. A message that has changed is shown whole. */
   follow(messages: readonly StoredMessage[]): void {
     if (messages[this.first]?.content !== this.#messages[this.first]?.content)
       this.#letters = Number.POSITIVE_INFINITY
@@ -62,7 +66,7 @@ export class Opening {
     return this.#messages[this.first]?.content.length ?? 0
   }
 
-  /** Questions are one piece of text. */
+  /** Questions are plain text and are shown whole. */
   get #isPart(): boolean {
     return this.#messages[this.first]?.role === 'assistant' && this.#letters < this.#length
   }

@@ -1,14 +1,17 @@
-// Pace. In: how long frames take. Out: how many letters the next one may add to what is shown.
+// Pace. In: frame times. Out: how many characters the next frame may add.
 
-/** What a frame may take of the page's own thread, in milliseconds: half of what counts as a long task. */
+/** Main-thread time that a frame may take, in milliseconds: half of what counts as a long task. */
 const FRAME_MS = 25
-/** How fast frames grow that are far from that. */
+/** Growth factor of a frame's share while frames are much faster than that. */
 const GROWTH = 1.25
 
 export class Pace {
-  /** Letters that the next frame adds. */
+  /** Characters that the next frame adds. */
   letters: number
-  /** What each adds at least: frames cost more than letters, and a page that is starved must not fall ever further behind. */
+  /**
+   * Least number of characters per frame. A frame costs more than its text, so a slow page must not fall
+   * further behind.
+   */
   least: number
 
   constructor(first: number, least: number) {
@@ -16,7 +19,7 @@ export class Pace {
     this.least = least
   }
 
-  /** A frame took so long. `isFull`: it added as much as it might. */
+  /** Call it with the time that a frame took. `isFull`: the frame added as much as it was allowed to. */
   took(ms: number, isFull: boolean): void {
     if (ms > FRAME_MS) this.letters = Math.max(this.least, Math.floor((this.letters * FRAME_MS) / ms))
     else if (isFull) this.letters = Math.ceil(this.letters * GROWTH)

@@ -1,4 +1,4 @@
-// Remembering. In: models that were loaded. Out: the addresses of the last ones, and which to load when the page opens.
+// Remembering. In: models that were loaded. Out: recent addresses, and the model to load when the page opens.
 import { interruptedLoads } from '../../../src/index.ts'
 import { choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from '../models/models.ts'
 
@@ -9,7 +9,7 @@ const MOST_RECENT = 6
 /** What to load when the page opens. */
 export interface Start {
   readonly choice: ModelChoice
-  /** The page was killed while it loaded that. */
+  /** The page was closed by a crash while it loaded this model. */
   readonly crashed: boolean
 }
 
@@ -23,7 +23,10 @@ export async function startChoice(): Promise<Start> {
   return { choice: embedded ?? { kind: 'address', address: last as string }, crashed: false }
 }
 
-/** Puts a model first among the recent ones, and at the next start. Files cannot be opened again by themselves. */
+/**
+ * Puts a model first among the recent ones and loads it at the next start. Local files cannot be reopened
+ * later.
+ */
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
   write(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
@@ -47,7 +50,7 @@ export function forgetAddress(address: string): void {
   if (read(LAST) === address) write(LAST, undefined)
 }
 
-/** An address with a query or a password may hold a secret. */
+/** False for an address with a query or a password, which may be secret. */
 function isKept(address: string): boolean {
   try {
     const { search, password } = new URL(address, location.href)
@@ -74,6 +77,6 @@ function write(key: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(key)
     else localStorage.setItem(key, value)
   } catch {
-    // A private window may refuse; what is remembered is a convenience.
+    // A private window may refuse storage. Remembering is only a convenience.
   }
 }

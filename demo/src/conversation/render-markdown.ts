@@ -1,4 +1,5 @@
-// Rendering Markdown. In: the blocks of a model's text. Out: a Lit template; text becomes text nodes, never markup.
+// Rendering Markdown. In: the blocks of a model's text. Out: a Lit template. Text becomes text nodes, never
+// markup.
 import { html, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
@@ -6,8 +7,8 @@ import { copyText } from './clipboard.ts'
 import type { Block, Piece } from './markdown.ts'
 
 /**
- * A text's parts from `first` on. While an answer grows, only its last block is rendered anew; earlier parts may come in
- * front later.
+ * Renders a text's parts from `first` on. While an answer grows, only its last block is rendered again.
+ * Earlier parts may be added later.
  */
 export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0): TemplateResult {
   const place = (_: unknown, index: number) => first + index

@@ -1,4 +1,4 @@
-// In: requests to paint, and frames that come by the clock. Out: how often there is painting.
+// In: requests to paint, and frames on a fake clock. Out: how often the page paints.
 import { afterEach, expect, test } from 'vitest'
 import { Repaint } from './repaint.ts'
 
@@ -6,7 +6,7 @@ const FRAME_MS = 10
 const page = globalThis as { requestAnimationFrame?: (callback: () => void) => unknown }
 const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-/** A page without work: its frames come and are done. */
+/** An idle page, whose frames are done at once. */
 function openPage(): { frames: number } {
   const seen = { frames: 0 }
   let waiting: (() => void)[] = []
@@ -27,7 +27,7 @@ afterEach(() => {
   delete page.requestAnimationFrame
 })
 
-test('what is asked for while one paints, or by whoever learns of it, is painted once more, never twice in a frame', async () => {
+test('a request during or right after a painting causes one more painting, never two in a frame', async () => {
   const seen = openPage()
   const paintedIn: number[] = []
   const more = () => {
@@ -43,7 +43,7 @@ test('what is asked for while one paints, or by whoever learns of it, is painted
   expect(new Set(paintedIn).size, `paintings in frames ${paintedIn}`).toBe(paintedIn.length)
 })
 
-test('a painting that takes long is followed by a pause that is as long, unless the person waits', async () => {
+test('a slow painting is followed by an equally long pause, unless the person is waiting', async () => {
   openPage()
   const starts: number[] = []
   const repaint = new Repaint(

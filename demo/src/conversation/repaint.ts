@@ -1,7 +1,7 @@
-// Repainting. In: many requests. Out: few paintings, one per frame at most, and fewer when each takes long.
+// Repainting. In: many requests. Out: few paintings: at most one per frame, and fewer when each takes long.
 import { nextTask } from '../shell/tasks.ts'
 
-/** Longest share of the time that painting may take: the rest is for the person's input. */
+/** Largest share of the time that painting may take; the rest is for input. */
 const SHARE = 0.5
 
 /** Paints as often as the page can afford. */
@@ -10,16 +10,19 @@ export class Repaint {
   readonly #painted: (ms: number) => void
   #isAsked = false
   #isBusy = false
-  /** Before this time, on the page's clock, nothing is painted. */
+  /** Nothing is painted before this time of the page's clock. */
   #earliest = 0
 
-  /** `paint` changes what the page shows and has it laid out, in microtasks. `painted` learns how long that or the frame took, whichever was longer. */
+  /**
+   * `paint` changes what the page shows and lays it out, in microtasks. `painted` gets the time of that work
+   * or of the frame, the longer of the two.
+   */
   constructor(paint: () => Promise<void>, painted: (ms: number) => void) {
     this.#paint = paint
     this.#painted = painted
   }
 
-  /** `isUrgent`: the person waits for it. */
+  /** `isUrgent`: the person is waiting. */
   request(isUrgent = false): void {
     if (isUrgent) this.#earliest = 0
     this.#isAsked = true
@@ -35,7 +38,7 @@ export class Repaint {
       const start = performance.now()
       await this.#paint()
       const laidOut = performance.now() - start
-      // In one task, changes and painting would hold a slow page up: so input comes in between.
+      // In one task, changes and painting would block a slow page. This lets input in between.
       const painted = await frameTime()
       this.#earliest = performance.now() + (laidOut + painted) * (1 / SHARE - 1)
       this.#painted(Math.max(laidOut, painted))
@@ -44,12 +47,12 @@ export class Repaint {
   }
 }
 
-/** Resolves behind the next frame, with the time that it took. There is none while nobody sees the page. */
+/** Resolves after the next frame with the time it took. While the page is hidden, there is none. */
 const frameTime = (): Promise<number> =>
   new Promise((resolve) => {
     requestAnimationFrame(() => {
       const start = performance.now()
-      // The next task: the browser has laid out and painted before it.
+      // By the next task, the browser has done layout and painting.
       setTimeout(() => resolve(performance.now() - start))
     })
   })

@@ -1,4 +1,5 @@
-// In: an answer that grows faster than frames show it. Out: whether each frame adds what it can show in time, and nothing is lost.
+// In: an answer that grows faster than frames can show it. Out: whether each frame adds what it has time for,
+// and nothing is lost.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Conversation } from './conversations.ts'
@@ -13,7 +14,7 @@ const answered = (content: string, id = 'a'): Conversation => ({
 })
 const text = (conversation: Conversation): string => conversation.messages.at(-1)?.content ?? ''
 
-/** What frames that take `ms` each show of an answer that is all there after its beginning. */
+/** What frames of `ms` each show of an answer that is complete soon after its start. */
 function frames(reveal: Reveal, content: string, ms: (frame: number) => number): string[] {
   const shown = [text(reveal.cut(answered('')))]
   do {
@@ -28,7 +29,7 @@ const steps = (shown: readonly string[]) =>
   shown.slice(1).map((each, index) => each.length - (shown[index]?.length ?? 0))
 
 describe('an answer is revealed', () => {
-  test('to its last letter, whatever frames take, and no letter is ever half', () => {
+  test('to its last character, however long frames take, and never splits a character', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme', maxLength: 2000 }),
@@ -45,7 +46,7 @@ describe('an answer is revealed', () => {
     )
   })
 
-  test('in smaller steps while frames take long, in larger ones while they do not', () => {
+  test('in smaller steps while frames are slow, in larger ones while they are fast', () => {
     const fast = steps(frames(new Reveal(), 'a'.repeat(4000), () => 5)).slice(0, -1)
     expect(fast).toEqual(fast.toSorted((a, b) => a - b))
     expect(fast.at(-1)).toBeGreaterThan(4 * (fast[0] as number))
@@ -55,7 +56,7 @@ describe('an answer is revealed', () => {
     expect(Math.min(...then), 'it goes on').toBeGreaterThanOrEqual(fast[0] as number)
   })
 
-  test('in large steps once nobody wants to wait, and in small ones again the next time', () => {
+  test('in large steps after a stop, and in small ones again in the next answer', () => {
     const reveal = new Reveal()
     reveal.cut(answered(''))
     reveal.finish()
@@ -69,7 +70,7 @@ describe('an answer is revealed', () => {
     expect(steps(frames(reveal, 'a'.repeat(1000), () => 500))[0]).toBe(48)
   })
 
-  test('whole when it was not seen growing', () => {
+  test('whole when its growth was never shown', () => {
     const reveal = new Reveal()
     expect(reveal.cut(answered('stored long ago'))).toEqual(answered('stored long ago'))
     reveal.cut(answered(''))
@@ -79,7 +80,7 @@ describe('an answer is revealed', () => {
     expect(reveal.isBehind).toBe(false)
   })
 
-  test('from its beginning when it is made again', () => {
+  test('from its beginning when it is generated again', () => {
     const reveal = new Reveal()
     expect(frames(reveal, 'first', () => 5).at(-1)).toBe('first')
     expect(frames(reveal, 'second', () => 5)).toEqual(['', 'second'])
@@ -87,7 +88,7 @@ describe('an answer is revealed', () => {
 })
 
 describe('an answer that is ahead of what is shown', () => {
-  test('waits, and goes on when that has come nearer', async () => {
+  test('waits, and continues when the display has caught up', async () => {
     const reveal = new Reveal()
     const content = 'a'.repeat(1000)
     reveal.cut(answered(''))

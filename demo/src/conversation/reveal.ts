@@ -1,34 +1,35 @@
-// Revealing. In: a conversation whose answer grows, and how long frames take. Out: as much of it as a frame can show in time.
+// Revealing. In: a conversation whose answer grows, and frame times. Out: as much of it as a frame can show
+// in time.
 import type { Conversation } from './conversations.ts'
 import { Pace } from './pace.ts'
 
-/** Letters that the first frame adds, and each other one at least. */
+/** Characters that the first frame adds, and the least that later ones add. */
 const FIRST = 48
 const LEAST = 96
-/** The same of an answer that was stopped: the person waits for its end. */
+/** The same after a stop, when the person waits for the end of the answer. */
 const LEAST_OF_REST = 192
-/** Frames that an answer may be ahead of what is shown before it waits. */
+/** How far, in frames, an answer may be ahead of the display before it waits. */
 const AHEAD = 2
 
-/** An engine may be faster than a page can lay out: what is more than fits a frame waits for the next ones. */
+/** Limits how much of an answer each frame shows, because an engine may be faster than the page's layout. */
 export class Reveal {
-  /** The answer that grows, as its conversation and place. */
+  /** The growing answer, as its conversation and index. */
   #answer: string | undefined
-  /** Letters of it that are shown. */
+  /** Characters of it that are shown. */
   #shown = 0
   #pace = new Pace(FIRST, LEAST)
-  /** Lets the answer go on. */
+  /** Lets the waiting answer continue. */
   #wake: (() => void) | undefined
 
-  /** True while there is more than is shown. */
+  /** True while part of the answer is not shown yet. */
   isBehind = false
 
-  /** True while the rest of an answer that was stopped is wanted soon. */
+  /** True while the rest of a stopped answer is being shown. */
   get isEnding(): boolean {
     return this.#pace.least > LEAST
   }
 
-  /** The conversation as it is shown. An answer that is not the growing one is shown whole. */
+  /** The conversation as it is shown. Only the growing answer is cut. */
   cut(conversation: Conversation): Conversation {
     const { messages } = conversation
     const last = messages.at(-1)
@@ -54,7 +55,10 @@ export class Reveal {
     }
   }
 
-  /** Resolves when the answer, which has so many letters, is no longer far ahead of what is shown; undefined when it is not. */
+  /**
+   * Resolves when the answer of `length` characters is no longer far ahead of the display; undefined if it is
+   * not.
+   */
   room(length: number): Promise<void> | undefined {
     if (!this.isBehind || !this.#isAhead(length)) return undefined
     return new Promise((resolve) => {
@@ -62,7 +66,7 @@ export class Reveal {
     })
   }
 
-  /** Whoever waits for room waits no longer. */
+  /** Lets an answer that waits for room continue. */
   goOn(): void {
     this.#wake?.()
     this.#wake = undefined
@@ -73,12 +77,12 @@ export class Reveal {
     this.#shown += this.#pace.letters
   }
 
-  /** The frame took so long, from its start until the page was idle again. */
+  /** Call it with the time of a frame, from its start until the page was idle again. */
   took(ms: number): void {
     this.#pace.took(ms, this.isBehind)
   }
 
-  /** The next frames show what there is in larger steps. */
+  /** Shows the rest in larger steps. */
   finish(): void {
     this.#pace.least = LEAST_OF_REST
     this.#pace.letters = Math.max(LEAST_OF_REST, this.#pace.letters)
@@ -90,7 +94,7 @@ export class Reveal {
   }
 }
 
-/** Never half of a letter that takes two units. */
+/** Never splits a character that takes two UTF-16 units. */
 function beginning(text: string, length: number): string {
   const isHalf = /[\uD800-\uDBFF]/.test(text.charAt(length - 1))
   return text.slice(0, isHalf ? length - 1 : length)

@@ -1,23 +1,27 @@
-// The speaker. In: an engine and a conversation. Out: the answer, from an engine state that is kept between turns and visits.
+// The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
+// and visits.
 import type { Engine, GenerateOptions, Generation, Message, Session } from '../../../src/index.ts'
 import type { Settings } from '../shell/settings.ts'
 import { firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './conversations.ts'
 import { keep, type Place, restoreKept } from './kept.ts'
 
-/** How long nothing was said before a conversation is kept, in milliseconds: it may be many megabytes. */
+/** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
 
-/** One engine's voice. It follows one conversation at a time; another is taken from what is kept of it, or read from its beginning. */
+/**
+ * Follows one conversation at a time. Another one is restored from its stored state, or read from its
+ * beginning.
+ */
 export class Speaker {
   readonly #engine: Engine
   #session: Session | undefined
   #place: Place | undefined
-  /** First message that the model still sees. */
+  /** Index of the first message that the model still sees. */
   #first = 0
-  /** Set while something was said that is not kept. */
+  /** Set while there is state that is not stored yet. */
   #waiting: ReturnType<typeof setTimeout> | undefined
-  /** Resolves when nothing is being kept. */
+  /** Resolves when nothing is being stored. */
   #keeping: Promise<void> = Promise.resolve()
 
   constructor(engine: Engine) {
@@ -28,7 +32,7 @@ export class Speaker {
     return this.#session?.contextUsed ?? 0
   }
 
-  /** Answers the last message. What no longer fits the context is left out, oldest first. */
+  /** Answers the last message. Messages that no longer fit the context are left out, oldest first. */
   async answer(
     conversation: string,
     messages: readonly StoredMessage[],
@@ -40,7 +44,7 @@ export class Speaker {
     const countFrom = (first: number) =>
       this.#engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)])
     const { contextLength } = this.#engine.model
-    // After an edit, what was dropped may fit again.
+    // After an edit, messages that were left out may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, countFrom)
     const seen = messages.slice(this.#first)
@@ -48,42 +52,42 @@ export class Speaker {
     return session.send(seen.at(-1)?.content ?? '', generateOptions(settings))
   }
 
-  /** Keeps what was said for the next visit, once nothing more is said for a while. */
+  /** Stores the state for the next visit after a short idle time. */
   keepSoon(): void {
     clearTimeout(this.#waiting)
     this.#waiting = setTimeout(() => this.keepNow(), IDLE)
   }
 
-  /** The same at once. */
+  /** Stores the state at once. */
   keepNow(): void {
     const [session, place] = [this.#session, this.#place]
     if (this.#waiting === undefined || session === undefined || place === undefined) return
     clearTimeout(this.#waiting)
     this.#waiting = undefined
-    // What cannot be kept is read again.
+    // If storing fails, the conversation is read again.
     const work = () => keep(this.#engine, session, place).catch(() => undefined)
     this.#keeping = this.#keeping.then(work)
   }
 
-  /** The conversation is gone: resolves when nothing of it will be kept any more. */
+  /** Forgets a removed conversation. Resolves when none of it will be stored any more. */
   async drop(conversation: string): Promise<void> {
     if (this.#place?.conversation === conversation) this.#forget()
     await this.#keeping
   }
 
-  /** Frees the state of the conversation. */
+  /** Frees the conversation's state. */
   #forget(): void {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     const session = this.#session
-    // An engine that is gone holds no state, and a failure to free it shows at the next answer.
+    // A dead engine holds no state. If freeing fails, the next answer reports it.
     void this.#keeping.then(() => session?.dispose()).catch(() => undefined)
     this.#session = undefined
     this.#place = undefined
     this.#first = 0
   }
 
-  /** `past`: messages before the one to answer. */
+  /** `past`: number of messages before the one to answer. */
   async #sessionFor(place: Place, past: number): Promise<Session> {
     const isSame = this.#place?.conversation === place.conversation && this.#place.system === place.system
     if (this.#session !== undefined && isSame) return this.#session
@@ -93,7 +97,7 @@ export class Speaker {
     this.#place = place
     this.#session =
       kept ?? this.#engine.createSession({ ...(place.system !== '' && { system: place.system }) })
-    // What was left out of it stays out.
+    // Messages left out before stay left out.
     this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.length)
     return this.#session
   }

@@ -1,4 +1,5 @@
-// The model slot. In: which model to load and how. Out: its engine, how far loading is, and why it failed.
+// The model slot. In: which model to load, and how. Out: its engine, loading progress, and the reason for a
+// failure.
 import {
   Engine,
   type HalfbyteError,
@@ -14,17 +15,17 @@ import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
 
-/** How far the slot is. */
+/** The state of the slot. */
 export type Phase =
-  /** `why`: a sentence for the person, when there is more to say than that there is no model. `smaller`: what would fit. */
+  /** `why`: a sentence that explains why there is no model. `smaller`: settings that would fit. */
   | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
-  /** `checking`: whether it fits, before a download. */
+  /** `checking`: tests whether the model fits, before a download. */
   | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
   | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
-  /** `lacks`: bytes of storage that were missing, when that was it. */
+  /** `lacks`: missing bytes of storage, if that was the reason. */
   | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
 
-/** Holds at most one engine; a phone has no room for two. */
+/** Holds at most one engine, since a phone has no room for two. */
 export class ModelSlot {
   phase: Phase = { name: 'empty' }
   choice: ModelChoice = DEFAULT
@@ -32,7 +33,7 @@ export class ModelSlot {
   readonly #progressed: () => void
   #loading: AbortController | undefined
 
-  /** `changed`: the phase or the choice is another. `progressed`: only the progress within the phase is. */
+  /** `changed`: the phase or the choice has changed. `progressed`: only the progress within the phase has. */
   constructor(changed: () => void, progressed: () => void) {
     this.#changed = changed
     this.#progressed = progressed
@@ -42,7 +43,7 @@ export class ModelSlot {
     return this.phase.name === 'ready' ? this.phase.engine : undefined
   }
 
-  /** Loads a model in place of the present one. Never rejects: what went wrong is the phase. */
+  /** Replaces the loaded model. Never rejects: a failure becomes the phase. */
   async load(choice: ModelChoice, settings: EngineSettings, unasked: boolean): Promise<void> {
     const before = this.engine
     this.#loading?.abort()
@@ -52,10 +53,10 @@ export class ModelSlot {
     const { threads, contextLength, weights, memory } = settings
     this.#enter({ name: 'loading', progress: undefined })
     try {
-      // What says that it loads is rendered by the task that this ends.
+      // When this task ends, the page shows that it loads.
       await nextTask()
       await before?.dispose()
-      // What comes with the page is small, and its header not worth a request of its own.
+      // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
       if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
       if (loading.signal.aborted) return
@@ -63,7 +64,7 @@ export class ModelSlot {
       const engine = await Engine.load(choiceSource(choice), {
         signal: loading.signal,
         ...loadOptions(settings),
-        // It came with the page, whose cache keeps it.
+        // The browser's HTTP cache already keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress: (progress) => {
           if (loading.signal.aborted) return
@@ -91,7 +92,7 @@ export class ModelSlot {
     this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
   }
 
-  /** Waits for a word of the person: loading `choice` may be what closed the page the last time. */
+  /** Waits for the person's decision: loading `choice` may have crashed the page the last time. */
   async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
     this.choice = choice
     const why = `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`
@@ -104,7 +105,10 @@ export class ModelSlot {
     if (this.phase === phase && smaller !== undefined) this.#enter({ ...phase, smaller })
   }
 
-  /** False when the model would not fit: the phase then says so. What is on this device, and what cannot be asked, is loaded. */
+  /**
+   * Returns false if the model would not fit, and the phase says so. Local files, and models that cannot be
+   * checked, pass.
+   */
   async #fits(choice: ModelChoice, settings: EngineSettings, signal: AbortSignal): Promise<boolean> {
     if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return true
     if (signal.aborted) return true
@@ -127,7 +131,7 @@ export class ModelSlot {
     return Engine.probe(choiceSource(choice), { ...loadOptions(settings), signal })
   }
 
-  /** Takes note of an engine that can answer no more. */
+  /** Records that the engine can no longer answer. */
   fail(error: HalfbyteError): void {
     void this.engine?.dispose()
     this.#enter({ name: 'failed', message: sentence(error) })
@@ -148,7 +152,7 @@ function loadOptions({ threads, contextLength, weights, memory }: EngineSettings
   }
 }
 
-/** What a person should read of an error, as a sentence. A name of a file at its beginning stays as it is. */
+/** An error's message as a sentence. A file name at its beginning keeps its case. */
 export function sentence(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   const start = /^[a-z]+['’\s,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text

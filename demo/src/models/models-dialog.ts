@@ -15,7 +15,7 @@ export class ModelsDialog extends Modal {
     recent: { state: true },
   }
   declare current: ModelChoice
-  /** Addresses loaded before, and how much of each is kept on this device. */
+  /** Addresses loaded before, with the bytes of each stored on this device. */
   declare recent: readonly { readonly address: string; readonly bytes: number }[]
   protected override heading = 'Choose a model'
 
@@ -93,10 +93,10 @@ export class ModelsDialog extends Modal {
   }
 
   async #choose(choice: ModelChoice): Promise<void> {
-    // The person's own choice is the moment for what a browser may want to ask.
+    // Browsers may ask for permission, so this happens at the person's own choice.
     if (choice.kind === 'address') void keepStored()
     this.close()
-    // Closing makes the browser lay the page out for the focus: loading is for the next task.
+    // Closing makes the browser do layout for the focus, so loading waits for the next task.
     await nextTask()
     this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }

@@ -1,4 +1,4 @@
-// Models. In: what the person picked. Out: a source the engine can load, and a name for it.
+// Models. In: the person's choice. Out: a source that the engine can load, and a name for it.
 
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
@@ -9,22 +9,22 @@ export interface EmbeddedModel {
   readonly kind: 'embedded'
   readonly name: string
   readonly url: string
-  /** What a person should know to choose. */
+  /** One sentence that helps a person choose. */
   readonly about: string
 }
 
-/** A model to load: an embedded one, an address, or files of this device. */
+/** A model to load: an embedded one, an address, or files from this device. */
 export type ModelChoice =
   | EmbeddedModel
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
-/** What the page opens with. */
+/** The model that the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
   name: 'Halfbyte Tiny',
   url: llamaUrl,
-  about: 'Comes with this page. Small talk and tales, no knowledge.',
+  about: 'Comes with this page. It makes small talk and tells stories, but knows no facts.',
 }
 
 export const EMBEDDED: readonly EmbeddedModel[] = [
@@ -33,7 +33,8 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about: 'The same, without attention: however long a conversation is, its memory does not grow.',
+    about:
+      'Like Halfbyte Tiny, but without attention: long conversations take no more memory than short ones.',
   },
 ]
 
@@ -64,12 +65,12 @@ export function choiceSource(choice: ModelChoice): string | readonly File[] {
   }
 }
 
-/** A folder of safetensors has small files beside the one that holds the weights. */
+/** In a folder of safetensors, small files lie beside the one with the weights. */
 function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]
 }
 
-/** Who keeps it, for people. */
+/** The site that hosts the model, for people to read. */
 export function addressPlace(address: string): string {
   return parseHubAddress(address) === undefined ? new URL(address, document.baseURI).host : 'Hugging Face'
 }

@@ -1,4 +1,5 @@
-// Status. In: the chat's state. Out: the notice above the composer, the figures below it, and what a screen reader says.
+// Status. In: the chat's state. Out: the notice above the composer, the figures below it, and screen reader
+// messages.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
@@ -8,7 +9,7 @@ import { choiceName, DEFAULT } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
-/** Loading progress with cancel, or what went wrong with a way on. */
+/** Loading progress with a cancel button, or an error with ways to continue. */
 export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
@@ -32,7 +33,7 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
       }
       return chat.needsReload && !chat.isAnswering
         ? html`<div class="notice slim">
-            <p>New engine settings wait for a reload.</p>
+            <p>Reload the model to use the new engine settings.</p>
             <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
           </div>`
         : nothing
@@ -89,10 +90,10 @@ function loading(chat: Chat, phase: Loading): TemplateResult {
 
 interface Bar {
   readonly label: string
-  /** Figures beside the label. */
+  /** Figures next to the label. */
   readonly more: string
   readonly value: number
-  /** 0: nobody knows how long it takes. */
+  /** 0 if the duration is unknown. */
   readonly max: number
 }
 
@@ -131,14 +132,14 @@ export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateRe
       figures === undefined
         ? nothing
         : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms, ${figures.readTokens} of ${figures.promptTokens} tokens read">${speed(figures.tokensPerSecond)} tokens/s</span>
-          <span data-stat="context" title="Tokens that the model keeps in mind">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
+          <span data-stat="context" title="Tokens used of the model’s context">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
     }
     ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
     <span>${threads} ${threads === 1 ? 'thread' : 'threads'}, ${build}</span>
   </div>`
 }
 
-/** What a screen reader should say now: the state, and an answer once it is complete, not token by token. */
+/** The screen reader message: the state, then the answer once it is complete, not token by token. */
 export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
   if (isAnswering) return 'The model is answering'
   switch (model.phase.name) {
@@ -151,7 +152,7 @@ export function announcement({ model, conversation, figures, isAnswering }: Chat
         : 'The model is ready'
     }
     default:
-      // The notice speaks for itself.
+      // The notice itself is read aloud.
       return ''
   }
 }

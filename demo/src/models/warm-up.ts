@@ -1,12 +1,13 @@
-// Warming up. In: idle moments before the first answer. Out: parser, templates and fonts that its first words find ready.
+// Warming up. In: idle moments before the first answer. Out: a parser, templates and fonts that are ready for
+// it.
 import { render } from 'lit'
 import { inParts, parseMarkdown } from '../conversation/markdown.ts'
 import { renderMarkdown } from '../conversation/render-markdown.ts'
 import { idle } from '../shell/tasks.ts'
 
-/** Each is work for one idle moment: together they would hold the page up. */
+/** One job per idle moment: together they would block the page. */
 const SAMPLES = [
-  // The parser alone.
+  // Only the parser.
   '',
   'a',
   '**a** *a* ~~a~~\\\n`a`',
@@ -21,7 +22,7 @@ const SAMPLES = [
   '| a |\n|---|\n| a |',
 ]
 
-/** Writes one of everything that Markdown knows where nobody sees it, and removes it again. */
+/** Renders one of each Markdown element off screen and removes them. */
 export async function warmUp(): Promise<void> {
   const holder = document.createElement('div')
   holder.className = 'body visually-hidden'

@@ -1,4 +1,4 @@
-// In: made-up limits and steps. Out: whether roofs bend where they must and every op has its point.
+// In: made-up limits and steps. Out: whether the roofs bend at the right place and every op has its point.
 import { expect, test } from 'vitest'
 import { analyseStep } from '../../../bench/roofline/analyse.ts'
 import type { Limits } from '../../../bench/roofline/limits.ts'

@@ -1,4 +1,5 @@
-// The roofline as numbers. In: a machine's limits and the steps of one build and thread count. Out: lines and points to draw.
+// The roofline as numbers. In: a machine's limits and the steps of one build and thread count. Out: lines and
+// points to draw.
 import {
   dotPeak,
   KIND_NAMES,
@@ -28,12 +29,12 @@ export interface Point {
 export interface Figure {
   readonly roofs: readonly Roof[]
   readonly points: readonly Point[]
-  /** Bounds that are powers of ten and hold everything. */
+  /** Powers of ten that enclose everything drawn. */
   readonly x: readonly [number, number]
   readonly y: readonly [number, number]
 }
 
-/** `steps` are of the build and the number of threads that the roofs are drawn for. */
+/** `steps` belong to the build and thread count of the roofs. */
 export function figureOf(limits: Limits, threads: number, steps: readonly StepAnalysis[]): Figure {
   const cold = readBandwidth(limits, threads, Number.POSITIVE_INFINITY)
   const warm = readBandwidth(limits, threads, 0)
@@ -56,11 +57,11 @@ export function figureOf(limits: Limits, threads: number, steps: readonly StepAn
 export const attainable = (roof: Roof, opsPerByte: number): number =>
   Math.min(roof.gigabytesPerSecond * opsPerByte, roof.gigaopsPerSecond)
 
-/** Where a roof turns from bytes to operations. */
+/** Operations per byte where memory stops being the limit. */
 export const ridge = ({ gigabytesPerSecond, gigaopsPerSecond }: Roof): number =>
   gigaopsPerSecond / gigabytesPerSecond
 
-/** What is faster than the clock can tell has no place on a logarithmic axis. */
+/** Times below the clock's resolution have no place on a logarithmic axis. */
 function pointOf({ label, kind, ops, bytes, ms }: Line, stage: Stage): Point[] {
   if (kind === 'step' || ops <= 0 || bytes <= 0 || ms.median <= 0) return []
   const gigaopsPerSecond = ops / ms.median / 1e6
@@ -73,7 +74,7 @@ function bounds(values: readonly number[]): [number, number] {
   return [low, high > low ? high : low * 10]
 }
 
-/** One sentence that says what the drawing shows. */
+/** One sentence that describes the drawing. */
 export function describe({ roofs, points }: Figure): string {
   const [memory] = roofs
   if (memory === undefined) return ''

@@ -1,4 +1,5 @@
-// The roofline page. In: a press on Start. Out: this device's limits, the embedded model's distance to them, drawn and in tables.
+// The roofline page. In: a press on Start. Out: this device's limits and how close the embedded model comes,
+// as a plot and in tables.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { analyse, type Measured, type StepAnalysis } from '../../../bench/roofline/analyse.ts'
 import { type Effort, PAGE, QUICK } from '../../../bench/roofline/jobs.ts'
@@ -31,7 +32,7 @@ type State =
   | { readonly phase: 'failed'; readonly message: string }
   | { readonly phase: 'done'; readonly measured: Measured; readonly steps: readonly StepAnalysis[] }
 
-/** One build with one number of threads. */
+/** One build with one thread count. */
 interface View {
   readonly build: StepAnalysis['build']
   readonly threads: number
@@ -109,7 +110,7 @@ export class RooflinePage extends LitElement {
     const figure = this.#figure()
     return html`<section aria-labelledby="plot-title">
         <div class="plot-head">
-          <h2 id="plot-title">Attained against attainable</h2>
+          <h2 id="plot-title">Measured and attainable speed</h2>
           <label for="view" class="visually-hidden">Build and threads</label>
           <select id="view" @change=${this.#onView}>
             ${viewsOf(steps).map(
@@ -119,7 +120,7 @@ export class RooflinePage extends LitElement {
           </select>
         </div>
         <div class="plot" role="img" aria-label=${figure === undefined ? '' : describe(figure)}></div>
-        <p class="hint under">${this.point === undefined ? 'Filled: decode. Hollow: prefill. Point at one for its name.' : pointText(this.point)}</p>
+        <p class="hint under">${this.point === undefined ? 'Filled: decode. Hollow: prefill. Point at a marker for its name.' : pointText(this.point)}</p>
       </section>
       <section>
         ${[peakTable(steps), ...shown.flatMap((step) => [kindTable(step), worstTable(step)]), ...machineTables(measured.limits)].map(renderTable)}
@@ -145,7 +146,7 @@ export class RooflinePage extends LitElement {
     | { readonly state: State; readonly view: View | undefined; readonly figure: Figure | undefined }
     | undefined
 
-  /** What is shown now; the same object while nothing that it depends on changes. */
+  /** The figure shown now. It is the same object until something that it depends on changes. */
   #figure(): Figure | undefined {
     const { state, view } = this
     if (this.#cache?.state !== state || this.#cache.view !== view) {
@@ -212,7 +213,7 @@ function viewsOf(steps: readonly StepAnalysis[]): View[] {
 const pointText = ({ label, opsPerByte, gigaopsPerSecond }: Point): string =>
   `${label}: ${digits(opsPerByte)} operations per byte, ${digits(gigaopsPerSecond)} GOP/s`
 
-/** `?quick` is for trying the page: small working sets and few samples. */
+/** `?quick` is for trying out the page: small working sets and few samples. */
 function effort(): Effort {
   const base = new URLSearchParams(location.search).has('quick') ? QUICK : PAGE
   const cores = Math.max(1, navigator.hardwareConcurrency ?? 1)

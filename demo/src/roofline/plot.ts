@@ -1,4 +1,5 @@
-// The plot. In: a figure and an element. Out: it drawn to scale, redrawn when the element's width or the theme changes.
+// The plot. In: a figure and an element. Out: the figure drawn to scale, redrawn when the width or the theme
+// changes.
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { KIND_NAMES } from '../../../bench/roofline/analyse.ts'
@@ -7,7 +8,7 @@ import { attainable, type Figure, type Kind, type Point, ridge } from './figure.
 const HEIGHT = 340
 const KINDS = ['linear', 'attention', 'other'] as const
 const STAGES = ['decode', 'prefill'] as const
-/** Dashes of the roofs, in pixels and in the legend's words, in the figure's order. */
+/** Dashes of the roofs, in pixels and as words for the legend, in the figure's order. */
 const DASHES = [[], [8, 4], [2, 4]]
 const DASH_NAMES = ['solid', 'dashed', 'dotted']
 
@@ -16,7 +17,7 @@ export interface PlotHooks {
   readonly onPoint: (point: Point | undefined) => void
 }
 
-/** Call what it returns to take the plot away. */
+/** Returns a function that removes the plot. */
 export function drawPlot(parent: HTMLElement, figure: Figure, hooks: PlotHooks): () => void {
   const dark = window.matchMedia('(prefers-color-scheme: dark)')
   let plot = create()
@@ -41,7 +42,7 @@ export function drawPlot(parent: HTMLElement, figure: Figure, hooks: PlotHooks):
   }
 }
 
-/** Every x at which something is drawn, ascending: the ends, the ridges, the points. */
+/** Every x value in the drawing, ascending: the ends, the ridges, the points. */
 const positions = ({ x, roofs, points }: Figure): number[] =>
   [...x, ...roofs.map(ridge), ...points.map(({ opsPerByte }) => opsPerByte)].toSorted((a, b) => a - b)
 
@@ -57,14 +58,14 @@ const groupsOf = ({ points }: Figure): Group[] =>
 
 const isOf = (point: Point, { kind, stage }: Group): boolean => point.kind === kind && point.stage === stage
 
-/** Columns of the same length. Two points of one group never share an x: they would be one op. */
+/** Columns of equal length. Two points of one group never share an x; they would be one op. */
 function dataOf(figure: Figure): uPlot.AlignedData {
   const xs = positions(figure)
   const roofs = figure.roofs.map((roof) => xs.map((x) => attainable(roof, x)))
   const groups = groupsOf(figure).map((group) => {
     const own = figure.points.filter((point) => isOf(point, group))
     return xs.map((x, index) => {
-      // The same x may be there twice; each point is drawn once, at the first.
+      // The same x may occur twice. Each point is drawn once, at the first.
       const point = xs[index - 1] === x ? undefined : own.find(({ opsPerByte }) => opsPerByte === x)
       return point?.gigaopsPerSecond ?? null
     })
@@ -144,7 +145,7 @@ const markerFill = (group: Group | undefined, colour: (name: string) => string):
 const power = (value: number): string =>
   value >= 0.01 && value < 1e5 ? String(value) : value.toExponential(0)
 
-/** A canvas knows neither custom properties nor light-dark(). */
+/** A canvas understands neither custom properties nor light-dark(). */
 function resolveColour(parent: HTMLElement, name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`

@@ -1,4 +1,5 @@
-// Conversations. In: their list. Out: events `fresh`, `open` and `remove`, from a drawer on phones and a side bar elsewhere.
+// Conversations. In: their list. Out: events `fresh`, `open` and `remove`, from a drawer on phones or a side
+// bar.
 import { html, LitElement, type TemplateResult } from 'lit'
 import type { Conversation } from '../conversation/conversations.ts'
 import { icon } from './icons.ts'
@@ -14,7 +15,7 @@ export class ConversationList extends LitElement {
   }
   declare conversations: readonly Conversation[]
   declare current: string
-  /** The one that the person is asked about before it is deleted. */
+  /** The conversation that the person is asked to confirm the deletion of. */
   declare doomed: string | undefined
 
   protected override createRenderRoot(): HTMLElement {
@@ -63,7 +64,7 @@ export class ConversationList extends LitElement {
 
   #onKey(event: KeyboardEvent): void {
     if (event.key !== 'Escape' || this.doomed === undefined) return
-    // The first Escape is for the question, the next for the drawer.
+    // The first Escape closes the question, the next one the drawer.
     event.preventDefault()
     void this.#spare(this.doomed)
   }
@@ -73,7 +74,7 @@ export class ConversationList extends LitElement {
   }
 }
 
-/** The same list over the page. */
+/** The same list as a drawer over the page. */
 export class ConversationDrawer extends Modal {
   static override properties = {
     ...Modal.properties,
@@ -92,7 +93,10 @@ export class ConversationDrawer extends Modal {
     ]
   }
 
-  /** Closing lays the page out: that is not for the task that renders another conversation. Until then no tap meets the old one. */
+  /**
+   * Closing causes layout, which must not share a task with rendering another conversation. Until then, taps
+   * are ignored.
+   */
   async #closeNext(): Promise<void> {
     await nextTask()
     this.close()

@@ -1,4 +1,4 @@
-// Icons. In: a name. Out: an inline drawing that screen readers skip; the button carries the label.
+// Icons. In: a name. Out: an inline drawing that screen readers skip. The button has the label.
 import { html, svg, type TemplateResult } from 'lit'
 
 const PATHS = {

@@ -1,15 +1,18 @@
-// Modals. In: a dialog's content. Out: an element that opens it over the page and closes it by button, Escape or backdrop.
+// Modals. In: a dialog's content. Out: an element that opens it over the page and closes it by button, Escape
+// or a click on the backdrop.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
 import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
-/** Renders into the page's own tree, so that one style sheet serves all. The browser keeps and returns the focus. */
+/**
+ * Renders into the page's own tree, so one style sheet serves all. The browser saves and restores the focus.
+ */
 export abstract class Modal extends LitElement {
   static override properties = { isOpen: { state: true }, shown: { state: true } }
   declare isOpen: boolean
-  /** Pieces of the content that are there. */
+  /** Number of rendered pieces of the content. */
   declare shown: number
-  /** True once all of them were rendered. */
+  /** True once all pieces were rendered. */
   #isFilled = true
 
   constructor() {
@@ -22,7 +25,7 @@ export abstract class Modal extends LitElement {
     return this
   }
 
-  /** Opens the dialog at once and fills it piece by piece, each laid out in a task of its own; then it can be seen. */
+  /** Opens the dialog at once, renders its pieces in one task each, and then makes it visible. */
   async open(): Promise<void> {
     if (this.#dialog?.open) return
     this.isOpen = true
@@ -41,10 +44,10 @@ export abstract class Modal extends LitElement {
     this.#dialog?.close()
   }
 
-  /** Its title, and its content below that in pieces that are laid out fast. */
+  /** The content below the title, in pieces that are each quick to lay out. */
   protected abstract heading: string
   protected abstract pieces(): readonly TemplateResult[]
-  /** What stands around the pieces. */
+  /** Wraps the pieces in their container. */
   protected around(pieces: readonly TemplateResult[]): unknown {
     return pieces
   }
@@ -78,13 +81,13 @@ export abstract class Modal extends LitElement {
     return this.querySelector('dialog')
   }
 
-  /** Comes with a frame, which has enough to do. It may have been opened again before this came. */
+  /** This event arrives with a frame, which is busy. The dialog may be open again by then. */
   async #onClose(): Promise<void> {
     await nextTask()
     this.isOpen = this.#dialog?.open ?? false
   }
 
-  /** The backdrop belongs to the dialog, all of whose inside is the page. */
+  /** Only clicks on the backdrop hit the dialog element itself, because its content covers the rest. */
   #onClick(event: Event): void {
     if (event.target === this.#dialog) this.close()
   }

@@ -1,4 +1,4 @@
-// The settings dialog. In: settings. Out: an event `settings` with the new ones at every change, and `reload`.
+// The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, and `reload`.
 import { html, nothing, type TemplateResult } from 'lit'
 import { Modal } from './modal.ts'
 import {
@@ -22,9 +22,9 @@ export class SettingsDialog extends Modal {
     wrong: { state: true },
   }
   declare settings: Settings
-  /** True when the model was loaded with other engine settings. */
+  /** True when the model was loaded with different engine settings. */
   declare stale: boolean
-  /** The field that holds what cannot be used. */
+  /** The field with an invalid value. */
   declare wrong: NumberField['key'] | undefined
   protected override heading = 'Settings'
 
@@ -97,7 +97,7 @@ export class SettingsDialog extends Modal {
     </div>`
   }
 
-  /** Keeps what can be used; says what the bounds are otherwise, and leaves the text to be corrected. */
+  /** Keeps a valid number. For an invalid one it shows the bounds and leaves the text for correction. */
   #onNumber(field: NumberField, input: HTMLInputElement): void {
     const isEmpty = input.value === '' && !input.validity.badInput
     const value = isEmpty ? undefined : checkNumber(field, input.valueAsNumber)
@@ -110,7 +110,7 @@ export class SettingsDialog extends Modal {
     this.#emit({ ...this.settings, system: (event.target as HTMLTextAreaElement).value.trim() })
   }
 
-  /** The dialog stays open while a field asks for another number. */
+  /** The dialog stays open while a field is invalid. */
   #onSubmit(event: Event): void {
     if (this.wrong === undefined) return
     event.preventDefault()

@@ -1,4 +1,4 @@
-// In: stored settings, some of them spoiled. Out: whether every setting ends up one that the engine takes.
+// In: stored settings, some damaged. Out: whether every setting ends up valid for the engine.
 import { describe, expect, test } from 'vitest'
 import {
   checkNumber,

@@ -1,7 +1,8 @@
-// Settings. In: what the person chose, kept in localStorage. Out: a checked record; anything unreadable becomes its default.
+// Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
+// defaults.
 import type { WeightPolicy } from '../../../src/index.ts'
 
-/** What the settings dialog holds. Counts are tokens. */
+/** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
   readonly system: string
   readonly temperature: number
@@ -12,19 +13,19 @@ export interface Settings {
   readonly maxTokens: number
   /** Undefined: a new seed for every answer. */
   readonly seed: number | undefined
-  /** Undefined: measured. */
+  /** Undefined: chosen by measurement. */
   readonly threads: number | undefined
   readonly contextLength: number
   readonly weights: WeightPolicy
-  /** How the conversation is stored: exactly, keys and values as int8, keys as int8 and values as fp8. */
+  /** Format of the stored conversation: exact, int8 keys and values, or int8 keys and fp8 values. */
   readonly memory: 'f32' | 'int8' | 'fp8'
   readonly theme: 'auto' | 'light' | 'dark'
 }
 
-/** Those that the engine is told when it loads a model. */
+/** Settings that take effect when the engine loads a model. */
 export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory'>
 
-/** One number a person may set: its bounds and step. */
+/** A numeric setting: its bounds and step. */
 export interface NumberField {
   readonly key: keyof {
     [Key in keyof Settings as Settings[Key] extends number | undefined ? Key : never]: true
@@ -34,20 +35,20 @@ export interface NumberField {
   readonly min: number
   readonly max: number
   readonly step: number
-  /** What an empty field stands for; without it the field may not be empty. */
+  /** The meaning of an empty field. Without it, the field may not be empty. */
   readonly empty?: string
 }
 
-/** One of a few values. */
+/** A setting with a few choices. */
 export interface ChoiceField {
   readonly key: 'weights' | 'memory' | 'theme'
   readonly label: string
   readonly hint: string
-  /** Names of the values. */
+  /** Labels of the choices. */
   readonly choices: Readonly<Record<string, string>>
 }
 
-/** What suits the embedded model; see its card. */
+/** Values that suit the embedded model; see its card. */
 export const DEFAULT_SETTINGS: Settings = Object.freeze({
   system: '',
   temperature: 0.6,
@@ -68,7 +69,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'temperature',
     label: 'Temperature',
-    hint: 'Higher is more surprising; 0 always picks the likeliest token',
+    hint: 'Higher values vary more; 0 always picks the most likely token',
     min: 0,
     max: 2,
     step: 0.05,
@@ -77,7 +78,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'topP',
     label: 'Top p',
-    hint: 'Keeps the likeliest tokens up to this probability',
+    hint: 'Keeps the most likely tokens up to this total probability',
     min: 0,
     max: 1,
     step: 0.01,
@@ -85,7 +86,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'minP',
     label: 'Min p',
-    hint: 'Drops tokens this much less likely than the best',
+    hint: 'Drops tokens below this share of the best token’s probability',
     min: 0,
     max: 1,
     step: 0.01,
@@ -93,7 +94,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'repeatPenalty',
     label: 'Repeat penalty',
-    hint: 'Against saying the same again; 1 is off',
+    hint: 'Discourages repetition; 1 is off',
     min: 0.5,
     max: 2,
     step: 0.05,
@@ -114,7 +115,7 @@ export const ENGINE_FIELDS: readonly NumberField[] = [
   {
     key: 'threads',
     label: 'Threads',
-    hint: 'Empty: what is fastest on this device',
+    hint: 'Empty: the fastest number for this device',
     min: 1,
     max: 32,
     step: 1,
@@ -123,7 +124,7 @@ export const ENGINE_FIELDS: readonly NumberField[] = [
   {
     key: 'contextLength',
     label: 'Context length',
-    hint: 'Tokens that the model keeps in mind, if it was trained for as many',
+    hint: 'Tokens that the model can see, if it was trained for that many',
     min: 64,
     max: 131072,
     step: 64,
@@ -140,7 +141,7 @@ export const WEIGHTS_FIELD: ChoiceField = {
 export const MEMORY_FIELD: ChoiceField = {
   key: 'memory',
   label: 'Conversation memory',
-  hint: 'Smaller ones hold more text in the same memory and are faster when it is long',
+  hint: 'Smaller formats fit more text in the same memory and are faster with long conversations',
   choices: { f32: 'Exact', int8: '8 bits', fp8: '8 bits, values as fp8' },
 }
 
@@ -157,7 +158,7 @@ export function readSettings(): Settings {
   try {
     return parseSettings(localStorage.getItem(KEY) ?? '{}')
   } catch {
-    // A page without storage starts from the defaults.
+    // If storage is unavailable, the page starts with the defaults.
     return DEFAULT_SETTINGS
   }
 }
@@ -166,17 +167,17 @@ export function writeSettings(settings: Settings): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(settings))
   } catch {
-    // A private window may refuse; the settings then last until the page closes.
+    // A private window may refuse storage. The settings then last until the page closes.
   }
 }
 
-/** Reads stored settings; each unusable one falls back to its default. */
+/** Reads stored settings; each invalid one becomes its default. */
 export function parseSettings(text: string): Settings {
   let stored: Record<string, unknown> = {}
   try {
     stored = Object(JSON.parse(text))
   } catch {
-    // An unreadable record is replaced at the next change.
+    // The next change replaces an unreadable record.
   }
   const settings: Record<string, unknown> = { ...DEFAULT_SETTINGS }
   for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
@@ -190,7 +191,7 @@ export function parseSettings(text: string): Settings {
   return settings as unknown as Settings
 }
 
-/** The number if it lies within the field's bounds, else undefined. */
+/** The number if it lies within the field's bounds, otherwise undefined. */
 export function checkNumber(field: NumberField, value: unknown): number | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
   if (value < field.min || value > field.max) return undefined

@@ -1,4 +1,4 @@
-// In: figures. Out: how people read them.
+// In: numbers. Out: their text for people.
 import { expect, test } from 'vitest'
 import { bytes, duration, parameters, speed } from './units.ts'
 

@@ -1,4 +1,4 @@
-// Units. In: bytes and milliseconds. Out: as people read them.
+// Units. In: bytes and milliseconds. Out: their text for people.
 
 export function bytes(count: number): string {
   if (count >= 1e9) return `${(count / 1e9).toFixed(2)} GB`
@@ -12,7 +12,7 @@ export function duration(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Per second: as many digits as mean something. */
+/** Per second, with as many digits as are significant. */
 export function speed(rate: number): string {
   return rate.toFixed(rate < 100 ? 1 : 0)
 }

@@ -1,4 +1,5 @@
-// Pausing. In: process numbers. Out: the processes stand still until they are resumed, at the latest when this one ends.
+// Pausing. In: process numbers. Out: the processes stand still until they are resumed, at the latest when
+// this one ends.
 
 const paused = new Set<number>()
 

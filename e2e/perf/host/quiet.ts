@@ -5,7 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const WINDOW_MS = 200
 const ENOUGH = 0.1
 
-/** Waits until little else runs, at most `patienceMs`; the result is the share of all processors in use, 0 to 1. */
+/**
+ * Waits until little else runs, at most `patienceMs`; the result is the share of all processors in use, 0 to
+ * 1.
+ */
 export async function waitForQuiet(patienceMs: number): Promise<number> {
   const until = performance.now() + patienceMs
   for (;;) {

@@ -1,4 +1,5 @@
-// Runners. In: an engine's kind and what it is to load. Out: the engine, loaded, in a browser or a process of its own.
+// Runners. In: an engine's kind and what it is to load. Out: the engine, loaded, in a browser or a process of
+// its own.
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
@@ -16,7 +17,9 @@ export interface Runner {
   turn(history: string, message: string): Promise<Turn | undefined>
   /** What the engine's processes hold more than before it was loaded. */
   memoryBytes(): Promise<number | undefined>
-  /** Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows. */
+  /**
+   * Stops its processes until `resume`: some engines poll when they have nothing to do. Nothing on Windows.
+   */
   pause(): Promise<void>
   resume(): Promise<void>
   close(): Promise<void>

@@ -1,4 +1,5 @@
-// The suite's site. In: files to serve. Out: the built page, the peers' packages as they are installed and the models, isolated.
+// The suite's site. In: files to serve. Out: the built page, the peers' packages as they are installed and
+// the models, isolated.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// In: tiny random models. Out: whether ONNX Runtime reads the graphs, and says what Halfbyte says of the same weights.
+// In: tiny random models. Out: whether ONNX Runtime reads the graphs, and says what Halfbyte says of the same
+// weights.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

@@ -1,8 +1,9 @@
-// A decoder. In: a shape and a precision. Out: the ONNX graph that ONNX Runtime runs fastest, and what each weight is made of.
+// A decoder. In: a shape and a precision. Out: the ONNX graph that ONNX Runtime runs fastest, and what each
+// weight is made of.
 //
-// Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries, keys and values; only
-// the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32. `int8`: DynamicQuantizeMatMul, weights by
-// channel.
+// Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries, keys
+// and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32. `int8`:
+// DynamicQuantizeMatMul, weights by channel.
 import type { Shape } from '../../../bench/shapes.ts'
 import type { Attribute, ElementType, Graph, Node, Value, Weight } from './proto.ts'
 import { eightBit, fourBit, transposed } from './repack.ts'
@@ -22,8 +23,10 @@ export const MOST_POSITIONS = 2560
 const BLOCK = 32
 
 /**
- * Inputs: `ids` i64 [1, rows]; `last` i32 [1], positions minus one after this run; `total` i32 [], positions after it;
- * `past_k.N` and `past_v.N` f32 [1, kvHeads, past, headDim]. Outputs: `logits` f32 [1, 1, vocabSize] of the last row;
+ * Inputs: `ids` i64 [1, rows]; `last` i32 [1], positions minus one after this run; `total` i32 [], positions
+ * after it;
+ * `past_k.N` and `past_v.N` f32 [1, kvHeads, past, headDim]. Outputs: `logits` f32 [1, 1, vocabSize] of the
+ * last row;
  * `k.N` and `v.N`, the past with the new rows.
  */
 export function decoder(shape: Shape, precision: Precision): Decoder {

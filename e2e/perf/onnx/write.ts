@@ -1,4 +1,5 @@
-// Writing. In: a GGUF file of a shape, a precision. Out: an ONNX model of the same weights and its data, written once and kept.
+// Writing. In: a GGUF file of a shape, a precision. Out: an ONNX model of the same weights and its data,
+// written once and kept.
 import { openAsBlob } from 'node:fs'
 import { open, rename, stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'

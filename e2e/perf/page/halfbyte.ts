@@ -3,7 +3,9 @@ import { Engine, type LoadOptions } from '../../../src/index.ts'
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import type { Loaded } from './main.ts'
 
-/** Prefill is all that is no decoding: the messages to the worker and back, the tokenizer, the first token. */
+/**
+ * Prefill is all that is no decoding: the messages to the worker and back, the tokenizer, the first token.
+ */
 export async function loadHalfbyte(order: LoadOrder, build: LoadOptions['build']): Promise<Loaded> {
   const { threads, modelUrl } = order
   const engine = await Engine.load(modelUrl, { threads, build, contextLength: CONTEXT, cache: 'none' })

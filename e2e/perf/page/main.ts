@@ -1,4 +1,5 @@
-// The suite's page. In: calls from the suite. Out: an engine that is loaded once, its runs, and this browser's limits.
+// The suite's page. In: calls from the suite. Out: an engine that is loaded once, its runs, and this
+// browser's limits.
 import type { LimitOptions, Limits } from '../../../bench/roofline/limits.ts'
 import { measureLimitsHere } from '../../../bench/roofline/run.ts'
 import type { EngineName, LoadOrder, Run, Turn } from '../engines.ts'
@@ -10,7 +11,9 @@ import { loadWllama3 } from './wllama-3.ts'
 /** An engine with a model in it. */
 export interface Loaded {
   run(prompt: string, decode: number): Promise<Run>
-  /** Reads `history`, says one token, and is told `message`. Engines whose caller keeps the state have none. */
+  /**
+   * Reads `history`, says one token, and is told `message`. Engines whose caller keeps the state have none.
+   */
   turn?(history: string, message: string): Promise<Turn>
 }
 

@@ -1,4 +1,5 @@
-// ONNX Runtime Web in the suite's page. In: what to load. Out: runs in a worker, as pages that stay alive do it.
+// ONNX Runtime Web in the suite's page. In: what to load. Out: runs in a worker, as pages that stay alive do
+// it.
 import type { LoadOrder, Run } from '../engines.ts'
 import type { Loaded } from './main.ts'
 import type { OrtAnswer, OrtRequest } from './ort.worker.ts'

@@ -1,5 +1,5 @@
-// ONNX Runtime Web's worker. In: a decoder of e2e/perf/onnx, then prompts. Out: greedy tokens and times. Keys and values go out
-// of each run and into the next, as the runtime has it.
+// ONNX Runtime Web's worker. In: a decoder of e2e/perf/onnx, then prompts. Out: greedy tokens and times. Keys
+// and values go out of each run and into the next, as the runtime has it.
 import type { LoadOrder, Run } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 

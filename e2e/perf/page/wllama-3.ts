@@ -1,4 +1,5 @@
-// wllama 3 in the suite's page. In: what to load. Out: runs through createCompletion, timed by the server inside it.
+// wllama 3 in the suite's page. In: what to load. Out: runs through createCompletion, timed by the server
+// inside it.
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { idsOf } from '../prompts.ts'
 import type { Loaded } from './main.ts'
@@ -44,7 +45,8 @@ export async function loadWllama3({ threads, modelUrl, packageUrl }: LoadOrder):
         ids: idsOf(choices[0]?.text ?? ''),
       }
     },
-    // The token that it says is not in its state yet: the second prompt goes on exactly where the first one ended.
+    // The token that it says is not in its state yet: the second prompt goes on exactly where the first one
+    // ended.
     async turn(history, message) {
       await complete(history, 1, true)
       const { timings } = await complete(history + message, 1, true)
