@@ -1,4 +1,5 @@
-// In: e2e/*.spec.ts and the built page in build/demo. Out: the tests' runs in Chromium, as a phone and as a desktop.
+// In: e2e/*.spec.ts and the built page in build/demo. Out: the tests' runs in Chromium, as a phone and as a
+// desktop.
 import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 

@@ -1,4 +1,5 @@
-// Service worker. In: the names of the page's files, put in by the build. Out: the page, from the network or from what was kept.
+// Service worker. In: the names of the page's files, put in by the build. Out: the page, from the network or
+// from what was kept.
 const VERSION = '__VERSION__'
 const FILES = ['__FILES__']
 /** Large ones that not everybody uses: kept once they were fetched. */

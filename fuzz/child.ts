@@ -1,4 +1,5 @@
-// The process that reads inputs. In: orders from the runner. Out: outcomes and faults. A file has the number of the
+// The process that reads inputs. In: orders from the runner. Out: outcomes and faults. A file has the number
+// of the
 // current input, so the runner knows it even when this process hangs or dies.
 import { openSync, writeSync } from 'node:fs'
 import { type Input, restoreInput, storeInput } from './input.ts'

@@ -1,11 +1,13 @@
-// Foreign text. In: every file in src/. Out: a failure for each place that makes a text, a number or a value of what it does not know.
+// Foreign text. In: every file in src/. Out: a failure for each place that makes a text, a number or a value
+// of what it does not know.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * `String(value)` and `Number(value)` throw a TypeError for what JSON can hold, `{ "toString": 1 }`, and `JSON.parse` takes any
- * depth and size. What comes from outside is read with `parseJson` and `Fields`, and written with `shown`.
+ * `String(value)` and `Number(value)` throw a TypeError for what JSON can hold, `{ "toString": 1 }`, and
+ * `JSON.parse` takes any depth and size. What comes from outside is read with `parseJson` and `Fields`, and
+ * written with `shown`.
  */
 const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<Record<string, number>> }[] =
   [
@@ -28,7 +30,8 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
     {
       pattern: /(?<![.\w])Number\(|\.map\(Number\)/g,
       instead: 'a check of its type, Fields.number or Fields.numberList',
-      // Digits that a pattern found, what is known to be a number, headers of HTTP, and an age whose file may hold anything.
+      // Digits that a pattern found, what is known to be a number, headers of HTTP, and an age whose file may
+      // hold anything.
       allowed: {
         'formats/gguf/gguf.ts': 3,
         'formats/gguf/gguf-values.ts': 3,

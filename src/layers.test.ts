@@ -1,11 +1,12 @@
-// Layers. In: the import lines and platform names of every file in src/. Out: a failure for each that breaks the order.
+// Layers. In: the import lines and platform names of every file in src/. Out: a failure for each that breaks
+// the order.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
 /**
- * Folders of src/ by level, lowest first; a file may import from its own folder and from what is not above it. A file
- * that is named stands for itself.
+ * Folders of src/ by level, lowest first; a file may import from its own folder and from what is not above
+ * it. A file that is named stands for itself.
  */
 const LEVELS: readonly (readonly string[])[] = [
   ['base'],

@@ -1,8 +1,8 @@
 /* Mamba's two recurrences, forward and backward: causal convolution with SiLU, and the gated selective scan.
  *
- * Values are f32 [batch][time][channels], 16 channels to a vector; channels are a multiple of 16. STATES numbers are kept
- * per channel. A and its gradient lie as [STATES][channels], the convolution's weights as [WIDTH][channels], so that
- * a vector of channels is contiguous. B and C are [batch][time][2 * STATES], B in front.
+ * Values are f32 [batch][time][channels], 16 channels to a vector; channels are a multiple of 16. STATES numbers are
+ * kept per channel. A and its gradient lie as [STATES][channels], the convolution's weights as [WIDTH][channels], so
+ * that a vector of channels is contiguous. B and C are [batch][time][2 * STATES], B in front.
  *
  *   delta = softplus(raw)    h = exp(delta A) h + delta x B    y = (h . C + D x) silu(z)
  *

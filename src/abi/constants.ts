@@ -1,4 +1,5 @@
-// Constants. In: nothing. Out: the constants and enums that TypeScript shares with wasm/core/abi.h, by C name.
+// Constants. In: nothing. Out: the constants and enums that TypeScript shares with wasm/core/abi.h, by C
+// name.
 
 /** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {

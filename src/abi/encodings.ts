@@ -1,4 +1,5 @@
-// Encodings. In: an encoding's name, a matrix's shape. Out: the encoding's table entry and the matrix's size in bytes.
+// Encodings. In: an encoding's name, a matrix's shape. Out: the encoding's table entry and the matrix's size
+// in bytes.
 import { ABI } from './constants.ts'
 import type { OpName } from './ops.ts'
 

@@ -1,4 +1,5 @@
-// Aborts. In: what may take long besides a reply, and signals. Out: the signal's reason at once, and nothing left behind.
+// Aborts. In: what may take long besides a reply, and signals. Out: the signal's reason at once, and nothing
+// left behind.
 import { expect, test } from 'vitest'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { Session } from '../index.ts'

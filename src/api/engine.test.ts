@@ -1,4 +1,5 @@
-// Engines. In: a toy model behind the real service, wire and client, in one thread. Out: loads, ends and errors as callers see them.
+// Engines. In: a toy model behind the real service, wire and client, in one thread. Out: loads, ends and
+// errors as callers see them.
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'

@@ -43,7 +43,10 @@ export class Engine implements AsyncDisposable {
   readonly draft: ModelInfo | undefined
   /** Number of threads that compute. */
   readonly threads: number
-  /** `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one thread. */
+  /**
+   * `shared`: threads on one memory; `shards`: workers that each hold a part of the model; `single`: one
+   * thread.
+   */
   readonly pool: PoolKind
   /** Why the engine runs on one thread although more were asked for; undefined otherwise. */
   readonly note: string | undefined

@@ -1,4 +1,5 @@
-// Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the next visit is told.
+// Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the
+// next visit is told.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
 

@@ -1,4 +1,5 @@
-// Leaks. In: engines that are disposed of, waits that are aborted. Out: none of their objects are left once the collector has run.
+// Leaks. In: engines that are disposed of, waits that are aborted. Out: none of their objects are left once
+// the collector has run.
 import { queryObjects } from 'node:v8'
 import { expect, test } from 'vitest'
 import { createService } from '../engine/service.ts'
@@ -24,7 +25,10 @@ const ROUNDS = 12
 /** What the last round did may still be on the stack. */
 const MOST_LEFT = 3
 
-/** How many more of a class there are after each of ROUNDS than after the first few, which make what is made once. */
+/**
+ * How many more of a class there are after each of ROUNDS than after the first few, which make what is made
+ * once.
+ */
 async function growth(kind: Parameters<typeof count>[0], round: () => Promise<void>): Promise<number> {
   const rounds = async (times: number) => {
     for (let time = 0; time < times; time++) await round()

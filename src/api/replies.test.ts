@@ -1,4 +1,5 @@
-// Replies. In: a toy model behind the real service, wire and client. Out: what callers of a generation are promised.
+// Replies. In: a toy model behind the real service, wire and client. Out: what callers of a generation are
+// promised.
 import { describe, expect, test } from 'vitest'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import { STREAM_CREDITS } from '../engine/wire/stream.ts'

@@ -1,4 +1,5 @@
-// Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities, processors, bans as callers see them.
+// Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities,
+// processors, bans as callers see them.
 import { expect, test } from 'vitest'
 import { isHalfbyteError, type TextChunk } from '../index.ts'
 import { GREEDY, openToy } from './testing/toy-engine.ts'

@@ -1,4 +1,5 @@
-// Sessions. In: a toy model behind the real service, wire and client. Out: conversations that keep their state.
+// Sessions. In: a toy model behind the real service, wire and client. Out: conversations that keep their
+// state.
 import { describe, expect, test } from 'vitest'
 import type { HalfbyteError } from '../base/errors.ts'
 import { NAN_LOGITS, toyModel } from '../engine/testing/toy-model.ts'

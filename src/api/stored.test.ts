@@ -1,4 +1,5 @@
-// Tests of what is stored. In: browsers that keep things, refuse to, or cannot say. Out: whether the page may count on it, what is kept.
+// Tests of what is stored. In: browsers that keep things, refuse to, or cannot say. Out: whether the page may
+// count on it, what is kept.
 import { afterEach, expect, test, vi } from 'vitest'
 import { fileKey } from '../store/folder.ts'
 import { memoryStorage } from '../store/testing/memory-folders.ts'

@@ -1,4 +1,5 @@
-// Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a reply short.
+// Tools and constraints. In: a toy model that says what it is told. Out: calls in the result, and what cut a
+// reply short.
 import { describe, expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'
 

@@ -1,4 +1,5 @@
-// Family. In: nothing. Out: the type of a family: how its graph is built, and its names in GGUF and safetensors.
+// Family. In: nothing. Out: the type of a family: how its graph is built, and its names in GGUF and
+// safetensors.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/ir.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'

@@ -1,4 +1,5 @@
-// The families on the real kernels. In: small models of every encoding. Out: the logits that their graphs mean.
+// The families on the real kernels. In: small models of every encoding. Out: the logits that their graphs
+// mean.
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Encoding } from '../abi/encodings.ts'

@@ -1,4 +1,5 @@
-// RoPE. In: rotary configurations. Out: the frequencies that transformers and llama.cpp compute, and a step's table.
+// RoPE. In: rotary configurations. Out: the frequencies that transformers and llama.cpp compute, and a step's
+// table.
 import { describe, expect, test } from 'vitest'
 import type { RopeScaling } from './config/config.ts'
 import { fillRopeTable, inverseFrequencies } from './rope.ts'

@@ -1,4 +1,5 @@
-// RoPE. In: a model's RoPE settings, positions. Out: inverse frequencies in f64, and tables of cosines and sines.
+// RoPE. In: a model's RoPE settings, positions. Out: inverse frequencies in f64, and tables of cosines and
+// sines.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config/config.ts'
 
 /** The frequencies and scale of one rotation. */

@@ -1,4 +1,5 @@
-// ByteSource. In: blobs, and a file that changes after it was opened. Out: exactly the range, or a typed error.
+// ByteSource. In: blobs, and a file that changes after it was opened. Out: exactly the range, or a typed
+// error.
 import { mkdtemp, openAsBlob, rm, writeFile } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

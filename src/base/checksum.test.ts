@@ -1,4 +1,5 @@
-// Tests of the checksum. In: bytes of any length, in either memory, changed in one place or two. Out: another sum.
+// Tests of the checksum. In: bytes of any length, in either memory, changed in one place or two. Out: another
+// sum.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checksum } from './checksum.ts'

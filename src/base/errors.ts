@@ -1,4 +1,5 @@
-// Errors. In: a code, a message, details. Out: an error class that keeps its code across workers, copies and realms.
+// Errors. In: a code, a message, details. Out: an error class that keeps its code across workers, copies and
+// realms.
 
 /**
  * Why something failed. The list is closed, so callers can switch on it. Each comment gives the cause, then

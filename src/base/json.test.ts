@@ -1,4 +1,5 @@
-// JSON from outside. In: values, cut texts, bombs. Out: what JSON.parse says, or an error before anything large is made.
+// JSON from outside. In: values, cut texts, bombs. Out: what JSON.parse says, or an error before anything
+// large is made.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseJson } from './json.ts'

@@ -1,4 +1,5 @@
-// Levels. In: a value to send to another thread. Out: nothing, or an error when it is nested too deeply to arrive.
+// Levels. In: a value to send to another thread. Out: nothing, or an error when it is nested too deeply to
+// arrive.
 import { HalfbyteError } from './errors.ts'
 
 /**

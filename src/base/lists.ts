@@ -1,4 +1,5 @@
-// Lists. In: a value that a caller passed as a list. Out: nothing, or an error that says what is wrong with it.
+// Lists. In: a value that a caller passed as a list. Out: nothing, or an error that says what is wrong with
+// it.
 import { wrongOption } from './options.ts'
 
 export function checkList(name: string, value: unknown): asserts value is readonly unknown[] {

@@ -1,4 +1,5 @@
-// Values from outside. In: a value of any type. Out: whether it is an object, a whole number from 0, or a list
+// Values from outside. In: a value of any type. Out: whether it is an object, a whole number from 0, or a
+// list
 // of such numbers.
 
 /** Parsed and not yet looked at. */

@@ -1,4 +1,5 @@
-// The halfbyte command. In: the real program on tiny models. Out: what people and scripts rely on, mistakes included.
+// The halfbyte command. In: the real program on tiny models. Out: what people and scripts rely on, mistakes
+// included.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'

@@ -1,4 +1,5 @@
-// halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and in kernel layout.
+// halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and
+// in kernel layout.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { packContents } from '../engine/load/pack-model.ts'

@@ -1,4 +1,5 @@
-// halfbyte generate and chat. In: the real program on a tiny model. Out: replies as people and scripts rely on them.
+// halfbyte generate and chat. In: the real program on a tiny model. Out: replies as people and scripts rely
+// on them.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// Tests of hub addresses in a terminal. In: the real program, a hub of one repository, a folder of the same name. Out: which of them is meant.
+// Tests of hub addresses in a terminal. In: the real program, a hub of one repository, a folder of the same
+// name. Out: which of them is meant.
 import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for usage, 130 for Ctrl-C.
+// The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for
+// usage, 130 for Ctrl-C.
 import { Command } from 'commander'
 import { chatCommand } from './chat.ts'
 import { convertCommand } from './convert.ts'

@@ -1,4 +1,5 @@
-// Tests of split output. In: bytes that come in pieces, and what goes wrong on the way. Out: all parts, or no file at all.
+// Tests of split output. In: bytes that come in pieces, and what goes wrong on the way. Out: all parts, or no
+// file at all.
 import { mkdtempSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// Grammar constraint. In: a compiled grammar and the tokens that are picked. Out: the mask of each next token.
+// Grammar constraint. In: a compiled grammar and the tokens that are picked. Out: the mask of each next
+// token.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Analysed } from './analyse.ts'
 import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'

@@ -1,4 +1,5 @@
-// Hostile constraints. In: what is short to write and long to work out. Out: a refusal that names the bound, in seconds and within memory.
+// Hostile constraints. In: what is short to write and long to work out. Out: a refusal that names the bound,
+// in seconds and within memory.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { ConstraintCompiler, type ConstraintSpec } from './compile.ts'

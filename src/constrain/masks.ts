@@ -102,8 +102,8 @@ export function createMasks(
   }
 
   /**
-   * Adds a run of characters and what follows it. Without `exits` the run must end its frame. With `exits` the
-   * continuation must be in the run's frame; otherwise every node would be an exit. In any other case it
+   * Adds a run of characters and what follows it. Without `exits` the run must end its frame. With `exits`
+   * the continuation must be in the run's frame; otherwise every node would be an exit. In any other case it
    * returns false and adds nothing.
    */
   function addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {

@@ -1,4 +1,5 @@
-// The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its streams.
+// The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its
+// streams.
 
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'

@@ -1,4 +1,5 @@
-// Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due. Out: a model or a typed error.
+// Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due.
+// Out: a model or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
 import { safetensorsBytes } from '../../conformance/testing/safetensors-writer.ts'

@@ -1,4 +1,5 @@
-// Foreign files. In: the name and first bytes of a file that cannot be read. Out: an error that says what it is.
+// Foreign files. In: the name and first bytes of a file that cannot be read. Out: an error that says what it
+// is.
 import { HalfbyteError } from '../base/errors.ts'
 
 const NEXT = 'give a .gguf, .safetensors (with config.json) or .hbm file'

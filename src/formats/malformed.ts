@@ -1,4 +1,5 @@
-// Malformed files. In: a file's name and what is wrong with it. Out: the `format` error that every reader throws.
+// Malformed files. In: a file's name and what is wrong with it. Out: the `format` error that every reader
+// throws.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'

@@ -1,4 +1,5 @@
-// SlabReader. In: a ByteSource. Out: little-endian numbers and strings from its start, fetched a slab at a time.
+// SlabReader. In: a ByteSource. Out: little-endian numbers and strings from its start, fetched a slab at a
+// time.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'

@@ -1,4 +1,5 @@
-// Splits. In: the files of one split model, in any order. Out: the files in order, or an error naming missing ones.
+// Splits. In: the files of one split model, in any order. Out: the files in order, or an error naming missing
+// ones.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 

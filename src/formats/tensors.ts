@@ -1,4 +1,5 @@
-// TensorIndex. In: nothing. Out: the types of what readers find in a file's header: dtypes, shapes, byte ranges.
+// TensorIndex. In: nothing. Out: the types of what readers find in a file's header: dtypes, shapes, byte
+// ranges.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 

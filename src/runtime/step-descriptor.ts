@@ -1,4 +1,5 @@
-// Step descriptor. In: how many rows, sequences and logits a step has. Out: `struct step` of wasm/core/abi.h and room for
+// Step descriptor. In: how many rows, sequences and logits a step has. Out: `struct step` of wasm/core/abi.h
+// and room for
 // the arrays that it points to, in linear memory.
 
 import { SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/blocks.ts'
@@ -65,7 +66,9 @@ export class StepDescriptor {
   }
 
   // hot
-  /** Writes the descriptor of so many rows, sequences and logits, and the RoPE tables of the rows' positions. */
+  /**
+   * Writes the descriptor of so many rows, sequences and logits, and the RoPE tables of the rows' positions.
+   */
   describe(tokens: number, sequences: number, logits: number): void {
     const { u32 } = this.#arena
     const step = this.step / 4

@@ -55,8 +55,8 @@ export class BlockTable {
   }
 
   /**
-   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are given back, or
-   * added to `replaced`.
+   * Takes the missing blocks. The first `stored` blocks keep their content. Replaced blocks are given back,
+   * or added to `replaced`.
    */
   fill(first: number, end: number, stored: number, replaced?: Ptr[]): void {
     for (let index = first; index < end; index++) {

@@ -44,8 +44,8 @@ export class Checkpoints {
   }
 
   /**
-   * Bytes of the slabs that only checkpoints hold, where only `holds` holds those checkpoints. `holds` has one
-   * entry for each reference.
+   * Bytes of the slabs that only checkpoints hold, where only `holds` holds those checkpoints. `holds` has
+   * one entry for each reference.
    */
   bytesOnlyIn(holds: readonly Checkpoint[]): number {
     const others = new Map(this.#holders)

@@ -1,7 +1,8 @@
 // Snapshots. In: a sequence's state, or a snapshot file. Out: a file that can be streamed and checked, or the
 // same state again.
 //
-//   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON | its SHA-256 in hex, u32 bytes, magic
+//   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON |
+//   its SHA-256 in hex, u32 bytes, magic
 //
 // The index has a checksum of every block, so no byte is used unchecked. Numbers are little-endian.
 

@@ -1,4 +1,5 @@
-// Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes. Out: a typed error, and the very bytes the next time.
+// Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes.
+// Out: a typed error, and the very bytes the next time.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { Opfs } from './device/opfs.ts'

@@ -1,4 +1,5 @@
-// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, in the time that it says, and the model from a server that is well.
+// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, in the time that
+// it says, and the model from a server that is well.
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'

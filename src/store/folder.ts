@@ -1,4 +1,5 @@
-// Storage folders. In: a folder's name, or a key. Out: the folder in the origin's private file system, or a file in it.
+// Storage folders. In: a folder's name, or a key. Out: the folder in the origin's private file system, or a
+// file in it.
 import { sha256 } from '../base/sha256.ts'
 
 /**

@@ -1,4 +1,5 @@
-// Hub addresses. In: what people write, a server that is a hub. Out: URLs, private files with a token, no token elsewhere.
+// Hub addresses. In: what people write, a server that is a hub. Out: URLs, private files with a token, no
+// token elsewhere.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { HalfbyteError } from '../base/errors.ts'
 import { hubHeaders, hubUrl, parseHubAddress } from './hub.ts'

@@ -1,4 +1,5 @@
-// Hub. In: a repository's address, the hub's URL, a token. Out: plain URLs, and the header for private repositories.
+// Hub. In: a repository's address, the hub's URL, a token. Out: plain URLs, and the header for private
+// repositories.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 
 export interface Hub {

@@ -1,4 +1,5 @@
-// Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never half a file.
+// Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never
+// half a file.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ByteSource } from '../base/bytes.ts'
 import { type FetchProgress, openAddress } from './open.ts'

@@ -1,4 +1,5 @@
-// Faults while sessions are stored. In: a disk that is full, or a tab that ends, at each change of a file in turn. Out: the session before or the one after, whole.
+// Faults while sessions are stored. In: a disk that is full, or a tab that ends, at each change of a file in
+// turn. Out: the session before or the one after, whole.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { SessionStore } from './device/sessions.ts'

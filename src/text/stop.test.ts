@@ -1,4 +1,5 @@
-// Tests of stop strings. In: texts in chunks of any size. Out: the text up to the stop string and not a character more.
+// Tests of stop strings. In: texts in chunks of any size. Out: the text up to the stop string and not a
+// character more.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { stopMatcher } from './stop.ts'

@@ -2,7 +2,7 @@
 // without loss.
 //
 // A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
-//   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles) and row r + 4 (high)
+//   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles), row r + 4 (high)
 //   w8: 16 vectors of 4 words, word 8j + r = inputs 4j..4j+3 of row r = 0..7, each code + 128
 // Q4_0 keeps inputs j and j + 16 in one byte, so one of its words gives word j of the low half and of the
 // high half.

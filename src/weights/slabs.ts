@@ -25,7 +25,9 @@ import { unpackPanels } from './unpack.ts'
 /** Two slabs are held at once, one being packed and the next being read: together at most 16 MB. */
 export const SLAB_BYTES = 8 << 20
 
-/** Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part. */
+/**
+ * Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part.
+ */
 export interface RowSlab {
   readonly write: (target: Uint8Array) => void
   readonly offset: number
@@ -151,7 +153,8 @@ function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: Va
 function slabRows(tensor: TensorInfo, bytesPerRow: number): number {
   const rows = Math.floor(SLAB_BYTES / bytesPerRow)
   if (rows >= ROW_PADDING) return rows - (rows % ROW_PADDING)
-  // The padding of a part's last rows is laid with them, so slabs keep whole groups of 32 rows at twice the size.
+  // The padding of a part's last rows is laid with them, so slabs keep whole groups of 32 rows at twice the
+  // size.
   if (bytesPerRow * ROW_PADDING <= 2 * SLAB_BYTES) return ROW_PADDING
   throw new HalfbyteError(
     'unsupported',

@@ -1,4 +1,5 @@
-// Tests of weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads, typed errors.
+// Tests of weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads,
+// typed errors.
 import { describe, expect, test } from 'vitest'
 import { concat } from '../../conformance/testing/gguf-writer.ts'
 import { randomTensor } from '../../conformance/testing/random-tensor.ts'

@@ -1,4 +1,5 @@
-// Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a time.
+// Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a
+// time.
 
 import {
   type Encoding,
@@ -26,9 +27,9 @@ export function slotBytes(encoding: Encoding, parts: readonly { readonly n: numb
 }
 
 /**
- * Fills a slot of `slotBytes(encoding, parts, k)` bytes, 64-byte aligned. A pack's tensors are copied when they
- * have the slot's encoding, and must have it when that is a sparse one. Throws `architecture` when a tensor is not
- * [n, k], `format` for weights that the encoding cannot hold, the signal's reason when aborted.
+ * Fills a slot of `slotBytes(encoding, parts, k)` bytes, 64-byte aligned. A pack's tensors are copied when
+ * they have the slot's encoding, and must have it when that is a sparse one. Throws `architecture` when a
+ * tensor is not [n, k], `format` for weights that the encoding cannot hold, the signal's reason when aborted.
  */
 export async function streamMatrix(
   parts: readonly StreamPart[],

@@ -1,8 +1,10 @@
 // Repacking. In: rows of Q4_0 blocks. Out: the same numbers as MatMulNBits and GatherBlockQuantized have
 // them, or int8 by channel.
 //
-//   Q4_0: per 32 inputs 18 bytes: an f16 scale d, then byte j = code j | code (j + 16) << 4; a weight is d * (code - 8)
-//   4-bit ONNX: codes [n][k / 32][16], byte j = code 2j | code (2j + 1) << 4, zero point 8; scales [n][k / 32] apart, as f32
+//   Q4_0: per 32 inputs 18 bytes: an f16 scale d, then byte j = code j | code (j + 16) << 4;
+//         a weight is d * (code - 8)
+//   4-bit ONNX: codes [n][k / 32][16], byte j = code 2j | code (2j + 1) << 4, zero point 8; scales apart,
+//         f32 [n][k / 32]
 import { halfToFloat } from '../../../src/base/half.ts'
 
 const BLOCK = 32

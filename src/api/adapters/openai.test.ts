@@ -1,4 +1,5 @@
-// OpenAI's shape. In: calls as OpenAI's own client makes them, a toy model. Out: answers of OpenAI's own types.
+// OpenAI's shape. In: calls as OpenAI's own client makes them, a toy model. Out: answers of OpenAI's own
+// types.
 import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'

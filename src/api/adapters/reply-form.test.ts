@@ -1,4 +1,5 @@
-// Reply forms. In: tools, choices and formats. Out: schemas whose meaning is that of their parts, asked of a validator.
+// Reply forms. In: tools, choices and formats. Out: schemas whose meaning is that of their parts, asked of a
+// validator.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { formOptions } from './reply-form.ts'

@@ -24,7 +24,10 @@ export interface GgufFacts {
   readonly ropeFactors: RopeFactors
 }
 
-/** Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are not built. */
+/**
+ * Throws `architecture` for another family and keys of the wrong type, `unsupported` for variants that are
+ * not built.
+ */
 export function ggufConfig(facts: GgufFacts): ModelConfig {
   const { name, metadata } = facts
   const all = new Fields(name, (key) => metadata.get(key))

@@ -1,4 +1,5 @@
-// Pack configuration. In: the record that a .hbm header holds, as JSON. Out: its ModelConfig, not yet validated, and
+// Pack configuration. In: the record that a .hbm header holds, as JSON. Out: its ModelConfig, not yet
+// validated, and
 // the way back.
 
 import { ACTIVATION } from '../../abi/constants.ts'
@@ -8,7 +9,10 @@ import type { Fields } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
 import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 
-/** Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of RoPE. */
+/**
+ * Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of
+ * RoPE.
+ */
 export function hbmConfig(name: string, fields: Fields): ModelConfig {
   const named = fields.text('family')
   const family = FAMILIES.find((known) => known === named)
@@ -40,8 +44,8 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
 }
 
 /**
- * The record as packs store it: packs of Mamba say `heads` 0 and `groups` 0, those of Mamba-2 `timeStepRank` 0.
- * Keeps the order of the fields, which packs' bytes and models' fingerprints depend on.
+ * The record as packs store it: packs of Mamba say `heads` 0 and `groups` 0, those of Mamba-2 `timeStepRank`
+ * 0. Keeps the order of the fields, which packs' bytes and models' fingerprints depend on.
  */
 export function storedConfig(config: ModelConfig): object {
   const { ssm } = config

@@ -13,8 +13,8 @@ import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
 import { layersOf, windowOf } from './sliding.ts'
 
 /**
- * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family and keys of the wrong type,
- * `unsupported` for variants that are not built.
+ * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family
+ * and keys of the wrong type, `unsupported` for variants that are not built.
  */
 export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue[] = []): ModelConfig {
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)

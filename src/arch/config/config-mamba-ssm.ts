@@ -1,4 +1,5 @@
-// mamba_ssm configuration. In: config.json as the original package writes it. Out: the hyperparameters it states.
+// mamba_ssm configuration. In: config.json as the original package writes it. Out: the hyperparameters it
+// states.
 import type { ModelConfig } from './config.ts'
 import { Fields } from './fields.ts'
 import { hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'

@@ -18,7 +18,10 @@ export type RopeScaling =
   /** One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] */
   | { readonly type: 'factors'; readonly factors: readonly number[] }
   | {
-      /** Pairs that turn less than `slow` times in the original length are divided by `factor`, those that turn more than `fast` kept. */
+      /**
+       * Pairs that turn less than `slow` times in the original length are divided by `factor`, those that
+       * turn more than `fast` kept.
+       */
       readonly type: 'yarn'
       readonly factor: number
       readonly originalContextLength: number
@@ -27,7 +30,10 @@ export type RopeScaling =
       readonly magnitude: number
     }
   | {
-      /** LongRoPE of Phi-3: other divisors for contexts past the original length; cosines and sines times `magnitude`. */
+      /**
+       * LongRoPE of Phi-3: other divisors for contexts past the original length; cosines and sines times
+       * `magnitude`.
+       */
       readonly type: 'longrope'
       readonly shortFactors: readonly number[]
       readonly longFactors: readonly number[]

@@ -1,4 +1,5 @@
-// Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture` error that names the key.
+// Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture`
+// error that names the key.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -19,8 +20,8 @@ export class Fields {
   }
 
   /**
-   * The same values under other keys: `keys[wanted]` is the file's. What is absent has `defaults`, but for the file's keys in `unset`,
-   * which say that there is nothing.
+   * The same values under other keys: `keys[wanted]` is the file's. What is absent has `defaults`, but for
+   * the file's keys in `unset`, which say that there is nothing.
    */
   renamed(
     keys: Readonly<Record<string, string>>,

@@ -1,4 +1,5 @@
-// Foreign values. In: configurations of every family, with something else where a key has a number, a text or a list. Out: a config or a typed error.
+// Foreign values. In: configurations of every family, with something else where a key has a number, a text or
+// a list. Out: a config or a typed error.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { MetaValue } from '../../formats/tensors.ts'

@@ -1,4 +1,5 @@
-// Hugging Face RoPE. In: config.json. Out: how the model rotates, in all of its layers or in those with a window.
+// Hugging Face RoPE. In: config.json. Out: how the model rotates, in all of its layers or in those with a
+// window.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
 import { Fields } from './fields.ts'
 import { unbuiltVariant } from './refuse.ts'
@@ -9,7 +10,10 @@ export function fullRope(fields: Fields): Fields | undefined {
   return rope?.record('full_attention') ?? rope
 }
 
-/** RoPE as the object `stated` has it; where that is silent, as the keys beside it. `theta`: where neither says it. */
+/**
+ * RoPE as the object `stated` has it; where that is silent, as the keys beside it. `theta`: where neither
+ * says it.
+ */
 export function hfRope(
   fields: Fields,
   stated: Fields | undefined,

@@ -1,4 +1,5 @@
-// Configurations. In: headers of every format, true and lying. Out: one ModelConfig, or a typed error with the numbers.
+// Configurations. In: headers of every format, true and lying. Out: one ModelConfig, or a typed error with
+// the numbers.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'

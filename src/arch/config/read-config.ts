@@ -11,8 +11,9 @@ import { Fields } from './fields.ts'
 import { validConfig } from './validate.ts'
 
 /**
- * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families and for
- * numbers that are missing, implausible or contradict the embedding table; `unsupported` for variants that are not built.
+ * Reads no data but RoPE's factors, where a GGUF file stores them. Throws `architecture` for unknown families
+ * and for numbers that are missing, implausible or contradict the embedding table; `unsupported` for variants
+ * that are not built.
  */
 export async function readConfig(
   model: Pick<ModelFile, 'name' | 'format' | 'metadata' | 'tensors'>,
@@ -47,7 +48,8 @@ async function statedConfig(
   return ggufConfig({
     name,
     metadata,
-    // Of another architecture the table may have another name; that is the error to report, not the missing table.
+    // Of another architecture the table may have another name; that is the error to report, not the missing
+    // table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),
     ropeFactors: {

@@ -1,9 +1,13 @@
-// Recurrent configuration. In: a header's values. Out: what it says of recurrent layers, under each format's names.
+// Recurrent configuration. In: a header's values. Out: what it says of recurrent layers, under each format's
+// names.
 import type { Family, ModelConfig, SsmConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 import { unbuiltVariant } from './refuse.ts'
 
-/** Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter says the same. */
+/**
+ * Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter
+ * says the same.
+ */
 export const RECURRENT_CONTEXT = 1 << 20
 
 /** `heads` and their like of a family without attention. */
@@ -31,13 +35,19 @@ export function ggufSsm(fields: Fields, family: Family): SsmConfig {
   return { kind: 'mamba2', ...common, heads: steps, groups: fields.number('ssm.group_count', 1) }
 }
 
-/** Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows them. */
+/**
+ * Least and most of a step size, as `key` lists them; undefined where nothing is limited. Only Mamba-2 knows
+ * them.
+ */
 export function stepLimit(fields: Fields, key: string): readonly [number, number] | undefined {
   const [least = 0, most = Number.POSITIVE_INFINITY] = fields.numberList(key)
   return least <= 0 && most === Number.POSITIVE_INFINITY ? undefined : [least, most]
 }
 
-/** Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, others; these have defaults of their own. */
+/**
+ * Of `MambaForCausalLM`, `Mamba2ForCausalLM` and, under their names, others; these have defaults of their
+ * own.
+ */
 export function hfSsm(
   fields: Fields,
   family: Family,

@@ -3,8 +3,8 @@ import type { ModelConfig, WindowConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 
 /**
- * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0 all of them.
- * A window that no context outgrows is none.
+ * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0
+ * all of them. A window that no context outgrows is none.
  */
 export function windowOf(
   { layers, contextLength }: Pick<ModelConfig, 'layers' | 'contextLength'>,

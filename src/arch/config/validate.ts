@@ -1,4 +1,5 @@
-// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an error with the numbers: `architecture` for
+// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an error with the
+// numbers: `architecture` for
 // what cannot be, `unsupported` for what no kernel has.
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'

@@ -1,4 +1,5 @@
-// Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate layers.
+// Gemma 2. In: nothing. Out: Gemma 2: norms around both blocks, GeGLU, soft caps, windows in alternate
+// layers.
 import type { ModelConfig } from '../config/config.ts'
 import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'

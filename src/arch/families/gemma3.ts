@@ -1,4 +1,5 @@
-// Gemma 3. In: nothing. Out: Gemma 3's text models: Gemma 2 with head norms, no caps, another RoPE for windows.
+// Gemma 3. In: nothing. Out: Gemma 3's text models: Gemma 2 with head norms, no caps, another RoPE for
+// windows.
 
 import { localRope } from '../config/hf-rope.ts'
 import { defaults, family } from '../family.ts'

@@ -1,4 +1,5 @@
-// Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits.
+// Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, block outputs and
+// logits.
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 

@@ -1,4 +1,5 @@
-// Granite 4 hybrids. In: hyperparameters. Out: one step: Mamba-2 in most layers, attention in some, an MLP in each.
+// Granite 4 hybrids. In: hyperparameters. Out: one step: Mamba-2 in most layers, attention in some, an MLP in
+// each.
 import type { Graph } from '../../graph/ir.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'

@@ -1,4 +1,5 @@
-// Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and refusals of what has no kernel.
+// Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and
+// refusals of what has no kernel.
 import { describe, expect, test } from 'vitest'
 import { parseObject, withoutNulls } from '../../formats/json.ts'
 import type { MetaValue } from '../../formats/tensors.ts'

@@ -1,4 +1,5 @@
-// OLMoE. In: nothing. Out: OLMoE: experts whose weights are not normalised, norms over whole rows of queries and keys.
+// OLMoE. In: nothing. Out: OLMoE: experts whose weights are not normalised, norms over whole rows of queries
+// and keys.
 
 import { unbuiltVariant } from '../config/refuse.ts'
 import { PLAIN } from '../decoder.ts'

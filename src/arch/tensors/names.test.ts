@@ -1,4 +1,5 @@
-// Names. In: files of every format. Out: their tensors under one set of names, or an error that names the tensor.
+// Names. In: files of every format. Out: their tensors under one set of names, or an error that names the
+// tensor.
 import { describe, expect, test } from 'vitest'
 import { checkShapes } from '../../graph/shapes.ts'
 import type { ModelConfig } from '../config/config.ts'

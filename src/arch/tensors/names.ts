@@ -1,4 +1,5 @@
-// Names. In: an opened model, its hyperparameters. Out: its tensors by canonical name, in the shapes the graph expects.
+// Names. In: an opened model, its hyperparameters. Out: its tensors by canonical name, in the shapes the
+// graph expects.
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -111,7 +112,10 @@ function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]):
   )
 }
 
-/** The stored tensor of a weight that the plan names. Throws `architecture` where a configuration made the plan read what its family has not. */
+/**
+ * The stored tensor of a weight that the plan names. Throws `architecture` where a configuration made the
+ * plan read what its family has not.
+ */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)
   if (tensor !== undefined) return tensor

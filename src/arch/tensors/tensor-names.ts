@@ -1,4 +1,5 @@
-// Tensor names. In: hyperparameters, a file format. Out: each tensor of the model: our name, the file's, the shape.
+// Tensor names. In: hyperparameters, a file format. Out: each tensor of the model: our name, the file's, the
+// shape.
 import type { ModelFormat } from '../../formats/model-file.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent, PLAIN } from '../decoder.ts'

@@ -1,4 +1,5 @@
-// Tensor rows. In: nothing. Out: the type of a table row: a tensor's names, and its shape from hyperparameters.
+// Tensor rows. In: nothing. Out: the type of a table row: a tensor's names, and its shape from
+// hyperparameters.
 import type { ModelConfig } from '../config/config.ts'
 import type { DecoderTraits } from '../decoder.ts'
 import type { Place } from '../family.ts'

@@ -1,4 +1,5 @@
-// Random schemas against ajv. In: seeds. Out: every value that a schema allows is read; every text that is written, allowed.
+// Random schemas against ajv. In: seeds. Out: every value that a schema allows is read; every text that is
+// written, allowed.
 import { describe, expect, test } from 'vitest'
 import { jsonSchema } from '../testing/language.ts'
 import { RandomSchema, seeded } from '../testing/random-schema.ts'

@@ -1,4 +1,5 @@
-// Languages for tests. In: a grammar. Out: whether a text is in its language, byte by byte and without a vocabulary.
+// Languages for tests. In: a grammar. Out: whether a text is in its language, byte by byte and without a
+// vocabulary.
 import { analyse } from '../analyse.ts'
 import { Automaton, DEAD, type StateId } from '../automaton.ts'
 import { parseGbnf } from '../gbnf.ts'

@@ -1,4 +1,5 @@
-// Validation for tests. In: a schema. Out: ajv's judgement of texts and values, with formats judged by other means than ours.
+// Validation for tests. In: a schema. Out: ajv's judgement of texts and values, with formats judged by other
+// means than ours.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
 const isDate = (text: string) =>

@@ -1,4 +1,5 @@
-// Small vocabularies for tests. In: texts. Out: every byte and these texts as tokens, one that controls and one that ends.
+// Small vocabularies for tests. In: texts. Out: every byte and these texts as tokens, one that controls and
+// one that ends.
 import type { TokenNames } from '../gbnf.ts'
 import type { TokenBytes } from '../token-trie.ts'
 
@@ -14,7 +15,9 @@ export interface SmallVocabulary extends TokenBytes, TokenNames {
 const encoder = new TextEncoder()
 const key = (bytes: Uint8Array) => bytes.join()
 
-/** The first 256 ids are the bytes, then come the texts, `<think>` and the end; the logits are longer still. */
+/**
+ * The first 256 ids are the bytes, then come the texts, `<think>` and the end; the logits are longer still.
+ */
 export function smallVocabulary(texts: readonly (string | readonly number[])[]): SmallVocabulary {
   const tokens = [
     ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),

@@ -7,7 +7,9 @@ const MOST_BYTES = 3000
 /** Bytes that bring a JSON text nearer to its end. */
 const CLOSING = new Set(Array.from('"]}', (char) => char.charCodeAt(0)))
 
-/** A text of the language; undefined when it found no end. Throws when it gets stuck, which no grammar may. */
+/**
+ * A text of the language; undefined when it found no end. Throws when it gets stuck, which no grammar may.
+ */
 export function randomText(language: Language, chance: Chance): string | undefined {
   const { automaton } = language
   const bytes: number[] = []

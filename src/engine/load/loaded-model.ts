@@ -26,7 +26,10 @@ export interface LoadedModel {
   /** Compiles constraints on a reply to masks over this model's vocabulary. */
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
-  /** The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it refuses. */
+  /**
+   * The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it
+   * refuses.
+   */
   renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence

@@ -3,7 +3,10 @@ import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
 import type { PreparedModel } from './prepare.ts'
 
-/** Linear memory in bytes: without it nothing runs; with it a whole conversation fits; with it a second one does. */
+/**
+ * Linear memory in bytes: without it nothing runs; with it a whole conversation fits; with it a second one
+ * does.
+ */
 export interface MemoryNeed {
   readonly needBytes: number
   readonly fullBytes: number

@@ -1,4 +1,5 @@
-// Planning weights. In: a model's tensors and what the caller wants of them. Out: the encoding of each, and the
+// Planning weights. In: a model's tensors and what the caller wants of them. Out: the encoding of each, and
+// the
 // order in which its inputs lie.
 import { groupEncoding, isQuantized, type PackedEncoding } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
@@ -41,8 +42,8 @@ export interface WeightOptions {
 }
 
 /**
- * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made in
- * that order. Equal orders have one name.
+ * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made
+ * in that order. Equal orders have one name.
  */
 export async function sortInputs(weights: Weights, options: WeightOptions) {
   const sorted = new Map(weights)

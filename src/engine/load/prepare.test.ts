@@ -1,4 +1,5 @@
-// Preparing. In: configurations that say of one family what only another has, with every tensor that they ask for. Out: a plan, or a typed error.
+// Preparing. In: configurations that say of one family what only another has, with every tensor that they ask
+// for. Out: a plan, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../abi/encodings.ts'

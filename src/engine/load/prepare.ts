@@ -1,4 +1,5 @@
-// Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known before a weight is read.
+// Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known
+// before a weight is read.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isSparse, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
@@ -31,7 +32,9 @@ export interface PreparedModel {
   readonly file: ModelFile
   readonly config: ModelConfig
   readonly plan: Plan
-  /** The plan of one of several shards; throws `unsupported` for a model that cannot be shared out like that. */
+  /**
+   * The plan of one of several shards; throws `unsupported` for a model that cannot be shared out like that.
+   */
   readonly shardPlan: (shares: readonly number[], shard: number) => Plan
   readonly parameters: number
   /** Most tokens of a sequence. */
@@ -46,7 +49,10 @@ export interface PreparedModel {
 const DEFAULT_CONTEXT = 4096
 /** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
 const STEP_TOKENS = 256
-/** Rows of a step whose logits are wanted, one for each sequence and each draft behind it: these, and up to the most while they take few bytes. */
+/**
+ * Rows of a step whose logits are wanted, one for each sequence and each draft behind it: these, and up to
+ * the most while they take few bytes.
+ */
 const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */

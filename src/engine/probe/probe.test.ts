@@ -1,4 +1,5 @@
-// Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they fit, and what would.
+// Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they
+// fit, and what would.
 import { describe, expect, test } from 'vitest'
 import { LLAMA_1B, type Shape } from '../../../bench/shapes.ts'
 import { type HollowModel, hollowModel, hollowSource } from '../../../conformance/testing/hollow-model.ts'

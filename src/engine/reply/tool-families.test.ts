@@ -1,4 +1,5 @@
-// Tool families. In: templates that write tools, calls and answers as Qwen, Llama 3 and Mistral do. Out: their prompts to the letter, and calls that come back as they went.
+// Tool families. In: templates that write tools, calls and answers as Qwen, Llama 3 and Mistral do. Out:
+// their prompts to the letter, and calls that come back as they went.
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../text/chat/chat.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'

@@ -1,4 +1,5 @@
-// A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and state cache.
+// A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and
+// state cache.
 
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'

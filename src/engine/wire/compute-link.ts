@@ -1,4 +1,5 @@
-// Compute links. In: an engine worker and the page above it. Out: compute workers that the page starts and the engine talks to.
+// Compute links. In: an engine worker and the page above it. Out: compute workers that the page starts and
+// the engine talks to.
 //
 //   engine worker                          page                        compute worker
 //   start: number, script, port  ------->  new Worker, port  ------->  serves the port

@@ -1,4 +1,5 @@
-// Connections. In: a worker's messages, and a clock. Out: silence is noticed, answers are, and a watch that ended is quiet.
+// Connections. In: a worker's messages, and a clock. Out: silence is noticed, answers are, and a watch that
+// ended is quiet.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { workerConnection } from './connection.ts'
 

@@ -1,7 +1,8 @@
 // Protocol. In: nothing. Out: everything that crosses between a page and its engine worker, as types.
 //
 //   page                                                worker
-//   EngineService, through Comlink                      load, probe, count, fork, save, store, restore, close, memory, dispose
+//   EngineService, through Comlink                      load, probe, count, fork, save, store, restore,
+//                                                       close, memory, dispose
 //   LoadCommand     --- one port per load, probe ... ---->  abort
 //                   <---------------------------------  LoadReport
 //   StreamCommand   --- one port per generation ----->  credit, cancel

@@ -1,4 +1,5 @@
-// Coded groups. In: blocks of random bits in every type of GGUF. Out: the very floats that ggml makes of them.
+// Coded groups. In: blocks of random bits in every type of GGUF. Out: the very floats that ggml makes of
+// them.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { BLOCKS } from '../dtypes.ts'

@@ -1,4 +1,5 @@
-// ggml types. In: a tensor's type number in a GGUF header. Out: our dtype, or the name of an unsupported type.
+// ggml types. In: a tensor's type number in a GGUF header. Out: our dtype, or the name of an unsupported
+// type.
 import { DTYPES } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
 

@@ -1,4 +1,5 @@
-// GGUF splits. In: the files of one model, in any order. Out: the first split's metadata and the tensors of all.
+// GGUF splits. In: the files of one model, in any order. Out: the first split's metadata and the tensors of
+// all.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount } from '../../base/values.ts'
 import { malformed, shown } from '../malformed.ts'

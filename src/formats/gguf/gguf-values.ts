@@ -1,4 +1,5 @@
-// GGUF values. In: a SlabReader at a value, the value's type. Out: a MetaValue. Every length is checked first.
+// GGUF values. In: a SlabReader at a value, the value's type. Out: a MetaValue. Every length is checked
+// first.
 import { malformed, shown } from '../malformed.ts'
 import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'

@@ -1,4 +1,5 @@
-// Tests of the GGUF reader. In: files written here, cut, bent and lied in. Out: what was written, or a typed error.
+// Tests of the GGUF reader. In: files written here, cut, bent and lied in. Out: what was written, or a typed
+// error.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'

@@ -1,4 +1,5 @@
-// GGUF. In: one file of a model. Out: its metadata and the location of each tensor; the data stays in the file.
+// GGUF. In: one file of a model. Out: its metadata and the location of each tensor; the data stays in the
+// file.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, DTYPES, elementCount, rowBytes } from '../dtypes.ts'

@@ -1,4 +1,5 @@
-// Group readers. In: stored rows, a group's index. Out: its 32 elements as codes and scales, without rounding.
+// Group readers. In: stored rows, a group's index. Out: its 32 elements as codes and scales, without
+// rounding.
 import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedDType } from '../tensors.ts'

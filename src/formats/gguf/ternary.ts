@@ -1,4 +1,5 @@
-// Ternary blocks. In: superblocks of 256 elements -1, 0 or 1 with one scale. Out: groups, by ggml's definitions.
+// Ternary blocks. In: superblocks of 256 elements -1, 0 or 1 with one scale. Out: groups, by ggml's
+// definitions.
 //
 //   TQ1_0  48 B of five elements each | 4 B of four elements each | f16 d    54 B
 //   TQ2_0  64 B of four elements each | f16 d                               66 B

@@ -1,4 +1,5 @@
-// Tests of packs in parts. In: a pack cut at any size, its parts mixed, lost, shortened and exchanged. Out: the same model, or what is wrong.
+// Tests of packs in parts. In: a pack cut at any size, its parts mixed, lost, shortened and exchanged. Out:
+// the same model, or what is wrong.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { concat } from '../../../conformance/testing/gguf-writer.ts'

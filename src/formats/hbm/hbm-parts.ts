@@ -1,4 +1,5 @@
-// Parts of a pack. In: the files of a split .hbm pack, in any order. Out: the pack as one source, without copies.
+// Parts of a pack. In: the files of a split .hbm pack, in any order. Out: the pack as one source, without
+// copies.
 import { type ByteSource, heldIn, joinedSource } from '../../base/bytes.ts'
 import { baseName } from '../file-names.ts'
 import { malformed } from '../malformed.ts'

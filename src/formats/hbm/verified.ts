@@ -1,4 +1,5 @@
-// Verified reads. In: a tensor's range in a file, its chunks' hashes. Out: a source that yields only matching bytes.
+// Verified reads. In: a tensor's range in a file, its chunks' hashes. Out: a source that yields only matching
+// bytes.
 import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { sha256 } from '../../base/sha256.ts'

@@ -1,4 +1,5 @@
-// Adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it adds, by tensor.
+// Adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it adds, by
+// tensor.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'

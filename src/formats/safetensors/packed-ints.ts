@@ -1,6 +1,7 @@
-// Packed integers. In: the tensors of a GPTQ, AWQ or compressed-tensors matrix. Out: the matrix as rows of blocks.
+// Packed integers. In: the tensors of a GPTQ, AWQ or compressed-tensors matrix. Out: the matrix as rows of
+// blocks.
 //
-//   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), where g is the group of input i; codes are in 32-bit words
+//   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), g the group of input i; codes in 32-bit words
 //
 //              codes                      word of input i, output n      scales    zeros
 //   gptq       [inputs/p, outputs]        [i/p][n], place i%p            [g][n]    [g][n/p], place n%p

@@ -1,4 +1,5 @@
-// Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the very values, or a typed error.
+// Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the very
+// values, or a typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,4 +1,5 @@
-// Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per matrix.
+// Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per
+// matrix.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { shown } from '../malformed.ts'

@@ -1,4 +1,5 @@
-// Tests of the safetensors reader. In: files written here, cut, bent and lied in. Out: the tensors, or a typed error.
+// Tests of the safetensors reader. In: files written here, cut, bent and lied in. Out: the tensors, or a
+// typed error.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'

@@ -1,4 +1,5 @@
-// Scaled bytes. In: a matrix in FP8 or INT8, and its scales. Out: the matrix as F32 rows, to be stored in 8 bits.
+// Scaled bytes. In: a matrix in FP8 or INT8, and its scales. Out: the matrix as F32 rows, to be stored in 8
+// bits.
 //
 //   W[n][i] = scale[n / a][i / b] * value[n][i], rounded once to f32; blocks of a x b share a scale
 //

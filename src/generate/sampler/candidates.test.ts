@@ -1,4 +1,5 @@
-// Candidates. In: rows, short and longer than the sorted head. Out: the same race whether all of it was sorted at once or not.
+// Candidates. In: rows, short and longer than the sorted head. Out: the same race whether all of it was
+// sorted at once or not.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Candidates } from './candidates.ts'

@@ -1,4 +1,5 @@
-// The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution that brute force gives.
+// The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution that brute force
+// gives.
 import { expect, test } from 'vitest'
 import type { TokenConstraint } from '../../constrain/constraint.ts'
 import type { SamplerOptions } from './options.ts'

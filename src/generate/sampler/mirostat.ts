@@ -1,4 +1,5 @@
-// Mirostat. In: candidates with their probabilities. Out: a draw whose surprise stays near a target, by feedback.
+// Mirostat. In: candidates with their probabilities. Out: a draw whose surprise stays near a target, by
+// feedback.
 import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 

@@ -1,4 +1,5 @@
-// Rows. In: rows of every size, sign and number of ties, in both builds. Out: the definition's bits, and errors that say what is wrong.
+// Rows. In: rows of every size, sign and number of ties, in both builds. Out: the definition's bits, and
+// errors that say what is wrong.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from '../../../wasm/testing/machine.ts'

@@ -14,7 +14,9 @@ import {
   whole,
 } from './options.ts'
 
-/** Fills in the defaults. Throws `unsupported` for a value outside its range or an id outside the vocabulary. */
+/**
+ * Fills in the defaults. Throws `unsupported` for a value outside its range or an id outside the vocabulary.
+ */
 export function samplerSettings(options: SamplerOptions, vocab: number): SamplerSettings {
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const settings: SamplerSettings = { ...SAMPLER_DEFAULTS, ...set }

@@ -1,4 +1,5 @@
-// Guidance. In: a prompt and a negative prompt on a model of hashes. Out: both rows in one step, whatever their lengths.
+// Guidance. In: a prompt and a negative prompt on a model of hashes. Out: both rows in one step, whatever
+// their lengths.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {

@@ -1,4 +1,5 @@
-// The whole path below the engine. In: a small random model, the built modules. Out: the same bits however it is scheduled.
+// The whole path below the engine. In: a small random model, the built modules. Out: the same bits however it
+// is scheduled.
 import { existsSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Encoding, matrixBytes } from '../../abi/encodings.ts'

@@ -1,4 +1,5 @@
-// Rounds. In: chats, long prompts and background work on a model of hashes and a fake clock. Out: who waits, and for how long.
+// Rounds. In: chats, long prompts and background work on a model of hashes and a fake clock. Out: who waits,
+// and for how long.
 import { expect, test } from 'vitest'
 import type { Drafter } from '../speculate/speculation.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes } from '../testing/hash-engine.ts'

@@ -1,4 +1,5 @@
-// Step buffer and chunk size. In: sequences and tokens. Out: the words that wasm/core/abi.h names, and sizes that settle.
+// Step buffer and chunk size. In: sequences and tokens. Out: the words that wasm/core/abi.h names, and sizes
+// that settle.
 import { expect, test } from 'vitest'
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { Arena } from '../../runtime/arena.ts'

@@ -1,4 +1,5 @@
-// Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/core/abi.h, in linear memory.
+// Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/core/abi.h, in
+// linear memory.
 
 import { SEQUENCE, SEQUENCE_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
@@ -59,7 +60,9 @@ export class StepBuffer {
     }
   }
 
-  /** Adds the sequence's next row. Returns its index among the logits when they are wanted, else undefined. */
+  /**
+   * Adds the sequence's next row. Returns its index among the logits when they are wanted, else undefined.
+   */
   addToken(id: number, wantLogits: boolean): number | undefined {
     const { u32 } = this.#arena
     const row = this.#tokenCount++

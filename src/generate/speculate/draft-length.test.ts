@@ -1,4 +1,5 @@
-// Draft lengths. In: how long steps took, how often drafts were right. Out: as many drafts as pay, on clocks that scatter.
+// Draft lengths. In: how long steps took, how often drafts were right. Out: as many drafts as pay, on clocks
+// that scatter.
 import { describe, expect, test } from 'vitest'
 import { StepCost } from '../schedule/step-cost.ts'
 import { DraftLength } from './draft-length.ts'
@@ -70,7 +71,10 @@ describe('drafts of a length that is chosen', () => {
   const line = (share: number) => (rows: number) => 30 * (1 + share * (rows - 1))
   const kinked = (rows: number) => KINKED[rows] ?? 47.7 + 5.4 * (rows - 8)
 
-  /** Times of `texts` texts: without drafts, with a chosen length, and with the one length that would have been best. */
+  /**
+   * Times of `texts` texts: without drafts, with a chosen length, and with the one length that would have
+   * been best.
+   */
   function run(msOf: (rows: number) => number, rate: number, texts = 40, tokens = 100) {
     let state = 7
     const random = () => {

@@ -1,4 +1,5 @@
-// Lookup drafts. In: random texts of few letters. Out: what brute force finds at the longest match of the text's end.
+// Lookup drafts. In: random texts of few letters. Out: what brute force finds at the longest match of the
+// text's end.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LookupDrafter } from './draft-lookup.ts'

@@ -1,4 +1,5 @@
-// Speculation. In: drafters of any skill on a model of hashes and a fake clock. Out: the same text, in fewer steps.
+// Speculation. In: drafters of any skill on a model of hashes and a fake clock. Out: the same text, in fewer
+// steps.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { StepCost } from '../schedule/step-cost.ts'

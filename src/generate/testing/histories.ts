@@ -1,4 +1,5 @@
-// Histories. In: actions on sequences of one cache. Out: the same done to plain arrays, and whether the two agree.
+// Histories. In: actions on sequences of one cache. Out: the same done to plain arrays, and whether the two
+// agree.
 import { expect } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'

@@ -1,9 +1,9 @@
 // Shard messages. In: nothing. Out: the types of all messages between the first shard and the others.
 //
-//   compute port, before any step     ShardRequest  ->   <-  ShardReply, one for each request and each BlockRequest
+//   compute port, before any step     ShardRequest  ->   <-  ShardReply, one each, also for a BlockRequest
 //   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone
-//                                     Float32Array  rows for an exchange of the plan; echoed before there is a plan
-//                                     StateCommand  what else changes the state cache, from the first shard alone
+//                                     Float32Array  rows for an exchange; echoed until there is a plan
+//                                     StateCommand  other changes of the state cache, from the first shard
 import type { RopeTable } from '../../arch/rope.ts'
 import type { ErrorCode, ErrorDetail } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'

@@ -1,7 +1,9 @@
-// Step mirror. In: a step as it lies in one memory. Out: the same step as words for a message, and in another memory.
+// Step mirror. In: a step as it lies in one memory. Out: the same step as words for a message, and in another
+// memory.
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
-//           per sequence: row0, rows, position, then per state group the blocks up to its last row, then its slab
+//           per sequence: row0, rows, position, then for each state group the blocks
+//           up to its last row, then its slab
 
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
@@ -15,7 +17,10 @@ const { BLOCK_POSITIONS } = ABI
 
 const blocksOf = (position: number, rows: number): number => Math.ceil((position + rows) / BLOCK_POSITIONS)
 
-/** Tables of each sequence: of groups of keys and values, and, in the place of one, the slab of recurrent layers. */
+/**
+ * Tables of each sequence: of groups of keys and values, and, in the place of one, the slab of recurrent
+ * layers.
+ */
 export interface StateTables {
   readonly groups: number
   readonly slabs: number

@@ -1,8 +1,10 @@
-// Alone. In: what is worked on, by name, and the work. Out: its result, with tabs that work on the same one after the other.
+// Alone. In: what is worked on, by name, and the work. Out: its result, with tabs that work on the same one
+// after the other.
 
 /**
- * `shared` work waits only for other kinds; `unused` work is done only when nobody else is there, and answers undefined
- * otherwise. Where there are no locks there is one tab, as far as we can know. Rejects with the signal's reason while it waits.
+ * `shared` work waits only for other kinds; `unused` work is done only when nobody else is there, and answers
+ * undefined otherwise. Where there are no locks there is one tab, as far as we can know. Rejects with the
+ * signal's reason while it waits.
  */
 export async function alone<T>(
   name: string,

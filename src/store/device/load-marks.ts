@@ -1,8 +1,9 @@
-// Load marks. In: loads that begin and end. Out: on the next visit, those whose page did not live to see the end.
+// Load marks. In: loads that begin and end. Out: on the next visit, those whose page did not live to see the
+// end.
 //
-// A page that takes more memory than there is cannot catch its end: it is gone. So a load is written down in localStorage,
-// which is written at once, and erased when it ends, well or not, and when the page is left as pages are. Its Web Lock tells
-// a load that another tab is still busy with from one that nobody will end.
+// A page that takes more memory than there is cannot catch its end: it is gone. So a load is written down in
+// localStorage, which is written at once, and erased when it ends, well or not, and when the page is left as
+// pages are. Its Web Lock tells a load that another tab is still busy with from one that nobody will end.
 
 import { randomId } from '../../base/random-id.ts'
 
@@ -24,8 +25,8 @@ const PREFIX = 'halfbyte-load-'
 const MOST_MARKS = 8
 
 /**
- * Writes down that a load begins. Nothing is where storage is refused, or where there are no locks (a page over plain HTTP):
- * there a load of another tab could not be told from one that was killed.
+ * Writes down that a load begins. Nothing is where storage is refused, or where there are no locks (a page
+ * over plain HTTP): there a load of another tab could not be told from one that was killed.
  */
 export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   const key = PREFIX + randomId()
@@ -49,7 +50,9 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
   }
 }
 
-/** Marks of loads that nobody is busy with any more. What is no note, somebody else has written: it is erased. */
+/**
+ * Marks of loads that nobody is busy with any more. What is no note, somebody else has written: it is erased.
+ */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
   const found: LoadMark<T>[] = []
   const held = await heldLocks()

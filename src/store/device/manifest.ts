@@ -6,8 +6,8 @@
 //      +-- give up ----+   +------ doubt ------+----- doubt ----+            remove: from any state to absent
 //
 //   absent    Nothing is known of the file.
-//   partial   <name>.part and <name>.bin: a download that has not ended (download/part-file.ts). The next load
-//             asks the server whether the file is still the same and fetches the chunks that have no sum.
+//   partial   <name>.part and <name>.bin: a download that has not ended (download/part-file.ts). The next
+//             load asks the server whether the file is still the same and fetches the chunks without a sum.
 //   stored    <name>.json and <name>.bin: every byte came. Opening it compares a sample of the chunks with
 //             their sums, or all of them when somebody wrote to the file since.
 //   checked   As stored, with `isChecked`: the bytes matched the hashes in the file. Loads do not compute

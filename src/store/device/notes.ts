@@ -1,4 +1,5 @@
-// Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for a week; nothing where storage is refused.
+// Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for
+// a week; nothing where storage is refused.
 import { fileKey, openFolder, readFields } from '../folder.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
 

@@ -1,4 +1,5 @@
-// Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is not whole.
+// Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is
+// not whole.
 import { expect, test, vi } from 'vitest'
 import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'

@@ -1,4 +1,5 @@
-// OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest does not exist.
+// OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest
+// does not exist.
 import { type ByteSource, readInto } from '../../base/bytes.ts'
 import { fileName } from '../address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
@@ -54,8 +55,8 @@ export class Opfs {
   }
 
   /**
-   * The same, to be read and closed by its reader. A sample of its bytes is compared with their sums, or all of them where somebody
-   * wrote to the file since; one that is damaged is doubted.
+   * The same, to be read and closed by its reader. A sample of its bytes is compared with their sums, or all
+   * of them where somebody wrote to the file since; one that is damaged is doubted.
    */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
@@ -85,7 +86,9 @@ export class Opfs {
     await this.#writeManifest(name, asChecked(manifest)).catch(() => undefined)
   }
 
-  /** Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens. */
+  /**
+   * Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens.
+   */
   async touch(url: string): Promise<void> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -94,9 +97,10 @@ export class Opfs {
   }
 
   /**
-   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is. The result
-   * is the file: what `write` brought, or what the other tab had. `write` answers undefined when there is nothing to
-   * store. Undefined also where the browser cannot write in place: nothing was written then.
+   * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is.
+   * The result is the file: what `write` brought, or what the other tab had. `write` answers undefined when
+   * there is nothing to store. Undefined also where the browser cannot write in place: nothing was written
+   * then.
    */
   async fill(
     url: string,
@@ -140,8 +144,8 @@ export class Opfs {
   }
 
   /**
-   * Counts a stored file as a download that has not ended: the next one asks the server whether it is still the same, and
-   * brings what overlaps `lost`. Only in a worker.
+   * Counts a stored file as a download that has not ended: the next one asks the server whether it is still
+   * the same, and brings what overlaps `lost`. Only in a worker.
    */
   async doubt(url: string, lost?: LostBytes): Promise<void> {
     const name = await fileKey(url)
@@ -153,7 +157,10 @@ export class Opfs {
     })
   }
 
-  /** Files of both kinds, in no particular order. What is neither, and nobody writes, is removed: it only takes room. */
+  /**
+   * Files of both kinds, in no particular order. What is neither, and nobody writes, is removed: it only
+   * takes room.
+   */
   async list(): Promise<StoredFile[]> {
     const names = new Set<string>()
     for await (const entry of this.#folder.keys()) names.add(entry.replace(/\..*/, ''))
@@ -182,8 +189,8 @@ export class Opfs {
   }
 
   /**
-   * Between the first byte and the manifest another tab would take a file for unfinished, and replace it under its
-   * reader.
+   * Between the first byte and the manifest another tab would take a file for unfinished, and replace it
+   * under its reader.
    */
   async #alone<T>(
     name: string,

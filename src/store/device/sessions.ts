@@ -1,9 +1,11 @@
-// Stored sessions. In: names, and files that come in pieces. Out: the newest whole file of each name, in the origin's private file system.
+// Stored sessions. In: names, and files that come in pieces. Out: the newest whole file of each name, in the
+// origin's private file system.
 //
 //   <key>-<turn>.bin    the pieces
 //   <key>-<turn>.json   the manifest, written after the last of them; without it there is no file
 //
-// A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost on the way.
+// A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost
+// on the way.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount } from '../../base/values.ts'
@@ -47,8 +49,9 @@ export class SessionStore {
   }
 
   /**
-   * Writes a file of about `bytes` in place of the one of that name, which stays until the new one is whole. Throws `storage-full`, `unsupported` where the
-   * browser cannot write so, and what `pieces` throws; then the old one is as it was.
+   * Writes a file of about `bytes` in place of the one of that name, which stays until the new one is whole.
+   * Throws `storage-full`, `unsupported` where the browser cannot write so, and what `pieces` throws; then
+   * the old one is as it was.
    */
   async put(name: string, pieces: AsyncIterable<Uint8Array>, bytes: number): Promise<StoredSession> {
     const key = await fileKey(name)
@@ -72,7 +75,10 @@ export class SessionStore {
     return stored
   }
 
-  /** Hands the file of that name to `use`, to be read while that runs; nobody replaces it meanwhile. Undefined when there is none. */
+  /**
+   * Hands the file of that name to `use`, to be read while that runs; nobody replaces it meanwhile. Undefined
+   * when there is none.
+   */
   async read<T>(name: string, use: (source: ByteSource) => Promise<T>): Promise<T | undefined> {
     const key = await fileKey(name)
     const find = async () => {

@@ -1,4 +1,5 @@
-// Tests of damage on the device. In: a GGUF that was stored, and bytes of it turned over or zeroed. Out: the right bytes at the next load.
+// Tests of damage on the device. In: a GGUF that was stored, and bytes of it turned over or zeroed. Out: the
+// right bytes at the next load.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open-files.ts'

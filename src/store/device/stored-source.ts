@@ -1,9 +1,13 @@
-// Stored sources. In: a file of the origin's private file system. Out: its bytes, read straight to where they are wanted.
+// Stored sources. In: a file of the origin's private file system. Out: its bytes, read straight to where they
+// are wanted.
 import { type ByteSource, blobSource, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
-/** `isChecked`: its bytes were compared with their hashes since they were stored. Where there are no handles it is read as a File. */
+/**
+ * `isChecked`: its bytes were compared with their hashes since they were stored. Where there are no handles
+ * it is read as a File.
+ */
 export async function storedSource(
   name: string,
   handle: FileSystemFileHandle,

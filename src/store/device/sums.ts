@@ -1,4 +1,5 @@
-// Sums. In: the bytes of a file as they are written, or as they lie there. Out: a sum for each of its chunks, and those whose bytes are others by now.
+// Sums. In: the bytes of a file as they are written, or as they lie there. Out: a sum for each of its chunks,
+// and those whose bytes are others by now.
 import { CHUNK_BYTES } from '../download/chunk.ts'
 
 /** The sums of Adler-32 stay below 2^31 for so many bytes. */
@@ -7,7 +8,10 @@ const MODULUS = 65521
 /** What is read at a time to be summed. */
 const PIECE_BYTES = 256 << 10
 
-/** The sum of a chunk so far, from 0, and of `bytes` after it. It finds accidents, nothing that was made to match. */
+/**
+ * The sum of a chunk so far, from 0, and of `bytes` after it. It finds accidents, nothing that was made to
+ * match.
+ */
 export function addSum(sum: number, bytes: Uint8Array): number {
   let low = sum & 0xffff
   let high = sum >>> 16
@@ -34,8 +38,8 @@ export const chunkBytes = (index: number, size: number): number =>
   Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES)
 
 /**
- * Chunks of a file of `size` bytes whose sum is known and is another. `read` fills its target from `at`. With `step` only
- * one chunk of so many is looked at, others each time.
+ * Chunks of a file of `size` bytes whose sum is known and is another. `read` fills its target from `at`. With
+ * `step` only one chunk of so many is looked at, others each time.
  */
 export async function damagedChunks(
   sums: Sums,

@@ -1,4 +1,5 @@
-// Sync files. In: a folder of the origin's private file system and a name. Out: a handle that writes in place, in workers.
+// Sync files. In: a folder of the origin's private file system and a name. Out: a handle that writes in
+// place, in workers.
 
 /** What browsers give workers as `FileSystemSyncAccessHandle`; at most one is open on a file. */
 export interface SyncFile {
@@ -41,8 +42,8 @@ const LOCKED_TRIES = 20
 const LOCKED_WAIT_MS = 100
 
 /**
- * Creates the file where there is none. Undefined where the browser or the page cannot write so. Throws a DOMException
- * `QuotaExceededError` where not even that finds room.
+ * Creates the file where there is none. Undefined where the browser or the page cannot write so. Throws a
+ * DOMException `QuotaExceededError` where not even that finds room.
  */
 export async function openSyncFile(
   folder: FileSystemDirectoryHandle,

@@ -1,4 +1,5 @@
-// Tests of trust. In: stored files in memory, and errors of loads. Out: which of them the next load compares with the server.
+// Tests of trust. In: stored files in memory, and errors of loads. Out: which of them the next load compares
+// with the server.
 import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
 import { CHUNK_BYTES } from '../download/chunk.ts'

@@ -1,4 +1,5 @@
-// Trust. In: a model's address, and how reading it went. Out: stored files that the next load reads as they are, or looks at again.
+// Trust. In: a model's address, and how reading it went. Out: stored files that the next load reads as they
+// are, or looks at again.
 import type { HalfbyteError } from '../../base/errors.ts'
 import { fileName, isFileOf } from '../address.ts'
 import type { LostBytes } from '../download/part-file.ts'
@@ -21,8 +22,9 @@ export async function trust(address: string): Promise<void> {
 const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
 
 /**
- * Nothing wrong may be read again and again from storage: what does not fit together is compared with the server, and what
- * does not match its hash is downloaded anew. Where the error is not about what was read, nothing happens. Never rejects.
+ * Nothing wrong may be read again and again from storage: what does not fit together is compared with the
+ * server, and what does not match its hash is downloaded anew. Where the error is not about what was read,
+ * nothing happens. Never rejects.
  */
 export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
   // A file that this release cannot read may by now be one that it can.

@@ -1,4 +1,5 @@
-// Tests of writing models down. In: storage in memory, locks and room of the test's. Out: in which order, under which lock, and what is left.
+// Tests of writing models down. In: storage in memory, locks and room of the test's. Out: in which order,
+// under which lock, and what is left.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { deviceNotes } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'

@@ -1,4 +1,5 @@
-// Part files. In: a folder of the origin's private file system. Out: a file written in place, which can be resumed.
+// Part files. In: a folder of the origin's private file system. Out: a file written in place, which can be
+// resumed.
 //
 //   <name>.bin    the bytes; only those of finished chunks are valid
 //   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes

@@ -1,4 +1,5 @@
-// Partial answers. In: an answer to a range request. Out: its file's size and version, and whether they changed.
+// Partial answers. In: an answer to a range request. Out: its file's size and version, and whether they
+// changed.
 
 /** The version of a file on a server. Parts of two versions are never combined. */
 export interface Version {

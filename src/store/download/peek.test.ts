@@ -1,4 +1,5 @@
-// Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than themselves.
+// Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than
+// themselves.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fileKey } from '../folder.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'

@@ -1,4 +1,5 @@
-// Peeking. In: a model's address. Out: sources that fetch only what is read, and the bytes a load would download.
+// Peeking. In: a model's address. Out: sources that fetch only what is read, and the bytes a load would
+// download.
 import { type ByteSource, blobSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName, type RemoteFile } from '../address.ts'

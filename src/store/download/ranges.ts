@@ -1,4 +1,5 @@
-// Ranges. In: a URL whose server supports byte ranges. Out: its file as a source that fetches only what is read.
+// Ranges. In: a URL whose server supports byte ranges. Out: its file as a source that fetches only what is
+// read.
 import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
@@ -107,7 +108,8 @@ class RangeFile {
       const wanted = bytes.subarray(0, run.byteLength - filled)
       run.set(wanted, filled)
       filled += wanted.byteLength
-      // Read an answer of exactly this length to its end: the browser counts a body that is left as a failed request.
+      // Read an answer of exactly this length to its end: the browser counts a body that is left as a failed
+      // request.
       if (filled === run.byteLength && bodyLength(response) !== filled) break
     }
     if (filled < run.byteLength) {

@@ -1,4 +1,5 @@
-// Tests of damage on the way. In: a pack on a server that turns bytes over, storage in memory. Out: the pack, and what was fetched for it.
+// Tests of damage on the way. In: a pack on a server that turns bytes over, storage in memory. Out: the pack,
+// and what was fetched for it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concat } from '../../../conformance/testing/gguf-writer.ts'
 import type { ByteSource } from '../../base/bytes.ts'

@@ -1,4 +1,5 @@
-// Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early, connections that are let go.
+// Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early,
+// connections that are let go.
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { pieces, request } from './request.ts'
 

@@ -1,4 +1,5 @@
-// Requests. In: a URL. Out: the answer and its body in pieces, or an error that says whether waiting may help.
+// Requests. In: a URL. Out: the answer and its body in pieces, or an error that says whether waiting may
+// help.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 

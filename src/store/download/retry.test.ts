@@ -1,4 +1,5 @@
-// Tests of retrying. In: work that fails, on a clock of the test's. Out: how long is waited, and when it is given up.
+// Tests of retrying. In: work that fails, on a clock of the test's. Out: how long is waited, and when it is
+// given up.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type RetryOptions, retrying } from './retry.ts'

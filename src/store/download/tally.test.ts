@@ -1,4 +1,5 @@
-// Tests of tallies. In: bytes of several files, on a clock of the test's. Out: sums, a rate over the last seconds, time left.
+// Tests of tallies. In: bytes of several files, on a clock of the test's. Out: sums, a rate over the last
+// seconds, time left.
 import { expect, test } from 'vitest'
 import { type FetchProgress, Tally } from './tally.ts'
 

@@ -1,4 +1,5 @@
-// Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining time.
+// Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining
+// time.
 
 /** Progress of a download, in bytes unless stated otherwise. */
 export interface FetchProgress {

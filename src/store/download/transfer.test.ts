@@ -1,4 +1,5 @@
-// Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes, or a typed error.
+// Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes,
+// or a typed error.
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'

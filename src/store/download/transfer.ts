@@ -111,7 +111,8 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    // Of a file that is all there one byte tells whether it is still the same, where its server names versions.
+    // Of a file that is all there one byte tells whether it is still the same, where its server names
+    // versions.
     const isPeek = first === undefined && this.#file.version?.etag !== ''
     const index = first ?? 0
     const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)
@@ -209,7 +210,8 @@ class Transfer {
       throw new Changed(difference)
     }
     this.#answers++
-    // An answer of just this length is read to its end: a body that is left looks like a failed request to the browser.
+    // An answer of just this length is read to its end: a body that is left looks like a failed request to
+    // the browser.
     const isExact = bodyLength(response) === chunk.length - before
     for await (const bytes of this.#pieces(response)) {
       // A server may send more than was requested; the rest belongs to another chunk.

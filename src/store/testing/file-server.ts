@@ -1,4 +1,5 @@
-// File server. In: files, faults. Out: a local HTTP server that sends the files to any page, with these faults.
+// File server. In: files, faults. Out: a local HTTP server that sends the files to any page, with these
+// faults.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'

@@ -1,4 +1,5 @@
-// Tests of templates by family. In: the constructs that each family's published template is made of, in our own words. Out: the
+// Tests of templates by family. In: the constructs that each family's published template is made of, in our
+// own words. Out: the
 // prompts that its model was trained on: system texts, thoughts, tools, dates, beginnings and ends of turns.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'

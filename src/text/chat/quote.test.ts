@@ -1,4 +1,5 @@
-// Tests of quoting. In: what people write, special tokens included. Out: whether it can ever control the model.
+// Tests of quoting. In: what people write, special tokens included. Out: whether it can ever control the
+// model.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'

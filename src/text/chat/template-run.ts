@@ -1,4 +1,5 @@
-// Template runs. In: a parsed template and its variables. Out: its text as Jinja writes it, for a bounded cost.
+// Template runs. In: a parsed template and its variables. Out: its text as Jinja writes it, for a bounded
+// cost.
 import { Environment, Interpreter } from '@huggingface/jinja'
 import {
   areEqual,

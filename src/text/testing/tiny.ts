@@ -1,4 +1,5 @@
-// Tiny tokenizers for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to break.
+// Tiny tokenizers for tests. In: merges, pieces, special tokens. Out: valid specifications to use or to
+// break.
 
 import type { GgufTokenizerSpec, JsonTokenizerSpec } from '../spec.ts'
 import { BYTE_CHARS } from '../tokenize/byte-level.ts'

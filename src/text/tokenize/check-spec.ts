@@ -1,4 +1,5 @@
-// Specification check. In: an unchecked tokenizer specification. Out: the same, with the type of each field checked.
+// Specification check. In: an unchecked tokenizer specification. Out: the same, with the type of each field
+// checked.
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { malformed, shown, type TokenizerSpec } from '../spec.ts'
 

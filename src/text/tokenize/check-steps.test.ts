@@ -1,4 +1,5 @@
-// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which could go on and on, and none that is published.
+// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which could go on and on, and
+// none that is published.
 import { describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { jsonSpec } from '../testing/tiny.ts'

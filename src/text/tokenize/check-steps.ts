@@ -1,4 +1,5 @@
-// Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without end.
+// Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without
+// end.
 import { isCount, type JsonObject } from '../../base/values.ts'
 import { malformed, shown, unsupported } from '../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'

@@ -1,4 +1,5 @@
-// End tokens. In: the ids of a vocabulary, by text. Out: the ids that end an answer, recognised by their spelling.
+// End tokens. In: the ids of a vocabulary, by text. Out: the ids that end an answer, recognised by their
+// spelling.
 
 /**
  * Files name one or two ids, but models also end their turns with others; llama.cpp has the same list. The

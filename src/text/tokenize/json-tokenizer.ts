@@ -1,4 +1,5 @@
-// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the library's ids.
+// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the
+// library's ids.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'

@@ -1,4 +1,5 @@
-// Marks. In: text whose spaces are written as U+2581. Out: its words, split where this cannot change the encoding.
+// Marks. In: text whose spaces are written as U+2581. Out: its words, split where this cannot change the
+// encoding.
 
 export const MARK = '\u2581'
 

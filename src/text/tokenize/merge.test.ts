@@ -1,4 +1,5 @@
-// Tests of merging. In: words and rules at random. Out: what merging one pair at a time, looking everywhere, gives.
+// Tests of merging. In: words and rules at random. Out: what merging one pair at a time, looking everywhere,
+// gives.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Merger } from './merge.ts'

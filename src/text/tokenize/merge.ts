@@ -1,4 +1,5 @@
-// Merging. In: the symbols of a word, a rule for neighbours. Out: the symbols that remain when no more can merge.
+// Merging. In: the symbols of a word, a rule for neighbours. Out: the symbols that remain when no more can
+// merge.
 
 /** Decides which neighbours merge, and in what order. A merge is a number that only the rule interprets. */
 export interface MergeRule {

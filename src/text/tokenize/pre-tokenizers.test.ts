@@ -1,4 +1,5 @@
-// Tests of the pre-tokenisers. In: texts, and the names GGUF files use. Out: words that together are the text.
+// Tests of the pre-tokenisers. In: texts, and the names GGUF files use. Out: words that together are the
+// text.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Token search. In: texts with ids. Out: where each begins in another text, in time linear in that text's length.
+// Token search. In: texts with ids. Out: where each begins in another text, in time linear in that text's
+// length.
 import { malformed } from '../spec.ts'
 
 export interface AddedToken {

@@ -1,4 +1,5 @@
-// Tests of tokenizers as callers see them. In: tiny vocabularies of both shapes. Out: ids, texts, what is special.
+// Tests of tokenizers as callers see them. In: tiny vocabularies of both shapes. Out: ids, texts, what is
+// special.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { TokenizerSpec } from '../spec.ts'
