@@ -4,7 +4,7 @@
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
 //   columns of the attention's output      attn_output              the same query heads
 //   rows of gate and up, columns of down   mlp_*                    inner values, in groups of 32
-//   rows of x and z, columns of the output ssm_*, conv_*            groups of 32 channels (Mamba-2: heads), B, C
+//   rows of x and z, columns of the output ssm_*, conv_*            groups of channels (Mamba-2: heads), B, C
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
 //   norms, step sizes of Mamba-2           all                      whole on every shard
 //
