@@ -27,8 +27,13 @@ export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
-/** A load looks at one chunk of so many: 16 MB of a model of 256 MB take some 15 ms. */
+/** A load compares one chunk of so many with its sum. */
 const SAMPLED = 16
+/**
+ * Files of up to so many chunks, 32 MB, are compared as a whole. Not every file system keeps the time of the
+ * last change.
+ */
+const FEW_CHUNKS = 8
 /** What is damaged is found when the file is written again. */
 const NOTHING: LostBytes = { start: 0, end: 0 }
 
@@ -68,7 +73,8 @@ export class Opfs {
     const { lastModified: changed } = file
     const isUntouched = manifest.changed === changed
     const read = (target: Uint8Array, at: number) => readInto(source, target, at)
-    const damaged = await damagedChunks(manifest.sums, file.size, read, isUntouched ? SAMPLED : 1)
+    const isSampled = isUntouched && manifest.sums.length > FEW_CHUNKS
+    const damaged = await damagedChunks(manifest.sums, file.size, read, isSampled ? SAMPLED : 1)
     if (damaged.length > 0) {
       source.close?.()
       await this.doubt(url, NOTHING)
