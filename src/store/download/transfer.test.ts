@@ -403,6 +403,14 @@ describe('a server without ranges', () => {
   })
 })
 
+test('a file that is all there waits no longer than any body for the byte of its check', async () => {
+  const version = await bring()
+  Object.assign(server.behaviour, { stalls: true, stallsAfter: 0 })
+  server.requests.length = 0
+  expect(await bring({ stallMs: 40 })).toEqual(version)
+  expect(server.requests).toHaveLength(1)
+})
+
 test('an abort ends every connection and keeps what came', async () => {
   const enough = new AbortController()
   const reason = new Error('enough')

@@ -136,14 +136,29 @@ class Transfer {
     const wanted = [...sample, ...missing]
     const ready = { response: isPeek ? undefined : (opening as Response | undefined), index }
     await this.#fetch(wanted, version, ready)
-    if (isPeek && bodyLength(opening) === 1) await opening.arrayBuffer()
-    else if (isPeek) await opening.body?.cancel()
+    if (isPeek) await this.#readPeek(opening)
     await ready.response?.body?.cancel()
     // At the end, fetch an early chunk again, in case the file has changed since.
     if (isUntold && this.#answers > 1) {
       await this.#fetch([...new Set([wanted[0]!, wanted[wanted.length >> 1]!])], version)
     }
     return version
+  }
+
+  /**
+   * Reads the byte of a peek, in the time that any body has. The headers have said all, so the byte may stay
+   * away.
+   */
+  async #readPeek(response: Response): Promise<void> {
+    try {
+      let loaded = 0
+      for await (const bytes of this.#pieces(response)) {
+        loaded += bytes.byteLength
+        if (loaded > 1) break
+      }
+    } catch {
+      this.#stop.signal.throwIfAborted()
+    }
   }
 
   /**

@@ -63,6 +63,8 @@ export interface Behaviour {
   onRequest?: (server: FileServer) => void
   /** Sends the headers and the first bytes, then nothing more. */
   stalls?: boolean
+  /** Bytes of the body that come before it stands still. Default 16. */
+  stallsAfter?: number
   /** Stalls only for ranges that begin before this byte. */
   stallsBefore?: number | undefined
 }
@@ -197,7 +199,8 @@ function flipped(behaviour: Behaviour, start: number, part: Uint8Array): Uint8Ar
 function send(behaviour: Behaviour, stalls: boolean, response: ServerResponse, body: Uint8Array): void {
   const { cutAfter, cuts = Number.POSITIVE_INFINITY } = behaviour
   if (stalls) {
-    response.write(body.subarray(0, 16))
+    response.flushHeaders()
+    response.write(body.subarray(0, behaviour.stallsAfter ?? 16))
   } else if (cutAfter !== undefined && cuts > 0) {
     behaviour.cuts = cuts - 1
     response.write(body.subarray(0, cutAfter), () => response.destroy())
