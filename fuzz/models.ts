@@ -11,7 +11,10 @@ import {
   recurrentSafetensors,
 } from '../conformance/testing/random-recurrent.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
-import type { Input } from './input.ts'
+import { modelText, modelTokenizer } from '../src/engine/load/model-text.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { openModel } from '../src/formats/model-file.ts'
+import { type Input, textOf } from './input.ts'
 
 /** One layer of 32: some 60 kB in f16. */
 export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
@@ -75,6 +78,20 @@ export function sourcesOf(input: Input): ByteSource[] {
   return Object.entries(input)
     .filter(([name]) => name.includes('.'))
     .map(([name, part]) => bufferSource(name, typeof part === 'string' ? encoder.encode(part) : part))
+}
+
+/**
+ * Reads a model as a page does: its plan, its tokenizer and, where the input's `depth` says so, two tokens.
+ */
+export async function readModel(input: Input): Promise<string> {
+  const file = await openModel(sourcesOf(input))
+  const prepared = await prepareModel(file, { weights: 'auto' })
+  const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
+  modelText(tokenizer)
+  tokenizer.encode(SAID)
+  if (textOf(input, 'depth') !== 'load') return 'planned'
+  await speak(input)
+  return 'ran'
 }
 
 /** Loads the files on one thread and lets the model say two tokens. Throws what a page would see. */

@@ -1,13 +1,10 @@
 // Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far
 // their files are read: headers, configuration and plan, some up to the first tokens.
 import { type GgufValue, ggufBytes } from '../../conformance/testing/gguf-writer.ts'
-import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
-import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/model-file.ts'
 import { spmSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
-import { bytesOf, type Input, textOf } from '../input.ts'
-import { bytesOfFile, ggufModels, SAID, sourcesOf, speak } from '../models.ts'
+import type { Input } from '../input.ts'
+import { bytesOfFile, ggufModels, readModel } from '../models.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
@@ -30,19 +27,8 @@ export async function openTarget(): Promise<Target> {
       const bytes = mutateBytes(random, from.bytes, from.fields, from.headBytes)
       return { 'model.gguf': bytes, depth: random.chance(LOADED) ? 'load' : 'plan' }
     },
-    run,
+    run: readModel,
   }
-}
-
-async function run(input: Input): Promise<string> {
-  const file = await openModel(sourcesOf(input))
-  const prepared = await prepareModel(file, { weights: 'auto' })
-  const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
-  modelText(tokenizer)
-  tokenizer.encode(SAID)
-  if (textOf(input, 'depth') !== 'load') return 'planned'
-  await speak({ 'model.gguf': bytesOf(input, 'model.gguf') })
-  return 'ran'
 }
 
 /** Bytes of the weights changed; the file keeps its length. */

@@ -2,12 +2,8 @@
 // changed. Out: how far they are read.
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
-import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
-import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/model-file.ts'
-import { type Input, textOf } from '../input.ts'
 import { textOfTree } from '../json-tree.ts'
-import { SAID, sourcesOf, speak, tinyLlama } from '../models.ts'
+import { readModel, tinyLlama } from '../models.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import { mutateJson } from '../mutate-json.ts'
 import { forgedPack, type Pack, packOf } from '../packs.ts'
@@ -41,17 +37,6 @@ export async function openTarget(): Promise<Target> {
           )
       return { 'model.hbm': changed, depth }
     },
-    run,
+    run: readModel,
   }
-}
-
-async function run(input: Input): Promise<string> {
-  const file = await openModel(sourcesOf(input))
-  const prepared = await prepareModel(file, { weights: 'auto' })
-  const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
-  modelText(tokenizer)
-  tokenizer.encode(SAID)
-  if (textOf(input, 'depth') !== 'load') return 'planned'
-  await speak(input)
-  return 'ran'
 }
