@@ -78,7 +78,10 @@ function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
     has: (field) => typeof fields[field] === 'object',
     isQuantized: slot !== undefined && isQuantized(slot.encoding),
     positionBytes: group === undefined ? 0 : blockBytes(group) / BLOCK_POSITIONS / group.layers.length,
-    attended: attended(shape, number('window')),
+    // Only attention asks, and the sum goes over all rows.
+    get attended() {
+      return attended(shape, number('window'))
+    },
   }
 }
 
