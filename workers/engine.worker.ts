@@ -5,7 +5,7 @@ import { loadModel } from '../src/engine/load/model.ts'
 import { peekRequestedFiles } from '../src/engine/load/open-files.ts'
 import { probeModel } from '../src/engine/probe/probe.ts'
 import { createService } from '../src/engine/service.ts'
-import { serveConnection } from '../src/engine/wire/connection.ts'
+import { serveConnection } from '../src/engine/wire/serve.ts'
 
 serveConnection(
   createService(

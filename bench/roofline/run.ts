@@ -1,6 +1,6 @@
 // Running. In: a model's address, how much to measure, a signal. Out: everything measured, one job after the
 // other.
-import { attendComputeWorkers } from '../../src/engine/wire/compute-link.ts'
+import { attendComputeWorkers } from '../../src/engine/wire/compute-workers.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'
 import type { Effort, Job, Report } from './jobs.ts'

@@ -1,5 +1,5 @@
 // The scheduler bench's page. In: a call from its driver. Out: what its worker measured.
-import { attendComputeWorkers } from '../../src/engine/wire/compute-link.ts'
+import { attendComputeWorkers } from '../../src/engine/wire/compute-workers.ts'
 import type { Job, Measured, Report } from './measure.ts'
 
 function runScheduler(job: Job): Promise<Measured> {

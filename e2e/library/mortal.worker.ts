@@ -4,7 +4,7 @@
 import { browserHost } from '../../src/engine/host.ts'
 import { loadModel } from '../../src/engine/load/model.ts'
 import { createService } from '../../src/engine/service.ts'
-import { serveConnection } from '../../src/engine/wire/connection.ts'
+import { serveConnection } from '../../src/engine/wire/serve.ts'
 
 serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
 

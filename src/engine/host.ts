@@ -3,14 +3,14 @@ import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { Build, MemoryKind } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
-import { startComputeWorker } from './wire/compute-link.ts'
+import { startComputeWorker } from './wire/compute-port.ts'
 
-/** Addresses of files that lie elsewhere, for a strict content policy or a CDN. */
+/** Absolute addresses of files that lie elsewhere, for a strict content policy or a CDN. */
 export interface HostAssets {
   /** Folder of the engine's `halfbyte-*.wasm`. */
-  readonly wasm?: string | URL | undefined
+  readonly wasm?: string | undefined
   /** Script of the compute workers. */
-  readonly compute?: string | URL | undefined
+  readonly compute?: string | undefined
 }
 
 /** Bundlers look for these expressions to find files, so each is written out in full. */
@@ -31,7 +31,7 @@ export function browserHost(assets: HostAssets = {}): Host {
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
-    startWorker: () => startComputeWorker(assets.compute && new URL(assets.compute, import.meta.url)),
+    startWorker: () => startComputeWorker(assets.compute),
   }
 }
 
@@ -46,8 +46,7 @@ function deviceBytes(): number | undefined {
 
 function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): URL {
   if (wasm === undefined) return MODULES[`${build}-${memory}`]()
-  const folder = new URL(wasm, import.meta.url).href.replace(/\/?$/, '/')
-  return new URL(`halfbyte-${build}-${memory}.wasm`, folder)
+  return new URL(`halfbyte-${build}-${memory}.wasm`, wasm.replace(/\/?$/, '/'))
 }
 
 async function loadModule(address: URL): Promise<WebAssembly.Module> {

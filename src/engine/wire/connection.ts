@@ -1,8 +1,9 @@
 // Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and news of its death.
 import { type Endpoint, expose } from 'comlink'
 import { randomId } from '../../base/random-id.ts'
-import { attendComputeWorkers } from './compute-link.ts'
+import { attendComputeWorkers } from './compute-workers.ts'
 import { keepErrorClasses } from './failure.ts'
+import type { LifeMessage } from './life.ts'
 import type { EngineService } from './protocol.ts'
 import { sameOriginScript } from './script.ts'
 
@@ -19,17 +20,6 @@ export interface Connection {
   /** Ends the other side. */
   close(): void
 }
-
-/**
- * Messages beside Comlink's. The page names a lock; the worker takes it for its whole life and confirms.
- * Browsers do not report that a worker closed itself or was killed, but they release its locks.
- */
-type LifeMessage =
-  | { readonly type: 'hold'; readonly lock: string }
-  | { readonly type: 'held' }
-  | { readonly type: 'ping' | 'pong' }
-  /** A message arrived that could not be read. It may have been any pending call. */
-  | { readonly type: 'unread' }
 
 const UNREAD = 'a message could not be read'
 
@@ -108,26 +98,6 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
     clearInterval(timer)
     worker.removeEventListener('message', hear)
   }
-}
-
-/**
- * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.
- */
-export function serveConnection(service: EngineService): void {
-  keepErrorClasses()
-  globalThis.addEventListener('messageerror', () =>
-    globalThis.postMessage({ type: 'unread' } satisfies LifeMessage),
-  )
-  globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
-    if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
-    if (data?.type !== 'hold') return
-    const forLife = () => {
-      globalThis.postMessage({ type: 'held' } satisfies LifeMessage)
-      return new Promise<never>(() => undefined)
-    }
-    navigator.locks.request(data.lock, forLife).catch(() => undefined)
-  })
-  expose(service)
 }
 
 /** A service in this thread behind a channel: the same protocol without a worker. */
