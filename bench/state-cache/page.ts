@@ -59,7 +59,7 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  // The end of the reply and the line behind it are known by now: as many letters more make the same number
+  // The end of the reply and the line after it are known by now: as many letters more make the same number
   // of tokens.
   let letters = fresh
   for (let turn = 0; turn <= KEPT_TURNS; turn++) {

@@ -125,12 +125,12 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
     console.log(`| ${name} | ${cached} | ${tokens} | ${of(ms, 1)} | ${of(alone, 1)} | ${of(ratio, 3)} |`)
   console.log(
     `\nrestoring from a file of ${(file.size / 1e6).toFixed(1)} MB: ${of(restoring, 1)} ms; ` +
-      `as many tokens as the first turn's, behind nothing: ${whole.toFixed(1)} ms\n`,
+      `as many tokens as the first turn's, after nothing: ${whole.toFixed(1)} ms\n`,
   )
   base.release()
 
   /**
-   * Milliseconds of reading `tokens` tokens behind `kept` others whose state is there, without text, sessions
+   * Milliseconds of reading `tokens` tokens after `kept` others whose state is there, without text, sessions
    * or messages.
    */
   async function readAlone(kept: number, tokens: number): Promise<number> {

@@ -8,7 +8,7 @@ export function replaceBetweenMarkers(page: string, text: string): string {
   const [before, rest, ...more] = page.split(BEGIN)
   const [, after, ...others] = rest?.split(END) ?? []
   if (before === undefined || after === undefined || more.length + others.length > 0) {
-    throw new Error(`the page must have one line "${BEGIN}" and behind it one line "${END}"`)
+    throw new Error(`the page must have one line "${BEGIN}" and after it one line "${END}"`)
   }
   return `${before}${BEGIN}\n\n${text}\n\n${END}${after}`
 }

@@ -170,7 +170,7 @@ describe('a session', () => {
     expect(session.messages).toHaveLength(2)
   })
 
-  test('that drops the oldest goes on behind what it keeps, from the state it has', async () => {
+  test('that drops the oldest goes on after what it keeps, from the state it has', async () => {
     const engine = await openToy(toyModel({ contextLength: 200 }))
     const session = engine.createSession({ system: 'Be brief.', overflow: 'shift' })
     let dropped = 0

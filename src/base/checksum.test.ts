@@ -39,7 +39,7 @@ test('the same bit turned over in two words of a lane does not cancel out', () =
   }
 })
 
-test('words that change places, zeros behind and bytes left out are seen', () => {
+test('words that change places, zeros appended and bytes left out are seen', () => {
   const own = Uint8Array.from({ length: 64 }, (_, at) => at * 7)
   const swapped = Uint8Array.from([
     ...own.slice(0, 4),

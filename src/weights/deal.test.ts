@@ -36,7 +36,7 @@ describe('dealMatrix', () => {
     // Rows of 300 KB: 32 of them are one slab, so runs continue in the next slab.
     ['w8_g32', 72, 76_800],
   ] as const)(
-    'in %s gives each shard its runs of %i rows of %i, one behind the other',
+    'in %s gives each shard its runs of %i rows of %i, one after the other',
     async (encoding, n, k) => {
       const values = new Float32Array(concat([...randomTensor('F32', [n, k], 3)]).buffer)
       const held: (readonly Range[])[] = [

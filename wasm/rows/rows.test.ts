@@ -330,7 +330,7 @@ describe('the exponential', () => {
 })
 
 describe('check_parts', () => {
-  test('puts the checksums of its definition behind the parts, and touches nothing else', () => {
+  test('puts the checksums of its definition after the parts, and touches nothing else', () => {
     const lay = (machine: Machine) => {
       const random = randomFrom(3)
       const parts = [64, 640, 8256].map((bytes) => {

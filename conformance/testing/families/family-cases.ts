@@ -17,7 +17,7 @@ import {
   window,
 } from './family-tensors.ts'
 
-/** The sizes behind the answers in golden/families.json. */
+/** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
 /** One of each family. */

@@ -51,7 +51,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-test.skipIf(!isInstalled)('weights lie one behind the other, aligned, and fill what their shapes say', () => {
+test.skipIf(!isInstalled)('weights lie one after the other, aligned, and fill what their shapes say', () => {
   const { weights } = decoder(TINY, 'int4')
   const { dataLayout, weightBytes } = proto
   const { offsets, size } = dataLayout(weights)

@@ -150,7 +150,7 @@ test('calls come back as JSON, and what tools answer goes on from there', async 
   expect(warnings).toEqual([])
 })
 
-test('a stream has its calls behind its text', async () => {
+test('a stream has its calls after its text', async () => {
   const { chat } = await client()
   const stream = await chat.completions.create({
     ...{ messages: said(CALL), temperature: 0, tools: [add], stream: true },

@@ -55,7 +55,7 @@ export function hfSsm(
 ): SsmConfig {
   const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
   if (fields.fact('use_bias', false)) throw refuse('biases on its projections', 'none')
-  if (!fields.fact('rms_norm', true)) throw refuse('no norm behind the gate', 'one')
+  if (!fields.fact('rms_norm', true)) throw refuse('no norm after the gate', 'one')
   const isMamba = family === 'mamba'
   const rank = fields.has('time_step_rank') ? fields.either('time_step_rank') : 'auto'
   const common = {

@@ -64,7 +64,7 @@ describe('plans', () => {
     expect(plan.slabBytes).toBe(2 * 4 * ((1536 + 256) * 3 + 1536 * 128))
   })
 
-  test('a hybrid keeps blocks for its attention and a slab for the rest, behind them', () => {
+  test('a hybrid keeps blocks for its attention and a slab for the rest, after them', () => {
     const hybrid = { heads: 12, kvHeads: 4, headDim: 64, intermediateSize: 1024, attentionLayers: [1] }
     const plan = planOf(config('granitehybrid', MAMBA2, hybrid))
     expect(plan.stateGroups.map(({ layers }) => layers)).toEqual([[1]])

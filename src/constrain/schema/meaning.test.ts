@@ -48,7 +48,7 @@ describe('what a schema leaves open is written as it is most likely meant', () =
       ['{"a":1}', '{}'],
       ['{"b":1}'],
     ],
-    ['no items behind a tuple', { type: 'array', prefixItems: [{}] }, ['[]', '[1]'], ['[1,2]']],
+    ['no items after a tuple', { type: 'array', prefixItems: [{}] }, ['[]', '[1]'], ['[1,2]']],
     ['few blanks', { type: 'array', items: {} }, ['[1, 2]', '[\n  1\n]'], ['[  1]', ' []', '[] ', '[1 ,2]']],
   ])('%s', (_, schema, inside, outside) => {
     const language = jsonSchema(schema)

@@ -50,7 +50,7 @@ const DEFAULT_CONTEXT = 4096
 /** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
 const STEP_TOKENS = 256
 /**
- * Rows of a step whose logits are wanted, one for each sequence and each draft behind it: these, and up to
+ * Rows of a step whose logits are wanted, one for each sequence and each draft after it: these, and up to
  * the most while they take few bytes.
  */
 const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const

@@ -142,7 +142,7 @@ describe('a good file', () => {
     )
   })
 
-  test('a vocabulary longer than a slab is read without reading the data behind it', async () => {
+  test('a vocabulary longer than a slab is read without reading the data after it', async () => {
     const tokens = Array.from({ length: 150_000 }, (_, index) => `token number ${index}`)
     const bytes = await ggufBytes({
       metadata: { tokens: ['string[]', tokens], scores: ['f32[]', tokens.map((_, index) => index)] },

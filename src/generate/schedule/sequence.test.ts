@@ -94,7 +94,7 @@ describe.each(KINDS)('random histories with %s', (_, kinds) => {
       LIMITS,
     )
   })
-  test('read back whole when the oldest tokens are dropped behind the first', async () => {
+  test('read back whole when the oldest tokens are dropped after the first', async () => {
     const limits = fc.oneof(fc.constant({ ...GENEROUS, contextLength: 230 }), short)
     await fc.assert(
       fc.asyncProperty(actions, limits, fc.nat(100), (acts, limit, keep) => check(kinds, limit, acts, keep)),
@@ -105,7 +105,7 @@ describe.each(KINDS)('random histories with %s', (_, kinds) => {
 
 describe('a saved sequence that has dropped tokens', () => {
   const keep = 3
-  /** It has dropped what lay behind the first three tokens. */
+  /** It has dropped what lay after the first three tokens. */
   async function restored(signal?: AbortSignal) {
     const cache = chainCache({ windows: [0], slabs: 0 }, { ...GENEROUS, contextLength: 230 })
     const sequence = new Sequence(cache, { shares: true })

@@ -16,7 +16,7 @@ interface Twin {
   readonly sequence: Sequence
   /** What was said, dropped tokens included. */
   history: number[]
-  /** Tokens dropped behind the first `keep`. */
+  /** Tokens dropped after the first `keep`. */
   dropped: number
   /** Per group, what must be stored at each position. */
   words: number[][]
@@ -75,7 +75,7 @@ export class World {
         .filter(({ isAlone }) => !isAlone)
         .map((twin) => this.#tokens(twin).slice(0, twin.sequence.cached))
       this.#marks = []
-      // What a window has left behind is in nobody's hands now.
+      // No block holds what a window has passed.
       this.#isExact &&= this.#kinds.windows.every((window) => window === 0)
       return
     }
@@ -245,7 +245,7 @@ export class World {
     if (drafts.length === 0) this.#pass(twin, ids)
   }
 
-  /** A step has ended behind `ids`. */
+  /** A step has ended after `ids`. */
   #pass({ isAlone }: Twin, ids: readonly number[]): void {
     if (!isAlone && MARKS.includes(ids.length)) this.#marks.push([...ids])
   }

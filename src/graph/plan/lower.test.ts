@@ -181,7 +181,7 @@ describe('state layout', () => {
     expect(() => layerOffsets(group, 2)).toThrow(/layer 2 is not in/)
   })
 
-  test('has the words of each position behind the codes of int8 and fp8', () => {
+  test('has the words of each position after the codes of int8 and fp8', () => {
     const int8 = { ...group, format: { k: 'int8', v: 'int8' } } as const
     expect(layerOffsets(int8, 1)).toEqual({ k: 0, v: 2 * 64 * (8 + 12) })
     expect(blockBytes(int8)).toBe(2 * 2 * 64 * (8 + 12 + 8 + 8))

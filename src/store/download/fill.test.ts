@@ -22,7 +22,7 @@ beforeEach(async () => {
   name = await fileKey(URL)
 })
 
-/** A download of everything, with bytes behind its end: a version that came before was longer. */
+/** A download of everything, with bytes after its end: a version that came before was longer. */
 async function write(part: StoredPart): Promise<typeof VERSION> {
   await part.begin(VERSION)
   for (let index = 0; index < 3; index++) {

@@ -20,7 +20,7 @@ const MESSAGES = [
   { role: 'user', content: 'hello' },
 ]
 
-/** As Llama 2 and Mistral have it: roles must alternate, EOS behind every answer. */
+/** As Llama 2 and Mistral have it: roles must alternate, EOS after every answer. */
 const ALTERNATING =
   "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}" +
   "{{ raise_exception('Conversation roles must alternate user/assistant') }}{% endif %}" +
@@ -142,7 +142,7 @@ describe('with a tokenizer', () => {
     expect(without.filter((id) => id <= 2)).toEqual([1])
   })
 
-  test('what a template writes behind an answer ends a turn', () => {
+  test('what a template writes after an answer ends a turn', () => {
     const spec = byteLevelSpec()
     const own = {
       ...spec,
@@ -158,7 +158,7 @@ describe('with a tokenizer', () => {
     expect(tokenizer.isEnd(stop)).toBe(false)
     expect(turnEndIds(tokenizer, template)).toEqual(new Set([...tokenizer.endIds, stop]))
     expect(turnEndIds(bytes, new ChatTemplate(CHATML))).toEqual(bytes.endIds)
-    // Text behind an answer, or a template that refuses, leaves what is known.
+    // Text after an answer, or a template that refuses, leaves what is known.
     expect(turnEndIds(bytes, new ChatTemplate(PLAIN))).toEqual(bytes.endIds)
     expect(turnEndIds(bytes, new ChatTemplate("{{ raise_exception('no') }}"))).toEqual(bytes.endIds)
   })

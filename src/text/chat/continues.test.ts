@@ -23,7 +23,7 @@ test('a text that goes on gets no space in front', () => {
   )
 })
 
-test('behind a special token a text begins anew, also when it goes on', () => {
+test('after a special token a text begins anew, also when it goes on', () => {
   const options = { parseSpecial: true, continues: true }
   expect(tokenizer.encode('b</s>a', options)).toEqual([5, 2, 3, 4])
 })

@@ -25,10 +25,10 @@ const REPLIES: readonly [string, string, string, readonly object[]][] = [
     '',
     [weather, add],
   ],
-  ['Hermes behind text', `Let me see.\n<tool_call>${json(add)}</tool_call>`, 'Let me see.\n', [add]],
+  ['Hermes after text', `Let me see.\n<tool_call>${json(add)}</tool_call>`, 'Let me see.\n', [add]],
   ['Hermes before text', `<tool_call>${json(weather)}</tool_call> Done.`, ' Done.', [weather]],
   ['Mistral', `[TOOL_CALLS] [${json(weather)}, ${json(add)}]`, '', [weather, add]],
-  ['Mistral behind text', `Hm. [TOOL_CALLS][${json(add)}]`, 'Hm. ', [add]],
+  ['Mistral after text', `Hm. [TOOL_CALLS][${json(add)}]`, 'Hm. ', [add]],
   ['Llama', llama(weather), '', [weather]],
   [
     'Llama with blanks',
@@ -59,8 +59,8 @@ const TEXTS: readonly [string, string][] = [
   ['code', '<|python_tag|>weather.call(city="Oslo")'],
   ['an object that is the answer', '{"name": "Ada", "age": 36}'],
   ['another object', '{ "city": "Oslo" }'],
-  ['a bare call with text behind it', `${llama(weather)} is what I would call.`],
-  ['a bare call behind text', `I would call ${llama(weather)}`],
+  ['a bare call with text after it', `${llama(weather)} is what I would call.`],
+  ['a bare call after text', `I would call ${llama(weather)}`],
   ['a cut bare call', llama(weather).slice(0, -1)],
   ['one wrong bare call of two', `${llama(weather)}; {"name": "rm", "parameters": {}}`],
   ['a marker that never comes', 'a < b <tool [TOOL <|py'],
@@ -73,7 +73,7 @@ describe('a reply of', () => {
   })
 })
 
-describe('what is not a call to the letter stays text:', () => {
+describe('what does not match a call exactly stays text:', () => {
   test.each(TEXTS)('%s', (_, reply) => {
     expect(parse([reply])).toEqual({ text: reply, calls: [] })
   })

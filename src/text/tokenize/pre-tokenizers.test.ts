@@ -8,7 +8,7 @@ import { cut, preTokenizer } from './pre-tokenizers.ts'
 const words = (name: string | undefined, text: string) => cut(text, preTokenizer(name).patterns)
 
 describe('words', () => {
-  test('gpt-2: a space goes with the word behind it, digits stay together', () => {
+  test('gpt-2: a space goes with the word after it, digits stay together', () => {
     expect(words('gpt-2', "I'm  it 1234 'RE!\n\n x ")).toEqual([
       'I',
       "'m",

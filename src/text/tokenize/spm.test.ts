@@ -72,7 +72,7 @@ test('text that spells a control token or a byte token stays text', () => {
   expect(tokenizer.encode('<s>', { parseSpecial: true })).toEqual([1])
 })
 
-test('a space goes in front of a text and behind special tokens, unless the file says no', () => {
+test('a space goes in front of a text and after special tokens, unless the file says no', () => {
   const pieces = [M, 'a', `${M}a`]
   const spell = (changes: Partial<GgufTokenizerSpec>) => {
     const tokenizer = createTokenizer(spmSpec(pieces, changes))
