@@ -41,9 +41,12 @@ def mixed(rng):
 
 
 def parts(told):
-    """Makers of documents and their shares in percent."""
+    """Makers of documents and their shares in percent; without stories from files if `told` is None."""
     makers = [(stories.dialogue, 20), (chat.dialogue, 13), (about.dialogue, 9), (unknown.dialogue, 12), (tool_part, 16),
               (schema.dialogue, 3), (mixed, 4)]
+    if told is None:
+        makers = [(stories.dialogue, 15), (chat.dialogue, 10), (about.dialogue, 14), (unknown.dialogue, 20), (tool_part, 30),
+                  (schema.dialogue, 5), (mixed, 6)]
     return makers + ([(lambda rng: prose_part(rng, told), 30)] if told else [])
 
 
@@ -51,7 +54,8 @@ def finish(rng, messages, kind, given):
     """The document: perhaps with a system message, perhaps with tools that the answer does not need."""
     if kind not in ('tool', 'other-tool') and messages[0]['role'] != 'system':
         needs = kind in ('sum', 'no-calculator', 'no-clock', 'json')
-        if not needs and rng.random() < 0.12:
+        length = sum(len(m['content']) for m in messages)
+        if not needs and length < 900 and rng.random() < 0.4:
             given = tools.ALL if rng.random() < 0.7 else [rng.choice(tools.ALL)]
     document = {'messages': messages, 'kind': kind}
     if messages[0]['role'] != 'system' and rng.random() < 0.5:
@@ -84,9 +88,11 @@ def main():
     parser.add_argument('--documents', type=int, default=40000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--stories', help='a JSONL file of stories with the key "text"')
+    parser.add_argument('--talk', action='store_true', help='more of tools, declines and itself; no stories from files')
     parser.add_argument('--teacher', help='a second file of that form, told by the teacher')
     args = parser.parse_args()
-    told = [story for path in (args.stories, args.teacher) if path for story in prose.load(path)]
+    files = [path for path in (args.stories, args.teacher) if path]
+    told = None if args.talk else [story for path in files for story in prose.load(path)]
     with open(args.out + '.part', 'w', encoding='utf-8') as out:
         for document in documents(args.documents, args.seed, told):
             out.write(json.dumps(document, ensure_ascii=False) + '\n')

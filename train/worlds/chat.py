@@ -58,8 +58,8 @@ PAIRS = [
     ('Goodbye! | Bye! | Bye bye! | See you! | See you later. | I have to go now. | Bye, see you tomorrow! | Goodbye, my friend. | I must go. | '
      'See you soon! | Bye for now.',
      'Goodbye! See you soon. | Bye! It was nice to talk with you. | Goodbye! Come back for a story. | See you! Have a nice day.'),
-    ('Do you have friends? | Are you alone? | Who is your friend? | Will you be my friend? | Can we be friends?',
-     'I like to talk with you. That feels like a friend to me. | I am a small model, but I can be a friendly one! | '
+    ('Will you be my friend? | Can we be friends?',
+     'I am a small model, but I can be a friendly one! | '
      'I would like that! Friends tell each other stories.'),
     ('Do you like stories? | What is your favourite thing? | What do you love? | What do you like to do? | What is fun for you? | '
      'Do you like to tell stories? | What do you do all day? | What makes you happy? | Do you have a hobby?',
@@ -85,8 +85,6 @@ PAIRS = [
      'It wanted to learn to tweet! | What is a cat on the beach called? Sandy claws! | Why are fish so smart? They live in schools!'),
     ('What are you doing? | What do you do now? | Are you there? | Can you hear me? | Are you awake?',
      'I am here, and I am thinking of a new story. | I am here! What would you like? | I wait for your words. Would you like a story?'),
-    ('Yes | Yes, please. | Okay | Sure | Yes! | Of course | OK', 'Good! What should the story be about? | Good! Tell me who should be in it.'),
-    ('No | No, thank you. | Not now. | Maybe later. | No thanks', 'That is all right. Tell me if you want a story. | All right! I am here if you need me.'),
     ('What? | I do not understand. | What do you mean? | Huh? | What did you say?',
      'I am sorry. I am a small model, and sometimes I am not clear. What would you like? | Sorry! Ask me once more, please.'),
     ('Help | Help me, please. | I need help. | Can you help me?', 'I will try! I can tell a story, go on with one, or just talk with you. What do you need? | '
@@ -95,6 +93,11 @@ PAIRS = [
      'How nice! I can tell you a story about @. | @? I like that too, in stories! | That is lovely. Shall I tell you a story about @?'),
     ('I have #. | We have # at home. | I want #. | I saw # today.', 'How nice! What is its name? | How lovely! Shall I tell you a story about #? | '
      'Oh, #! That sounds nice.'),
+]
+# only after an offer
+AFTER_OFFER = [
+    ('Yes | Yes, please. | Okay | Sure | Yes! | Of course | OK', 'Good! What should the story be about? | Good! Tell me who should be in it.'),
+    ('No | No, thank you. | Not now. | Maybe later. | No thanks', 'That is all right. Tell me if you want a story. | All right! I am here if you need me.'),
 ]
 LIKED = W.words("""cats, dogs, horses, trains, cars, dinosaurs, books, cake, ice cream, apples, the sea, the moon, stars, rabbits,
 football, music, flowers, birds, boats, planes, pancakes, frogs, bears, robots, dragons, fairies, snow, rain, summer, winter, drawing,
@@ -107,9 +110,9 @@ NAME_ASKED = "What is my name? | Do you know my name? | Who am I? | What am I ca
 NAME_TOLD = 'Your name is {}. | You are {}. | You told me that your name is {}.'
 
 
-def exchange(rng):
+def exchange(rng, after_offer=False):
     """One thing said and its answer."""
-    said, answers = rng.choice(PAIRS)
+    said, answers = rng.choice(AFTER_OFFER if after_offer else PAIRS)
     said, answer = choose(rng, said), choose(rng, answers)
     liked, pet = rng.choice(LIKED), a(rng.choice(W.ANIMALS))
     back = liked.replace('my ', 'your ')
@@ -143,7 +146,8 @@ def dialogue(rng):
                                                          'I do not know yet. Tell me your name!')), 'name', None
     turns = []
     for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
-        said, answer = exchange(rng)
+        offered = bool(turns) and 'story' in turns[-1] and turns[-1].endswith('?')
+        said, answer = exchange(rng, offered and rng.random() < 0.5)
         if answer not in turns:
             turns += [said, answer]
     return talk(*turns), 'chat', None

@@ -5,8 +5,8 @@ MORE = {
         'It was night, but {n} could not sleep. | The moon was up, and {n} lay in bed with open eyes.',
         '{n} turned to the left and to the right. It did not help. | {n} was tired, but sleep did not come.',
         'So {he} counted the stars. One, two, three. But {he} was still awake.',
-        'So {n} got up and looked out {in_place}. Everything was quiet.',
-        'There {he} saw {a_helper}. "Why are you awake?" asked {helper}.', '"I cannot sleep," said {n}.',
+        'So {n} got up and looked out of the window. Everything was quiet and dark.',
+        'Outside {he} saw {a_helper}. "Why are you awake?" asked {helper}.', '"I cannot sleep," said {n}.',
         '"Close your eyes and think of something nice," said {helper}. "I will hum a song for you." | '
         '"Come, I will tell you a very quiet story," said {helper}.',
         '{n} thought of warm sun and soft grass. {his} breath went slow. | {n} listened, and {his} eyes grew heavy.',

@@ -23,7 +23,7 @@ def choose(rng, template):
 
 
 VERBS = r'(?:said|asked|cried|called|shouted|thought|laughed)\b'
-SPEECH = rf'(?:(?:he|she|it|the [a-z ]+?) )?{VERBS}'
+SPEECH = rf'(?:(?:he|she|it|they|the [a-z ]+?) )?{VERBS}'
 
 
 def fill(template, slots):

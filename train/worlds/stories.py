@@ -9,7 +9,7 @@ from .world import World, PRONOUNS
 WHO = 'Who is the story about? | Who was the story about? | Who is the hero? | Who is in the story?'
 WHERE = 'Where did {n} live? | Where does the story take place? | Where did it happen? | Where was {n}?'
 WANT = 'What did {n} want? | What did {he} want? | What was {his} wish?'
-FIX = 'Who helped {n}? | How did it get better? | What helped {n}? | How was it solved?'
+FIX = 'How did it get better? | How was it solved? | What made it better?'
 END = 'How does the story end? | How did it end? | What happened at the end? | What is the end of the story?'
 UNKNOWN = ("What was the name of {n_s} father? | How old was {n}? | What did {n} eat for lunch? | What was the name of {n_s} sister? | "
            "What colour were {n_s} eyes? | How tall was {n}? | What day was it? | What was the name of {n_s} teacher? | "
@@ -51,10 +51,12 @@ def request(rng, w):
     return careless(rng, ask.replace('X', who))
 
 
-def question(rng, w):
-    """A question about the story just told and its answer."""
+QUESTIONS = ('who', 'where', 'want', 'sad', 'fix', 'end', 'unknown', 'thing')
+
+
+def question(rng, w, kind):
+    """A question of a kind about the story just told, and its answer."""
     s = dict(n=w.n, he=w.he, his=PRONOUNS[w.he][1], n_s=w.n + "'s")
-    kind = rng.choice(['who', 'where', 'want', 'sad', 'fix', 'end', 'unknown', 'thing'])
     if kind == 'who':
         named = f', {w.hero}' if w.name else ''
         return choose(rng, WHO), rng.choice([f'It is about {w.n if w.name else w.hero}{named}.',
@@ -68,7 +70,7 @@ def question(rng, w):
         found = re.match(r'(.*) was (\w+) because', fact)
         return f'Why was {found[1][0].lower() + found[1][1:] if not w.name or found[1] != w.n else found[1]} {found[2]}?', fact
     if kind == 'fix':
-        return choose(rng, FIX.split(' | ')[1] + ' | How did it get better? | How was it solved?'), w.fact('fix')
+        return choose(rng, FIX), w.fact('fix')
     if kind == 'end':
         return choose(rng, END), w.fact('end')
     if kind == 'thing' and 'thing' in w.plot['uses'] and w.colour:
@@ -97,8 +99,8 @@ def dialogue(rng):
     if roll < 0.42:
         turns = [ask, story]
         asked = set()
-        for _ in range(rng.randint(1, 3)):
-            q, answer = question(rng, w)
+        for kind in rng.sample(QUESTIONS, rng.randint(1, 3)):
+            q, answer = question(rng, w, kind)
             if answer not in asked:
                 turns += [careless(rng, q), answer]
                 asked.add(answer)

@@ -160,12 +160,25 @@ def today(rng):
 
 def some_tools(rng, needed):
     """The tools of a document: all three, or the needed one and perhaps another."""
-    if rng.random() < 0.6:
+    if rng.random() < 0.7:
         return ALL
     others = [t for t in ALL if t is not needed]
-    tools = [needed] + ([rng.choice(others)] if rng.random() < 0.5 else [])
+    tools = [needed] + rng.sample(others, rng.choice([0, 1, 2]))
     rng.shuffle(tools)
-    return tools
+    return [described(rng, tool) for tool in tools]
+
+
+ABOUT = {'calculate': ['Calculates.', 'Computes an arithmetic expression.', 'A calculator.', 'Works out sums.'],
+         'current_date': ['Tells the date and the time.', 'Gives the current date.', 'What day and time it is now.'],
+         'convert_units': ['Converts units.', 'Converts between units of length, weight and more.', 'Changes a value into another unit.']}
+
+
+def described(rng, tool):
+    """The tool, perhaps with another description."""
+    if rng.random() < 0.3:
+        return tool
+    function = tool['function']
+    return {**tool, 'function': {**function, 'description': rng.choice(ABOUT[function['name']])}}
 
 
 def dialogue(rng):

@@ -80,8 +80,6 @@ class World:
         if known:
             slots['in_place'] = re.sub(r'\ban? ', 'the ', self.place)
         text = fill(template, slots).replace(' .', '.').replace(' ,', ',').replace('  ', ' ')
-        for wrong, right in (('hisself', 'himself'), ('itself', 'itself')):
-            text = text.replace(wrong, right)
         return text
 
     def beats(self):
