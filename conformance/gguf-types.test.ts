@@ -1,8 +1,9 @@
 // GGUF types, end to end. In: a random Llama whose matrices have one block type, or a mix like published
-// files. Out: the logits of the same weights in f32, within the error of 8-bit activations.
+// files. Out: the logits of the same weights in f32, within the error of 8-bit activations, and llama.cpp's.
 import { expect, test } from 'vitest'
 import type { CodedDType } from '../src/formats/tensors.ts'
 import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
+import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'
 import { typedGguf } from './testing/typed-gguf.ts'
@@ -20,6 +21,29 @@ async function differenceFromF32(file: File): Promise<number> {
 
 test.each(CODED_DTYPES)('%s gives the logits of its values in f32', async (dtype) => {
   expect(await differenceFromF32(await modelIn(() => dtype))).toBeLessThan(0.03)
+})
+
+/** Log-probabilities minus their mean are logits minus theirs. */
+const centred = (row: Float64Array): Float64Array => {
+  const mean = row.reduce((sum, each) => sum + each) / row.length
+  return row.map((each) => each - mean)
+}
+
+const addon = llamaCppAddon()
+if (addon === undefined)
+  console.warn('skipped: the comparison with llama.cpp needs @node-llama-cpp/linux-x64')
+
+/** llama.cpp runs no model in Q8_1. It makes activations 8-bit itself, in groups of 256 for most types. */
+const NATIVE = CODED_DTYPES.filter((dtype) => dtype !== 'Q8_1')
+
+test.skipIf(addon === undefined).each(NATIVE)('%s gives the probabilities of llama.cpp', async (dtype) => {
+  const file = await modelIn(() => dtype)
+  const right = await llamaCppLogProbabilities(file, TOKENS, addon ?? '')
+  const expected = right.map(centred)
+  for (const weights of ['f32', 'auto'] as const) {
+    const rows = await withBuilt([file], { weights }, (built) => logitsOf(built, TOKENS))
+    expect(relativeError(rows.map(logProbabilities).map(centred), expected)).toBeLessThan(0.03)
+  }
 })
 
 test('a mix like Q4_K_M, with values and down projections in Q6_K', async () => {

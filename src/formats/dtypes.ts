@@ -13,6 +13,7 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
   Q4_1: { elements: 32, bytes: 20 },
   // The others are drawn in group-readers.ts, k-quants.ts, iq-quants.ts and ternary.ts.
+  Q8_1: { elements: 32, bytes: 36 },
   Q5_0: { elements: 32, bytes: 22 },
   Q5_1: { elements: 32, bytes: 24 },
   Q2_K: { elements: 256, bytes: 84 },
@@ -20,6 +21,8 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_K: { elements: 256, bytes: 144 },
   Q5_K: { elements: 256, bytes: 176 },
   Q6_K: { elements: 256, bytes: 210 },
+  IQ1_S: { elements: 256, bytes: 50 },
+  IQ1_M: { elements: 256, bytes: 56 },
   IQ2_XXS: { elements: 256, bytes: 66 },
   IQ2_XS: { elements: 256, bytes: 74 },
   IQ2_S: { elements: 256, bytes: 82 },
@@ -27,9 +30,12 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   IQ3_S: { elements: 256, bytes: 110 },
   IQ4_NL: { elements: 32, bytes: 18 },
   IQ4_XS: { elements: 256, bytes: 136 },
+  Q1_0: { elements: 128, bytes: 18 },
+  Q2_0: { elements: 64, bytes: 18 },
   TQ1_0: { elements: 256, bytes: 54 },
   TQ2_0: { elements: 256, bytes: 66 },
   MXFP4: { elements: 32, bytes: 17 },
+  NVFP4: { elements: 64, bytes: 36 },
 }
 
 export const DTYPES = Object.keys(BLOCKS) as readonly DType[]

@@ -8,6 +8,7 @@ export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDTy
 
 /** GGUF dtypes that are read group by group, as codes with one or two scales. */
 export type CodedDType =
+  | 'Q8_1'
   | 'Q5_0'
   | 'Q5_1'
   | 'Q2_K'
@@ -15,6 +16,8 @@ export type CodedDType =
   | 'Q4_K'
   | 'Q5_K'
   | 'Q6_K'
+  | 'IQ1_S'
+  | 'IQ1_M'
   | 'IQ2_XXS'
   | 'IQ2_XS'
   | 'IQ2_S'
@@ -22,9 +25,12 @@ export type CodedDType =
   | 'IQ3_S'
   | 'IQ4_NL'
   | 'IQ4_XS'
+  | 'Q1_0'
+  | 'Q2_0'
   | 'TQ1_0'
   | 'TQ2_0'
   | 'MXFP4'
+  | 'NVFP4'
 
 /** One stored tensor. Rows are contiguous along the last dimension (inputs of a projection). */
 export interface TensorInfo {

@@ -45,7 +45,9 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
   })
 
   test('an encoding of few bits is not widened', () => {
-    expect(encoding).toBe(/Q4_K|IQ3_S/.test(dtype) ? 'w4m_g32' : /TQ/.test(dtype) ? 'w4_g32' : 'w8_g32')
+    expect(encoding).toBe(
+      /Q4_K|IQ3_S|IQ1_S/.test(dtype) ? 'w4m_g32' : /TQ|Q1_0|Q2_0/.test(dtype) ? 'w4_g32' : 'w8_g32',
+    )
   })
 })
 
@@ -60,6 +62,9 @@ const BOUNDS: Readonly<Record<CodedDType, number>> = {
   Q5_0: EXACT,
   IQ4_NL: EXACT,
   MXFP4: EXACT,
+  Q8_1: EXACT,
+  Q1_0: EXACT,
+  Q2_0: EXACT,
   TQ1_0: EXACT,
   TQ2_0: EXACT,
   IQ4_XS: 2 ** -11,
@@ -67,11 +72,14 @@ const BOUNDS: Readonly<Record<CodedDType, number>> = {
   IQ3_XXS: 2 ** -11,
   Q4_K: 2 ** -9,
   IQ3_S: 2 ** -9,
+  IQ1_S: 2 ** -9,
   Q5_1: HALF_STEP,
   Q2_K: HALF_STEP,
   Q3_K: HALF_STEP,
   Q5_K: HALF_STEP,
   Q6_K: HALF_STEP,
+  IQ1_M: HALF_STEP,
+  NVFP4: HALF_STEP,
   IQ2_XS: HALF_STEP,
   IQ2_S: HALF_STEP,
 }

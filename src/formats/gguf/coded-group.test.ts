@@ -15,9 +15,10 @@ const SEED = 7
 
 /**
  * SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same
- * blocks; for the types with a grid, of what `gguf.quants.dequantize` (gguf 0.19.0) makes of them.
+ * blocks. ggml has no such function for Q8_1, which is Q8_0 with a sum.
  */
 const GGML: Readonly<Record<CodedDType, string>> = {
+  Q8_1: '2237cb3d5c8eb0a7e50d80d8474668d2',
   Q5_0: '5bdc103f599411534ac7ef7ef3a946fd',
   Q5_1: '96852175a30bb917ce0dbec94f6e1137',
   Q2_K: '9a945a72e20e96c28304fa065338bfa7',
@@ -25,6 +26,8 @@ const GGML: Readonly<Record<CodedDType, string>> = {
   Q4_K: '3b7fc688d73e3a8752a530140ffe1801',
   Q5_K: '84cfc64e4340a5e3f09eaae840aa7cf7',
   Q6_K: '2e4aeb4a003af641e0f609f8ac01500e',
+  IQ1_S: 'dea168f4d75d93db3ba7efdb3a7b0647',
+  IQ1_M: 'fecd2c1a94fbc564f5609d8a0e9b53d8',
   IQ2_XXS: '61ba25dcd5768bf92d869b085b0ac6b4',
   IQ2_XS: '23274e388cf2d5bea27960a7e89f3d35',
   IQ2_S: '12ee057c978d0f15c7544cbb1ad49e65',
@@ -32,9 +35,12 @@ const GGML: Readonly<Record<CodedDType, string>> = {
   IQ3_S: 'a6dbd8b6c27fa3e5631a2e74576f84fc',
   IQ4_NL: 'f9cbd5c7bf8cf6b88a9e92a6e5635eed',
   IQ4_XS: '56d69bf881baea33011eaca70ad840a8',
+  Q1_0: '3603069ce4166214723dc8ce6e0ece4a',
+  Q2_0: 'e7d285f31a77d819830444cb85e2178e',
   TQ1_0: '6c32776ce359ae5e3c0e68cd5abfed6e',
   TQ2_0: '9244930be0a50ab261fbf96784d2d5ba',
   MXFP4: 'cc5943c4e1d581f25d8a66c280485660',
+  NVFP4: '48f8a9a70cc686312be91e00c58def10',
 }
 
 test.each(CODED_DTYPES)('%s is dequantised to the bit', (dtype) => {

@@ -4,11 +4,12 @@ import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedDType } from '../tensors.ts'
 import type { CodedGroup, GroupReader } from './coded-group.ts'
-import { readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
+import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 import { readQ2K, readQ3K, readQ4K, readQ5K, readQ6K } from './k-quants.ts'
-import { readTQ1, readTQ2 } from './ternary.ts'
+import { readQ1, readQ2, readTQ1, readTQ2 } from './ternary.ts'
 
 export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
+  Q8_1: readQ8_1,
   Q5_0: readQ5_0,
   Q5_1: readQ5_1,
   Q2_K: readQ2K,
@@ -16,6 +17,8 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
   Q4_K: readQ4K,
   Q5_K: readQ5K,
   Q6_K: readQ6K,
+  IQ1_S: readIQ1S,
+  IQ1_M: readIQ1M,
   IQ2_XXS: readIQ2XXS,
   IQ2_XS: readIQ2XS,
   IQ2_S: readIQ2S,
@@ -23,9 +26,12 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
   IQ3_S: readIQ3S,
   IQ4_NL: readIQ4NL,
   IQ4_XS: readIQ4XS,
+  Q1_0: readQ1,
+  Q2_0: readQ2,
   TQ1_0: readTQ1,
   TQ2_0: readTQ2,
   MXFP4: readMXFP4,
+  NVFP4: readNVFP4,
 }
 
 /** Dtypes whose elements have minimums. */
@@ -35,12 +41,20 @@ export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
   'Q4_K',
   'Q5_K',
   'IQ3_S',
+  'IQ1_S',
 ])
 
 /** ggml's `kvalues_iq4nl`: levels that are denser around zero. */
 const IQ4_LEVELS = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 /** E2M1 values times two, which makes them whole numbers. */
 const FP4_LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
+
+/** f16 scale | f16 scale times the sum of the codes, which only some kernels read | i8 [32]. */
+function readQ8_1({ i8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+  const at = index * 36
+  scales.fill(halfTable()[u16[at / 2]!]!)
+  for (let i = 0; i < 32; i++) codes[i] = i8[at + 4 + i]!
+}
 
 function readQ5_0({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 22
@@ -96,4 +110,23 @@ function readMXFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGr
   // Half of 2^(e - 127), because the levels are doubled.
   scales.fill(2 ** (u8[at]! - 128))
   readLevels(u8, at + 1, FP4_LEVELS, codes)
+}
+
+/** Four scales in E4M3 without a sign, then four runs of 16 codes of 4 bits, each with 8 in the low nibbles. */
+function readNVFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+  const at = (index >>> 1) * 36
+  for (let h = 0; h < 2; h++) {
+    const run = 2 * (index & 1) + h
+    const scale = u8[at + run]!
+    const exponent = (scale >>> 3) & 15
+    const mantissa = scale & 7
+    // Half of the scale, because the levels are doubled. 0x7f is no number, and ggml makes it zero.
+    scales[h] =
+      scale === 0x7f ? 0 : exponent === 0 ? mantissa * 2 ** -10 : (8 + mantissa) * 2 ** (exponent - 11)
+    for (let i = 0; i < 8; i++) {
+      const pair = u8[at + 4 + 8 * run + i]!
+      codes[16 * h + i] = FP4_LEVELS[pair & 15]!
+      codes[16 * h + 8 + i] = FP4_LEVELS[pair >>> 4]!
+    }
+  }
 }

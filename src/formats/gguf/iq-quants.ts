@@ -1,6 +1,8 @@
 // IQ quants. In: superblocks of 256 elements, whose runs of 4 or 8 are points of a grid. Out: groups, by
 // ggml's definitions.
 //
+//   IQ1_S    f16 d | 32 low bytes of indices | u16 [8] 4 x 3 high bits, 3 bits of scale, shift         50 B
+//   IQ1_M    32 low bytes of indices | 16 B of high bits and shifts | u16 [4] 4 scales, 4 bits of d   56 B
 //   IQ2_XXS  f16 d | 8 x (4 indices | u32: 4 x 7 bits of signs, 4 bits of scale)                       66 B
 //   IQ2_XS   f16 d | u16 [32] 9 bits of index, 7 of signs | u8 [8] two scales                         74 B
 //   IQ2_S    f16 d | 32 low bytes of indices | 32 B of signs | 8 B of high bits | u8 [8] two scales    82 B
@@ -109,4 +111,38 @@ export function readIQ3S({ u8, u16 }: StoredRows, index: number, out: CodedGroup
     placeFours(grid, first, second, u8[at + 74 + 4 * group + l]!, out.codes, 8 * l)
   }
   for (let i = 0; i < 32; i++) out.codes[i] = (out.codes[i]! + 15) >> 1
+}
+
+/** Elements -1, 0 and 1, moved by an eighth up or down. Codes are 1 more, which the minimum takes back. */
+export function readIQ1S({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+  const at = (index >>> 3) * 50
+  const group = index & 7
+  const word = u16[at / 2 + 17 + group]!
+  const d = halfTable()[u16[at / 2]!]! * (2 * ((word >>> 12) & 7) + 1)
+  out.scales.fill(d)
+  out.minimums.fill(d * (word & 0x8000 ? -1.125 : -0.875))
+  const grid = iqGrid('IQ1_S')
+  for (let l = 0; l < 4; l++) {
+    const from = 8 * (u8[at + 2 + 4 * group + l]! | (((word >>> (3 * l)) & 7) << 8))
+    for (let i = 0; i < 8; i++) out.codes[8 * l + i] = grid[from + i]! + 1
+  }
+}
+
+/** The same, moved by an eighth in runs of 8: codes are eighths. */
+export function readIQ1M({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+  const at = (index >>> 3) * 56
+  const group = index & 7
+  const words = at / 2 + 24
+  let pattern = 0
+  for (let i = 0; i < 4; i++) pattern |= (u16[words + i]! >>> 12) << (4 * i)
+  const packed = u16[words + (group >>> 1)]! >>> (6 * (group & 1))
+  const d = halfTable()[pattern]! / 8
+  for (let h = 0; h < 2; h++) scales[h] = d * (2 * ((packed >>> (3 * h)) & 7) + 1)
+  const grid = iqGrid('IQ1_S')
+  for (let l = 0; l < 4; l++) {
+    const high = u8[at + 32 + 2 * group + (l >>> 1)]! >>> (4 * (l & 1))
+    const from = 8 * (u8[at + 4 * group + l]! | ((high & 7) << 8))
+    const shift = high & 8 ? -1 : 1
+    for (let i = 0; i < 8; i++) codes[8 * l + i] = 8 * grid[from + i]! + shift
+  }
 }

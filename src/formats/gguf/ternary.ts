@@ -1,6 +1,8 @@
-// Ternary blocks. In: superblocks of 256 elements -1, 0 or 1 with one scale. Out: groups, by ggml's
+// Blocks of 1 and 2 bits. In: 64 to 256 elements -1, 0, 1 or 2 with one scale. Out: groups, by ggml's
 // definitions.
 //
+//   Q1_0   f16 d | 16 B of eight elements each, a set bit is 1 and a clear one -1     18 B
+//   Q2_0   f16 d | 16 B of four elements each                                         18 B
 //   TQ1_0  48 B of five elements each | 4 B of four elements each | f16 d    54 B
 //   TQ2_0  64 B of four elements each | f16 d                               66 B
 import { halfTable } from '../../base/half.ts'
@@ -36,4 +38,18 @@ export function readTQ2({ u8, u16 }: StoredRows, index: number, { codes, scales 
   scales.fill(halfTable()[u16[at / 2 + 32]!]!)
   const from = at + 32 * (group >>> 2)
   for (let i = 0; i < 32; i++) codes[i] = ((u8[from + i]! >>> (2 * (group & 3))) & 3) - 1
+}
+
+export function readQ1({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+  const at = (index >>> 2) * 18
+  scales.fill(halfTable()[u16[at / 2]!]!)
+  const from = at + 2 + 4 * (index & 3)
+  for (let i = 0; i < 32; i++) codes[i] = (u8[from + (i >>> 3)]! >>> (i & 7)) & 1 ? 1 : -1
+}
+
+export function readQ2({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+  const at = (index >>> 1) * 18
+  scales.fill(halfTable()[u16[at / 2]!]!)
+  const from = at + 2 + 8 * (index & 1)
+  for (let i = 0; i < 32; i++) codes[i] = ((u8[from + (i >>> 2)]! >>> (2 * (i & 3))) & 3) - 1
 }

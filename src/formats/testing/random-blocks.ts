@@ -5,6 +5,7 @@ import type { CodedDType } from '../tensors.ts'
 
 /** Byte offsets of the f16 numbers in a block. */
 const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
+  Q8_1: [0, 2],
   Q5_0: [0],
   Q5_1: [0, 2],
   Q2_K: [80, 82],
@@ -12,6 +13,8 @@ const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
   Q4_K: [0, 2],
   Q5_K: [0, 2],
   Q6_K: [208],
+  IQ1_S: [0],
+  IQ1_M: [],
   IQ2_XXS: [0],
   IQ2_XS: [0],
   IQ2_S: [0],
@@ -19,9 +22,12 @@ const HALVES: Readonly<Record<CodedDType, readonly number[]>> = {
   IQ3_S: [0],
   IQ4_NL: [0],
   IQ4_XS: [0],
+  Q1_0: [0],
+  Q2_0: [0],
   TQ1_0: [52],
   TQ2_0: [64],
   MXFP4: [],
+  NVFP4: [],
 }
 
 export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
@@ -41,6 +47,11 @@ export function randomBlocks(dtype: CodedDType, count: number, seed: number, sca
       blocks[at + 1]! &= 0xbf
       if (scale !== undefined) new DataView(blocks.buffer).setUint16(at, floatToHalf(scale), true)
     }
+    if (dtype === 'IQ1_M') setSplitHalf(blocks.subarray(block * bytes + 48), scale)
+    // Small scales: random ones are up to 448.
+    if (dtype === 'NVFP4' && scale !== undefined) {
+      for (let run = 0; run < 4; run++) blocks[block * bytes + run]! &= 7
+    }
     // Use exponents that both f32 and f16 can hold.
     if (dtype === 'MXFP4') {
       const exponent = scale === undefined ? blocks[block * bytes]! & 15 : Math.log2(scale) + 22
@@ -48,4 +59,14 @@ export function randomBlocks(dtype: CodedDType, count: number, seed: number, sca
     }
   }
   return blocks
+}
+
+/** The f16 of IQ1_M is in the high nibbles of four words. */
+function setSplitHalf(words: Uint8Array, scale: number | undefined): void {
+  if (scale === undefined) words[7]! &= 0xbf
+  else {
+    const pattern = floatToHalf(scale)
+    for (let i = 0; i < 4; i++)
+      words[2 * i + 1] = (words[2 * i + 1]! & 15) | (((pattern >>> (4 * i)) & 15) << 4)
+  }
 }
