@@ -36,14 +36,36 @@ if (addon === undefined)
 /** llama.cpp runs no model in Q8_1. It makes activations 8-bit itself, in groups of 256 for most types. */
 const NATIVE = CODED_DTYPES.filter((dtype) => dtype !== 'Q8_1')
 
+async function differenceFromLlamaCpp(file: File, weights: 'f32' | 'auto'): Promise<number> {
+  const right = await llamaCppLogProbabilities(file, TOKENS, addon ?? '')
+  const rows = await withBuilt([file], { weights }, (built) => logitsOf(built, TOKENS))
+  return relativeError(rows.map(logProbabilities).map(centred), right.map(centred))
+}
+
 test.skipIf(addon === undefined).each(NATIVE)('%s gives the probabilities of llama.cpp', async (dtype) => {
   const file = await modelIn(() => dtype)
-  const right = await llamaCppLogProbabilities(file, TOKENS, addon ?? '')
-  const expected = right.map(centred)
-  for (const weights of ['f32', 'auto'] as const) {
-    const rows = await withBuilt([file], { weights }, (built) => logitsOf(built, TOKENS))
-    expect(relativeError(rows.map(logProbabilities).map(centred), expected)).toBeLessThan(0.03)
-  }
+  expect(await differenceFromLlamaCpp(file, 'f32')).toBeLessThan(0.03)
+  expect(await differenceFromLlamaCpp(file, 'auto')).toBeLessThan(0.03)
+})
+
+const scaleOf = (name: string) => [/attn/.test(name) ? 1.7 : 0.6]
+
+test.skipIf(addon === undefined)('matrices in NVFP4 are multiplied by their scales', async () => {
+  const file = await typedGguf(SMALL, () => 'NVFP4', scaleOf)
+  expect(await differenceFromLlamaCpp(file, 'f32')).toBeLessThan(0.03)
+  expect(await differenceFromLlamaCpp(file, 'auto')).toBeLessThan(0.03)
+})
+
+test('scales that are neither one nor one for each expert are a format error', async () => {
+  const file = await typedGguf(
+    SMALL,
+    () => 'NVFP4',
+    () => [1, 2],
+  )
+  await expect(withBuilt([file], {}, async () => undefined)).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringMatching(/blk.0.attn_q.weight.*F32 \[2\] where it takes F32 \[1\]/),
+  })
 })
 
 test('a mix like Q4_K_M, with values and down projections in Q6_K', async () => {

@@ -10,10 +10,12 @@ import {
   recurrentGguf,
   recurrentSafetensors,
 } from '../conformance/testing/random-recurrent.ts'
+import { typedGguf } from '../conformance/testing/typed-gguf.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
 import { modelText, modelTokenizer } from '../src/engine/load/model-text.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/model-file.ts'
+import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
 import { type Input, textOf } from './input.ts'
 
 /** One layer of 32: some 60 kB in f16. */
@@ -22,6 +24,19 @@ export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
     ...{ seed: 9, family, layers: 1, heads: 2, kvHeads: 1, intermediate: 32, contextLength: 64 },
     ...{ tied: family === 'qwen2', speaks: family === 'llama' },
   })
+
+/**
+ * Two layers of 256 whose 14 matrices take turns in the types that are read as codes, from the one at `turn`;
+ * some 500 kB.
+ */
+export async function typedLlama(turn: number): Promise<File> {
+  const model = randomLlama({
+    ...{ seed: 9, layers: 2, heads: 2, kvHeads: 1, headDim: 128, intermediate: 256, contextLength: 64 },
+    speaks: true,
+  })
+  let next = turn
+  return typedGguf(model, () => CODED_DTYPES[next++ % CODED_DTYPES.length] ?? 'F32')
+}
 
 export const bytesOfFile = async (file: File): Promise<Uint8Array> => new Uint8Array(await file.arrayBuffer())
 

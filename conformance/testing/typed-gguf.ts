@@ -15,8 +15,15 @@ const SCALES: Readonly<Record<CodedDType, number>> = {
   ...{ IQ4_NL: 3e-4, IQ4_XS: 2e-5, TQ1_0: 0.02, TQ2_0: 0.02, MXFP4: 2 ** -8 },
 }
 
-/** The model with every matrix of a layer in the type given by `dtypeOf`; the embedding stays F32. */
-export async function typedGguf(model: RandomModel, dtypeOf: (name: string) => DType): Promise<File> {
+/**
+ * The model with every matrix of a layer in the type given by `dtypeOf`; the embedding stays F32. With
+ * `scaleOf`, each of these matrices has a scale beside it, and one for kernels that compute in NVFP4.
+ */
+export async function typedGguf(
+  model: RandomModel,
+  dtypeOf: (name: string) => DType,
+  scaleOf?: (name: string) => readonly number[],
+): Promise<File> {
   const contents = ggufContents(model, 'F32')
   const tensors = contents.tensors.map((tensor, seed) => {
     const [rows, k] = tensor.shape
@@ -26,7 +33,15 @@ export async function typedGguf(model: RandomModel, dtypeOf: (name: string) => D
     const bytes = randomBlocks(dtype, (rows * k) / BLOCKS[dtype].elements, seed + 1, SCALES[dtype])
     return { ...tensor, dtype, data: () => [bytes] }
   })
-  return newFile('types.gguf', await ggufBytes({ ...contents, tensors }))
+  const scales = tensors.flatMap(({ name, shape }) => {
+    if (scaleOf === undefined || shape.length < 2 || !name.startsWith('blk.')) return []
+    const values = Float32Array.from(scaleOf(name))
+    const data = () => [new Uint8Array(values.buffer)]
+    return ['scale', 'input_scale'].map((kind) => ({
+      ...{ name: name.replace('weight', kind), shape: [values.length], dtype: 'F32' as const, data },
+    }))
+  })
+  return newFile('types.gguf', await ggufBytes({ ...contents, tensors: [...tensors, ...scales] }))
 }
 
 const isCoded = (dtype: DType): dtype is CodedDType => Object.hasOwn(SCALES, dtype)

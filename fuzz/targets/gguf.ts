@@ -4,7 +4,7 @@ import { type GgufValue, ggufBytes } from '../../conformance/testing/gguf-writer
 import { spmSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
 import type { Input } from '../input.ts'
-import { bytesOfFile, ggufModels, readModel } from '../models.ts'
+import { bytesOfFile, ggufModels, readModel, typedLlama } from '../models.ts'
 import { mutateBytes } from '../mutate-bytes.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
@@ -17,6 +17,7 @@ const DAMAGED = 1 / 500
 export async function openTarget(): Promise<Target> {
   const models: GgufLayout[] = []
   for (const { files } of await ggufModels()) models.push(layoutOf(await bytesOfFile(files[0] as File)))
+  for (const turn of [0, 14]) models.push(layoutOf(await bytesOfFile(await typedLlama(turn))))
   const small = [await everyType(), await sentencePiece()].map(layoutOf)
   return {
     draw(random) {

@@ -7,6 +7,7 @@ import { baseName, modelName } from './file-names.ts'
 import { foreignFile } from './foreign.ts'
 import { readGguf } from './gguf/gguf.ts'
 import { mergeSplits } from './gguf/gguf-splits.ts'
+import { scaleTensors } from './gguf/tensor-scales.ts'
 import { readPack } from './hbm/hbm.ts'
 import { joinParts } from './hbm/hbm-parts.ts'
 import { type MetaObject, readJson, readText, withoutNulls } from './json.ts'
@@ -113,7 +114,7 @@ async function openGguf(files: readonly ByteSource[], signal?: AbortSignal): Pro
   return {
     format: 'gguf',
     name: typeof name === 'string' && name !== '' ? name : modelName(file.name),
-    tensors,
+    tensors: scaleTensors(tensors),
     metadata,
     tokenizer: ggufTokenizer(file.name, metadata),
     generationConfig: ggufGeneration(metadata),

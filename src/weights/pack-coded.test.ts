@@ -2,7 +2,7 @@
 // `auto` chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
-import { BLOCKS } from '../formats/dtypes.ts'
+import { BLOCKS, rowBytes } from '../formats/dtypes.ts'
 import { dequantize } from '../formats/gguf/dequantize.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
@@ -38,6 +38,18 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
       }
     }
     expect(worst).toBeLessThanOrEqual(BOUNDS[dtype])
+  })
+
+  test('whose bits are all set is finite or an error', () => {
+    const source = new Uint8Array(8 * rowBytes(dtype, K)).fill(0xff)
+    const target = new Uint8Array(matrixBytes(encoding, 8, K))
+    const pack = () => {
+      packRows({ dtype, encoding, k: K, rows: 8, source, target })
+      return unpackPanels(encoding, target, K).every(Number.isFinite)
+    }
+    // A scale with all bits set is no number, except in E4M3.
+    if (dtype === 'NVFP4') expect(pack()).toBe(true)
+    else expect(pack).toThrow(expect.objectContaining({ code: 'format' }))
   })
 
   test('rows that only pad are zeros', () => {

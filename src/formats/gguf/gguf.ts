@@ -148,7 +148,10 @@ function locate(source: ByteSource, tensor: RawTensor, dataStart: number, alignm
     throw malformed(source.name, `${shown(name)} [${shape}] is larger than the file's ${source.size} bytes`)
   }
   if (k % BLOCKS[dtype].elements !== 0) {
-    throw malformed(source.name, `${shown(name)} has rows of ${k}, and ${dtype} rows are multiples of 32`)
+    throw malformed(
+      source.name,
+      `${shown(name)} has rows of ${k}, and ${dtype} rows are multiples of ${BLOCKS[dtype].elements}`,
+    )
   }
   if (tensor.offset % BigInt(alignment) !== 0n) {
     throw malformed(
