@@ -9,6 +9,17 @@ test('auto keeps the precision of the file', () => {
   expect(chosen).toEqual(['f32', 'f16', 'bf16', 'w8_g32', 'w4_g32', 'w4m_g32'])
 })
 
+test('GGUF types whose codes fit 4 bits stay in 4 bits', () => {
+  for (const dtype of ['TQ1_0', 'TQ2_0', 'Q1_0', 'Q2_0'] as const)
+    expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4_g32')
+  for (const dtype of ['Q4_K', 'IQ3_S', 'IQ1_S'] as const)
+    expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4m_g32')
+  for (const dtype of ['IQ2_XXS', 'IQ3_XXS', 'IQ1_M', 'NVFP4', 'Q8_1'] as const) {
+    expect(chooseEncoding('auto', 'matrix', [dtype])).toBe('w8_g32')
+    expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4_g32')
+  }
+})
+
 test('vectors and the f32 policy are f32', () => {
   expect(chooseEncoding('w4', 'vector', ['F16'])).toBe('f32')
   expect(chooseEncoding('f32', 'matrix', ['Q4_0'])).toBe('f32')
