@@ -13,14 +13,18 @@ const SMALL = randomLlama({ seed: 9, layers: 1, heads: 4, kvHeads: 2, headDim: 6
 
 const modelIn = (dtypeOf: (name: string) => CodedDType) => typedGguf(SMALL, dtypeOf)
 
-async function differenceFromF32(file: File): Promise<number> {
-  const logits = (weights: 'auto' | 'f32') =>
+async function differenceFromF32(file: File, policy: 'auto' | 'w4' = 'auto'): Promise<number> {
+  const logits = (weights: 'auto' | 'w4' | 'f32') =>
     withBuilt([file], { weights }, (built) => logitsOf(built, TOKENS))
-  return relativeError(await logits('auto'), await logits('f32'))
+  return relativeError(await logits(policy), await logits('f32'))
 }
 
 test.each(CODED_DTYPES)('%s gives the logits of its values in f32', async (dtype) => {
   expect(await differenceFromF32(await modelIn(() => dtype))).toBeLessThan(0.03)
+})
+
+test.each(['IQ2_XXS', 'IQ3_XXS'] as const)('%s in w4 stays near', async (dtype) => {
+  expect(await differenceFromF32(await modelIn(() => dtype), 'w4')).toBeLessThan(0.03)
 })
 
 /** Log-probabilities minus their mean are logits minus theirs. */

@@ -14,7 +14,12 @@ test('GGUF types whose codes fit 4 bits stay in 4 bits', () => {
     expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4_g32')
   for (const dtype of ['Q4_K', 'IQ3_S', 'IQ1_S'] as const)
     expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4m_g32')
-  for (const dtype of ['IQ2_XXS', 'IQ3_XXS', 'IQ1_M', 'NVFP4', 'Q8_1'] as const) {
+  for (const dtype of ['IQ2_XXS', 'IQ3_XXS'] as const) {
+    expect(chooseEncoding('auto', 'matrix', [dtype])).toBe('w8_g32')
+    expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4m_g32')
+    expect(chooseEncoding('w4', 'table', [dtype])).toBe('w8_g32')
+  }
+  for (const dtype of ['IQ2_XS', 'IQ1_M', 'NVFP4', 'Q8_1'] as const) {
     expect(chooseEncoding('auto', 'matrix', [dtype])).toBe('w8_g32')
     expect(chooseEncoding('w4', 'matrix', [dtype])).toBe('w4_g32')
   }

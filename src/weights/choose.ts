@@ -6,8 +6,9 @@ import type { DType } from '../formats/tensors.ts'
 
 /**
  * `auto`: the file's own precision. `f32`: everything dequantised. `w8`, `w4`: matrices in 8 or 4 bits.
- * Matrices that already have as few bits are kept. The embedding and the logits matrix keep 8 bits unless the
- * file itself has 4. `w4_channel`: the same, with all other matrices in 4 bits under one scale per output.
+ * Matrices that already have as few bits are kept, and in `w4` IQ2_XXS and IQ3_XXS take the nearest codes. The
+ * embedding and the logits matrix keep 8 bits unless the file itself has 4. `w4_channel`: the same, with all
+ * other matrices in 4 bits under one scale per output.
  */
 export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
@@ -48,6 +49,8 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   IQ1_M: 'w8_g32',
   NVFP4: 'w8_g32',
 }
+/** Types whose levels are so evenly spaced that 4 bits hold them nearly: pack-coded.ts. */
+const NEARLY_FOUR_BIT: readonly DType[] = ['IQ2_XXS', 'IQ3_XXS']
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const FOUR_BIT: readonly DType[] = [
   'Q4_0',
@@ -66,6 +69,8 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   if (role === 'vector' || policy === 'f32') return 'f32'
   if (policy === 'auto') return lossless(dtypes)
   if (policy === 'w4_channel' && role === 'matrix') return policy
+  if (policy === 'w4' && role === 'matrix' && dtypes.every((dtype) => NEARLY_FOUR_BIT.includes(dtype)))
+    return 'w4m_g32'
   const isKept = (dtype: DType) =>
     policy === 'w4' && role === 'matrix' ? FOUR_BIT.includes(dtype) : !FLOATS.includes(dtype)
   if (dtypes.every(isKept)) return lossless(dtypes)

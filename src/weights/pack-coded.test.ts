@@ -14,13 +14,12 @@ import { unpackPanels } from './unpack.ts'
 const K = 512
 const ROWS = 11
 
-function packed(dtype: CodedDType) {
-  // The minimums of IQ3_S are up to 465 times its scale, and those of random scales would exceed f16.
-  const scale = dtype === 'IQ3_S' ? 0.371 : undefined
+function packed(dtype: CodedDType, encoding = chooseEncoding('auto', 'matrix', [dtype])) {
+  // Minimums are up to 465 times the scale of IQ3_S and IQ3_XXS; those of random scales would exceed f16.
+  const scale = dtype.startsWith('IQ3') ? 0.371 : undefined
   const source = randomBlocks(dtype, (ROWS * K) / BLOCKS[dtype].elements, 5, scale)
   const values = new Float32Array(ROWS * K)
   dequantize(storedRows(dtype, source), 0, values.length, values, 0)
-  const encoding = chooseEncoding('auto', 'matrix', [dtype])
   const target = new Uint8Array(matrixBytes(encoding, ROWS, K))
   packRows({ dtype, encoding, k: K, rows: ROWS, source, target })
   return { values, encoding, unpacked: unpackPanels(encoding, target, K) }
@@ -62,6 +61,31 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
     )
   })
 })
+
+test.each([
+  // 8 becomes 8.5, 62 becomes 60.
+  ['IQ2_XXS', 0.5 / 8],
+  ['IQ3_XXS', 2 / 62],
+] as const)('%s in 4 bits with a minimum takes the nearest levels', (dtype, bound) => {
+  const { values, unpacked } = packed(dtype, 'w4m_g32')
+  let worst = 0
+  for (const [i, value] of values.entries()) {
+    worst = Math.max(worst, Math.abs(unpacked[i]! - value) / Math.abs(value))
+  }
+  // Scale and minimum are rounded too, up to 15 steps of them.
+  expect(worst).toBeLessThan(bound + 0.01)
+  expect(errorOf({ values, unpacked })).toBeLessThan(errorOf(packed(dtype, 'w4_g32')) / 2)
+})
+
+/** Root of the mean square, relative to that of the values. */
+function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32Array }): number {
+  let [errors, squares] = [0, 0]
+  for (const [i, value] of values.entries()) {
+    errors += (unpacked[i]! - value) ** 2
+    squares += value ** 2
+  }
+  return Math.sqrt(errors / squares)
+}
 
 /**
  * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. Where

@@ -26,11 +26,22 @@ const OWN: Readonly<
   MXFP4: { encoding: 'w8_g32', zero: 128 },
 }
 
+/**
+ * Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16. IQ2_XXS
+ * has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and each eighth level from
+ * there to 52 as they are, and 62, which becomes 60.
+ */
+const NEAR: Readonly<Partial<Record<CodedDType, { readonly step: number; readonly offset: number }>>> = {
+  IQ2_XXS: { step: 17, offset: 42.5 },
+  IQ3_XXS: { step: 8, offset: 60 },
+}
+
 type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
 
-/** True when `packCoded` moves the codes. Otherwise they are converted through f32. */
+/** True when `packCoded` moves the codes or takes the nearest. Otherwise they are converted through f32. */
 export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType {
-  return OWN[dtype as CodedDType]?.encoding === encoding
+  const coded = dtype as CodedDType
+  return OWN[coded]?.encoding === encoding || (encoding === 'w4m_g32' && NEAR[coded] !== undefined)
 }
 
 /**
@@ -41,13 +52,16 @@ export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType
 export function packCoded(
   rows: StoredRows,
   dtype: CodedDType,
+  encoding: string,
   count: number,
   k: number,
   out: Uint32Array,
 ): void {
   const own = OWN[dtype]
   if (own === undefined) throw new RangeError(`${dtype} has no encoding of its own; pack it by way of f32`)
-  const { encoding, zero } = own
+  const near = own.encoding === encoding ? undefined : NEAR[dtype]
+  const { step, offset } = near ?? { step: 1, offset: own.zero }
+  const codeOf = Uint8Array.from({ length: 256 }, (_, code) => Math.round((code - 128 + offset) / step))
   const read = GROUP_READERS[dtype]
   const group = codedGroup()
   const codes = new Uint8Array(8 * 32)
@@ -60,9 +74,10 @@ export function packCoded(
     for (let g = 0; g < groups; g++) {
       for (let r = 0; r < 8; r++) {
         read(rows, (n + r) * groups + g, group)
-        scales[r] = shiftedFloat(group.scales[0]!)
-        minimums[r] = shiftedFloat(group.minimums[0]!)
-        for (let i = 0; i < 32; i++) codes[32 * r + i] = group.codes[i]! + zero
+        const scale = group.scales[0]!
+        scales[r] = shiftedFloat(scale * step)
+        minimums[r] = shiftedFloat(near === undefined ? group.minimums[0]! : -scale * offset)
+        for (let i = 0; i < 32; i++) codes[32 * r + i] = codeOf[group.codes[i]! + 128]!
       }
       block = layHalves(scales, out, block)
       if (encoding === 'w4m_g32') block = layHalves(minimums, out, block)

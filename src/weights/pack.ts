@@ -67,7 +67,7 @@ function packPanels(
   else if (encoding === 'w4_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, false)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, true)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_1') relayQ4_1(rows, count, k, words)
-  else if (keepsCodes(dtype, encoding)) packCoded(rows, dtype, count, k, words)
+  else if (keepsCodes(dtype, encoding)) packCoded(rows, dtype, encoding, count, k, words)
   else if (encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4_channel')
     packQuantized(rows, count, k, encoding, words)
   else
