@@ -3,8 +3,6 @@
 
 /** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {
-  /** The value that a module's `abi_version()` must return. */
-  ABI_VERSION: 12,
   /** Bytes of every op record. */
   OP_BYTES: 112,
   /** Positions of a KV block. */

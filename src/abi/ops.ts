@@ -4,6 +4,12 @@
 // An op without an entry has no name, so code that uses it does not compile.
 import { ABI } from './constants.ts'
 
+/**
+ * The version of all records: the value that a module's `abi_version()` must return. It rises with every
+ * change of wasm/core/abi.h. The build of the kernels reads this line.
+ */
+export const ABI_VERSION = 12
+
 /** One record, as the cost functions below read it. */
 export interface OpReader {
   /** Rows that the op works on in this step. */

@@ -1,6 +1,6 @@
 // Module. In: a compiled engine module and its memory. Out: its exports, checked against this build's ABI.
 
-import { ABI } from '../abi/constants.ts'
+import { ABI_VERSION } from '../abi/ops.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 
 /** Exports of wasm/core/run.c. Addresses above 2 GiB may arrive as negative numbers: use `>>> 0`. */
@@ -58,12 +58,12 @@ export function instantiateEngine(module: WebAssembly.Module, memory: WebAssembl
   const instance = instantiate(module, memory)
   const engine = instance.exports as unknown as EngineExports
   const found = typeof engine.abi_version === 'function' ? engine.abi_version() : 0
-  if (found !== ABI.ABI_VERSION) {
+  if (found !== ABI_VERSION) {
     throw new HalfbyteError(
       'internal',
-      `the WebAssembly file has version ${found} but this library needs ${ABI.ABI_VERSION}; ` +
+      `the WebAssembly file has version ${found} but this library needs ${ABI_VERSION}; ` +
         'serve the files of one release and clear the cache',
-      { found, needed: ABI.ABI_VERSION },
+      { found, needed: ABI_VERSION },
     )
   }
   return engine

@@ -85,6 +85,7 @@ static void block__ref(struct state *state, const struct op_attention *op, uint8
     state->top = top;
 }
 
+/* definition: OP_ATTENTION */
 void attention__ref(const struct op_attention *op, const struct step *step, uint32_t m) {
     const struct sequence *seqs = AT(const struct sequence *, step->seqs);
     const uint32_t *table = table_of(op, &seqs[AT(const uint32_t *, step->sequence_of)[m]]);

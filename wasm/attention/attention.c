@@ -272,4 +272,6 @@ static void tile_merge(const struct op *o, const struct step *step, uint32_t t) 
     }
 }
 
+/* kernel: OP_ATTENTION attention dots */
+/* second round: OP_ATTENTION attention_merge dots */
 const struct kernel DOTS(attention) = {tiles, tile_attention}, DOTS(attention_merge) = {merge_tiles, tile_merge};

@@ -44,6 +44,7 @@ static void norm_heads__ref(const struct op_rope_kv *op, float *x, uint32_t norm
     }
 }
 
+/* definition: OP_ROPE_KV */
 void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t m) {
     const uint32_t dim = op->head_dim;
     const struct rotation rotation = rotation_of(op);
@@ -96,4 +97,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     }
 }
 
+/* kernel: OP_ROPE_KV rope_kv plain */
 const struct kernel rope_kv = {tiles, tile};

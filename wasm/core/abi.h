@@ -1,6 +1,7 @@
 /* abi.h: the records that TypeScript writes into linear memory and C reads. In: nothing. Out: types only.
  *
- * src/abi/ mirrors this file field by field. A test parses both and fails when they differ.
+ * src/abi/ mirrors this file field by field. A test parses both and fails when they differ. The version of all records,
+ * ABI_VERSION, is in src/abi/ops.ts; the build hands it to C.
  * Every field is one little-endian 32-bit word. Pointers are addresses in linear memory. Strides are in bytes.
  *
  * Shapes: M rows of this step (the tokens of all sequences), R rows whose logits are wanted, K inputs, N outputs,
@@ -42,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    ABI_VERSION = 12, OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };

@@ -14,42 +14,10 @@
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
-/* Every op and its kernel. `plain` kernels have one form, `dots` kernels have quads and pairs, `dense` kernels have
- * wide as well. */
-#define EACH_KERNEL(plain, dots, dense)                        \
-    plain(OP_EMBED, embed)                                     \
-    plain(OP_RMSNORM, rmsnorm)                                 \
-    plain(OP_QUANTIZE, quantize)                               \
-    plain(OP_LINEAR_F32, linear_f32)                           \
-    plain(OP_LINEAR_F16, linear_f16)                           \
-    plain(OP_LINEAR_BF16, linear_bf16)                         \
-    dense(OP_LINEAR_W8A8_G32, linear_w8a8_g32)                 \
-    dense(OP_LINEAR_W4A8_G32, linear_w4a8_g32)                 \
-    dense(OP_LINEAR_W4MA8_G32, linear_w4ma8_g32)               \
-    plain(OP_ROPE_KV, rope_kv)                                 \
-    dots(OP_ATTENTION, attention)                              \
-    plain(OP_SWIGLU, swiglu)                                   \
-    plain(OP_ADD, add_rows)                                    \
-    dense(OP_LINEAR_SWIGLU_W8A8_G32, linear_swiglu_w8a8_g32)   \
-    dense(OP_LINEAR_SWIGLU_W4A8_G32, linear_swiglu_w4a8_g32)   \
-    dense(OP_LINEAR_SWIGLU_W4MA8_G32, linear_swiglu_w4ma8_g32) \
-    plain(OP_SHIFT_KV, shift_kv)                               \
-    dots(OP_LINEAR_SPARSE, linear_sparse)                      \
-    dots(OP_LINEAR_SWIGLU_SPARSE, linear_swiglu_sparse)        \
-    plain(OP_CONV1D, conv1d)                                   \
-    plain(OP_SCAN, scan)                                       \
-    plain(OP_SSD, ssd)                                         \
-    plain(OP_LAYERNORM, layernorm)                             \
-    plain(OP_RESCALE, rescale_rows)                            \
-    plain(OP_ROUTE, route_rows)                                \
-    plain(OP_GATHER, gather_rows)                              \
-    dense(OP_LINEAR_EXPERTS, linear_experts)                   \
-    plain(OP_COMBINE, combine_rows)                            \
-    plain(OP_CHECK_PARTS, check_parts)                         \
-    plain(OP_RENORM, renorm)                                   \
-    dots(OP_LINEAR_W4A8_CHANNEL, linear_w4a8_channel)
-/* Ops with a second round. Its tiles read what the tiles of the first round wrote. */
-#define EACH_SECOND_ROUND(plain, dots) dots(OP_ATTENTION, attention_merge) plain(OP_ROUTE, route_sort)
+/* EACH_KERNEL: every op and its kernel. `plain` kernels have one form, `dots` kernels have quads and pairs, `dense`
+ * kernels have wide as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles of the first
+ * wrote. The build makes both from the lines `kernel:` and `second round:` of the C files. */
+#include "kernels.h"
 
 #define DECLARE_PLAIN(code, name) extern const struct kernel name;
 #define DECLARE_DOTS(code, name) extern const struct kernel name, WITH_PAIRS(name);

@@ -53,4 +53,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_LINEAR_EXPERTS linear_experts dense */
 const struct kernel DOTS(linear_experts) = {tiles, tile};

@@ -24,8 +24,11 @@ INLINE void linear__ref(const struct op_linear *op, uint32_t m, enum encoding en
         write_one__ref(op, m, n, acc);
     }
 }
+/* definition: OP_LINEAR_F32 */
 void linear_f32__ref(const struct op_linear *op, uint32_t m) { linear__ref(op, m, ENC_F32); }
+/* definition: OP_LINEAR_F16 */
 void linear_f16__ref(const struct op_linear *op, uint32_t m) { linear__ref(op, m, ENC_F16); }
+/* definition: OP_LINEAR_BF16 */
 void linear_bf16__ref(const struct op_linear *op, uint32_t m) { linear__ref(op, m, ENC_BF16); }
 
 INLINE uint32_t input_bytes(enum encoding encoding) { return encoding == ENC_F32 ? PANEL * 4 : PANEL * 2; }
@@ -97,6 +100,9 @@ static void tile_f32(const struct op *op, const struct step *step, uint32_t t) {
 static void tile_f16(const struct op *op, const struct step *step, uint32_t t) { tile(op, step, t, ENC_F16); }
 static void tile_bf16(const struct op *op, const struct step *step, uint32_t t) { tile(op, step, t, ENC_BF16); }
 
+/* kernel: OP_LINEAR_F32 linear_f32 plain */
 const struct kernel linear_f32 = {linear_tiles, tile_f32};
+/* kernel: OP_LINEAR_F16 linear_f16 plain */
 const struct kernel linear_f16 = {linear_tiles, tile_f16};
+/* kernel: OP_LINEAR_BF16 linear_bf16 plain */
 const struct kernel linear_bf16 = {linear_tiles, tile_bf16};

@@ -83,6 +83,9 @@ static void tile_gated_w4m(const struct op *op, const struct step *step, uint32_
     tile(op, step, t, DOTS(linear_w4ma8_product));
 }
 
+/* kernel: OP_LINEAR_SWIGLU_W8A8_G32 linear_swiglu_w8a8_g32 dense */
 const struct kernel DOTS(linear_swiglu_w8a8_g32) = {tiles, tile_gated_w8};
+/* kernel: OP_LINEAR_SWIGLU_W4A8_G32 linear_swiglu_w4a8_g32 dense */
 const struct kernel DOTS(linear_swiglu_w4a8_g32) = {tiles, tile_gated_w4};
+/* kernel: OP_LINEAR_SWIGLU_W4MA8_G32 linear_swiglu_w4ma8_g32 dense */
 const struct kernel DOTS(linear_swiglu_w4ma8_g32) = {tiles, tile_gated_w4m};

@@ -24,6 +24,7 @@
 
 enum { BLOCK = 128, SCALES = 16 };
 
+/* definition: OP_LINEAR_W4A8_CHANNEL */
 void DOTS(linear_w4a8_channel__ref)(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
@@ -118,4 +119,5 @@ static void tile(const struct op *op, const struct step *step, uint32_t t) {
     product_tile(op, step, t, DOTS(linear_w4a8_channel_product));
 }
 
+/* kernel: OP_LINEAR_W4A8_CHANNEL linear_w4a8_channel dots */
 const struct kernel DOTS(linear_w4a8_channel) = {linear_tiles, tile};

@@ -49,7 +49,9 @@ INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
         write_one__ref(op, m, n, acc);
     }
 }
+/* definition: OP_LINEAR_W4A8_G32 */
 void DOTS(linear_w4a8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 0); }
+/* definition: OP_LINEAR_W4MA8_G32 */
 void DOTS(linear_w4ma8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 1); }
 
 /* One group of some tokens, ready for all panels. */
@@ -171,5 +173,7 @@ static void tile_w4m(const struct op *op, const struct step *step, uint32_t t) {
     product_tile(op, step, t, DOTS(linear_w4ma8_product));
 }
 
+/* kernel: OP_LINEAR_W4A8_G32 linear_w4a8_g32 dense */
 const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};
+/* kernel: OP_LINEAR_W4MA8_G32 linear_w4ma8_g32 dense */
 const struct kernel DOTS(linear_w4ma8_g32) = {linear_tiles, tile_w4m};

@@ -18,6 +18,7 @@
 
 enum { BLOCK = 272 };
 
+/* definition: OP_LINEAR_W8A8_G32 */
 void DOTS(linear_w8a8__ref)(const struct op_linear *op, uint32_t m) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP;
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
@@ -101,4 +102,5 @@ static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {
     product_tile(op, step, t, DOTS(linear_w8a8_product));
 }
 
+/* kernel: OP_LINEAR_W8A8_G32 linear_w8a8_g32 dense */
 const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};

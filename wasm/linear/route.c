@@ -69,6 +69,7 @@ static void tile_gather(const struct op *o, const struct step *step, uint32_t pl
     for (uint32_t i = 0; i < round_up(op->n, GROUP); i += 4) store(y + i, load(x + i));
 }
 
+/* definition: OP_COMBINE */
 void combine__ref(const struct op_combine *op, const struct step *step, uint32_t m) {
     const struct route_parts route = route_parts(op->route, op->experts, step->tokens * op->used);
     float *y = AT(float *, op->y + m * op->y_stride);
@@ -95,5 +96,9 @@ static void tile_combine(const struct op *o, const struct step *step, uint32_t m
     }
 }
 
+/* kernel: OP_ROUTE route_rows plain */
+/* second round: OP_ROUTE route_sort plain */
 const struct kernel route_rows = {tiles, tile_route}, route_sort = {one, tile_sort};
+/* kernel: OP_GATHER gather_rows plain */
+/* kernel: OP_COMBINE combine_rows plain */
 const struct kernel gather_rows = {tiles, tile_gather}, combine_rows = {tiles, tile_combine};

@@ -8,7 +8,16 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../../scripts/pinned-node.mjs'
 import { which } from '../../scripts/toolchain.mjs'
-import { engineSources, FORM_DEFINES, filesIn, formsOf, sourcesIn } from '../tools/sources.mjs'
+import { GENERATED, writeKernelHeader } from '../tools/kernel-table.mjs'
+import {
+  ABI_DEFINE,
+  engineSources,
+  FORM_DEFINES,
+  filesIn,
+  formsOf,
+  OPS,
+  sourcesIn,
+} from '../tools/sources.mjs'
 
 const run = promisify(execFile)
 
@@ -45,7 +54,7 @@ export const buildNative = async () => {
   const clang = which('clang-19')
   if (clang === undefined) throw new Error('clang-19 is missing; run "npm run setup simde"')
   const headers = filesIn().filter((path) => path.endsWith('.h') || path.endsWith('.mjs'))
-  const shared = Math.max(...headers.map(modified))
+  const shared = Math.max(...[...headers, writeKernelHeader(), OPS].map(modified))
   const compiles = []
   const links = []
   for (const isa of ['relaxed', 'simd128']) {
@@ -64,8 +73,8 @@ export const buildNative = async () => {
     for (const { source, object, defines } of jobs) {
       if (modified(object) >= Math.max(modified(source), shared)) continue
       const isaFlags = isRelaxed ? ['-D__wasm_relaxed_simd__'] : []
-      const args = [...COMPILE, ...QUIET, ...MACHINE, ...SANITIZERS, ...isaFlags, ...defines]
-      const includes = ['-I', join(root, 'wasm/native'), '-I', join(root, 'wasm')]
+      const args = [...COMPILE, ...QUIET, ...MACHINE, ...SANITIZERS, ...isaFlags, ...defines, ABI_DEFINE]
+      const includes = ['-I', join(root, 'wasm/native'), '-I', join(root, 'wasm'), '-I', GENERATED]
       compiles.push(() => tool(clang, [...args, ...includes, '-c', source, '-o', object]))
     }
     const program = join(root, 'build/native', `halfbyte-${isa}`)

@@ -29,6 +29,7 @@ INLINE struct window window_of(const struct op_conv1d *op, const struct sequence
     return window;
 }
 
+/* definition: OP_CONV1D */
 void conv1d__ref(const struct op_conv1d *op, const struct step *step, uint32_t s) {
     const struct sequence *sequence = sequence_at(step, s);
     float *state = AT(float *, sequence->tables[op->group] + op->state_offset);
@@ -97,4 +98,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     else convolve(op, sequence, from, to, 2);
 }
 
+/* kernel: OP_CONV1D conv1d plain */
 const struct kernel conv1d = {tiles, tile};

@@ -21,6 +21,7 @@
  * results. */
 enum { CHANNELS = GROUP, ABREAST = 2 };
 
+/* definition: OP_SCAN */
 void scan__ref(const struct op_scan *op, const struct step *step, uint32_t s) {
     const struct sequence *sequence = sequence_at(step, s);
     float *state = AT(float *, sequence->tables[op->group] + op->state_offset);
@@ -109,4 +110,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_SCAN scan plain */
 const struct kernel scan = {tiles, tile};

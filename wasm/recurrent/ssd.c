@@ -19,6 +19,7 @@
 
 enum { MOST_HEAD_DIM = 256 };
 
+/* definition: OP_SSD */
 void ssd__ref(const struct op_ssd *op, const struct step *step, uint32_t s) {
     const struct sequence *sequence = sequence_at(step, s);
     float *state = AT(float *, sequence->tables[op->group] + op->state_offset);
@@ -129,4 +130,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     if (m < end) head_rows(op, head, h, m, 1, &e, &e2);
 }
 
+/* kernel: OP_SSD ssd plain */
 const struct kernel ssd = {tiles, tile};

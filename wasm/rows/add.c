@@ -4,6 +4,7 @@
 #include "core/kernel.h"
 #include "simd/simd.h"
 
+/* definition: OP_ADD */
 void add__ref(const struct op_add *op, uint32_t m) {
     const float *x = AT(const float *, op->x + m * op->x_stride);
     float *y = AT(float *, op->y + m * op->y_stride);
@@ -26,4 +27,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_ADD add_rows plain */
 const struct kernel add_rows = {tiles, tile};

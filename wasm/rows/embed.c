@@ -61,4 +61,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     }
 }
 
+/* kernel: OP_EMBED embed plain */
 const struct kernel embed = {tiles, tile};

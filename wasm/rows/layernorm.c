@@ -20,6 +20,7 @@ static float sum16__ref(const float *part) {
     return sum4__ref(lanes);
 }
 
+/* definition: OP_LAYERNORM */
 void layernorm__ref(const struct op_layernorm *op, const struct step *step, uint32_t m) {
     const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight), *bias = AT(const float *, op->bias);
     float sums[16] = {0}, squares[16] = {0};
@@ -75,4 +76,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     }
 }
 
+/* kernel: OP_LAYERNORM layernorm plain */
 const struct kernel layernorm = {tiles, tile};

@@ -4,6 +4,7 @@
 #include "core/kernel.h"
 #include "rows/quantize.h"
 
+/* definition: OP_QUANTIZE */
 void quantize__ref(const struct op_quantize *op, uint32_t m) {
     const float *x = AT(const float *, op->x + m * op->x_stride);
     const float largest = largest__ref(x, round_up(op->n, GROUP), 0);
@@ -50,4 +51,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_QUANTIZE quantize plain */
 const struct kernel quantize = {tiles, tile};

@@ -9,6 +9,7 @@
 #include "core/kernel.h"
 #include "simd/squares.h"
 
+/* definition: OP_RENORM */
 void renorm__ref(const struct op_renorm *op, uint32_t m) {
     float *y = AT(float *, op->y + m * op->y_stride), *squares = y + round_up(op->n, GROUP);
     const float *x = AT(const float *, op->x + m * op->x_stride);
@@ -30,4 +31,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     for (uint32_t i = 0; i < round_up(op->n, GROUP); i += 4) store(y + i, mul(load(y + i), factor));
 }
 
+/* kernel: OP_RENORM renorm plain */
 const struct kernel renorm = {tiles, tile};

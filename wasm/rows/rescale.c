@@ -4,6 +4,7 @@
 #include "simd/cap.h"
 #include "core/kernel.h"
 
+/* definition: OP_RESCALE */
 void rescale__ref(const struct op_rescale *op, uint32_t m) {
     float *y = AT(float *, op->y + m * op->y_stride);
     for (uint32_t i = 0; i < round_up(op->n, GROUP); i++) {
@@ -29,4 +30,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_RESCALE rescale_rows plain */
 const struct kernel rescale_rows = {tiles, tile};

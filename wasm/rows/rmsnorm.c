@@ -16,6 +16,7 @@ static const float *input_row(const struct op_rmsnorm *op, const struct step *st
     return AT(const float *, op->x + row * op->x_stride);
 }
 
+/* definition: OP_RMSNORM */
 void rmsnorm__ref(const struct op_rmsnorm *op, const struct step *step, uint32_t m) {
     const float *x = input_row(op, step, m), *weight = AT(const float *, op->weight);
     const uint32_t n = op->parts > 1 ? op->n / op->parts : op->n, n32 = round_up(n, GROUP);
@@ -52,4 +53,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     for (uint32_t p = 0; p < parts; p++) normalize(op, input_row(op, step, m), m, p * n, n);
 }
 
+/* kernel: OP_RMSNORM rmsnorm plain */
 const struct kernel rmsnorm = {tiles, tile};

@@ -5,6 +5,7 @@
 #include "rows/quantize.h"
 #include "rows/swiglu.h"
 
+/* definition: OP_SWIGLU */
 void swiglu__ref(const struct op_swiglu *op, uint32_t m) {
     const float *gate = AT(const float *, op->gate + m * op->gate_stride);
     const float *up = AT(const float *, op->up + m * op->up_stride);
@@ -38,4 +39,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     }
 }
 
+/* kernel: OP_SWIGLU swiglu plain */
 const struct kernel swiglu = {tiles, tile};

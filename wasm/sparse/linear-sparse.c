@@ -32,6 +32,7 @@ static void weights__ref(uint32_t encoding, const uint8_t *strip, uint32_t group
 }
 
 /* K is at most 4096 here. */
+/* definition: OP_LINEAR_SPARSE */
 void DOTS(linear_sparse__ref)(const struct op_linear_sparse *o, uint32_t m) {
     static int16_t codes[STRIP * 4096];
     static uint16_t scales[STRIP * 4096 / GROUP];
@@ -130,5 +131,7 @@ static void swiglu_tile(const struct op *o, const struct step *step, uint32_t t)
     }
 }
 
+/* kernel: OP_LINEAR_SPARSE linear_sparse dots */
 const struct kernel DOTS(linear_sparse) = {tiles, tile};
+/* kernel: OP_LINEAR_SWIGLU_SPARSE linear_swiglu_sparse dots */
 const struct kernel DOTS(linear_swiglu_sparse) = {swiglu_tiles, swiglu_tile};

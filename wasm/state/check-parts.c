@@ -32,6 +32,7 @@ static void sum_part__ref(struct part *part) {
     }
 }
 
+/* definition: OP_CHECK_PARTS */
 void check_parts__ref(const struct op_check_parts *op) {
     for (uint32_t i = 0; i < op->count; i++) sum_part__ref(AT(struct part *, op->parts) + i);
 }
@@ -60,4 +61,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t t) {
     else sum_part(parts + t);
 }
 
+/* kernel: OP_CHECK_PARTS check_parts plain */
 const struct kernel check_parts = {tiles, tile};

@@ -64,6 +64,7 @@ INLINE void shift_head(const struct op_shift_kv *op, uint32_t h, rotate_head *tu
     }
 }
 
+/* definition: OP_SHIFT_KV */
 void shift_kv__ref(const struct op_shift_kv *op) {
     for (uint32_t h = 0; h < op->kv_heads; h++) shift_head(op, h, rotate__ref, write_key__ref);
 }
@@ -77,4 +78,5 @@ static void tile(const struct op *o, const struct step *step, uint32_t h) {
     shift_head((const struct op_shift_kv *)o, h, rotate, write_key);
 }
 
+/* kernel: OP_SHIFT_KV shift_kv plain */
 const struct kernel shift_kv = {tiles, tile};

@@ -12,7 +12,8 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../../scripts/toolchain.mjs'
-import { engineSources, FORM_DEFINES, filesIn, formsOf, sourcesIn } from './sources.mjs'
+import { GENERATED, writeKernelHeader } from './kernel-table.mjs'
+import { ABI_DEFINE, engineSources, FORM_DEFINES, filesIn, formsOf, OPS, sourcesIn } from './sources.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
@@ -81,7 +82,12 @@ const build = async () => {
   const tests = sourcesIn('testing')
   const limits = sourcesIn('limits')
   if (engine.length === 0) throw new Error('no C file in wasm/: there is nothing to build')
-  const headers = [...filesIn().filter((path) => path.endsWith('.h')), ...filesIn('tools')]
+  const headers = [
+    ...filesIn().filter((path) => path.endsWith('.h')),
+    ...filesIn('tools'),
+    writeKernelHeader(),
+    OPS,
+  ]
   const shared = newest(headers)
   const compiles = []
   const links = []
@@ -112,8 +118,11 @@ const build = async () => {
           ...isaFlags,
           ...flags.compile,
           ...defines,
+          ABI_DEFINE,
           '-I',
           join(root, 'wasm'),
+          '-I',
+          GENERATED,
           source,
           '-o',
           object,

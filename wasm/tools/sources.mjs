@@ -36,3 +36,9 @@ export const formsOf = (source) => {
   const known = Object.keys(FORM_DEFINES).join(', ')
   throw new Error(`${basename(source)} asks for the form "${unknown}"; there are ${known}`)
 }
+
+/** The table of ops that TypeScript and C share. It states the version of the records, for both. */
+export const OPS = fileURLToPath(new URL('../../src/abi/ops.ts', import.meta.url))
+const [, version] = /^export const ABI_VERSION = (\d+)$/m.exec(readFileSync(OPS, 'utf8')) ?? []
+if (version === undefined) throw new Error(`${OPS} does not state ABI_VERSION`)
+export const ABI_DEFINE = `-DABI_VERSION=${version}`
