@@ -1,6 +1,7 @@
 // Decoder. In: hyperparameters, a family's traits. Out: the graph of one step.
 import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
-import type { Activation, Graph, Value, WeightRef } from '../graph/ir.ts'
+import type { Activation, Value, WeightRef } from '../graph/ir.ts'
+import type { Graph } from '../graph/nodes.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** The differences between families of attention and feed-forward blocks. */

@@ -1,5 +1,5 @@
 // Families. In: the name of a family. Out: its description, and the graph that it builds.
-import type { Graph } from '../graph/ir.ts'
+import type { Graph } from '../graph/nodes.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder, type Mixer } from './decoder.ts'
 import { gemma2 } from './families/gemma2.ts'

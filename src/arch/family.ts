@@ -1,7 +1,7 @@
 // Family. In: nothing. Out: the type of a family: how its graph is built, and its names in GGUF and
 // safetensors.
 import type { ValueChange } from '../formats/tensors.ts'
-import type { Graph } from '../graph/ir.ts'
+import type { Graph } from '../graph/nodes.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
 import { type DecoderTraits, decoder } from './decoder.ts'

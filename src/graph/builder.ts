@@ -1,19 +1,18 @@
 // Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it
 // grew.
+
 import {
   type Activation,
   type AttentionShape,
   EXACT_KV,
-  type Graph,
   type HeadNorms,
-  type Node,
   type RopeUse,
   type ScanInputs,
   type StateGroup,
   type Value,
   type WeightRef,
 } from './ir.ts'
-import { inferShape, type NodeSpec } from './shapes.ts'
+import { type Graph, inferShape, type Node, type NodeSpec } from './nodes.ts'
 
 /** A matrix of [n, k] parts stacked along n. */
 export const matrix = (k: number, parts: Readonly<Record<string, number>>): WeightRef => ({
@@ -100,6 +99,8 @@ export interface GraphBuilder {
   /** Sends each row through the experts that have the greatest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
+  /** A node of any kind, for kinds that have no method here. */
+  node(label: string, spec: NodeSpec): Value
   /** The whole graph. `output` is the logits, made from `hidden`. Default of `hidden`: `output`. */
   finish(output: Value, hidden?: Value): Graph
 }
@@ -174,6 +175,7 @@ export function graphBuilder(): GraphBuilder {
       push(label, { op: 'conv1d', input, weight, bias, activation }),
     scan: (label, inputs, weights) => push(label, { op: 'scan', ...inputs, ...weights }),
     ssd: (label, inputs, weights, shape) => push(label, { op: 'ssd', ...inputs, ...weights, ...shape }),
+    node: push,
     takeRows: (label, input) => push(label, { op: 'takeRows', input }),
     finish: (output, hidden = output) => ({ nodes, output, hidden, stateGroups: stateGroups(nodes) }),
   }

@@ -1,7 +1,8 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, after every
 // pass.
 
-import type { Graph, KvFormat } from './ir.ts'
+import type { KvFormat } from './ir.ts'
+import type { Graph } from './nodes.ts'
 import { fuseGates } from './passes/gate.ts'
 import { orderInputs, quantizeActivations } from './passes/quantize.ts'
 import { fuseResiduals } from './passes/residual.ts'

@@ -1,70 +1,63 @@
-// Nodes. In: a node or a graph. Out: a node's inputs and outputs, a value's readers, a graph with values
-// replaced.
-import type { Graph, Node, Value } from './ir.ts'
+// Nodes. In: the file of each kind of node. Out: the type of all nodes, a node's shape, a node's record.
+import type { Shape, StateGroup, Value } from './ir.ts'
+import type { Addresses, KernelKind, NodeKind, OpRecord, SpecOf } from './node.ts'
+import { type Attention, attention, type RopeKv, ropeKv } from './nodes/attention.ts'
+import { type Add, add, type Rescale, rescale, type Swiglu, swiglu } from './nodes/elementwise.ts'
+import { type Embed, embed } from './nodes/embed.ts'
+import { type Collect, collect, type Exchange, exchange } from './nodes/exchanges.ts'
+import {
+  type Combine,
+  combine,
+  type Gather,
+  gather,
+  type LinearExperts,
+  linearExperts,
+  type Route,
+  route,
+} from './nodes/experts.ts'
+import { type Linear, type LinearSwiglu, linear, linearSwiglu } from './nodes/linear.ts'
+import { type LayerNorm, layernorm, type Renorm, type RmsNorm, renorm, rmsnorm } from './nodes/norms.ts'
+import { type Quantize, quantize } from './nodes/quantize.ts'
+import { type Conv1d, conv1d, type Scan, type Ssd, scan, ssd } from './nodes/recurrent.ts'
+import { type Slice, slice, type TakeRows, takeRows } from './nodes/views.ts'
 
-/** Fields that hold the outputs of a node. A value in any other field is an input. */
-const OUTPUTS: readonly string[] = ['output', 'quantized']
+/** A node that becomes one record, by the `record` of its kind. */
+export type KernelNode =
+  | (Embed | RmsNorm | LayerNorm | Renorm | Quantize | Linear | LinearSwiglu | RopeKv | Attention | Swiglu)
+  | (Add | Rescale | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
 
-const isValue = (field: unknown): field is Value =>
-  typeof field === 'object' && field !== null && 'form' in field
+export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
+export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
+/** A node before its outputs are made. */
+export type NodeSpec = SpecOf<Node>
 
-/** The fields that a node reads, with their names, in its own order. */
-const inputFields = (node: Node): [string, Value][] =>
-  Object.entries(node as object).filter(
-    (entry): entry is [string, Value] => !OUTPUTS.includes(entry[0]) && isValue(entry[1]),
-  )
-
-/** Values that a node reads. */
-export const inputsOf = (node: Node): readonly Value[] => inputFields(node).map(([, value]) => value)
-
-/** Values a node makes. */
-export function outputsOf(node: Node): readonly Value[] {
-  const quantized = 'quantized' in node ? node.quantized : undefined
-  return [node.output, quantized].filter((value) => value !== undefined)
+/** One step of a model. Nodes are in execution order, and each value is made once. */
+export interface Graph {
+  readonly nodes: readonly Node[]
+  readonly output: Value
+  /** The hidden states after the last norm, from which the logits are made. */
+  readonly hidden: Value
+  readonly stateGroups: readonly StateGroup[]
 }
 
-/** The node with every input replaced by `replace(input)`. */
-export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
-  const replaced = inputFields(node).map(([field, value]) => [field, replace(value)] as const)
-  return { ...node, ...Object.fromEntries(replaced) } as Node
+/** A node without an entry does not compile. */
+const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> } = {
+  ...{ embed, rmsnorm, layernorm, renorm, quantize, linear, linearSwiglu, ropeKv, attention, swiglu },
+  ...{ add, rescale, conv1d, scan, ssd, route, gather, linearExperts, combine },
+}
+const KINDS: { readonly [Op in Node['op']]: NodeKind<NodeOf<Op>> } = {
+  ...KERNEL_KINDS,
+  ...{ slice, takeRows, exchange, collect },
 }
 
-/**
- * Indices of the nodes that read each value, by value id. The graph's own output does not count as a read.
- */
-export function readersOf(graph: Graph): ReadonlyMap<number, readonly number[]> {
-  const readers = new Map<number, number[]>()
-  for (const [index, node] of graph.nodes.entries()) {
-    for (const { id } of new Set(inputsOf(node))) readers.set(id, [...(readers.get(id) ?? []), index])
-  }
-  return readers
+/** The shape of a node's output. Throws `internal` with both shapes when its inputs do not fit together. */
+export function inferShape(spec: NodeSpec): Shape {
+  const kind: NodeKind<Node> = KINDS[spec.op]
+  return kind.shape(spec)
 }
 
-/** Index of the node that makes each value, by value id. */
-export function producersOf(graph: Graph): ReadonlyMap<number, number> {
-  const producers = new Map<number, number>()
-  for (const [index, node] of graph.nodes.entries()) {
-    for (const { id } of outputsOf(node)) producers.set(id, index)
-  }
-  return producers
-}
-
-/**
- * By id, the value whose rows each value points into: itself, or the value that its slices and takeRows start
- * from.
- */
-export function basesOf(graph: Graph): ReadonlyMap<number, number> {
-  const bases = new Map<number, number>()
-  for (const node of graph.nodes) {
-    const isView = node.op === 'slice' || node.op === 'takeRows'
-    for (const { id } of outputsOf(node)) {
-      bases.set(id, isView ? (bases.get(node.input.id) ?? node.input.id) : id)
-    }
-  }
-  return bases
-}
-
-/** The first id that no value of the graph has. */
-export function nextId(graph: Graph): number {
-  return Math.max(-1, ...graph.nodes.flatMap(outputsOf).map(({ id }) => id)) + 1
+/** The op and the fields of a node's record. */
+export function recordOf(node: KernelNode, at: Addresses): OpRecord {
+  const kind: KernelKind<KernelNode> = KERNEL_KINDS[node.op]
+  return kind.record(node, at)
 }

@@ -1,6 +1,6 @@
 // Granite 4 hybrids. In: hyperparameters. Out: one step: Mamba-2 in most layers, attention in some, an MLP in
 // each.
-import type { Graph } from '../../graph/ir.ts'
+import type { Graph } from '../../graph/nodes.ts'
 import type { ModelConfig, RopeConfig } from '../config/config.ts'
 import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import { unbuiltVariant } from '../config/refuse.ts'

@@ -1,7 +1,9 @@
 // Gate. In: a graph with quantised activations, each weight's encoding. Out: the same graph, with the gate of
 // a feed-forward block fused into the linear that feeds it.
-import type { Graph, Node, NodeOf, Value } from '../ir.ts'
-import { producersOf, readersOf } from '../nodes.ts'
+
+import { producersOf, readersOf } from '../edges.ts'
+import type { Value } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, readsA8 } from './split.ts'
 
 /**

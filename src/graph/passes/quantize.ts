@@ -2,8 +2,9 @@
 // from the node that makes the values, and f32 rows that nobody reads are not made.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
-import type { Graph, Node, NodeOf, Value } from '../ir.ts'
-import { inputsOf, nextId } from '../nodes.ts'
+import { inputsOf, nextId } from '../edges.ts'
+import type { Value } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
 /**

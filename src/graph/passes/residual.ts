@@ -1,7 +1,9 @@
 // Residual. In: a graph. Out: the same graph, in which linears add to the residual themselves, without an add
 // node.
-import type { Graph, Node, NodeOf, Value } from '../ir.ts'
-import { basesOf, inputsOf, producersOf, readersOf } from '../nodes.ts'
+
+import { basesOf, inputsOf, producersOf, readersOf } from '../edges.ts'
+import type { Value } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 
 /**
  * Fuses `add(residual, linear(x))` into the linear, which then overwrites the residual. Legal when only the

@@ -3,8 +3,9 @@
 import { ABI } from '../../abi/constants.ts'
 import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { AttentionShape, Dim, Graph, Node, NodeOf, Value } from '../ir.ts'
-import { inputsOf, outputsOf } from '../nodes.ts'
+import { inputsOf, outputsOf } from '../edges.ts'
+import type { AttentionShape, Dim, Value } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import { a8Stride, floatStride } from './strides.ts'
 
 /** The most rows of one step. */

@@ -1,6 +1,7 @@
 // Slab layout. In: a graph. Out: where each recurrent layer's state lies in a sequence's slab.
 import { roundUp } from '../../abi/encodings.ts'
-import type { Graph, Node, WeightRef } from '../ir.ts'
+import type { WeightRef } from '../ir.ts'
+import type { Graph, Node } from '../nodes.ts'
 import type { PoolLayout, StateRun } from './plan.ts'
 
 /** The byte offset of each recurrent node's f32 state in a sequence's slab, and the slab's layout. */

@@ -3,8 +3,9 @@
 
 import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { AttentionShape, Graph, Node, NodeOf, Value, WeightPart, WeightRef } from '../ir.ts'
-import { outputsOf, producersOf, readersOf } from '../nodes.ts'
+import { outputsOf, producersOf, readersOf } from '../edges.ts'
+import type { AttentionShape, Value, WeightPart, WeightRef } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { divide, type Range } from './divide.ts'
 

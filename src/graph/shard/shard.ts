@@ -12,9 +12,10 @@
 // first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so has a
 // layer of Mamba alone. A layer of Mamba-2 alone has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
-import type { Graph, Node, NodeOf, StateGroup, Value, WeightRef } from '../ir.ts'
-import { inputsOf, mapInputs, nextId, outputsOf } from '../nodes.ts'
-import { rowsOf } from '../shapes.ts'
+import { inputsOf, mapInputs, nextId, outputsOf } from '../edges.ts'
+import { rowsOf } from '../fit.ts'
+import type { StateGroup, Value, WeightRef } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
 import { divide, type Range } from './divide.ts'
 

@@ -1,7 +1,8 @@
 // Choices. In: an activation, a cap, a router's logits. Out: their results by definition, for the
 // interpreter.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Activation, NodeOf } from '../ir.ts'
+import type { Activation } from '../ir.ts'
+import type { NodeOf } from '../nodes.ts'
 
 export function activated(x: number, activation: Activation): number {
   if (activation === 'none') return x

@@ -3,7 +3,8 @@
 
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Graph, Node, NodeOf, ScanInputs, Value, WeightRef } from '../ir.ts'
+import type { ScanInputs, Value, WeightRef } from '../ir.ts'
+import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { activated, capped, placesOf, routeOf } from './choices.ts'
 import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'

@@ -2,7 +2,8 @@
 // exactly.
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import type { Graph, Value } from '../ir.ts'
+import type { Value } from '../ir.ts'
+import type { Graph } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import type { Machine } from './interpret.ts'
 

@@ -1,6 +1,6 @@
 // Recurrent nodes, interpreted. In: a node, its inputs, weights and state. Out: its rows in f64, by
 // definition.
-import type { NodeOf } from '../ir.ts'
+import type { NodeOf } from '../nodes.ts'
 
 type Rows = readonly Float64Array[]
 

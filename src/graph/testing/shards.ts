@@ -2,7 +2,8 @@
 // all shards together.
 import fc from 'fast-check'
 import { optimize } from '../compile.ts'
-import type { Graph, WeightRef } from '../ir.ts'
+import type { WeightRef } from '../ir.ts'
+import type { Graph } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { shardGraph } from '../shard/shard.ts'
 import { interpret, type Machine } from './interpret.ts'

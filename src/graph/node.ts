@@ -1,0 +1,53 @@
+// Node. In: nothing. Out: what the file of a node gives: its shape rule, and its record if it has a kernel.
+
+import type { PackedEncoding } from '../abi/encodings.ts'
+import type { OpFields, OpName } from '../abi/ops.ts'
+import type { AttentionShape, Shape, Value, WeightRef } from './ir.ts'
+import type { PlanOp, PlanPointer } from './plan/plan.ts'
+
+/** A node before its outputs are made. */
+export type SpecOf<N> = N extends unknown ? Omit<N, 'output' | 'quantized'> : never
+
+/** A kind of node that lower.ts turns into no record, or into several. */
+export interface NodeKind<N> {
+  /** The shape of the output. Throws `internal` with both shapes when the inputs do not fit together. */
+  shape(spec: SpecOf<N>): Shape
+}
+
+/** A kind of node that has a kernel. */
+export interface KernelKind<N> extends NodeKind<N> {
+  /** The node's op and the fields of its record, except `rows`. */
+  record(node: N, at: Addresses): OpRecord
+}
+
+export type Word = number | PlanPointer
+/** The words of some fields. */
+export type Fields<Names extends string> = Readonly<Record<Names, Word>>
+/** An op and its fields, except `rows`. */
+export type OpRecord = readonly [OpName, PlanOp['fields']]
+
+/** Does not compile when a field of the op is missing. */
+export const opRecord = <N extends OpName>(name: N, fields: OpFields<N, Word>): OpRecord => [name, fields]
+
+/** Where a node finds its rows, weights and state. */
+export interface Addresses {
+  /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
+  rowsAt<Name extends string>(
+    values: Readonly<Record<Name, Value | undefined>>,
+  ): Fields<Name | `${Name}_stride`>
+  /** The first row of a value. */
+  at(value: Value): PlanPointer & { readonly arena: number }
+  /** One field for each weight. 0 for a weight that the node does not have. */
+  slotsOf<Name extends string>(weights: Readonly<Record<Name, WeightRef | undefined>>): Fields<Name>
+  slotOf(weight: WeightRef): {
+    readonly slot: number
+    readonly encoding: PackedEncoding
+    readonly bytes: number
+  }
+  /** Where the keys and values of a layer lie, and how they are stored. */
+  stateOf(attention: AttentionShape): Fields<'group' | 'k_offset' | 'v_offset' | 'k_format' | 'v_format'>
+  /** Where the node's recurrent state lies in a sequence's slab. */
+  slab(): Fields<'group' | 'state_offset'>
+  /** The node's working room. */
+  room(): PlanPointer
+}

@@ -1,0 +1,80 @@
+// Attention. In: queries, keys and values. Out: rotated queries and a grown state; rows that attended to it.
+import { PAIRING } from '../../abi/constants.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { broken, expectWidth, nameOf, rowsOf } from '../fit.ts'
+import type { AttentionShape, HeadNorms, Quantizable, RopeUse, Value } from '../ir.ts'
+import { type KernelKind, opRecord } from '../node.ts'
+
+/**
+ * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
+ * q. Overwrites k too.
+ */
+export interface RopeKv {
+  readonly op: 'ropeKv'
+  readonly q: Value
+  readonly k: Value
+  readonly v: Value
+  readonly output: Value
+  readonly attention: AttentionShape
+  readonly rope: RopeUse
+  readonly norms?: HeadNorms | undefined
+}
+
+export const ropeKv: KernelKind<RopeKv> = {
+  shape({ q, k, v, attention, rope, norms }) {
+    const { heads, kvHeads, headDim } = attention
+    expectWidth(q, heads * headDim, `${heads} heads of ${headDim}`)
+    expectWidth(k, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
+    expectWidth(v, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
+    if (norms !== undefined) checkHeadNorms(norms, attention)
+    if (rope.dims > headDim) throw broken(q, `rotates ${rope.dims} of ${headDim} dimensions`)
+    return q.shape
+  },
+  record({ q, k, v, norms, rope, attention }, { rowsAt, slotsOf, stateOf }) {
+    const { heads, kvHeads, headDim } = attention
+    return opRecord('rope_kv', {
+      ...{ ...rowsAt({ q, k, v }), ...stateOf(attention) },
+      ...{ heads, kv_heads: kvHeads, head_dim: headDim },
+      ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
+      ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
+      norm_rows: norms?.over === 'row' ? 1 : 0,
+    })
+  },
+}
+
+export interface Attention extends Quantizable {
+  readonly op: 'attention'
+  readonly input: Value
+  readonly attention: AttentionShape
+  readonly scale: number
+  /** A score s becomes cap * tanh(s / cap). 0: scores are not capped. */
+  readonly cap: number
+}
+
+export const attention: KernelKind<Attention> = {
+  shape({ input, attention: { heads, headDim } }) {
+    expectWidth(input, heads * headDim, `${heads} heads of ${headDim}`)
+    return input.shape
+  },
+  record({ input, output, quantized, scale, cap, attention }, { rowsAt, stateOf, room }) {
+    const { heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = attention
+    const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
+    const scores = { window, scale, cap, parts: room() }
+    const rows = rowsAt({ q: input, y: output, a8: quantized })
+    return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention) })
+  },
+}
+
+function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {
+  for (const [weight, count] of [
+    [norms.q, heads],
+    [norms.k, kvHeads],
+  ] as const) {
+    const wanted = norms.over === 'head' ? headDim : count * headDim
+    if (weight.kind === 'vector' && rowsOf(weight) === wanted) continue
+    throw new HalfbyteError(
+      'internal',
+      `the norm ${nameOf(weight)} has ${rowsOf(weight)} weights, not ${wanted}`,
+    )
+  }
+}
