@@ -1,5 +1,6 @@
 // Sampled replies. In: an engine with the embedded model. Out: its replies to one seed under every kind of
 // chain.
+import { TRIALS } from '../../src/generate/sampler/testing/brute-force.ts'
 import type { Engine, GenerateOptions } from '../../src/index.ts'
 
 export const CHAIN_PROMPT = 'Once upon a time there was a'
@@ -12,6 +13,7 @@ export const CHAINS: Readonly<Record<string, GenerateOptions>> = {
   'tail-free and typical': { ...open, tfsZ: 0.95, typicalP: 0.8 },
   'top-n-sigma and XTC': { ...open, topNSigma: 1, xtcProbability: 0.5 },
   'penalties and DRY': { repeatPenalty: 1.2, frequencyPenalty: 0.1, dryMultiplier: 0.8 },
+  'every stage at once': TRIALS,
   'mirostat 1': { mirostat: 1, temperature: 1 },
   'mirostat 2': { mirostat: 2, mirostatEnt: 3 },
 }

@@ -5,6 +5,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
+import { TRIALS } from '../generate/sampler/testing/brute-force.ts'
+import { flagOf } from './sampler-options.ts'
 import { ended, GREEDY, halfbyte, MAIN, model, path, start } from './testing/program.ts'
 
 /** A reply that nobody waits for to its end. */
@@ -50,11 +52,8 @@ describe.concurrent('generate', () => {
   })
 
   test('hands every sampler flag and stop text on', async () => {
-    const sampler =
-      '--temperature 1.3 --top-k 9 --top-p 0.9 --min-p 0.01 --tfs-z 0.99 --typical-p 0.98 --repeat-penalty 1.1 ' +
-      '--repeat-last-n 8 --frequency-penalty 0.1 --presence-penalty 0.1 --max-tokens 24 --context 200 ' +
-      '--dry-multiplier 0.1 --dry-base 1.1 --dry-allowed-length 4 --dry-last-n 50 --dry-breaker x --top-n-sigma 9 ' +
-      '--xtc-probability 0.1 --xtc-threshold 0.4'
+    const numbers = Object.entries(TRIALS).map(([name, value]) => `${flagOf(name)} ${value}`)
+    const sampler = `${numbers.join(' ')} --max-tokens 24 --context 200 --dry-breaker x`
     const run = (...flags: string[]) =>
       halfbyte('generate', model, '--raw', '--prompt', 'ab', ...sampler.split(' '), '--json', ...flags)
     const [first, again, other] = await Promise.all([

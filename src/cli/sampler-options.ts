@@ -4,39 +4,26 @@ import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { GenerateOptions } from '../api/types.ts'
 import type { SpeculationKind } from '../engine/wire/protocol.ts'
+import { MOST, SAMPLER_DEFAULTS, SAMPLER_FLAGS, SAMPLER_RANGES } from '../generate/sampler/options.ts'
 import { real, whole } from './options.ts'
 
-/** Options with one number each: flag, purpose, parser. */
-type Flag = readonly [flag: string, description: string, parse: (text: string) => number]
+/** `topNSigma` is `--top-n-sigma`. */
+export const flagOf = (name: string) =>
+  `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
-const GROUPS: Readonly<Record<string, readonly Flag[]>> = {
-  'Sampling:': [
-    ['--temperature <t>', '0 is greedy; default 0.8', real(0)],
-    ['--top-k <k>', 'tokens to choose among, 0 is all; default 40', whole(0)],
-    ['--top-p <p>', 'probability to keep; default 0.95', real(0, 1)],
-    ['--min-p <p>', "least share of the best token's probability; default 0.05", real(0, 1)],
-    ['--seed <n>', 'makes a run repeatable; default: random', whole(0)],
-  ],
-  'Against repetition:': [
-    ['--repeat-penalty <x>', '1 is off; default 1', real(0)],
-    ['--repeat-last-n <n>', 'tokens the penalties look at; default 64', whole(0)],
-    ['--frequency-penalty <x>', 'default 0', real(-10, 10)],
-    ['--presence-penalty <x>', 'default 0', real(-10, 10)],
-    ['--dry-multiplier <x>', 'DRY: how hard to punish what repeats, 0 is off; default 0', real(0)],
-    ['--dry-base <x>', 'growth with each repeated token; default 1.75', real(1)],
-    ['--dry-allowed-length <n>', 'repeated tokens that are free; default 2', whole(1)],
-    ['--dry-last-n <n>', 'tokens to look for repetitions in; default: all', whole(0)],
-  ],
-  'Further sampling:': [
-    ['--top-n-sigma <n>', 'standard deviations below the best logit, 0 is off; default 0', real(0)],
-    ['--tfs-z <z>', 'tail-free sampling, 1 is off; default 1', real(0, 1)],
-    ['--typical-p <p>', 'locally typical sampling, 1 is off; default 1', real(0, 1)],
-    ['--xtc-probability <p>', 'how often to exclude top choices, 0 is off; default 0', real(0, 1)],
-    ['--xtc-threshold <p>', 'probability of a top choice; default 0.1', real(0, 1)],
-    ['--mirostat <v>', '1 or 2 in place of the cuts, 0 is off; default 0', whole(0)],
-    ['--mirostat-lr <x>', "mirostat's learning rate; default 0.1", real(0)],
-    ['--mirostat-ent <x>', 'surprise it aims at, in bits; default 5', real(0)],
-  ],
+const NAMES = Object.keys(SAMPLER_FLAGS) as (keyof typeof SAMPLER_FLAGS)[]
+
+/** The number's flag. What has no meaning within the range, such as 0 for `tfsZ`, the engine refuses. */
+function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
+  const [, number, description] = SAMPLER_FLAGS[name]
+  const { least, most, kind } = SAMPLER_RANGES[name]
+  const parse =
+    kind === 'whole'
+      ? whole(least)
+      : real(least === Number.MIN_VALUE ? 0 : least, most === MOST ? undefined : most)
+  const value = SAMPLER_DEFAULTS[name]
+  const usual = value === undefined ? ': random' : Number.isFinite(value) ? ` ${value}` : ': all'
+  return new Option(`${flagOf(name)} <${number}>`, `${description}; default${usual}`).argParser(parse)
 }
 
 const OTHERS = 'Guidance, tokens and drafts:'
@@ -54,12 +41,10 @@ export interface SamplerFlags {
   readonly speculation?: SpeculationKind
 }
 
-const KEYS = Object.values(GROUPS).flatMap((flags) => flags.map(([flag]) => new Option(flag).attributeName()))
-
 export function withSamplerOptions(command: Command): Command {
-  for (const [heading, flags] of Object.entries(GROUPS)) {
-    command.optionsGroup(heading)
-    for (const [flag, description, parse] of flags) command.option(flag, description, parse)
+  for (const name of NAMES) {
+    command.optionsGroup(SAMPLER_FLAGS[name][0])
+    command.addOption(numberOption(name))
   }
   return command
     .optionsGroup(OTHERS)
@@ -91,7 +76,7 @@ export function withSamplerOptions(command: Command): Command {
 export function samplerFlags(flags: SamplerFlags): GenerateOptions {
   const numbers = flags as unknown as Readonly<Record<string, number | undefined>>
   return {
-    ...Object.fromEntries(KEYS.map((key) => [key, numbers[key]])),
+    ...Object.fromEntries(NAMES.map((key) => [key, numbers[key]])),
     cfgScale: flags.cfgScale,
     bannedTokens: flags.ban,
     forcedTokens: flags.force,

@@ -4,15 +4,10 @@ import { expect, test } from 'vitest'
 import type { TokenConstraint } from '../../constrain/constraint.ts'
 import type { SamplerOptions } from './options.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
-import { distribution, type Given, longestRepeat } from './testing/brute-force.ts'
+import { CHAIN_CASES, distribution, type Given, longestRepeat, wave } from './testing/brute-force.ts'
 import { engineRows } from './testing/engine-rows.ts'
 
 const DRAWS = 100_000
-const off: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }
-
-const wave = (vocab: number, spread = 3) =>
-  Array.from({ length: vocab }, (_, id) => Math.fround(spread * Math.sin(id * 1.7) + Math.cos(id * 0.3)))
-
 /** Pearson's statistic, with the ids that are rarely expected taken as one. */
 function chiSquare(counts: readonly number[], expected: ReadonlyMap<number, number>) {
   let statistic = 0
@@ -47,90 +42,7 @@ function draws(given: Given, options: SamplerOptions, parts: SamplerParts = {}):
   return counts
 }
 
-const cases: Record<string, { given: Given; options: SamplerOptions }> = {
-  'the defaults': { given: { row: wave(50), history: [] }, options: {} },
-  'bias, bans, penalties, typical and the cuts': {
-    given: { row: wave(50), history: [3, 3, 17, 40] },
-    options: {
-      ...{ logitBias: { 5: 1.5, 9: Number.NEGATIVE_INFINITY }, bannedTokens: [12] },
-      ...{ repeatPenalty: 1.3, frequencyPenalty: 0.2, presencePenalty: 0.1 },
-      ...{ topK: 20, typicalP: 0.95, topP: 0.9, minP: 0.05, temperature: 0.7 },
-    },
-  },
-  'nothing but the softmax, over more ids than are sorted at first': {
-    given: { row: wave(320, 1), history: [] },
-    options: off,
-  },
-  'a temperature above 1, over all': {
-    given: { row: wave(300), history: [] },
-    options: { ...off, temperature: 1.7 },
-  },
-  'top-n-sigma alone': { given: { row: wave(300, 5), history: [] }, options: { ...off, topNSigma: 0.6 } },
-  'tail-free and min-p over all': {
-    given: { row: wave(280, 2), history: [] },
-    options: { ...off, tfsZ: 0.93, minP: 0.02, temperature: 0.9 },
-  },
-  'top-p over a flat row': { given: { row: wave(600, 0.3), history: [] }, options: { ...off, topP: 0.7 } },
-  XTC: {
-    given: { row: [2, 1.9, 1.5, 1, 0.5, 0, -1, -3], history: [] },
-    options: { ...off, xtcProbability: 0.4, xtcThreshold: 0.12, temperature: 1.3 },
-  },
-  guidance: {
-    given: { row: wave(40), guide: wave(40, 1).toReversed(), history: [] },
-    options: { cfgScale: 1.6, topK: 12 },
-  },
-  'DRY and the penalties together': {
-    given: { row: wave(30, 1), history: [1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3] },
-    options: { ...off, dryMultiplier: 0.8, dryBase: 1.75, repeatLastN: 3, presencePenalty: 0.4 },
-  },
-  // In another order each of these has another distribution.
-  'a bias before the penalties': {
-    given: { row: wave(12, 1), history: [3, 3, 7] },
-    options: { ...off, logitBias: { 3: 2, 7: -2 }, repeatPenalty: 1.8 },
-  },
-  'the penalties before DRY': {
-    given: { row: wave(12, 1), history: [1, 2, 3, 9, 1, 2] },
-    options: { ...off, repeatPenalty: 1.9, dryMultiplier: 1.2, dryBase: 1.5 },
-  },
-  'top-n-sigma of all, before top-k': {
-    given: { row: [9, 8.5, 8, 7.5, 7, 6.5, 6, 0, 0, 0, 0, 0], history: [] },
-    options: { ...off, topNSigma: 0.6, topK: 7, temperature: 3 },
-  },
-  'tail-free before typical': {
-    given: { row: wave(60, 1.5), history: [] },
-    options: { ...off, tfsZ: 0.8, typicalP: 0.7 },
-  },
-  'typical before top-p': {
-    given: { row: wave(60, 1.5), history: [] },
-    options: { ...off, typicalP: 0.6, topP: 0.8 },
-  },
-  'top-p before min-p': {
-    given: { row: [2, 1.8, 1.6, 1.4, 1.2, 1, 0.8, -1, -2, -3], history: [] },
-    options: { ...off, topP: 0.8, minP: 0.35, temperature: 2 },
-  },
-  'min-p before XTC': {
-    given: { row: [3, 2.5, 1.9, 1.7, 1, 0.8, 0.6, 0.4], history: [] },
-    options: { ...off, minP: 0.1, xtcProbability: 0.5, xtcThreshold: 0.1 },
-  },
-  'the cuts before the temperature': {
-    given: { row: wave(60, 1.5), history: [] },
-    options: { ...off, topP: 0.85, temperature: 0.6 },
-  },
-  'mirostat 2 that does not learn': {
-    given: { row: wave(500, 2), history: [], mu: 8 },
-    options: { mirostat: 2, mirostatEnt: 4, mirostatLr: 0, temperature: 1.2 },
-  },
-  'mirostat 1 that does not learn': {
-    given: {
-      row: Array.from({ length: 500 }, (_, id) => Math.fround(-1.3 * Math.log(id + 1))),
-      history: [],
-      mu: 6,
-    },
-    options: { mirostat: 1, mirostatEnt: 3, mirostatLr: 0, temperature: 1 },
-  },
-}
-
-test.each(Object.entries(cases))('%s: draws follow brute force', (_, { given, options }) => {
+test.each(Object.entries(CHAIN_CASES))('%s: draws follow brute force', (_, { given, options }) => {
   const expected = distribution(given, options)
   const { statistic, freedom } = chiSquare(draws(given, options), expected)
   expect(freedom).toBeGreaterThan(3)

@@ -1,4 +1,4 @@
-// Sampler options. In: nothing. Out: what a caller may set, the defaults, and the range of each number.
+// Sampler options. In: nothing. Out: what a caller may set, defaults, the range of each number, its flag.
 
 /**
  * How logits become the next id. Options are listed in the order of the chain. Every key is optional; the
@@ -176,4 +176,36 @@ export const SAMPLER_RANGES: Readonly<Record<NumberKey, NumberRange>> = {
   mirostatEnt: real(0, 100),
   logprobs: whole(0, 100),
   seed: whole(0, Number.MAX_SAFE_INTEGER),
+}
+
+/** A flag of the command line: its heading, the name of its number, and what the number means. */
+export type SamplerFlag = readonly [heading: string, number: string, description: string]
+
+const FIRST = 'Sampling:'
+const REPETITION = 'Against repetition:'
+const FURTHER = 'Further sampling:'
+
+/** The numbers that every command with replies takes as flags: `topNSigma` is `--top-n-sigma`. */
+export const SAMPLER_FLAGS: Readonly<Record<Exclude<NumberKey, 'cfgScale' | 'logprobs'>, SamplerFlag>> = {
+  temperature: [FIRST, 't', '0 is greedy'],
+  topK: [FIRST, 'k', 'tokens to choose among, 0 is all'],
+  topP: [FIRST, 'p', 'probability to keep'],
+  minP: [FIRST, 'p', "least share of the best token's probability"],
+  seed: [FIRST, 'n', 'makes a run repeatable'],
+  repeatPenalty: [REPETITION, 'x', '1 is off'],
+  repeatLastN: [REPETITION, 'n', 'tokens the penalties look at'],
+  frequencyPenalty: [REPETITION, 'x', 'subtracted for each occurrence, 0 is off'],
+  presencePenalty: [REPETITION, 'x', 'subtracted once, 0 is off'],
+  dryMultiplier: [REPETITION, 'x', 'DRY: how hard to punish what repeats, 0 is off'],
+  dryBase: [REPETITION, 'x', 'growth with each repeated token'],
+  dryAllowedLength: [REPETITION, 'n', 'repeated tokens that are free'],
+  dryLastN: [REPETITION, 'n', 'tokens to look for repetitions in'],
+  topNSigma: [FURTHER, 'n', 'standard deviations below the best logit, 0 is off'],
+  tfsZ: [FURTHER, 'z', 'tail-free sampling, 1 is off'],
+  typicalP: [FURTHER, 'p', 'locally typical sampling, 1 is off'],
+  xtcProbability: [FURTHER, 'p', 'how often to exclude top choices, 0 is off'],
+  xtcThreshold: [FURTHER, 'p', 'probability of a top choice'],
+  mirostat: [FURTHER, 'v', '1 or 2 in place of the cuts, 0 is off'],
+  mirostatLr: [FURTHER, 'x', "mirostat's learning rate"],
+  mirostatEnt: [FURTHER, 'x', 'surprise it aims at, in bits'],
 }

@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TokenConstraint } from '../../constrain/constraint.ts'
 import { Candidates } from './candidates.ts'
 import { Mirostat } from './mirostat.ts'
-import { SAMPLER_DEFAULTS, type SamplerOptions } from './options.ts'
+import { type NumberKey, SAMPLER_DEFAULTS, SAMPLER_RANGES, type SamplerOptions } from './options.ts'
 import type { LogitProcessor } from './processors.ts'
 import type { Random } from './random.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
+import { TRIALS } from './testing/brute-force.ts'
 import { PlainRows } from './testing/plain-rows.ts'
 
 const samplerOf = (vocab: number, options?: SamplerOptions, parts?: SamplerParts) =>
@@ -134,6 +136,17 @@ test('the defaults are the documented ones', () => {
     mirostatEnt: 5,
   })
   expect(Object.isFrozen(SAMPLER_DEFAULTS)).toBe(true)
+})
+
+test('the guide has every number with its default', () => {
+  const guide = readFileSync(new URL('../../../docs/guide/sampler.md', import.meta.url), 'utf8')
+  const words: Readonly<Record<string, string>> = { logprobs: 'none', seed: 'random' }
+  for (const name of Object.keys(SAMPLER_RANGES) as NumberKey[]) {
+    // Mirostat is described below the table.
+    const text =
+      name === 'mirostat' ? '`mirostat: 1`' : `\`${name}\` (${words[name] ?? SAMPLER_DEFAULTS[name]})`
+    expect(guide).toContain(text)
+  }
 })
 
 test('forced tokens open the reply whatever their logits, and the constraint hears of them', () => {
@@ -274,34 +287,24 @@ test('mirostat 1 copes with flat rows, one id and s = 1', () => {
 })
 
 test('no option within its range makes an engine look broken', () => {
-  const extreme = (least: number, most: number, ...between: number[]) =>
-    fc.option(fc.constantFrom(least, most, ...between), { nil: undefined })
   const most = Number.MAX_VALUE
+  const extremes = (name: NumberKey) => {
+    const { least, most } = SAMPLER_RANGES[name]
+    const trial = name in TRIALS ? [TRIALS[name as keyof typeof TRIALS]] : []
+    return fc.option(fc.constantFrom(least, most, ...trial), { nil: undefined })
+  }
+  const names = (Object.keys(SAMPLER_RANGES) as NumberKey[]).filter((name) => name !== 'seed')
+  const numbers = Object.fromEntries(names.map((name) => [name, extremes(name)]))
   const options = fc.record({
-    cfgScale: extreme(-1000, 1000, 1),
+    ...numbers,
+    mirostat: fc.constantFrom(0 as const, 1 as const, 2 as const),
+    temperature: fc.constantFrom(0, most, Number.MIN_VALUE, 0.8),
     logitBias: fc.constantFrom<SamplerOptions['logitBias']>(
       {},
       { 1: 1e9 },
       { 1: -most, 2: 1e9 },
       { 0: Number.NEGATIVE_INFINITY },
     ),
-    repeatPenalty: extreme(1e-6, most, 1.1),
-    frequencyPenalty: extreme(-1e9, most, 0.5),
-    presencePenalty: extreme(-1e9, most, 0.5),
-    dryMultiplier: extreme(0, most, 0.8),
-    dryBase: extreme(1, most, 1.75),
-    topNSigma: extreme(0, most, 1),
-    topK: extreme(0, Number.MAX_SAFE_INTEGER, 1),
-    tfsZ: extreme(Number.MIN_VALUE, 1, 0.9),
-    typicalP: extreme(Number.MIN_VALUE, 1, 0.9),
-    topP: extreme(0, 1, 0.9),
-    minP: extreme(0, 1, 0.1),
-    xtcProbability: extreme(0, 1),
-    xtcThreshold: extreme(Number.MIN_VALUE, 1, 0.1),
-    temperature: extreme(0, most, Number.MIN_VALUE, 0.8),
-    mirostat: fc.constantFrom(0 as const, 1 as const, 2 as const),
-    mirostatLr: extreme(0, 10),
-    mirostatEnt: extreme(0, 100),
   })
   const logit = fc.double({ min: -1000, max: 1000, noNaN: true })
   const row = fc.array(logit, { minLength: 8, maxLength: 8 })

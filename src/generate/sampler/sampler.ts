@@ -12,7 +12,7 @@ import { type LogitProcessor, runProcessors } from './processors.ts'
 import { Random, randomSeed } from './random.ts'
 import type { LogitRows } from './rows.ts'
 import { samplerSettings } from './settings.ts'
-import { excludeTop, minP, type Stage, tailFree, topP, typical } from './stages.ts'
+import { type Stage, stagesOf } from './stages.ts'
 
 /** Dependencies of a sampler besides its options. */
 export interface SamplerParts {
@@ -157,17 +157,6 @@ function adjustmentsOf(
     const breakers = new Breakers(texts, tokenBytes ?? (() => new Uint8Array()))
     list.push(dry(settings, breakers, rows.tally))
   }
-  return list
-}
-
-function stagesOf(settings: SamplerSettings, random: Random): Stage[] {
-  const { tfsZ, typicalP, xtcProbability, xtcThreshold } = settings
-  const list: Stage[] = []
-  if (tfsZ < 1) list.push((set) => tailFree(set, tfsZ))
-  if (typicalP < 1) list.push((set) => typical(set, typicalP))
-  if (settings.topP < 1) list.push((set) => topP(set, settings.topP))
-  if (settings.minP > 0) list.push((set) => minP(set, settings.minP))
-  if (xtcProbability > 0) list.push((set) => excludeTop(set, xtcProbability, xtcThreshold, random))
   return list
 }
 

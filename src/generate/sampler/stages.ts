@@ -1,9 +1,23 @@
 // Stages. In: candidates, best first. Out: fewer of them; at least one always stays.
 import type { Candidates } from './candidates.ts'
+import type { SamplerSettings } from './options.ts'
 import type { Random } from './random.ts'
 
 /** One stage of the chain that selects among the candidates. */
 export type Stage = (set: Candidates) => void
+
+/** The stages that the settings turn on, in the order of the chain, after top-n-sigma and top-k. */
+export function stagesOf(settings: SamplerSettings, random: Random): Stage[] {
+  const { tfsZ, typicalP, xtcProbability, xtcThreshold } = settings
+  const chain: readonly (readonly [isOn: boolean, stage: Stage])[] = [
+    [tfsZ < 1, (set) => tailFree(set, tfsZ)],
+    [typicalP < 1, (set) => typical(set, typicalP)],
+    [settings.topP < 1, (set) => topP(set, settings.topP)],
+    [settings.minP > 0, (set) => minP(set, settings.minP)],
+    [xtcProbability > 0, (set) => excludeTop(set, xtcProbability, xtcThreshold, random)],
+  ]
+  return chain.filter(([isOn]) => isOn).map(([, stage]) => stage)
+}
 
 /**
  * Cuts where the curve of probabilities flattens: keeps the share `z` of its absolute second differences.
