@@ -47,7 +47,7 @@ export const MAX_TOKEN_LENGTH = 1 << 14
 
 /** `what` is a clause with the numbers, e.g. `has 12 scores for 32000 tokens`. */
 export function malformed(what: string, detail: ErrorDetail = {}): HalfbyteError {
-  return new HalfbyteError('format', `the tokenizer ${what}; convert or fetch the model again`, detail)
+  return new HalfbyteError('format', `the tokenizer ${what}; convert or download the model again`, detail)
 }
 
 export function unsupported(what: string, next: string, detail: ErrorDetail = {}): HalfbyteError {

@@ -52,9 +52,9 @@ function isListOf(type: string) {
   return (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === type)
 }
 
-/** The wrong value; for a list, only the wrong item. */
+/** The wrong value; of a list that should have other items, the wrong item. */
 function shownItem(field: unknown, type: string): string {
-  if (!Array.isArray(field)) return shown(field)
+  if (!Array.isArray(field) || (type !== 'strings' && type !== 'numbers')) return shown(field)
   const at = field.findIndex((item) => `${typeof item}s` !== type)
   return `${shown(field[at])} at ${at}`
 }

@@ -75,6 +75,12 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
   ],
   [
+    'a name that is an empty list',
+    'format',
+    /has \[\] for name instead of a text/,
+    { ...spm, name: [] as unknown as string },
+  ],
+  [
     'a token of a megabyte',
     'format',
     /1048576 characters \(id 260\)/,
