@@ -4,7 +4,7 @@ import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { bodyLength, pieces, type RequestOptions, request, tryRange } from './request.ts'
+import { cutShort, firstBytes, pieces, type RequestOptions, request, tryRange } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** Bytes in one request, so tensors that are close together need only one. */
@@ -103,22 +103,12 @@ class RangeFile {
     }
     const run = new Uint8Array(end - start)
     let filled = 0
-    for await (const bytes of pieces(this.#url, response, { ...this.#options, signal })) {
-      // Bytes beyond the requested range are ignored.
-      const wanted = bytes.subarray(0, run.byteLength - filled)
-      run.set(wanted, filled)
-      filled += wanted.byteLength
-      // Read an answer of exactly this length to its end: the browser counts a body that is left as a failed
-      // request.
-      if (filled === run.byteLength && bodyLength(response) !== filled) break
+    const body = pieces(this.#url, response, { ...this.#options, signal })
+    for await (const bytes of firstBytes(response, body, run.byteLength)) {
+      run.set(bytes, filled)
+      filled += bytes.byteLength
     }
-    if (filled < run.byteLength) {
-      throw new HalfbyteError(
-        'network',
-        `${fileName(this.#url)}: ${filled} of ${end - start} bytes came at ${start}; load it again`,
-        { loaded: filled, total: end - start },
-      )
-    }
+    if (filled < run.byteLength) throw cutShort(this.#url, filled, end - start, start)
     for (let at = 0; at < run.byteLength; at += this.#blockBytes) {
       this.#keep((start + at) / this.#blockBytes, run.slice(at, at + this.#blockBytes))
     }

@@ -90,6 +90,35 @@ export function bodyLength(response: Response): number {
 }
 
 /**
+ * The first `length` bytes of a body that comes in `pieces`; less where it ends early. A server may send more
+ * than was requested: the rest is left. An answer of exactly this length is read to its end, because the
+ * browser counts a body that is left as a failed request.
+ */
+export async function* firstBytes(
+  response: Response,
+  pieces: AsyncIterable<Uint8Array>,
+  length: number,
+): AsyncGenerator<Uint8Array, void> {
+  const isExact = bodyLength(response) === length
+  let loaded = 0
+  for await (const bytes of pieces) {
+    const wanted = bytes.subarray(0, length - loaded)
+    loaded += wanted.byteLength
+    yield wanted
+    if (loaded === length && !isExact) return
+  }
+}
+
+/** The error for an answer that ended before all of its bytes came. */
+export function cutShort(url: string, loaded: number, total: number, start: number): HalfbyteError {
+  return new HalfbyteError(
+    'network',
+    `${fileName(url)}: ${loaded} of ${total} bytes came at ${start}; load it again`,
+    { loaded, total },
+  )
+}
+
+/**
  * CORS hides that a body was compressed. The stated length is then that of the compressed bytes: less than
  * what arrives, or slightly more for data that does not compress.
  */

@@ -4,7 +4,15 @@ import { fileName } from '../address.ts'
 import { chunkBytes } from '../device/sums.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
-import { bodyLength, pieces, type Range, type RequestOptions, request, tryRange } from './request.ts'
+import {
+  cutShort,
+  firstBytes,
+  pieces,
+  type Range,
+  type RequestOptions,
+  request,
+  tryRange,
+} from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** Browsers allow six connections to an HTTP/1.1 server, and the page may need some. */
@@ -225,24 +233,13 @@ class Transfer {
       throw new Changed(difference)
     }
     this.#answers++
-    // An answer of just this length is read to its end: a body that is left looks like a failed request to
-    // the browser.
-    const isExact = bodyLength(response) === chunk.length - before
-    for await (const bytes of this.#pieces(response)) {
-      // A server may send more than was requested; the rest belongs to another chunk.
-      const wanted = bytes.subarray(0, chunk.length - chunk.written)
-      this.#file.write(chunk.start + chunk.written, wanted)
-      chunk.written += wanted.byteLength
-      if (!chunk.isAgain) this.#progress(wanted.byteLength)
+    for await (const bytes of firstBytes(response, this.#pieces(response), chunk.length - before)) {
+      this.#file.write(chunk.start + chunk.written, bytes)
+      chunk.written += bytes.byteLength
+      if (!chunk.isAgain) this.#progress(bytes.byteLength)
       if (chunk.written - before >= PROGRESS_BYTES) progressed()
-      if (chunk.written === chunk.length && !isExact) return
     }
-    if (chunk.written === chunk.length) return
-    throw new HalfbyteError(
-      'network',
-      `${fileName(this.#url)}: ${chunk.written} of ${chunk.length} bytes came at ${chunk.start}; load it again`,
-      { loaded: chunk.written, total: chunk.length },
-    )
+    if (chunk.written < chunk.length) throw cutShort(this.#url, chunk.written, chunk.length, chunk.start)
   }
 
   /**
