@@ -47,7 +47,7 @@ export function checkRange(source: { name: string; size: number }, offset: numbe
   throw new HalfbyteError(
     'format',
     `${source.name}: bytes ${offset} to ${offset + length} were asked for but the file has ${source.size}; ` +
-      'it is truncated or its header is wrong, so fetch it again',
+      'it is truncated or its header is wrong, so download it again',
     { offset, length, size: source.size },
   )
 }

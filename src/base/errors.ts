@@ -12,7 +12,7 @@ export type ErrorCode =
   | 'network'
   /** Bytes differ from those published or stored. Load again: damaged parts are fetched again. */
   | 'integrity'
-  /** A file contradicts itself or ends early. Fetch it again, or convert the model again. */
+  /** A file contradicts itself or ends early. Download it again, or convert the model again. */
   | 'format'
   /** A model's configuration and weights match no supported family. Use another file of the model. */
   | 'architecture'

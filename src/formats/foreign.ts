@@ -9,7 +9,7 @@ export function foreignFile(name: string, size: number, head: Uint8Array): Halfb
   const text = new TextDecoder('latin1').decode(head)
   const start = text.trimStart().slice(0, 64).toLowerCase()
   const starts = (...bytes: number[]) => bytes.every((byte, index) => head[index] === byte)
-  if (size === 0) return notModel(name, 'it is empty', 'fetch it again')
+  if (size === 0) return notModel(name, 'it is empty', 'download it again')
   if (start.startsWith('<!doctype') || start.startsWith('<html') || start.startsWith('<?xml')) {
     return notModel(name, 'it is a web page, not a model', "use the file's download link (resolve, not blob)")
   }

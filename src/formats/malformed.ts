@@ -6,8 +6,12 @@ export { shown } from '../base/options.ts'
 
 /** `what` is a clause with the numbers, e.g. `its header says 12 tensors but ends after 3`. */
 export function malformed(file: string, what: string, detail: ErrorDetail = {}): HalfbyteError {
-  return new HalfbyteError('format', `${file}: ${what}; the file is damaged or cut off, so fetch it again`, {
-    file,
-    ...detail,
-  })
+  return new HalfbyteError(
+    'format',
+    `${file}: ${what}; the file is damaged or cut off, so download it again`,
+    {
+      file,
+      ...detail,
+    },
+  )
 }

@@ -52,7 +52,7 @@ export class SlabReader {
     if (this.position + count > HEADER_LIMIT_BYTES) {
       throw new HalfbyteError(
         'format',
-        `${this.#source.name}: its header goes beyond ${HEADER_LIMIT_BYTES} bytes, which no model needs; fetch it again`,
+        `${this.#source.name}: its header goes beyond ${HEADER_LIMIT_BYTES} bytes, which no model needs; download it again`,
         { offset: this.position },
       )
     }

@@ -79,7 +79,7 @@ export function shardsOf(folder: string, index: Uint8Array | undefined): readonl
   } catch (cause) {
     throw new HalfbyteError(
       'format',
-      'model.safetensors.index.json is not JSON; fetch the model again',
+      'model.safetensors.index.json is not JSON; download the model again',
       {},
       { cause },
     )

@@ -95,6 +95,6 @@ export function quantize4(
 function notFinite(): HalfbyteError {
   return new HalfbyteError(
     'format',
-    'a weight is infinite or not a number, which no quantised encoding holds; the file is damaged, so fetch it again',
+    'a weight is infinite or not a number, which no quantised encoding holds; the file is damaged, so download it again',
   )
 }

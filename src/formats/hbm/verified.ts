@@ -36,7 +36,7 @@ export async function readMatching(
     if (renewals === RENEWALS) {
       throw new HalfbyteError(
         'integrity',
-        `${source.name}: bytes ${start} to ${end} (${what}) do not match their hash; fetch it again`,
+        `${source.name}: bytes ${start} to ${end} (${what}) do not match their hash; download it again`,
         { file: source.name, start, end },
       )
     }

@@ -33,7 +33,7 @@ export function unpackQuantized(file: string, stored: StoredIndex, config: unkno
     if (tensor !== undefined) return tensor
     throw new HalfbyteError(
       'format',
-      `${file}: a quantised matrix lacks ${shown(name)}; fetch the model again`,
+      `${file}: a quantised matrix lacks ${shown(name)}; download the model again`,
     )
   }
   let scheme: Scheme | undefined
