@@ -1,4 +1,6 @@
-// Families. In: the name of a family. Out: its description, and the graph that it builds.
+// Families. In: the name of a family. Out: its description, the graph that it builds; an error for other names.
+import { HalfbyteError } from '../base/errors.ts'
+import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder, type Mixer } from './decoder.ts'
@@ -31,6 +33,7 @@ const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['
   hf: { classes },
 })
 
+/** All families by name, each built by its file. */
 const FILES: Readonly<Record<Family, FamilyFile>> = {
   ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
   granitehybrid,
@@ -45,14 +48,31 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
   }),
 }
 
-export const familyFile = (family: Family): FamilyFile => FILES[family]
+export const FAMILIES: readonly Family[] = Object.keys(FILES)
+
+/** Throws `internal` for a name that no reader would have let through. */
+export function familyFile(family: Family): FamilyFile {
+  const file = FILES[family]
+  if (file === undefined) throw new HalfbyteError('internal', `there is no family ${family}`)
+  return file
+}
 
 /** The first family that `matches` accepts. */
 export function findFamily(matches: (file: FamilyFile) => boolean): Family | undefined {
-  return (Object.keys(FILES) as Family[]).find((family) => matches(FILES[family]))
+  return FAMILIES.find((family) => matches(familyFile(family)))
 }
 
 /** The graph of one step of the model, before any pass. */
 export function buildGraph(config: ModelConfig): Graph {
-  return FILES[config.family].build(config)
+  return familyFile(config.family).build(config)
+}
+
+/** Another architecture. */
+export function unknownArchitecture(file: string, architecture: string): HalfbyteError {
+  return new HalfbyteError(
+    'architecture',
+    `${file}: the architecture ${shown(architecture)} is not supported; choose a model of one that is: ` +
+      `${FAMILIES.join(', ')} (Mistral counts as llama)`,
+    { architecture, supported: FAMILIES },
+  )
 }

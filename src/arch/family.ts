@@ -7,7 +7,7 @@ import type { Fields } from './config/fields.ts'
 import { type DecoderTraits, decoder } from './decoder.ts'
 
 /** Where a weight is in a file: rows of a stored tensor, or the tensor in another form. */
-export interface Place {
+export interface StoredWeight {
   /** The tensor's name; several, separated by |, when writers differ. */
   readonly tensor: string
   /** Shape in the file, outermost first. Default: the weight's own shape. */
@@ -26,7 +26,7 @@ export interface Place {
  * Where a file keeps weights, by canonical name, with N for the layer and E for the expert. Weights that are
  * not listed have their common names.
  */
-export type Names = Readonly<Record<string, string | ((config: ModelConfig, expert: number) => Place)>>
+export type Names = Readonly<Record<string, string | ((config: ModelConfig, expert: number) => StoredWeight)>>
 
 /**
  * Defaults of a class, by the common names of its keys. A class without a default for `sliding_window` has no

@@ -19,7 +19,7 @@ import { SequenceState } from '../state/sequence-state.ts'
 import { StateCache } from '../state/state-cache.ts'
 import { streamMatrix, streamVector } from '../weights/stream.ts'
 import type { Mamba2Config, ModelConfig } from './config/config.ts'
-import { buildGraph } from './families.ts'
+import { buildGraph, FAMILIES } from './families.ts'
 import { ropeTables } from './rope.ts'
 import { roleOf } from './tensors/names.ts'
 
@@ -144,7 +144,8 @@ const MAMBA2: Mamba2Config = {
   groups: 3,
 }
 
-const MODELS: readonly (readonly [string, ModelConfig])[] = [
+/** Models with settings of their own. */
+const LISTED: readonly (readonly [string, ModelConfig])[] = [
   ['llama', config({})],
   [
     'llama with pairs of neighbours, partly turned',
@@ -199,7 +200,6 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
       rope: { theta: 1000, dims: 0, pairing: 'halves' },
     }),
   ],
-  ['qwen3', config({ family: 'qwen3' })],
   [
     'gemma2',
     config({
@@ -222,7 +222,6 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
   ['lfm2', config({ family: 'lfm2', layers: 3, attentionLayers: [1], convTaps: 3 })],
   ['smollm3', config({ family: 'smollm3', unrotatedLayers: [1] })],
   ['granite', config({ family: 'granite', embeddingScale: 3, residualScale: 0.4, logitScale: 0.25 })],
-  ['olmo2', config({ family: 'olmo2' })],
   ['gpt2', config({ family: 'gpt2', tiedEmbeddings: true })],
   [
     'gpt_neox',
@@ -234,6 +233,14 @@ const MODELS: readonly (readonly [string, ModelConfig])[] = [
   ],
   ['qwen3moe', config({ family: 'qwen3moe', experts: { count: 6, used: 2, normalize: true } })],
   ['olmoe', config({ family: 'olmoe', experts: { count: 5, used: 3, normalize: false } })],
+]
+
+/** A family that is not listed needs nothing but its name. */
+const MODELS = [
+  ...LISTED,
+  ...FAMILIES.filter((family) => !LISTED.some(([, model]) => model.family === family)).map(
+    (family) => [family, config({ family })] as const,
+  ),
 ]
 
 describe.skipIf(!existsSync(FILE))('the kernels compute what the graph means', () => {

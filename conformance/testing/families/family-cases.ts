@@ -1,5 +1,6 @@
 // Family cases. In: nothing. Out: a small model of each family: config.json, tensors, and keys under their
 // GGUF names.
+import { FAMILIES, familyFile } from '../../../src/arch/families.ts'
 import {
   each,
   type FamilyCase,
@@ -20,18 +21,15 @@ import {
 /** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
-/** One of each family. */
+/** Families whose small models are made by random-llama.ts and random-recurrent.ts. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['llama', 'qwen2', 'mamba', 'mamba2', 'granitehybrid'])
+
+/** One of each family. A family that is not listed is built like Llama, with the norms of its traits. */
 export function familyCases(sizes: Sizes): readonly FamilyCase[] {
   const { hidden, heads, kvHeads, headDim, wide, context } = sizes
   const { config, blocks, experts, phi3Layer, factors, magnitude, gpt2Layer, neoxLayer, lfm2Layer } =
     familyParts(sizes)
   const cases: readonly Omit<FamilyCase, 'sizes'>[] = [
-    {
-      family: 'qwen3',
-      config: config('Qwen3ForCausalLM', 2),
-      tensors: blocks(2, { headNorms: 'head' }),
-      gguf: { architecture: 'qwen3', keys: {} },
-    },
     {
       family: 'gemma2',
       config: config('Gemma2ForCausalLM', 3, {
@@ -261,7 +259,22 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       },
     },
   ]
-  return cases.map((one) => ({ ...one, sizes }))
+  const listed = new Set(cases.map(({ family }) => family))
+  const plain = FAMILIES.filter((family) => !listed.has(family) && !ELSEWHERE.has(family)).map((family) => {
+    const { traits, gguf, hf } = familyFile(family)
+    const [named = ''] = Object.keys(hf.classes)
+    return {
+      family,
+      config: config(named, 2),
+      tensors: blocks(2, traits?.headNorms === undefined ? {} : { headNorms: traits.headNorms }),
+      gguf: {
+        architecture: gguf.architecture,
+        keys: {},
+        interleaved: gguf.pairing === 'interleaved',
+      },
+    }
+  })
+  return [...plain, ...cases].map((one) => ({ ...one, sizes }))
 }
 
 export const FAMILY_CASES = familyCases(SIZES)

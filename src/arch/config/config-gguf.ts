@@ -1,10 +1,10 @@
 // GGUF configuration. In: a header's keys and tensors. Out: the hyperparameters it states, not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
-import { familyFile, findFamily } from '../families.ts'
+import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
 import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
 import { Fields } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
-import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { unbuiltVariant } from './refuse.ts'
 import { windowOf } from './sliding.ts'
 
 /** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */

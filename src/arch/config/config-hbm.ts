@@ -4,10 +4,11 @@
 
 import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'
-import { FAMILIES, type ModelConfig, type RopeConfig, type RopeScaling, type SsmConfig } from './config.ts'
+import { FAMILIES, unknownArchitecture } from '../families.ts'
+import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
 import type { Fields } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
-import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { unbuiltVariant } from './refuse.ts'
 
 /**
  * Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of

@@ -2,14 +2,14 @@
 
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { Activation } from '../../graph/ir.ts'
-import { familyFile, findFamily } from '../families.ts'
+import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
 import type { Defaults, FamilyFile } from '../family.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
 import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
 import type { Fields } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
 import { hfRecurrent } from './recurrent-config.ts'
-import { unbuiltVariant, unknownArchitecture } from './refuse.ts'
+import { unbuiltVariant } from './refuse.ts'
 import { layersOf, windowOf } from './sliding.ts'
 
 /**

@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
-import { familyFile } from '../families.ts'
+import { FAMILIES, familyFile } from '../families.ts'
 import { ggufFile, hbmFile, hfFile, SMALL } from '../testing/files.ts'
-import { FAMILIES, type Family } from './config.ts'
+import type { Family } from './config.ts'
 import { Fields } from './fields.ts'
 import { readConfig } from './read-config.ts'
 

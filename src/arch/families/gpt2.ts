@@ -1,7 +1,7 @@
 // GPT-2. In: nothing. Out: GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
 import type { ModelConfig } from '../config/config.ts'
 import { type DecoderTraits, PLAIN } from '../decoder.ts'
-import { defaults, family, type Names, type Place } from '../family.ts'
+import { defaults, family, type Names, type StoredWeight } from '../family.ts'
 
 export const GPT: DecoderTraits = {
   ...PLAIN,
@@ -17,8 +17,8 @@ export const GPT: DecoderTraits = {
  */
 export const partsOfQkv = (
   name: string,
-  runsOf: (config: ModelConfig, index: number) => NonNullable<Place['runs']>,
-  form?: Place['form'],
+  runsOf: (config: ModelConfig, index: number) => NonNullable<StoredWeight['runs']>,
+  form?: StoredWeight['form'],
 ): Names => {
   const part = (index: number, kind: 'weight' | 'bias') => (config: ModelConfig) => {
     const rows = 3 * config.heads * config.headDim
@@ -33,11 +33,11 @@ export const partsOfQkv = (
 }
 
 /** Q, K and V one after the other in one tensor. */
-export const mergedQkv = (name: string, form?: Place['form']): Names =>
+export const mergedQkv = (name: string, form?: StoredWeight['form']): Names =>
   partsOfQkv(name, ({ heads, headDim }, index) => [[index * heads * headDim, heads * headDim]], form)
 
 /** Matrices or norms with their biases, by module. `form` is that of the matrices. */
-export const withBias = (modules: Readonly<Record<string, string>>, form?: Place['form']): Names =>
+export const withBias = (modules: Readonly<Record<string, string>>, form?: StoredWeight['form']): Names =>
   Object.fromEntries(
     Object.entries(modules).flatMap(([name, file]): [string, Names[string]][] => [
       [`${name}.weight`, () => ({ tensor: `${file}.weight`, form })],

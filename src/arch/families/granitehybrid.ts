@@ -6,7 +6,7 @@ import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
 import { unbuiltVariant } from '../config/refuse.ts'
 import { layersWithHeads } from '../config/sliding.ts'
 import { attention, decoder, isRecurrent, PLAIN } from '../decoder.ts'
-import { defaults, type FamilyFile, type Place } from '../family.ts'
+import { defaults, type FamilyFile, type StoredWeight } from '../family.ts'
 import { mamba2Layer } from './mamba2.ts'
 import { mergedGateUp } from './phi3.ts'
 
@@ -32,7 +32,7 @@ function build(config: ModelConfig): Graph {
 /** The model divides its logits by a number. The final norm does that here. */
 const scaledNorm =
   (tensor: string) =>
-  ({ multipliers }: ModelConfig): Place => ({
+  ({ multipliers }: ModelConfig): StoredWeight => ({
     tensor,
     change: multipliers && { scale: multipliers.logits },
   })

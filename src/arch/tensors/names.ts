@@ -121,7 +121,7 @@ export function weightOf(weights: Weights, name: string): TensorInfo {
   if (tensor !== undefined) return tensor
   throw new HalfbyteError(
     'architecture',
-    `the model's configuration asks for the tensor ${name}, which its family does not have; convert or fetch it again`,
+    `the model's configuration asks for the tensor ${name}, which its family does not have; convert or download it again`,
     { tensor: name },
   )
 }

@@ -2,7 +2,7 @@
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { rowBytes } from '../../formats/dtypes.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import type { Place } from '../family.ts'
+import type { StoredWeight } from '../family.ts'
 
 /**
  * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
@@ -10,7 +10,7 @@ import type { Place } from '../family.ts'
  */
 export function pieceOf(
   tensor: TensorInfo,
-  { runs, form, change }: Place,
+  { runs, form, change }: StoredWeight,
   shape: readonly number[],
 ): TensorInfo {
   if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)

@@ -1,7 +1,15 @@
 // Recurrent names. In: nothing. Out: the rows of the tensor table for Mamba, Mamba-2 and hybrids.
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent } from '../decoder.ts'
-import { first, hidden, type IsIn, row, type Shape, type StoredPlace, type TensorRow } from './tensor-row.ts'
+import {
+  first,
+  hidden,
+  type IsIn,
+  row,
+  type Shape,
+  type StoredWeightOf,
+  type TensorRow,
+} from './tensor-row.ts'
 
 /** A tensor of layer N's mixer, with Mamba's and with Granite's prefix. */
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`
@@ -47,7 +55,7 @@ function stacked(
 }
 
 /** GGUF stores A, safetensors ln(-A). The kernels take A log2(e), because they compute powers of 2. */
-const decay: StoredPlace = (_, format) => ({
+const decay: StoredWeightOf = (_, format) => ({
   change: format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true },
 })
 

@@ -4,7 +4,7 @@ import type { ModelFormat } from '../../formats/model-file.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent, PLAIN } from '../decoder.ts'
 import { familyFile } from '../families.ts'
-import type { Place } from '../family.ts'
+import type { StoredWeight } from '../family.ts'
 import { recurrentTensors } from './recurrent-names.ts'
 import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } from './tensor-row.ts'
 
@@ -12,7 +12,7 @@ import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } 
 export interface ExpectedTensor {
   readonly name: string
   readonly shape: readonly number[]
-  readonly place: Place
+  readonly place: StoredWeight
 }
 
 const table: Shape = ({ vocabSize, hiddenSize }) => [vocabSize, hiddenSize]
@@ -139,7 +139,7 @@ function placeOf(
   config: ModelConfig,
   expert: number,
   shape: readonly number[],
-): Place {
+): StoredWeight {
   if (format === 'hbm') return { tensor: one.name }
   const { gguf, hf } = familyFile(config.family)
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]

@@ -2,7 +2,7 @@
 // hyperparameters.
 import type { ModelConfig } from '../config/config.ts'
 import type { DecoderTraits } from '../decoder.ts'
-import type { Place } from '../family.ts'
+import type { StoredWeight } from '../family.ts'
 
 /** The name of the embedding table in safetensors, unless a family says otherwise. */
 export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
@@ -19,11 +19,11 @@ export interface TensorRow {
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
   /** Where a file keeps it, unless it is a tensor of its own. Packs store it as it is read. */
-  readonly place?: StoredPlace | undefined
+  readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']
 export type IsIn = NonNullable<TensorRow['isIn']>
-export type StoredPlace = (config: ModelConfig, format: 'gguf' | 'safetensors') => Partial<Place>
+export type StoredWeightOf = (config: ModelConfig, format: 'gguf' | 'safetensors') => Partial<StoredWeight>
 
 export const row = (
   name: string,
@@ -31,7 +31,7 @@ export const row = (
   safetensors: string,
   shape: Shape,
   isIn?: IsIn,
-  place?: StoredPlace,
+  place?: StoredWeightOf,
 ): TensorRow => ({ name, gguf, safetensors, shape, isIn, place })
 
 export const hidden: Shape = ({ hiddenSize }) => [hiddenSize]

@@ -5,6 +5,7 @@ import { chunkBytes } from '../device/sums.ts'
 import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
 import {
+  bodyLength,
   cutShort,
   firstBytes,
   pieces,
