@@ -1,4 +1,4 @@
-// Families. In: the name of a family. Out: its description, the graph that it builds; an error for other names.
+// Families. In: the name of a family. Out: its description and graph; an error for other names.
 import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'

@@ -38,7 +38,7 @@ const off: SamplerOptions = { topK: 0, topP: 1, minP: 0, temperature: 1 }
 export const wave = (vocab: number, spread = 3) =>
   Array.from({ length: vocab }, (_, id) => Math.fround(spread * Math.sin(id * 1.7) + Math.cos(id * 0.3)))
 
-/** Rows and options by what they show. In another order, the stages of most would give another distribution. */
+/** Rows and options, by what they show. */
 export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions }> = {
   'the defaults': { given: { row: wave(50), history: [] }, options: {} },
   'bias, bans, penalties, typical and the cuts': {
