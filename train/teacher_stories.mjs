@@ -1,7 +1,9 @@
-// Stories told by a small story model on this engine. In: a model file, a count and a first seed. Out: a JSONL
-// file of stories that end by themselves and keep their hero, one {"text", "hero", "thing", "seed"} a line.
+// Stories told by a small story model on this engine. In: a model file, a count and a first seed. Out: a
+// JSONL file of stories that end by themselves and keep their hero, one {"text", "hero", "thing", "seed"} a
+// line.
 //
-// npx node train/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500 --seed 1000
+// npx node train/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500 --seed
+// 1000
 import { createWriteStream, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openEngine } from '../src/cli/engine.ts'

@@ -89,8 +89,8 @@ function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32
 
 /**
  * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. Where
- * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for IQ3_S twice 15). Else
- * half a step of 8 bits plus that rounding.
+ * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for
+ * IQ3_S twice 15). Else half a step of 8 bits plus that rounding.
  */
 const EXACT = 0
 const HALF_STEP = 0.5 / 127 + 2 ** -11

@@ -27,9 +27,9 @@ const OWN: Readonly<
 }
 
 /**
- * Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16. IQ2_XXS
- * has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and each eighth level from
- * there to 52 as they are, and 62, which becomes 60.
+ * Levels that are nearly evenly spaced: W = scale * step * (code - offset / step), with codes under 16.
+ * IQ2_XXS has 8, 25 and 43 of either sign, which become 8.5, 25.5 and 42.5. IQ3_XXS has 4 and each eighth
+ * level from there to 52 as they are, and 62, which becomes 60.
  */
 const NEAR: Readonly<Partial<Record<CodedDType, { readonly step: number; readonly offset: number }>>> = {
   IQ2_XXS: { step: 17, offset: 42.5 },
@@ -46,8 +46,8 @@ export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType
 
 /**
  * Moves codes into panels. A scale or minimum that is a product of two numbers (Q4_K, and all IQ types but
- * IQ4_NL) is rounded to f16, with a relative error of at most 2^-11. Everything else is exact. Throws `format`
- * for scales beyond f16.
+ * IQ4_NL) is rounded to f16, with a relative error of at most 2^-11. Everything else is exact. Throws
+ * `format` for scales beyond f16.
  */
 export function packCoded(
   rows: StoredRows,

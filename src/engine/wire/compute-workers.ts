@@ -1,4 +1,5 @@
-// Compute workers. In: an engine worker and its requests. Out: the compute workers that its page starts for it.
+// Compute workers. In: an engine worker and its requests. Out: the compute workers that its page starts for
+// it.
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeStart, ToEngine, ToPage } from './compute-link.ts'
 import { sameOriginScript } from './script.ts'

@@ -1,4 +1,5 @@
-// The worker's side of a connection. In: an engine service. Out: answers to the page that started this worker.
+// The worker's side of a connection. In: an engine service. Out: answers to the page that started this
+// worker.
 //
 // This file starts no worker: a bundler would otherwise follow the engine worker's script into itself.
 import { expose } from 'comlink'

@@ -1,5 +1,5 @@
-// Types of a GGUF. In: files with a matrix of each type, whole, cut and lied in. Out: the matrix's bytes, or a
-// typed error.
+// Types of a GGUF. In: files with a matrix of each type, whole, cut and lied in. Out: the matrix's bytes,
+// or a typed error.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../../conformance/testing/gguf-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'

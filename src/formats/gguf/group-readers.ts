@@ -112,7 +112,9 @@ function readMXFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGr
   readLevels(u8, at + 1, FP4_LEVELS, codes)
 }
 
-/** Four scales in E4M3 without a sign, then four runs of 16 codes of 4 bits, each with 8 in the low nibbles. */
+/**
+ * Four scales in E4M3 without a sign, then four runs of 16 codes of 4 bits, each with 8 in the low nibbles.
+ */
 function readNVFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 1) * 36
   for (let h = 0; h < 2; h++) {

@@ -1,8 +1,9 @@
 // Tensor scales. In: the tensors of a GGUF model. Out: the same, with NVFP4 matrices multiplied by their
 // scales.
 //
-// Scales in E4M3 reach from 2^-9 to 448, so a matrix in NVFP4 can have a third scale: `X.scale` in F32 has one
-// number for `X.weight`, or one for each expert in it. `X.input_scale` is for kernels that compute in NVFP4.
+// Scales in E4M3 reach from 2^-9 to 448, so a matrix in NVFP4 can have a third scale: `X.scale` in F32 has
+// one number for `X.weight`, or one for each expert in it. `X.input_scale` is for kernels that compute in
+// NVFP4.
 import { filledSource } from '../../base/bytes.ts'
 import { BLOCKS, elementCount } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
