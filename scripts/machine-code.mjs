@@ -71,7 +71,7 @@ export const readCode = (text) =>
 const ARM64 = {
   dot: /^sdot /,
   pairDot: /(?!)/,
-  wideDot: /^smull2 /,
+  wideDot: /^(?:smull2|smlal2) /,
   multiply: /^fmul v\d+\.4s/,
   load: /^(ldr|ldur) q\d+, \[x/,
   splat: /^ld1r /,

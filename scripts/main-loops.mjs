@@ -21,6 +21,8 @@ const ATTENTION_KERNELS = {
 }
 /** The relaxed build's other form of the dots, for x64 without AVX-VNNI. */
 const PAIRS = '__pairs'
+/** The simd128 build's other form, for arm64. */
+const PRODUCTS = '__products'
 /** Its form for arm64 has a function for each tile; bytes as they lie where the tile reads them. */
 const WIDE = /^add_(w4|w4m|w8|laid|laid_m)_([1-4])$/
 const WIDE_KERNELS = {
@@ -32,14 +34,15 @@ const WIDE_KERNELS = {
 }
 
 /** Of nested loops with dots only the innermost: a loop inside it that widens activations has none. */
-const dotLoops = (name, loops, arch, build) => {
+const dotLoops = (name, loops, arch, build, isProducts) => {
   const counted = loops.map((loop) => ({ loop, counts: countLoop(loop, arch) }))
   const found = counted.filter(
     ({ loop, counts }) => counts.dots > 0 && !loop.inner.some((inner) => countLoop(inner, arch).dots > 0),
   )
   const { kernel, bytes } = BLOCKS[name]
   // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further where a dot takes less.
-  const perPanel = (kernel === 'linear w8' ? 4 : build === 'relaxed' ? 2 : 4) * 8
+  const isWhole = build === 'relaxed' ? kernel !== 'linear w8' : isProducts
+  const perPanel = (isWhole ? 2 : 4) * 8
   return found.map(({ counts }) => {
     // Unpacked codes need no logic; those loops process one panel at a time.
     const panels = counts.logic * 10 < counts.dots ? 1 : STREAMS
@@ -89,18 +92,22 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions of the form of the dots that a machine takes: on arm64 the wide ones and quads of what these
- * do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in all.
+ * The functions of the form of the dots that a machine takes: on arm64 the wide ones or products, and quads of
+ * what these do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in all.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))
   if (arch === 'arm64') {
-    return functions.filter(({ name }) => !name.endsWith(PAIRS) && !names.has(`${name}__wide`))
+    return functions.filter(
+      ({ name }) => !name.endsWith(PAIRS) && !names.has(`${name}__wide`) && !names.has(name + PRODUCTS),
+    )
   }
   const quads = functions.find(({ name }) => name === 'linear_w4a8_product')
   const takesPairs = quads?.loops.some((loop) => countLoop(loop, arch).pairDots > 0) ?? false
   return functions.filter(({ name }) =>
-    name.endsWith(PAIRS) ? takesPairs : !(WIDE.test(name) || (takesPairs && names.has(name + PAIRS))),
+    name.endsWith(PAIRS)
+      ? takesPairs
+      : !(WIDE.test(name) || name.endsWith(PRODUCTS) || (takesPairs && names.has(name + PAIRS))),
   )
 }
 
@@ -108,9 +115,10 @@ const takenFunctions = (functions, arch) => {
 export const mainLoops = (functions, arch, build) =>
   takenFunctions(functions, arch)
     .flatMap((each) => {
-      const name = each.name.replace(PAIRS, '')
+      const name = each.name.replace(PAIRS, '').replace(PRODUCTS, '')
+      const isProducts = each.name.endsWith(PRODUCTS)
       if (WIDE.test(name)) return wideLoop(name, each.loops, arch)
-      if (BLOCKS[name] !== undefined) return dotLoops(name, each.loops, arch, build)
+      if (BLOCKS[name] !== undefined) return dotLoops(name, each.loops, arch, build, isProducts)
       if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(name)) return floatLoops(name, each.loops, arch)
       return ATTENTION.test(name) ? [attentionLoop(name, each.loops, arch)] : []
     })

@@ -2,7 +2,7 @@
  * rows.                                                                                                        exact
  *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes. Its tiles are those of the
  *   encoding's kernel, one expert after the other. The weights of an expert without rows are not read. */
-/* forms: quads, pairs, wide */
+/* forms: quads, pairs, wide, products */
 #include "linear/linear.h"
 #include "linear/route.h"
 

@@ -12,7 +12,7 @@
  *
  *   Gating after each pair would stop the streams for half a microsecond, as long as the gating itself takes. With few
  *   rows, a tile therefore has several pairs. */
-/* forms: quads, pairs, wide */
+/* forms: quads, pairs, wide, products */
 #include "linear/linear.h"
 #include "rows/quantize.h"
 #include "rows/swiglu.h"

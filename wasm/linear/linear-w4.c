@@ -22,7 +22,7 @@
  *   each block. The stores also stop V8 from keeping what it has loaded. Without a store in between, it loads each of
  *   the 32 splats that all panels share only once, and then moves these splats and the sums to and from the stack
  *   frame. */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "linear/linear-many.h"
 
 INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {

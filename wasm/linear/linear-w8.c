@@ -10,10 +10,10 @@
  *   y[n] = sum_g  float(sum_j (u8 - 128) * qx) * (s * sx)        g ascending
  *
  *   s is half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
- *   The -128 is applied once per group: the i32 sums start at -128 * xsum.
+ *   The -128 is applied once per group: the i32 sums start at -128 * xsum. Products subtract it from the codes.
  *
  *   tile  as in linear-w4.c */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "linear/linear-many.h"
 
 enum { BLOCK = 272 };
@@ -45,7 +45,7 @@ INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear
         int8_t *row = x + (uint32_t)t * op->x_stride;
         prepare(&group->qx[t], row + g * GROUP);
         group->sx[t] = splat(a8_scales(row, op->k)[g] * SCALE_UNIT);
-        group->start[t] = wasm_i32x4_splat(-128 * a8_sums(row, op->k)[g]);
+        group->start[t] = wasm_i32x4_splat((BYTE_ZERO - 128) * a8_sums(row, op->k)[g]);
     }
 }
 
@@ -94,7 +94,7 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 }
 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
-    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct block_layout){0, BLOCK, 128}, lay_w8, add_w8_rows, write_panel);
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct block_layout){0, BLOCK, 128 - BYTE_ZERO}, lay_w8, add_w8_rows, write_panel);
     BY_TOKEN_TILES(op, span, few_rows)
 }
 

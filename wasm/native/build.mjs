@@ -13,6 +13,7 @@ import {
   ABI_DEFINE,
   engineSources,
   FORM_DEFINES,
+  FORMS_OF_BUILD,
   filesIn,
   formsOf,
   OPS,
@@ -63,7 +64,7 @@ export const buildNative = async () => {
     const isRelaxed = isa === 'relaxed'
     const jobs = [...engineSources(), ...sourcesIn('testing'), ...sourcesIn('native')].flatMap((source) =>
       formsOf(source)
-        .filter((form) => isRelaxed || form === 'quads')
+        .filter((form) => FORMS_OF_BUILD[isa].includes(form))
         .map((form) => ({
           source,
           object: join(folder, `${basename(source)}-${form}.o`),

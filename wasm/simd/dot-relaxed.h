@@ -63,6 +63,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
+#define WITH_PRODUCTS(name) name
 /* DOTS_16: for kernels without a wide form. They use quads there. */
 #if defined(DOT_PAIRS)
 #define DOTS_16(name) WITH_PAIRS(name)
@@ -78,6 +79,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #include "simd/dot-quads.h"
 #endif
 
+/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The sums start at what is left of it. */
+enum { BYTE_ZERO = 0 };
 /* dot[t] += dots with the unsigned bytes of 8 vectors, `step` bytes apart: 16 times the high nibbles plus the low
  * ones. */
 INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,

@@ -144,15 +144,17 @@ INLINE void exp_vectors(v128_t *x, const int n, const struct exp_constants *c) {
     FOR_ALL(n, x, wasm_i32x4_add(p[i], wasm_i32x4_shl(t[i], 23)))
 }
 
-/* Forms of the integer dots: dot-relaxed.h. */
-enum dot_form { BY_QUADS, BY_PAIRS, BY_WIDE, DOT_FORMS };
+/* Forms of the integer dots: dot-relaxed.h and dot-simd128.h. */
+enum dot_form { BY_QUADS, BY_PAIRS, BY_WIDE, BY_PRODUCTS, DOT_FORMS };
 #if defined(__wasm_relaxed_simd__)
 #include "simd/dot-relaxed.h"
 #include "simd/gather-relaxed.h"
 #include "simd/quad-relaxed.h"
 #else
 #include "simd/dot-simd128.h"
+#if !defined(DOT_PRODUCTS)
 #include "simd/gather-simd128.h"
 #include "simd/quad-simd128.h"
+#endif
 #endif
 #endif

@@ -9,19 +9,24 @@ import type { EngineExports } from '../../src/runtime/module.ts'
 import { isNative, nativeExports, type Operands } from './native.ts'
 
 /**
- * What a test runs: a module and, for the relaxed one, a form of its dots, whatever this machine would
- * choose.
+ * What a test runs: a module and a form of its dots, whatever this machine would choose.
  */
-export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128'
+export type Build = 'relaxed' | 'relaxed pairs' | 'relaxed wide' | 'simd128' | 'simd128 products'
 /**
  * The forms with defined results here: the wide form needs a dot with two signed operands, which x64 lacks.
  */
 export const BUILDS: readonly Build[] = [
-  ...(['relaxed', 'relaxed pairs', 'simd128'] as const),
+  ...(['relaxed', 'relaxed pairs', 'simd128', 'simd128 products'] as const),
   ...(process.arch === 'arm64' || isNative ? (['relaxed wide'] as const) : []),
 ]
 /** `enum dot_form` of wasm/simd/simd.h. */
-export const DOT_FORM = { relaxed: 0, 'relaxed pairs': 1, 'relaxed wide': 2, simd128: 0 } as const
+export const DOT_FORM = {
+  relaxed: 0,
+  'relaxed pairs': 1,
+  'relaxed wide': 2,
+  simd128: 0,
+  'simd128 products': 3,
+} as const
 
 /** What the test modules export besides the engine's own names: see wasm/testing/*.c. */
 export interface TestExports extends EngineExports {

@@ -29,7 +29,7 @@ void linear_swiglu__ref(const struct op_linear_swiglu *op, uint32_t m) {
 __attribute__((export_name("reference")))
 void reference(const void *op, const struct step *step) { define(op, step); }
 
-/* choose_dots: the form of the dots that run() uses from now on, of enum dot_form; all are the same in simd128.
+/* choose_dots: the form of the dots that run() uses from now on, of enum dot_form.
  * dots_in_use: the form it uses now, or -1 before a module's first run if none was chosen. */
 void choose_dots(uint32_t form);
 uint32_t dots_in_use(void);

@@ -13,7 +13,16 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../../scripts/toolchain.mjs'
 import { GENERATED, writeKernelHeader } from './kernel-table.mjs'
-import { ABI_DEFINE, engineSources, FORM_DEFINES, filesIn, formsOf, OPS, sourcesIn } from './sources.mjs'
+import {
+  ABI_DEFINE,
+  engineSources,
+  FORM_DEFINES,
+  FORMS_OF_BUILD,
+  filesIn,
+  formsOf,
+  OPS,
+  sourcesIn,
+} from './sources.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
@@ -103,7 +112,7 @@ const build = async () => {
         )
       // Form by form, so the code of one form is contiguous.
       const kernels = Object.entries(FORM_DEFINES).flatMap(([form, defines]) =>
-        isa === 'relaxed' || form === 'quads'
+        FORMS_OF_BUILD[isa].includes(form)
           ? engine
               .filter((source) => formsOf(source).includes(form))
               .map((source) => [source, objectOf(source, form === 'quads' ? '' : `-${form}`), defines])

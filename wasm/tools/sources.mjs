@@ -24,8 +24,18 @@ export const sourcesIn = (folder = '') => {
 export const engineSources = () =>
   sourcesIn().filter((path) => !ASIDE.includes(relative(WASM, path).split(sep)[0]))
 
-/** The flags of each form: see wasm/simd/dot-relaxed.h. The simd128 build has only quads. */
-export const FORM_DEFINES = { quads: [], pairs: ['-DDOT_PAIRS'], wide: ['-DDOT_WIDE'] }
+/** The flags of each form: see wasm/simd/dot-relaxed.h and dot-simd128.h. */
+export const FORM_DEFINES = {
+  quads: [],
+  pairs: ['-DDOT_PAIRS'],
+  wide: ['-DDOT_WIDE'],
+  products: ['-DDOT_PRODUCTS'],
+}
+/** The forms that each build has. */
+export const FORMS_OF_BUILD = {
+  relaxed: ['quads', 'pairs', 'wide'],
+  simd128: ['quads', 'products'],
+}
 
 /** Reads the line `forms: quads, pairs` of a comment. A source without that line has one form, quads. */
 export const formsOf = (source) => {

@@ -1,0 +1,162 @@
+/* dot-products.h: exact integer dots, one product at a time into i16. In: 8 weight vectors, activations. Out: i32 lanes.
+ * Included by dot-simd128.h only. dot-words.h and the forms of dot-relaxed.h have the same names and the same results.
+ *
+ *   i16x8.extmul_low     [row 0: 4 products | row 1: 4 products]      one smull on Arm
+ *   i16x8.extmul_high    [row 2: 4 products | row 3: 4 products]      one smull2
+ *
+ * Nibbles: a lane sums 8 products, two lanes are added before they widen: at most 16 * 15 * 128 = 30720. Bytes are signed
+ * here, the stored byte minus 128: two products are at most 2 * 127 * 128 = 32512, then they widen. Codes of weights are
+ * never -128. */
+
+/* One group of one token, ready for the dots. */
+struct activations { const int8_t *codes; };
+INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = codes; }
+
+/* LLVM turns a signed product of codes that it knows to be at least 0 into a product of widened words, six instructions
+ * for two. It does not know what a shift by `nibble` leaves. */
+struct masks { v128_t low4, flip; uint32_t nibble; };
+INLINE struct masks masks(void) {
+    uint32_t nibble = 4;
+    __asm__ volatile("" : "+r"(nibble));
+    return (struct masks){constant(0x0f0f0f0f), constant(0x80808080), nibble};
+}
+
+/* The sums of rows 0 and 1, and of rows 2 and 3: i16 lanes for nibbles, i32 lanes for bytes. */
+struct halves { v128_t first, last; };
+
+/* sums += or = products of 16 nibbles with one splat. */
+INLINE void add_products(struct halves *sums, v128_t codes, v128_t qx, const int begins) {
+    const v128_t first = wasm_i16x8_extmul_low_i8x16(codes, qx), last = wasm_i16x8_extmul_high_i8x16(codes, qx);
+    sums->first = begins ? first : wasm_i16x8_add(sums->first, first);
+    sums->last = begins ? last : wasm_i16x8_add(sums->last, last);
+    pin(sums->first);
+    pin(sums->last);
+}
+/* The i32 lanes of rows 0-3. */
+INLINE v128_t nibble_rows(struct halves sums) {
+    const v128_t even = wasm_i16x8_shuffle(sums.first, sums.last, 0, 2, 4, 6, 8, 10, 12, 14);
+    const v128_t odd = wasm_i16x8_shuffle(sums.first, sums.last, 1, 3, 5, 7, 9, 11, 13, 15);
+    return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_add(even, odd));
+}
+
+/* sums += products of two vectors of 16 signed bytes, each with one splat. */
+INLINE void add_byte_products(struct halves *sums, v128_t a, v128_t b, v128_t qa, v128_t qb) {
+    const v128_t first = wasm_i16x8_add(wasm_i16x8_extmul_low_i8x16(a, qa), wasm_i16x8_extmul_low_i8x16(b, qb));
+    const v128_t last = wasm_i16x8_add(wasm_i16x8_extmul_high_i8x16(a, qa), wasm_i16x8_extmul_high_i8x16(b, qb));
+    sums->first = wasm_i32x4_add(sums->first, wasm_i32x4_extadd_pairwise_i16x8(first));
+    sums->last = wasm_i32x4_add(sums->last, wasm_i32x4_extadd_pairwise_i16x8(last));
+    pin(sums->first);
+    pin(sums->last);
+}
+INLINE v128_t byte_rows(struct halves sums) {
+    const v128_t even = wasm_i32x4_shuffle(sums.first, sums.last, 0, 2, 4, 6);
+    return wasm_i32x4_add(even, wasm_i32x4_shuffle(sums.first, sums.last, 1, 3, 5, 7));
+}
+INLINE struct halves no_sums(void) { return (struct halves){wasm_i32x4_splat(0), wasm_i32x4_splat(0)}; }
+
+/* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
+INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
+                        struct masks masks, int tokens) {
+    struct halves l[TOKEN_TILE], h[TOKEN_TILE];
+    UNROLLED for (uint32_t i = 0; i < 2; i++) {
+        v128_t q[TOKEN_TILE];
+        UNROLLED for (int t = 0; t < tokens; t++) q[t] = load(x[t].codes + 16 * i);
+        UNROLLED for (uint32_t j = 0; j < 4; j++) {
+            const v128_t codes = load(w + (4 * i + j) * step);
+            const v128_t nibbles_low = wasm_v128_and(codes, masks.low4), nibbles_high = wasm_u8x16_shr(codes, masks.nibble);
+            UNROLLED for (int t = 0; t < tokens; t++) {
+                const v128_t qx = splat_lane(q[t], (int)j);
+                add_products(&l[t], nibbles_low, qx, i + j == 0);
+                add_products(&h[t], nibbles_high, qx, i + j == 0);
+            }
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        low[t] = wasm_i32x4_add(low[t], nibble_rows(l[t]));
+        high[t] = wasm_i32x4_add(high[t], nibble_rows(h[t]));
+    }
+}
+
+/* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The sums start at what is left of it. */
+enum { BYTE_ZERO = 128 };
+
+/* dot[t] += dots with the bytes of 8 vectors `step` bytes apart, minus BYTE_ZERO. */
+INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,
+                      int tokens) {
+    struct halves sums[TOKEN_TILE];
+    UNROLLED for (int t = 0; t < tokens; t++) sums[t] = no_sums();
+    UNROLLED for (uint32_t i = 0; i < 2; i++) {
+        v128_t q[TOKEN_TILE];
+        UNROLLED for (int t = 0; t < tokens; t++) q[t] = load(x[t].codes + 16 * i);
+        UNROLLED for (uint32_t j = 0; j < 4; j += 2) {
+            const v128_t a = wasm_v128_xor(load(w + (4 * i + j) * step), masks.flip);
+            const v128_t b = wasm_v128_xor(load(w + (4 * i + j + 1) * step), masks.flip);
+            UNROLLED for (int t = 0; t < tokens; t++) {
+                add_byte_products(&sums[t], a, b, splat_lane(q[t], (int)j), splat_lane(q[t], (int)j + 1));
+            }
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(dot[t], byte_rows(sums[t]));
+}
+
+/* For many rows: one group of one row with every splat ready, its scale, the start of its sums, and the scale times the
+ * sum of its codes. */
+struct token { v128_t splats[8], scale, start, offset; };
+INLINE void lay_splats(struct token *token, const int8_t *codes) {
+    UNROLLED for (int i = 0; i < 2; i++) {
+        const v128_t q = load(codes + 16 * i);
+        UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
+    }
+}
+/* The laid codes of a block: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3, then of rows 4-7. */
+enum { LAID_NIBBLES = 16, LAID_BYTES = 16 };
+INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + 16 * j);
+        store(laid + 2 * j, wasm_v128_and(codes, masks.low4));
+        store(laid + 2 * j + 1, wasm_u8x16_shr(codes, 4));
+    }
+}
+INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        store(laid + j, wasm_v128_xor(load(w + 32 * j), masks.flip));
+        store(laid + 8 + j, wasm_v128_xor(load(w + 32 * j + 16), masks.flip));
+    }
+}
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
+enum { MOST_IN_REGISTERS = 2 };
+/* Products of many rows unpack nibbles once for all rows. */
+enum { LAYS_NIBBLES = 1 };
+/* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles(). */
+INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    struct halves l[TOKEN_TILE], h[TOKEN_TILE];
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t nibbles_low = load(laid + 2 * j), nibbles_high = load(laid + 2 * j + 1);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = load(&x[t].splats[j]);
+            add_products(&l[t], nibbles_low, qx, j == 0);
+            add_products(&h[t], nibbles_high, qx, j == 0);
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t start = load(&x[t].start);
+        low[t] = wasm_i32x4_add(start, nibble_rows(l[t]));
+        high[t] = wasm_i32x4_add(start, nibble_rows(h[t]));
+    }
+}
+INLINE void dot_laid_half(v128_t *dot, const v128_t *laid, const struct token *x, const int tokens) {
+    struct halves sums[TOKEN_TILE];
+    UNROLLED for (int t = 0; t < tokens; t++) sums[t] = no_sums();
+    UNROLLED for (uint32_t j = 0; j < 8; j += 2) {
+        const v128_t a = load(laid + j), b = load(laid + j + 1);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            add_byte_products(&sums[t], a, b, load(&x[t].splats[j]), load(&x[t].splats[j + 1]));
+        }
+    }
+    UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(load(&x[t].start), byte_rows(sums[t]));
+}
+/* The same with the codes from lay_bytes(). */
+INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    dot_laid_half(low, laid, x, tokens);
+    dot_laid_half(high, laid + 8, x, tokens);
+}
