@@ -75,13 +75,16 @@ test('their tiles of two to four tokens use more registers than x64 has', () => 
 })
 
 for (const kernel of ['linear w4', 'linear w4m', 'linear w8']) {
-  test(`${kernel} of simd128 spills no vector for one token, nor laid out`, () => {
+  test(`${kernel} of simd128 is products, and spills no vector for up to three tokens, nor laid out`, () => {
     const found = simd128.filter(
-      (each) => (each.kernel === kernel && each.tokens === 1) || each.kernel === `${kernel}, laid out`,
+      (each) => (each.kernel === kernel && each.tokens < 4) || each.kernel === `${kernel}, laid out`,
     )
     assert.deepEqual(
-      found.map(({ tokens, spills }) => ({ tokens, spills })),
-      [1, 4].map((tokens) => ({ tokens, spills: 0 })),
+      found.map(({ tokens, dots, spills }) => ({ tokens, dots, spills })),
+      [
+        ...[1, 2, 3].map((tokens) => ({ tokens, dots: 64 * tokens, spills: 0 })),
+        { tokens: 4, dots: 64, spills: 0 },
+      ],
     )
   })
 }

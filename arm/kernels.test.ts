@@ -65,10 +65,10 @@ function layProduct(
   machine.op(name, fields)
 }
 
-test('the relaxed build takes the form for 32 registers, and simd128 has one', () => {
+test('the relaxed build takes the form for 32 registers, and simd128 takes products', () => {
   for (const [build, form] of [
     ['relaxed', DOT_FORM['relaxed wide']],
-    ['simd128', DOT_FORM.simd128],
+    ['simd128', DOT_FORM['simd128 products']],
   ] as const) {
     const machine = plainMachine(build)
     layProduct(machine, 'linear_w4a8_g32', 'w4_g32', 1, undefined)

@@ -72,7 +72,8 @@ INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * BLOCK;
     int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
     const struct masks unpack = masks();
-    v128_t acc[STREAMS][TOKEN_TILE][2];
+    v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
+    if (tokens > MOST_BYTES_IN_REGISTERS) IN_MEMORY(acc);
     zero_sums(acc, tokens);
     for (uint32_t g = 0; g < G; g++, w += BLOCK) {
         struct group group;

@@ -9,8 +9,15 @@
  * never -128. */
 
 /* One group of one token, ready for the dots. */
-struct activations { const int8_t *codes; };
-INLINE void prepare(struct activations *x, const int8_t *codes) { x->codes = codes; }
+struct activations { const int8_t *codes; v128_t halves[2]; };
+INLINE void prepare(struct activations *x, const int8_t *codes) {
+    *x = (struct activations){codes, {load(codes), load(codes + 16)}};
+}
+/* Four copies of codes 4j to 4j + 3. For one token the eight splats stay in registers for all panels. For more there are
+ * too few, so they are loaded again. */
+INLINE v128_t splat_codes(const struct activations *x, const uint32_t j, const int tokens) {
+    return tokens == 1 ? splat_lane(x->halves[j / 4], (int)j % 4) : load_splat(x->codes + 4 * j);
+}
 
 /* LLVM turns a signed product of codes that it knows to be at least 0 into a product of widened words, six instructions
  * for two. It does not know what a shift by `nibble` leaves. */
@@ -39,12 +46,13 @@ INLINE v128_t nibble_rows(struct halves sums) {
     return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_add(even, odd));
 }
 
-/* sums += products of two vectors of 16 signed bytes, each with one splat. */
-INLINE void add_byte_products(struct halves *sums, v128_t a, v128_t b, v128_t qa, v128_t qb) {
-    const v128_t first = wasm_i16x8_add(wasm_i16x8_extmul_low_i8x16(a, qa), wasm_i16x8_extmul_low_i8x16(b, qb));
-    const v128_t last = wasm_i16x8_add(wasm_i16x8_extmul_high_i8x16(a, qa), wasm_i16x8_extmul_high_i8x16(b, qb));
-    sums->first = wasm_i32x4_add(sums->first, wasm_i32x4_extadd_pairwise_i16x8(first));
-    sums->last = wasm_i32x4_add(sums->last, wasm_i32x4_extadd_pairwise_i16x8(last));
+/* sums += or = products of two vectors of 16 signed bytes, each with one splat. */
+INLINE void add_byte_products(struct halves *sums, v128_t a, v128_t b, v128_t qa, v128_t qb, const int begins) {
+    const v128_t low = wasm_i16x8_add(wasm_i16x8_extmul_low_i8x16(a, qa), wasm_i16x8_extmul_low_i8x16(b, qb));
+    const v128_t high = wasm_i16x8_add(wasm_i16x8_extmul_high_i8x16(a, qa), wasm_i16x8_extmul_high_i8x16(b, qb));
+    const v128_t first = wasm_i32x4_extadd_pairwise_i16x8(low), last = wasm_i32x4_extadd_pairwise_i16x8(high);
+    sums->first = begins ? first : wasm_i32x4_add(sums->first, first);
+    sums->last = begins ? last : wasm_i32x4_add(sums->last, last);
     pin(sums->first);
     pin(sums->last);
 }
@@ -52,23 +60,18 @@ INLINE v128_t byte_rows(struct halves sums) {
     const v128_t even = wasm_i32x4_shuffle(sums.first, sums.last, 0, 2, 4, 6);
     return wasm_i32x4_add(even, wasm_i32x4_shuffle(sums.first, sums.last, 1, 3, 5, 7));
 }
-INLINE struct halves no_sums(void) { return (struct halves){wasm_i32x4_splat(0), wasm_i32x4_splat(0)}; }
 
 /* low[t] += dots with the low nibbles, high[t] += dots with the high nibbles, of 8 vectors `step` bytes apart. */
 INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t step, const struct activations *x,
                         struct masks masks, int tokens) {
     struct halves l[TOKEN_TILE], h[TOKEN_TILE];
-    UNROLLED for (uint32_t i = 0; i < 2; i++) {
-        v128_t q[TOKEN_TILE];
-        UNROLLED for (int t = 0; t < tokens; t++) q[t] = load(x[t].codes + 16 * i);
-        UNROLLED for (uint32_t j = 0; j < 4; j++) {
-            const v128_t codes = load(w + (4 * i + j) * step);
-            const v128_t nibbles_low = wasm_v128_and(codes, masks.low4), nibbles_high = wasm_u8x16_shr(codes, masks.nibble);
-            UNROLLED for (int t = 0; t < tokens; t++) {
-                const v128_t qx = splat_lane(q[t], (int)j);
-                add_products(&l[t], nibbles_low, qx, i + j == 0);
-                add_products(&h[t], nibbles_high, qx, i + j == 0);
-            }
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t codes = load(w + j * step);
+        const v128_t nibbles_low = wasm_v128_and(codes, masks.low4), nibbles_high = wasm_u8x16_shr(codes, masks.nibble);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qx = splat_codes(&x[t], j, tokens);
+            add_products(&l[t], nibbles_low, qx, j == 0);
+            add_products(&h[t], nibbles_high, qx, j == 0);
         }
     }
     UNROLLED for (int t = 0; t < tokens; t++) {
@@ -84,16 +87,12 @@ enum { BYTE_ZERO = 128 };
 INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct activations *x, struct masks masks,
                       int tokens) {
     struct halves sums[TOKEN_TILE];
-    UNROLLED for (int t = 0; t < tokens; t++) sums[t] = no_sums();
-    UNROLLED for (uint32_t i = 0; i < 2; i++) {
-        v128_t q[TOKEN_TILE];
-        UNROLLED for (int t = 0; t < tokens; t++) q[t] = load(x[t].codes + 16 * i);
-        UNROLLED for (uint32_t j = 0; j < 4; j += 2) {
-            const v128_t a = wasm_v128_xor(load(w + (4 * i + j) * step), masks.flip);
-            const v128_t b = wasm_v128_xor(load(w + (4 * i + j + 1) * step), masks.flip);
-            UNROLLED for (int t = 0; t < tokens; t++) {
-                add_byte_products(&sums[t], a, b, splat_lane(q[t], (int)j), splat_lane(q[t], (int)j + 1));
-            }
+    UNROLLED for (uint32_t j = 0; j < 8; j += 2) {
+        const v128_t a = wasm_v128_xor(load(w + j * step), masks.flip);
+        const v128_t b = wasm_v128_xor(load(w + (j + 1) * step), masks.flip);
+        UNROLLED for (int t = 0; t < tokens; t++) {
+            const v128_t qa = splat_codes(&x[t], j, tokens), qb = splat_codes(&x[t], j + 1, tokens);
+            add_byte_products(&sums[t], a, b, qa, qb, j == 0);
         }
     }
     UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(dot[t], byte_rows(sums[t]));
@@ -123,8 +122,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
         store(laid + 8 + j, wasm_v128_xor(load(w + 32 * j + 16), masks.flip));
     }
 }
-/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
-enum { MOST_IN_REGISTERS = 2 };
+/* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c, linear-w8.c. */
+enum { MOST_IN_REGISTERS = 1, MOST_BYTES_IN_REGISTERS = 1 };
 /* Products of many rows unpack nibbles once for all rows. */
 enum { LAYS_NIBBLES = 1 };
 /* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles(). */
@@ -144,19 +143,20 @@ INLINE void dot_laid_nibbles(v128_t *low, v128_t *high, const v128_t *laid, cons
         high[t] = wasm_i32x4_add(start, nibble_rows(h[t]));
     }
 }
-INLINE void dot_laid_half(v128_t *dot, const v128_t *laid, const struct token *x, const int tokens) {
-    struct halves sums[TOKEN_TILE];
-    UNROLLED for (int t = 0; t < tokens; t++) sums[t] = no_sums();
+/* The same with the codes from lay_bytes(). Both halves of the rows share each splat. */
+INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
+    struct halves l[TOKEN_TILE], h[TOKEN_TILE];
     UNROLLED for (uint32_t j = 0; j < 8; j += 2) {
-        const v128_t a = load(laid + j), b = load(laid + j + 1);
+        const v128_t a = load(laid + j), b = load(laid + j + 1), c = load(laid + 8 + j), d = load(laid + 9 + j);
         UNROLLED for (int t = 0; t < tokens; t++) {
-            add_byte_products(&sums[t], a, b, load(&x[t].splats[j]), load(&x[t].splats[j + 1]));
+            const v128_t qa = load(&x[t].splats[j]), qb = load(&x[t].splats[j + 1]);
+            add_byte_products(&l[t], a, b, qa, qb, j == 0);
+            add_byte_products(&h[t], c, d, qa, qb, j == 0);
         }
     }
-    UNROLLED for (int t = 0; t < tokens; t++) dot[t] = wasm_i32x4_add(load(&x[t].start), byte_rows(sums[t]));
-}
-/* The same with the codes from lay_bytes(). */
-INLINE void dot_laid_bytes(v128_t *low, v128_t *high, const v128_t *laid, const struct token *x, const int tokens) {
-    dot_laid_half(low, laid, x, tokens);
-    dot_laid_half(high, laid + 8, x, tokens);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t start = load(&x[t].start);
+        low[t] = wasm_i32x4_add(start, byte_rows(l[t]));
+        high[t] = wasm_i32x4_add(start, byte_rows(h[t]));
+    }
 }

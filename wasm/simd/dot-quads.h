@@ -32,7 +32,7 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. A lower limit was not
  * measured. */
-enum { MOST_IN_REGISTERS = TOKEN_TILE };
+enum { MOST_IN_REGISTERS = TOKEN_TILE, MOST_BYTES_IN_REGISTERS = TOKEN_TILE };
 /* Sums that continue from group to group are the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows. Laid nibbles were no faster without VNNI; with
