@@ -14,6 +14,7 @@ import { choiceName, type ModelChoice } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
+import { isReturning, replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
 
@@ -36,6 +37,7 @@ export class ChatApp extends LitElement {
   #isBehind = false
   /**
    * How much of the page is there. Each frame adds one part: header, composer, conversation, empty dialogs.
+   * The static frame is shown until all are there.
    */
   #parts = 0
   readonly #reveal = new Reveal()
@@ -118,6 +120,8 @@ export class ChatApp extends LitElement {
       await nextTask()
       this.getBoundingClientRect()
     }
+    if (this.#wide.matches) await DIALOGS['conversation-drawer']()
+    replaceShell(this)
     await nextFrame()
     void this.#chat.start()
     for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
@@ -168,13 +172,15 @@ export class ChatApp extends LitElement {
   #bar(): TemplateResult {
     const name = choiceName(this.#chat.model.choice)
     const isEmpty = this.#chat.conversation.messages.length === 0
+    const engine = this.#chat.model.engine
+    const about = engine === undefined ? '' : `${parameters(engine.model.parameters)} parameters`
     return html`<header class="bar">
       ${
         this.#wide.matches
           ? nothing
           : html`<button class="quiet" aria-label="Conversations" @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
       }
-      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another"
+      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another" title=${about}
         @click=${() => this.#openDialog('models-dialog')}><span>${name}</span>${icon('more')}</button></h1>
       ${
         this.#wide.matches || isEmpty
@@ -185,25 +191,19 @@ export class ChatApp extends LitElement {
     </header>`
   }
 
-  #welcome(): TemplateResult {
-    const { engine, choice } = this.#chat.model
-    const about =
-      engine === undefined
-        ? 'It runs on this device’s processor.'
-        : `${parameters(engine.model.parameters)} parameters, running on this device’s processor.`
+  /** Nothing until it is known whether there is a conversation to show instead. */
+  #welcome(): TemplateResult | typeof nothing {
+    if (!this.#chat.isOpen && isReturning()) return nothing
+    const isReady = this.#chat.model.engine !== undefined
     return html`<div class="empty">
       ${logo()}
       <h2>A language model in this page</h2>
-      <p>${about} What you write stays here.</p>
+      <p>It runs on this device’s processor. What you write stays here.</p>
       <div class="starters">
-        ${
-          choice.kind === 'embedded'
-            ? STARTERS.map(
-                (text) =>
-                  html`<button class="outline" ?disabled=${engine === undefined} @click=${() => this.#send(text)}>${text}</button>`,
-              )
-            : nothing
-        }
+        ${STARTERS.map(
+          (text) =>
+            html`<button class="outline" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
+        )}
       </div>
     </div>`
   }
@@ -211,9 +211,8 @@ export class ChatApp extends LitElement {
   #hint(): string {
     switch (this.#chat.model.phase.name) {
       case 'ready':
-        return 'Write a message'
       case 'loading':
-        return 'The model is loading…'
+        return 'Write a message'
       default:
         return 'Load a model to chat'
     }

@@ -4,7 +4,18 @@ import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
-import { answers, ask, composer, openChat, openModels, ready, sendButton, set, watch } from './chat-page.ts'
+import {
+  answers,
+  ask,
+  composer,
+  loadingLine,
+  openChat,
+  openModels,
+  ready,
+  sendButton,
+  set,
+  watch,
+} from './chat-page.ts'
 
 const endless = endlessModel()
 const tiny = {
@@ -73,7 +84,9 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   server.bytesPerSecond = 400_000
   await loadAddress(page, `${server.address}tiny.hbm`)
   const notice = page.locator('.notice')
-  await expect(notice).toContainText(/Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/)
+  await expect(loadingLine(page)).toContainText(
+    /Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/,
+  )
   await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
   await expect(sendButton(page)).toBeDisabled()
   await page.getByRole('button', { name: 'Cancel' }).click()

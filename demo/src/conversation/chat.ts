@@ -48,6 +48,8 @@ export class Chat extends EventTarget {
   settings: Settings = readSettings()
   conversation: Conversation = newConversation()
   isAnswering = false
+  /** True once the stored conversations were read. */
+  isOpen = false
   figures: Figures | undefined
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
@@ -80,6 +82,7 @@ export class Chat extends EventTarget {
     if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)
     await this.#store.open()
+    this.isOpen = true
     const newest = this.conversations[0]
     if (newest !== undefined && this.conversation.messages.length === 0) this.conversation = newest
     this.#changed()

@@ -25,6 +25,8 @@ interface Schema extends DBSchema {
 }
 
 const TITLE_LENGTH = 48
+/** first-paint.js reads it. */
+const COUNT = 'halfbyte-chats'
 
 export function newConversation(): Conversation {
   return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
@@ -83,11 +85,13 @@ export class ConversationStore {
       const conversation = readConversation(record)
       if (conversation !== undefined) this.#known.set(conversation.id, conversation)
     }
+    this.#mark()
   }
 
   async put(conversation: Conversation): Promise<void> {
     if (this.#removed.has(conversation.id)) return
     this.#known.set(conversation.id, conversation)
+    this.#mark()
     // If the disk is full, the conversation lasts until the next reload.
     await (await this.#database)?.put('conversations', conversation).catch(() => undefined)
   }
@@ -95,7 +99,17 @@ export class ConversationStore {
   async remove(id: string): Promise<void> {
     this.#removed.add(id)
     this.#known.delete(id)
+    this.#mark()
     await (await this.#database)?.delete('conversations', id).catch(() => undefined)
+  }
+
+  /** The next first paint must know whether a conversation follows, before a database can be read. */
+  #mark(): void {
+    try {
+      localStorage.setItem(COUNT, String(this.#known.size))
+    } catch {
+      // Without storage there are no conversations at the next visit either.
+    }
   }
 }
 

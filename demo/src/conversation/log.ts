@@ -23,7 +23,7 @@ export class ChatLog extends LitElement {
   }
   declare conversation: Conversation
   /** Shown while the conversation is empty. */
-  declare welcome: TemplateResult
+  declare welcome: TemplateResult | typeof nothing
   /** True while the model cannot be asked anything. */
   declare busy: boolean
   /** True while the last message grows. */

@@ -18,9 +18,14 @@ export async function startChoice(): Promise<Start> {
   if (killed?.source !== undefined && !EMBEDDED.some((model) => killed.source === choiceSource(model))) {
     return { choice: { kind: 'address', address: killed.source }, crashed: true }
   }
+  return { choice: lastChoice(), crashed: false }
+}
+
+/** The model that was loaded last, unless that was a file, which cannot be opened again. */
+export function lastChoice(): ModelChoice {
   const last = read(LAST)
-  const embedded = last === undefined ? DEFAULT : EMBEDDED.find(({ name }) => name === last)
-  return { choice: embedded ?? { kind: 'address', address: last as string }, crashed: false }
+  if (last === undefined) return DEFAULT
+  return EMBEDDED.find(({ name }) => name === last) ?? { kind: 'address', address: last }
 }
 
 /**

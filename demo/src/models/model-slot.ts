@@ -9,16 +9,16 @@ import {
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
-import { rememberChoice } from '../conversation/remember.ts'
+import { lastChoice, rememberChoice } from '../conversation/remember.ts'
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
-import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
+import { choiceName, choiceSource, type ModelChoice } from './models.ts'
 
 /** The state of the slot. */
 export type Phase =
   /** `why`: a sentence that explains why there is no model. `smaller`: settings that would fit. */
-  | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
+  | { readonly name: 'empty'; readonly why: string; readonly smaller?: Smaller | undefined }
   /** `checking`: tests whether the model fits, before a download. */
   | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
   | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
@@ -27,8 +27,8 @@ export type Phase =
 
 /** Holds at most one engine, since a phone has no room for two. */
 export class ModelSlot {
-  phase: Phase = { name: 'empty' }
-  choice: ModelChoice = DEFAULT
+  phase: Phase = { name: 'loading', progress: undefined }
+  choice: ModelChoice = lastChoice()
   readonly #changed: () => void
   readonly #progressed: () => void
   #loading: AbortController | undefined

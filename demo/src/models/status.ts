@@ -9,12 +9,12 @@ import { choiceName, DEFAULT } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
-/** Loading progress with a cancel button, or an error with ways to continue. */
+/** What needs the person's attention, with ways to continue. */
 export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
     case 'loading':
-      return loading(chat, phase)
+      return nothing
     case 'failed':
       return html`<div class="notice error">
         <p role="alert">${phase.message}</p>
@@ -22,7 +22,7 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
       </div>`
     case 'empty':
       return html`<div class="notice">
-        <p role="status">${phase.why ?? 'No model is loaded.'}</p>
+        <p role="status">${phase.why}</p>
         <div class="row">
           ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}
         </div>
@@ -73,13 +73,12 @@ function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
   return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
 }
 
+/** Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes. */
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
-  return html`<div class="notice">
-    <div class="slim">
-      <p><b>${label}</b> <span class="figures">${more}</span></p>
-      <button class="outline" @click=${() => chat.model.cancel()}>Cancel</button>
-    </div>
+  return html`<div class="stats loading">
+    <span><b>${label}</b> <span class="figures">${more}</span></span>
+    <button class="inline" @click=${() => chat.model.cancel()}>Cancel</button>
     ${
       max > 0
         ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
@@ -122,8 +121,10 @@ function describe(progress: LoadProgress | undefined): Bar {
   }
 }
 
-/** Speed of the last answer, context, memory, threads. */
-export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateResult {
+/** Progress of a load; else the speed of the last answer, context, memory, threads. */
+export function renderFigures(chat: Chat): TemplateResult {
+  const { model, figures, memoryBytes } = chat
+  if (model.phase.name === 'loading') return loading(chat, model.phase)
   const { engine } = model
   if (engine === undefined) return html`<div class="stats"></div>`
   const { threads, build } = engine
