@@ -85,7 +85,7 @@ export class ChatApp extends LitElement {
   protected override render(): TemplateResult {
     const chat = this.#chat
     const { conversation } = chat
-    const isReady = chat.model.phase.name === 'ready'
+    const isReady = chat.model.engine !== undefined
     const shown = this.#reveal.cut(conversation)
     const isGrowing = chat.isAnswering || this.#reveal.isBehind
     return html`
@@ -94,7 +94,7 @@ export class ChatApp extends LitElement {
         ${this.#parts > 0 ? this.#bar() : nothing}
         ${
           this.#parts > 2
-            ? html`<chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
+            ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
                 @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>`
             : nothing
         }
@@ -153,7 +153,7 @@ export class ChatApp extends LitElement {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
         @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
-      <models-dialog .current=${chat.model.choice}
+      <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
@@ -170,7 +170,7 @@ export class ChatApp extends LitElement {
   }
 
   #bar(): TemplateResult {
-    const name = choiceName(this.#chat.model.choice)
+    const name = choiceName(this.#chat.model.shown)
     const isEmpty = this.#chat.conversation.messages.length === 0
     const engine = this.#chat.model.engine
     const about = engine === undefined ? '' : `${parameters(engine.model.parameters)} parameters`
@@ -209,13 +209,8 @@ export class ChatApp extends LitElement {
   }
 
   #hint(): string {
-    switch (this.#chat.model.phase.name) {
-      case 'ready':
-      case 'loading':
-        return 'Write a message'
-      default:
-        return 'Load a model to chat'
-    }
+    const { engine, phase } = this.#chat.model
+    return engine !== undefined || phase.name === 'loading' ? 'Write a message' : 'Load a model to chat'
   }
 
   #send(text: string): void {

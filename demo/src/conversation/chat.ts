@@ -9,7 +9,7 @@ import {
   type Smaller,
 } from '../../../src/index.ts'
 import { ModelSlot, sentence } from '../models/model-slot.ts'
-import type { ModelChoice } from '../models/models.ts'
+import { choiceName, type ModelChoice } from '../models/models.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import {
@@ -55,6 +55,8 @@ export class Chat extends EventTarget {
   memoryBytes: number | undefined
   /** A sentence about the last error in an answer. */
   problem: string | undefined
+  /** Name of the file that answered at the last visit and cannot be opened again. */
+  lost: string | undefined
 
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
@@ -63,6 +65,8 @@ export class Chat extends EventTarget {
 
   readonly #store = new ConversationStore()
   #speaker: Speaker | undefined
+  /** Resolves when nothing is being answered. */
+  #answered: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
 
   /** Newest first. */
@@ -72,15 +76,21 @@ export class Chat extends EventTarget {
 
   /** True when a changed setting needs a reload of the model. */
   get needsReload(): boolean {
-    const { phase } = this.model
-    return phase.name === 'ready' && !sameEngineSettings(phase.settings, this.settings)
+    const { used } = this.model
+    return used !== undefined && !sameEngineSettings(used.settings, this.settings)
+  }
+
+  constructor() {
+    super()
+    this.model.idle = () => this.#answered
   }
 
   /** Brings back the newest conversation and the last model. */
   async start(): Promise<void> {
-    const { choice, crashed } = await startChoice()
+    const { choice, crashed, lost } = await startChoice()
     if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)
+    this.lost = lost
     await this.#store.open()
     this.isOpen = true
     const newest = this.conversations[0]
@@ -88,17 +98,20 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Replaces the loaded model. `unasked`: loads it even if it does not seem to fit. */
+  /**
+   * Replaces the loaded model, which answers until the new one can. `unasked`: loads it even if it does not
+   * seem to fit.
+   */
   async load(choice: ModelChoice, unasked = false): Promise<void> {
-    this.stop()
     this.problem = undefined
-    this.figures = undefined
-    this.memoryBytes = undefined
-    this.#speaker = undefined
+    this.lost = undefined
     await this.model.load(choice, this.settings, unasked)
     const { engine } = this.model
-    if (engine === undefined) return
+    if (engine === undefined || engine === this.#speaker?.engine) return
     this.#speaker = new Speaker(engine)
+    this.figures = undefined
+    this.memoryBytes = undefined
+    this.#changed()
     await this.#weigh(engine)
   }
 
@@ -161,6 +174,12 @@ export class Chat extends EventTarget {
     await unkeep(id)
   }
 
+  /** Takes note of what the page says about the last visit's file. */
+  understand(): void {
+    this.lost = undefined
+    this.#changed()
+  }
+
   configure(settings: Settings): void {
     this.settings = settings
     writeSettings(settings)
@@ -186,8 +205,12 @@ export class Chat extends EventTarget {
     const stopping = new AbortController()
     this.#stopping = stopping
     this.problem = undefined
+    this.lost = undefined
     this.isAnswering = true
-    this.#grow(home, '')
+    const answered = Promise.withResolvers<void>()
+    this.#answered = answered.promise
+    const by = choiceName(this.model.shown)
+    this.#grow(home, '', by)
     this.#changed()
     let text = ''
     let ending: Ending | undefined = 'interrupted'
@@ -198,7 +221,7 @@ export class Chat extends EventTarget {
       const generation = await speaker.answer(home.id, messages, this.settings)
       const result = await this.#listen(generation, stopping.signal, (grown) => {
         text = grown
-        this.#grow(home, text)
+        this.#grow(home, text, by)
       })
       ending = endingOf(result)
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
@@ -213,11 +236,13 @@ export class Chat extends EventTarget {
     const answer: StoredMessage = {
       role: 'assistant',
       content: text,
+      model: by,
       ...(ending !== undefined && { ending }),
     }
     const finished = withMessages(home, text === '' ? messages : [...messages, answer])
     if (this.conversation.id === home.id) this.conversation = finished
     this.isAnswering = false
+    answered.resolve()
     this.#changed()
     await this.#store.put(finished)
     if (this.#speaker === speaker) speaker.keepSoon()
@@ -263,9 +288,9 @@ export class Chat extends EventTarget {
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
-  #grow(home: Conversation, text: string): void {
+  #grow(home: Conversation, text: string, model: string): void {
     if (this.conversation.id !== home.id) return
-    const answer: StoredMessage = { role: 'assistant', content: text, ending: 'interrupted' }
+    const answer: StoredMessage = { role: 'assistant', content: text, model, ending: 'interrupted' }
     this.conversation = { ...home, messages: [...home.messages, answer] }
     this.dispatchEvent(new Event('grow'))
   }

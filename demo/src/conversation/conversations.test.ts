@@ -47,7 +47,7 @@ describe('a record of the database', () => {
     updated: 5,
     messages: [
       { role: 'user', content: 'Hello' },
-      { role: 'assistant', content: 'Hi', ending: 'length' },
+      { role: 'assistant', content: 'Hi', ending: 'length', model: 'a.gguf' },
     ],
   }
 
@@ -77,7 +77,7 @@ describe('a record of the database', () => {
     ]
     const messages = [...broken, ...whole.messages]
     expect(readConversation({ ...whole, messages })).toEqual(whole)
-    const strange = { role: 'assistant', content: 'Hi', ending: { toString: 1 }, more: 1 }
+    const strange = { role: 'assistant', content: 'Hi', ending: { toString: 1 }, model: 5, more: 1 }
     expect(readConversation({ ...whole, messages: [strange] })?.messages).toEqual([
       { role: 'assistant', content: 'Hi' },
     ])

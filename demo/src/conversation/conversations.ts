@@ -10,6 +10,8 @@ export interface StoredMessage {
   readonly content: string
   /** Absent for questions and when the model ended the answer itself. */
   readonly ending?: Ending
+  /** Name of the model that answered. Absent for questions. */
+  readonly model?: string
 }
 
 export interface Conversation {
@@ -53,9 +55,16 @@ export function readConversation(record: unknown): Conversation | undefined {
   const { id, title, updated, messages } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
   const read = messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending } = fields(message)
+    const { role, content, ending, model } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
-    return [{ role, content, ...(ENDINGS.includes(ending) && { ending: ending as Ending }) }]
+    return [
+      {
+        role,
+        content,
+        ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
+        ...(typeof model === 'string' && model !== '' && { model }),
+      },
+    ]
   })
   return {
     ...withMessages({ ...newConversation(), id }, read),

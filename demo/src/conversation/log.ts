@@ -16,12 +16,15 @@ const AT_END = 4
 export class ChatLog extends LitElement {
   static override properties = {
     conversation: { attribute: false },
+    model: { type: String },
     welcome: { attribute: false },
     busy: { type: Boolean },
     streaming: { type: Boolean },
     following: { state: true },
   }
   declare conversation: Conversation
+  /** Name of the model that answers next. */
+  declare model: string
   /** Shown while the conversation is empty. */
   declare welcome: TemplateResult | typeof nothing
   /** True while the model cannot be asked anything. */
@@ -59,6 +62,7 @@ export class ChatLog extends LitElement {
 
   protected override render(): TemplateResult {
     const { id, messages } = this.conversation
+    const isMixed = this.#isMixed
     const places = [...messages.keys()].slice(this.#opening.first)
     return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
       <div class="log-inside">
@@ -67,7 +71,7 @@ export class ChatLog extends LitElement {
             ? this.welcome
             : keyed(
                 id,
-                repeat(places, String, (index) => this.#message(index)),
+                repeat(places, String, (index) => this.#message(index, isMixed)),
               )
         }
       </div>
@@ -79,10 +83,15 @@ export class ChatLog extends LitElement {
     }`
   }
 
-  #message(index: number): TemplateResult {
+  /** True if not every answer is by the model that the page names. */
+  get #isMixed(): boolean {
+    return this.conversation.messages.some(({ model }) => model !== undefined && model !== this.model)
+  }
+
+  #message(index: number, isMixed: boolean): TemplateResult {
     const { messages } = this.conversation
     const isLast = index === messages.length - 1
-    return html`<chat-message .message=${messages[index]} ?last=${isLast} ?busy=${this.busy || this.streaming}
+    return html`<chat-message .message=${messages[index]} ?mixed=${isMixed} ?last=${isLast} ?busy=${this.busy || this.streaming}
       ?streaming=${this.streaming && isLast} .tail=${this.#opening.tail(index)} data-index=${index}></chat-message>`
   }
 

@@ -23,6 +23,7 @@ export class ChatMessage extends LitElement {
     streaming: { type: Boolean },
     last: { type: Boolean },
     busy: { type: Boolean },
+    mixed: { type: Boolean },
     tail: { attribute: false },
     editing: { state: true },
     copied: { state: true },
@@ -34,6 +35,8 @@ export class ChatMessage extends LitElement {
   declare last: boolean
   /** True while nothing can be changed. */
   declare busy: boolean
+  /** True if the conversation's answers are by several models, so that each says by which. */
+  declare mixed: boolean
   /**
    * Least number of characters shown at the end of an answer. A long answer appears from its end, once
    * parsed.
@@ -85,7 +88,7 @@ export class ChatMessage extends LitElement {
   }
 
   #actions(): TemplateResult {
-    const { role, ending } = this.message
+    const { role, ending, model } = this.message
     return html`<div class="actions">
       <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
@@ -95,6 +98,7 @@ export class ChatMessage extends LitElement {
           : nothing
       }
       ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
+      ${this.mixed && model !== undefined ? html`<span class="by" title="The model that wrote this">${model}</span>` : nothing}
     </div>`
   }
 

@@ -1,7 +1,9 @@
 // Remembering. In: models that were loaded. Out: recent addresses, and the model to load when the page opens.
 import { interruptedLoads } from '../../../src/index.ts'
-import { choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from '../models/models.ts'
+import { choiceName, choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from '../models/models.ts'
 
+/** Name of the file that was loaded last. */
+const FILE = 'halfbyte-last-file'
 const RECENT = 'halfbyte-models'
 const LAST = 'halfbyte-last-model'
 const MOST_RECENT = 6
@@ -11,6 +13,8 @@ export interface Start {
   readonly choice: ModelChoice
   /** The page was closed by a crash while it loaded this model. */
   readonly crashed: boolean
+  /** Name of the file that was in use at the last visit. Files cannot be opened again. */
+  readonly lost?: string | undefined
 }
 
 export async function startChoice(): Promise<Start> {
@@ -18,7 +22,7 @@ export async function startChoice(): Promise<Start> {
   if (killed?.source !== undefined && !EMBEDDED.some((model) => killed.source === choiceSource(model))) {
     return { choice: { kind: 'address', address: killed.source }, crashed: true }
   }
-  return { choice: lastChoice(), crashed: false }
+  return { choice: lastChoice(), crashed: false, lost: read(FILE) }
 }
 
 /** The model that was loaded last, unless that was a file, which cannot be opened again. */
@@ -35,6 +39,7 @@ export function lastChoice(): ModelChoice {
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
   write(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
+  write(FILE, choice.kind === 'files' ? choiceName(choice) : undefined)
   if (!isAddress) return
   const others = recentAddresses().filter((other) => other !== choice.address)
   writeRecent([choice.address, ...others].slice(0, MOST_RECENT))

@@ -14,7 +14,7 @@ const IDLE = 1500
  * beginning.
  */
 export class Speaker {
-  readonly #engine: Engine
+  readonly engine: Engine
   #session: Session | undefined
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
@@ -25,7 +25,7 @@ export class Speaker {
   #keeping: Promise<void> = Promise.resolve()
 
   constructor(engine: Engine) {
-    this.#engine = engine
+    this.engine = engine
   }
 
   get contextUsed(): number {
@@ -42,8 +42,8 @@ export class Speaker {
     const session = await this.#sessionFor({ conversation, system: settings.system }, messages.length - 1)
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
     const countFrom = (first: number) =>
-      this.#engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)])
-    const { contextLength } = this.#engine.model
+      this.engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)])
+    const { contextLength } = this.engine.model
     // After an edit, messages that were left out may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, countFrom)
@@ -65,7 +65,7 @@ export class Speaker {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     // If storing fails, the conversation is read again.
-    const work = () => keep(this.#engine, session, place).catch(() => undefined)
+    const work = () => keep(this.engine, session, place).catch(() => undefined)
     this.#keeping = this.#keeping.then(work)
   }
 
@@ -93,10 +93,10 @@ export class Speaker {
     if (this.#session !== undefined && isSame) return this.#session
     this.keepNow()
     this.#forget()
-    const kept = past > 0 ? await restoreKept(this.#engine, place) : undefined
+    const kept = past > 0 ? await restoreKept(this.engine, place) : undefined
     this.#place = place
     this.#session =
-      kept ?? this.#engine.createSession({ ...(place.system !== '' && { system: place.system }) })
+      kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
     // Messages left out before stay left out.
     this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.length)
     return this.#session
