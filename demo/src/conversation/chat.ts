@@ -2,7 +2,6 @@
 // `grow` when only the answer got longer, `progress` when only loading advanced.
 import {
   type Engine,
-  type Generation,
   type GenerationResult,
   isHalfbyteError,
   makeRoom,
@@ -12,15 +11,16 @@ import { ModelSlot, sentence } from '../models/model-slot.ts'
 import { choiceName, type ModelChoice } from '../models/models.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
+import { ConversationStore } from './conversation-store.ts'
 import {
   type Conversation,
-  ConversationStore,
   type Ending,
   newConversation,
   type StoredMessage,
   withMessages,
 } from './conversations.ts'
 import { unkeep } from './kept.ts'
+import { listen } from './listen.ts'
 import { startChoice } from './remember.ts'
 import { Speaker } from './speaker.ts'
 
@@ -33,11 +33,6 @@ export interface Figures {
   readonly readTokens: number
   readonly promptTokens: number
 }
-
-/** Milliseconds between two saves of a growing answer. A crash loses at most this much. */
-const SAVE_EVERY = 1000
-/** Chunks of an answer taken in one task. Many can be queued at once. */
-const AT_ONCE = 8
 
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
@@ -83,6 +78,7 @@ export class Chat extends EventTarget {
   constructor() {
     super()
     this.model.idle = () => this.#answered
+    this.#store.changedElsewhere = (id, conversation) => this.#follow(id, conversation)
   }
 
   /** Brings back the newest conversation and the last model. */
@@ -138,18 +134,19 @@ export class Chat extends EventTarget {
   }
 
   async send(text: string): Promise<void> {
-    await this.#answer([...this.conversation.messages, { role: 'user', content: text }])
+    await this.#answer((messages) => [...messages, { role: 'user', content: text }])
   }
 
   /** Replaces message `index` with `text` and answers it; later messages are dropped. */
   async resend(index: number, text: string): Promise<void> {
-    await this.#answer([...this.conversation.messages.slice(0, index), { role: 'user', content: text }])
+    await this.#answer((messages) => [...messages.slice(0, index), { role: 'user', content: text }])
   }
 
   /** Answers the last question again. */
   async regenerate(): Promise<void> {
-    const last = this.conversation.messages.findLastIndex(({ role }) => role === 'user')
-    if (last >= 0) await this.#answer(this.conversation.messages.slice(0, last + 1))
+    await this.#answer((messages) =>
+      messages.slice(0, messages.findLastIndex(({ role }) => role === 'user') + 1),
+    )
   }
 
   stop(): void {
@@ -197,11 +194,14 @@ export class Chat extends EventTarget {
     this.save()
   }
 
-  async #answer(messages: readonly StoredMessage[]): Promise<void> {
+  /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
+  async #answer(change: (messages: readonly StoredMessage[]) => readonly StoredMessage[]): Promise<void> {
     const { engine } = this.model
     const speaker = this.#speaker
-    if (engine === undefined || speaker === undefined || this.isAnswering || messages.length === 0) return
-    const home = withMessages(this.conversation, messages)
+    const before = this.conversation
+    let home = withMessages(before, change(before.messages))
+    if (engine === undefined || speaker === undefined || this.isAnswering || home.messages.length === 0)
+      return
     const stopping = new AbortController()
     this.#stopping = stopping
     this.problem = undefined
@@ -209,69 +209,67 @@ export class Chat extends EventTarget {
     this.isAnswering = true
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
-    const by = choiceName(this.model.shown)
-    this.#grow(home, '', by)
+    const model = choiceName(this.model.shown)
+    this.#grow(home, '', model)
     this.#changed()
-    let text = ''
-    let ending: Ending | undefined = 'interrupted'
     try {
       // When this task ends, the page shows the person's message.
       await nextTask()
-      await this.#store.put(home)
-      const generation = await speaker.answer(home.id, messages, this.settings)
-      const result = await this.#listen(generation, stopping.signal, (grown) => {
-        text = grown
-        this.#grow(home, text, by)
+      await this.#store.alone(before.id, stopping.signal, async () => {
+        const known = (await this.#store.newest(before.id)) ?? before
+        home = withMessages(known, change(known.messages))
+        this.#grow(home, '', model)
+        const { text, ending } = await this.#speak(engine, speaker, home, stopping.signal, model)
+        const answer: StoredMessage = { role: 'assistant', content: text, model, ...ending }
+        // Another tab may go on only when this turn is there for it to read.
+        home = await this.#store.put(
+          withMessages(home, text === '' ? home.messages : [...home.messages, answer]),
+        )
       })
-      ending = endingOf(result)
+    } catch (error) {
+      // Stopped while another tab was answering here: the question stays.
+      if (stopping.signal.aborted) home = await this.#store.put(home)
+      else this.#fail(error)
+    }
+    if (this.conversation.id === before.id) this.conversation = home
+    this.isAnswering = false
+    answered.resolve()
+    this.#changed()
+    if (this.#speaker === speaker) speaker.keepSoon()
+    if (this.model.engine === engine) await this.#weigh(engine)
+  }
+
+  /** Generates the answer to a conversation's last message. An error ends it and becomes the problem. */
+  async #speak(
+    engine: Engine,
+    speaker: Speaker,
+    home: Conversation,
+    stop: AbortSignal,
+    model: string,
+  ): Promise<{ readonly text: string; readonly ending: { readonly ending?: Ending } }> {
+    let text = ''
+    try {
+      await this.#store.put(home)
+      const generation = await speaker.answer(home.id, home.messages, this.settings)
+      const result = await listen(generation, stop, {
+        grow: (grown) => {
+          text = grown
+          this.#grow(home, text, model)
+        },
+        save: () => this.#saveDraft(),
+        room: (letters) => this.room(letters),
+      })
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
       const { promptTokens, cachedTokens } = result.usage
       const readTokens = promptTokens - cachedTokens
       const { contextUsed } = speaker
       this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
+      return { text, ending: endingOf(result) }
     } catch (error) {
       // If another model was chosen meanwhile, the old engine's failure does not matter.
       if (this.model.engine === engine) this.#fail(error)
+      return { text, ending: { ending: 'interrupted' } }
     }
-    const answer: StoredMessage = {
-      role: 'assistant',
-      content: text,
-      model: by,
-      ...(ending !== undefined && { ending }),
-    }
-    const finished = withMessages(home, text === '' ? messages : [...messages, answer])
-    if (this.conversation.id === home.id) this.conversation = finished
-    this.isAnswering = false
-    answered.resolve()
-    this.#changed()
-    await this.#store.put(finished)
-    if (this.#speaker === speaker) speaker.keepSoon()
-    if (this.model.engine === engine) await this.#weigh(engine)
-  }
-
-  /** Reads an answer to its end and saves it at intervals. */
-  async #listen(
-    generation: Generation,
-    stop: AbortSignal,
-    grow: (text: string) => void,
-  ): Promise<GenerationResult> {
-    const cancel = () => generation.cancel()
-    if (stop.aborted) cancel()
-    stop.addEventListener('abort', cancel)
-    let text = ''
-    let saved = performance.now()
-    let taken = 0
-    for await (const chunk of generation) {
-      text += chunk.text
-      if (++taken % AT_ONCE === 0) await nextTask()
-      grow(text)
-      if (performance.now() - saved >= SAVE_EVERY) {
-        saved = performance.now()
-        if (!stop.aborted) this.#saveDraft()
-      }
-      await this.room(text.length)
-    }
-    return generation.result
   }
 
   /** Saves the conversation with its unfinished answer. */
@@ -293,6 +291,15 @@ export class Chat extends EventTarget {
     const answer: StoredMessage = { role: 'assistant', content: text, model, ending: 'interrupted' }
     this.conversation = { ...home, messages: [...home.messages, answer] }
     this.dispatchEvent(new Event('grow'))
+  }
+
+  /** Shows what another tab has done. */
+  #follow(id: string, conversation: Conversation | undefined): void {
+    if (id === this.conversation.id) {
+      if (conversation === undefined) this.#show(newConversation())
+      else if (!this.isAnswering) this.conversation = conversation
+    }
+    this.#changed()
   }
 
   async #weigh(engine: Engine): Promise<void> {
@@ -319,6 +326,6 @@ export class Chat extends EventTarget {
   }
 }
 
-function endingOf({ finishReason }: GenerationResult): Ending | undefined {
-  return finishReason === 'stop' ? undefined : finishReason
+function endingOf({ finishReason }: GenerationResult): { readonly ending?: Ending } {
+  return finishReason === 'stop' ? {} : { ending: finishReason }
 }

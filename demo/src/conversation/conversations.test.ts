@@ -1,7 +1,8 @@
 // In: messages, in an environment without IndexedDB. Out: whether titles suit the list and the store works
 // from memory.
 import { describe, expect, test } from 'vitest'
-import { ConversationStore, newConversation, readConversation, withMessages } from './conversations.ts'
+import { ConversationStore } from './conversation-store.ts'
+import { newConversation, readConversation, withMessages } from './conversations.ts'
 
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 

@@ -1,6 +1,4 @@
-// Conversations. In: messages as they are written. Out: the same after a reload, from IndexedDB, or from
-// memory if the browser refuses storage.
-import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
+// Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
 
 /** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
@@ -22,13 +20,7 @@ export interface Conversation {
   readonly messages: readonly StoredMessage[]
 }
 
-interface Schema extends DBSchema {
-  conversations: { key: string; value: Conversation; indexes: { updated: number } }
-}
-
 const TITLE_LENGTH = 48
-/** first-paint.js reads it. */
-const COUNT = 'halfbyte-chats'
 
 export function newConversation(): Conversation {
   return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
@@ -73,71 +65,8 @@ export function readConversation(record: unknown): Conversation | undefined {
   }
 }
 
-/** Stores conversations. Every method resolves even if the browser refuses storage. */
-export class ConversationStore {
-  readonly #database = openDatabase()
-  /** What this page knows. If storage is refused, this is all there is. */
-  readonly #known = new Map<string, Conversation>()
-  /** Ids of removed conversations. An answer still in progress must not bring one back. */
-  readonly #removed = new Set<string>()
-
-  /** Newest first. */
-  get all(): Conversation[] {
-    return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
-  }
-
-  /** Reads what is stored. */
-  async open(): Promise<void> {
-    const database = await this.#database
-    const stored = await database?.getAll('conversations').catch(() => [])
-    for (const record of stored ?? []) {
-      const conversation = readConversation(record)
-      if (conversation !== undefined) this.#known.set(conversation.id, conversation)
-    }
-    this.#mark()
-  }
-
-  async put(conversation: Conversation): Promise<void> {
-    if (this.#removed.has(conversation.id)) return
-    this.#known.set(conversation.id, conversation)
-    this.#mark()
-    // If the disk is full, the conversation lasts until the next reload.
-    await (await this.#database)?.put('conversations', conversation).catch(() => undefined)
-  }
-
-  async remove(id: string): Promise<void> {
-    this.#removed.add(id)
-    this.#known.delete(id)
-    this.#mark()
-    await (await this.#database)?.delete('conversations', id).catch(() => undefined)
-  }
-
-  /** The next first paint must know whether a conversation follows, before a database can be read. */
-  #mark(): void {
-    try {
-      localStorage.setItem(COUNT, String(this.#known.size))
-    } catch {
-      // Without storage there are no conversations at the next visit either.
-    }
-  }
-}
-
-async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
-  try {
-    return await openDB<Schema>('halfbyte-chat', 1, {
-      upgrade(database) {
-        database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
-      },
-      // Another tab may run a newer version, or the person may clear the site's data.
-      blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
-    })
-  } catch {
-    return undefined
-  }
-}
-
 /** `crypto.randomUUID` exists only on secure pages; a phone may open this one over plain HTTP. */
-function randomId(): string {
+export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
