@@ -9,6 +9,7 @@ import {
 } from '../../../src/index.ts'
 import { ModelSlot, sentence } from '../models/model-slot.ts'
 import { choiceName, type ModelChoice } from '../models/models.ts'
+import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { ConversationStore } from './conversation-store.ts'
@@ -235,6 +236,7 @@ export class Chat extends EventTarget {
     this.isAnswering = false
     answered.resolve()
     this.#changed()
+    void keepForOffline()
     if (this.#speaker === speaker) speaker.keepSoon()
     if (this.model.engine === engine) await this.#weigh(engine)
   }

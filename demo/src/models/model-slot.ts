@@ -5,14 +5,17 @@ import {
   type HalfbyteError,
   isHalfbyteError,
   type LoadProgress,
+  type ModelSource,
   type ProbeReport,
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
-import { lastChoice, rememberChoice } from '../conversation/remember.ts'
+import { rememberChoice } from '../conversation/remember.ts'
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
+import { embeddedFile } from './early.ts'
+import { lastChoice } from './last-choice.ts'
 import { choiceName, choiceSource, type ModelChoice } from './models.ts'
 import { canStay, tryOut } from './successor.ts'
 
@@ -103,17 +106,19 @@ export class ModelSlot {
 
   /** Loads an engine; where two have no room, in the place of the one in use. */
   async #open(choice: ModelChoice, settings: EngineSettings, loading: AbortController): Promise<Engine> {
+    const onProgress = (progress: LoadProgress) => {
+      if (loading.signal.aborted || this.phase.name !== 'loading') return
+      this.phase = { ...this.phase, checking: undefined, progress }
+      this.#progressed()
+    }
+    const source = await sourceOf(choice, loading.signal, onProgress)
     const load = () =>
-      Engine.load(choiceSource(choice), {
+      Engine.load(source, {
         signal: loading.signal,
         ...loadOptions(settings),
         // The browser's HTTP cache already keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
-        onProgress: (progress) => {
-          if (loading.signal.aborted || this.phase.name !== 'loading') return
-          this.phase = { ...this.phase, checking: undefined, progress }
-          this.#progressed()
-        },
+        onProgress,
       })
     try {
       return await load()
@@ -257,6 +262,26 @@ export class ModelSlot {
     this.phase = phase
     this.#changed()
   }
+}
+
+/** What the engine loads. An embedded model that cannot be fetched here is left to the engine, which says why. */
+async function sourceOf(
+  choice: ModelChoice,
+  signal: AbortSignal,
+  onProgress: (progress: LoadProgress) => void,
+): Promise<ModelSource> {
+  if (choice.kind !== 'embedded') return choiceSource(choice)
+  const start = performance.now()
+  const file = await embeddedFile(choice, signal, (loaded, total) => {
+    const bytesPerSecond = (loaded / Math.max(1, performance.now() - start)) * 1000
+    const secondsLeft = (total - loaded) / bytesPerSecond
+    onProgress({
+      ...{ phase: 'download', loaded, total, cached: false, bytesPerSecond },
+      ...(total > 0 && { secondsLeft }),
+    })
+  }).catch(() => undefined)
+  signal.throwIfAborted()
+  return file ?? choiceSource(choice)
 }
 
 function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
