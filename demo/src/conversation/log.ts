@@ -10,6 +10,8 @@ import { Repaint } from './repaint.ts'
 
 /** Distance from the end, in pixels, within which scrolling down means going to the end. */
 const NEAR = 64
+/** Screens above the visible part that are rendered. The rest follows when the person comes near. */
+const AHEAD = 2
 /** Distance from the end that still counts as the end, since browsers round. */
 const AT_END = 4
 
@@ -38,7 +40,7 @@ export class ChatLog extends LitElement {
     () => this.#showEarlier(),
     (ms) => {
       this.#opening.took(ms)
-      if (!this.#opening.isWhole) this.#earlier.request()
+      this.#askEarlier()
     },
   )
   readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
@@ -101,18 +103,30 @@ export class ChatLog extends LitElement {
     if (changed.has('conversation') && before?.id !== id) {
       this.#opening = new Opening(messages)
       if (!this.#opening.isWhole)
-        void customElements.whenDefined('chat-message').then(() => this.#earlier.request())
+        void customElements.whenDefined('chat-message').then(() => this.#askEarlier())
     }
     this.#opening.follow(messages)
   }
 
+  /** Shows more if the person might soon see the beginning of what is shown. */
+  #askEarlier(): void {
+    const log = this.querySelector('.log')
+    if (this.#opening.isWhole || log === null || log.scrollTop > AHEAD * log.clientHeight) return
+    this.#earlier.request()
+  }
+
   async #showEarlier(): Promise<void> {
+    const log = this.querySelector('.log')
+    const left = log === null ? 0 : log.scrollHeight - log.scrollTop
     const message = this.querySelector<ChatMessage>(`[data-index="${this.#opening.first}"]`)
     this.#opening.advance((ms) => message?.read(ms) ?? true)
     this.requestUpdate()
     await this.updateComplete
     await message?.updateComplete
-    this.follow()
+    if (this.following || log === null) return this.follow()
+    // What the person reads stays where it is.
+    log.scrollTop = log.scrollHeight - left
+    this.#top = log.scrollTop
   }
 
   protected override firstUpdated(): void {
@@ -154,6 +168,7 @@ export class ChatLog extends LitElement {
     if (scrollTop < this.#top) this.following = left < AT_END
     else if (left < NEAR) this.following = true
     this.#top = scrollTop
+    this.#askEarlier()
   }
 }
 
