@@ -34,7 +34,12 @@ export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
   writeItem(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
   writeItem(FILE, choice.kind === 'files' ? choiceName(choice) : undefined)
-  if (!isAddress) return
+  rememberAddress(choice)
+}
+
+/** Puts an address first among the recent ones, from the moment that something of it is stored. */
+export function rememberAddress(choice: ModelChoice): void {
+  if (choice.kind !== 'address' || !isKept(choice.address)) return
   const others = recentAddresses().filter((other) => other !== choice.address)
   writeRecent([choice.address, ...others].slice(0, MOST_RECENT))
 }

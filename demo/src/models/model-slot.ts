@@ -10,7 +10,7 @@ import {
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
-import { rememberChoice } from '../conversation/remember.ts'
+import { rememberAddress, rememberChoice } from '../conversation/remember.ts'
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
@@ -108,6 +108,9 @@ export class ModelSlot {
   async #open(choice: ModelChoice, settings: EngineSettings, loading: AbortController): Promise<Engine> {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
+      const isFirst = progress.phase === 'download' && this.phase.progress?.phase !== 'download'
+      // A page that is closed now leaves a part of the file on this device.
+      if (isFirst) rememberAddress(choice)
       this.phase = { ...this.phase, checking: undefined, progress }
       this.#progressed()
     }
