@@ -12,6 +12,7 @@ import { Repaint } from './conversation/repaint.ts'
 import { Reveal } from './conversation/reveal.ts'
 import { choiceName, type ModelChoice } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import { isTouch } from './shell/keys.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
 import { isReturning, replaceShell } from './shell/shell.ts'
@@ -95,7 +96,7 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>`
+                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}></chat-log>`
             : nothing
         }
         ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
@@ -122,6 +123,8 @@ export class ChatApp extends LitElement {
     }
     if (this.#wide.matches) await DIALOGS['conversation-drawer']()
     replaceShell(this)
+    // On a phone this would open the keyboard over the page.
+    if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void this.#chat.start()
     for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
@@ -181,7 +184,7 @@ export class ChatApp extends LitElement {
           : html`<button class="quiet" aria-label="Conversations" @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
       }
       <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another" title=${about}
-        @click=${() => this.#openDialog('models-dialog')}><span>${name}</span>${icon('more')}</button></h1>
+        @click=${() => this.#openDialog('models-dialog')}><span dir="auto">${name}</span>${icon('more')}</button></h1>
       ${
         this.#wide.matches || isEmpty
           ? nothing
@@ -271,6 +274,10 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
+  #onTurn(event: Event): void {
+    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']))
+  }
+
   /**
    * Renders before the event that caused the change ends, so a second click cannot hit an outdated button.
    */
@@ -288,6 +295,19 @@ export class ChatApp extends LitElement {
     const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
     const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
     if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
+    if (!event.altKey || event.ctrlKey || event.metaKey || this.querySelector('dialog[open]') !== null) return
+    const act = this.#shortcuts[event.code]
+    if (act === undefined) return
+    event.preventDefault()
+    act()
+  }
+
+  /** By the key's place, since Alt changes letters on some keyboards; see `SHORTCUTS`. */
+  readonly #shortcuts: Readonly<Record<string, () => void>> = {
+    KeyN: () => this.#onFresh(),
+    KeyM: () => void this.#openDialog('models-dialog'),
+    KeyS: () => void this.#openDialog('settings-dialog'),
+    KeyC: () => this.querySelector<ChatComposer>('chat-composer')?.focus(),
   }
 
   readonly #onLeave = (): void => this.#chat.leave()

@@ -146,7 +146,7 @@ test('files of one model are picked together, and its answer streams and is stop
   await set(page, { 'Longest answer': '4000' })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   await expect.poll(async () => (await lengths()).length, { timeout: 20_000 }).toBeGreaterThan(20)
   await page.getByRole('button', { name: 'Stop' }).click()
   await ready(page)
@@ -173,7 +173,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(1000)
   const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
   // How long a task takes also depends on the machine, so it is only reported. The test requires that frames
@@ -385,7 +385,7 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   await set(page, { 'Longest answer': '4000' })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   const left = () =>
     page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)
   await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(1500)

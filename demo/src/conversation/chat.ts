@@ -24,6 +24,7 @@ import { unkeep } from './kept.ts'
 import { listen } from './listen.ts'
 import { startChoice } from './remember.ts'
 import { Speaker } from './speaker.ts'
+import { edited, turned } from './versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {
@@ -138,9 +139,21 @@ export class Chat extends EventTarget {
     await this.#answer((messages) => [...messages, { role: 'user', content: text }])
   }
 
-  /** Replaces message `index` with `text` and answers it; later messages are dropped. */
+  /** Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version. */
   async resend(index: number, text: string): Promise<void> {
-    await this.#answer((messages) => [...messages.slice(0, index), { role: 'user', content: text }])
+    await this.#answer((messages) => edited(messages, index, text))
+  }
+
+  /** Shows the next version of question `index`. */
+  async turn(index: number): Promise<void> {
+    if (this.isAnswering) return
+    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index))
+    this.conversation = turnedTo
+    this.figures = undefined
+    this.#changed()
+    const stored = await this.#store.put(turnedTo)
+    if (this.conversation === turnedTo) this.conversation = stored
+    this.#changed()
   }
 
   /** Answers the last question again. */

@@ -10,6 +10,8 @@ export interface StoredMessage {
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
   readonly model?: string
+  /** Other versions of this question, each with what followed it. */
+  readonly others?: readonly (readonly StoredMessage[])[]
 }
 
 export interface Conversation {
@@ -39,6 +41,28 @@ const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satis
 
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 
+/** Versions within versions, which a damaged record may nest without end. */
+const MOST_DEPTH = 32
+
+function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
+  return messages.flatMap((message): StoredMessage[] => {
+    const { role, content, ending, model, others } = fields(message)
+    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
+    const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
+    const read = versions.map((version) => readMessages(version, depth + 1))
+    const whole = read.filter(([first]) => first?.role === 'user')
+    return [
+      {
+        role,
+        content,
+        ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
+        ...(typeof model === 'string' && model !== '' && { model }),
+        ...(whole.length > 0 && { others: whole }),
+      },
+    ]
+  })
+}
+
 /**
  * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
  * messages are left out. A record without an id or a list of messages is not a conversation.
@@ -46,18 +70,7 @@ const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(val
 export function readConversation(record: unknown): Conversation | undefined {
   const { id, title, updated, messages } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
-  const read = messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending, model } = fields(message)
-    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
-    return [
-      {
-        role,
-        content,
-        ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
-        ...(typeof model === 'string' && model !== '' && { model }),
-      },
-    ]
-  })
+  const read = readMessages(messages, 0)
   return {
     ...withMessages({ ...newConversation(), id }, read),
     ...(typeof title === 'string' && title !== '' && { title }),
