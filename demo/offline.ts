@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Plugin } from 'vite'
 
 const WORKER = 'sw.js'
-/** All models except the one that the page loads first. */
-const LATER = /-mamba-[^/]*\.hbm$/
+/** Not everybody needs these: one of four modules, one of the models, the page of measurements, large icons. */
+const LATER = /\.(hbm|wasm)$|roofline|icon-(512|maskable)/
 
 /**
  * Puts the names of the page's files, and a version computed from their contents, into the worker's source.

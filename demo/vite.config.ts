@@ -5,6 +5,7 @@
 // there.
 import { fileURLToPath } from 'node:url'
 import { type Connect, defineConfig, type Plugin } from 'vite'
+import { inline } from './inline.ts'
 import { offline } from './offline.ts'
 
 const isIsolated = process.env.HALFBYTE_ISOLATION !== 'off'
@@ -31,7 +32,7 @@ export default defineConfig({
   root: path('.'),
   base: './',
   assetsInclude: ['**/*.hbm'],
-  plugins: [offline(path('./sw.js')), ...(isIsolated ? [isolation] : [])],
+  plugins: [inline(path('.')), offline(path('./sw.js')), ...(isIsolated ? [isolation] : [])],
   server: { fs: { allow: [path('..')] } },
   worker: { format: 'es' },
   build: {

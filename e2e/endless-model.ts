@@ -22,8 +22,11 @@ const WORDS = [
   .map((word) => `Ġ${word}`)
   .concat(['.', ',', 'ĊĊ', 'ĊĊ##ĠThe', 'ĊĊ-Ġone', 'ĊĊ>Ġso', 'ĊĊ```ĊcodeĊ```ĊĊ', 'ĊĊ|Ġa|Ġb|Ċ|-|-|Ċ|Ġc|Ġd|ĊĊ'])
 
-/** A safetensors folder of about 11 MB: enough work per token to watch an answer and stop it. */
-export function endlessModel(): readonly ModelFile[] {
+/**
+ * A safetensors folder of about 11 MB: enough work per token to watch an answer and stop it. `isMute`: it loads,
+ * but its logits are not numbers. Default: false.
+ */
+export function endlessModel({ isMute = false } = {}): readonly ModelFile[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const tokens = [...SPECIALS, ...byteAlphabet(), ...WORDS]
   const config = {
@@ -48,18 +51,19 @@ export function endlessModel(): readonly ModelFile[] {
     { name: 'config.json', buffer: Buffer.from(JSON.stringify(config)) },
     { name: 'tokenizer.json', buffer: Buffer.from(JSON.stringify(tokenizer)) },
     { name: 'tokenizer_config.json', buffer: Buffer.from(JSON.stringify(tokenizerConfig)) },
-    { name: 'model.safetensors', buffer: safetensors(tensors(tokens.length)) },
+    { name: 'model.safetensors', buffer: safetensors(tensors(tokens.length, isMute)) },
   ]
 }
 
 interface Tensor {
   readonly name: string
   readonly shape: readonly number[]
-  /** f16 values. */
+  /** Default: F16. */
+  readonly dtype?: 'F32'
   readonly data: Uint16Array
 }
 
-function tensors(vocab: number): Tensor[] {
+function tensors(vocab: number, isMute: boolean): Tensor[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const random = halves()
   const matrix = (name: string, n: number, k: number): Tensor => ({
@@ -93,9 +97,14 @@ function tensors(vocab: number): Tensor[] {
   return [
     matrix('embed_tokens', vocab, hidden),
     ...Array.from({ length: layers }, (_, index) => layer(index)).flat(),
-    gain('norm'),
+    isMute ? notNumbers('model.norm.weight', hidden) : gain('norm'),
     { name: 'lm_head.weight', shape: [vocab, hidden], data: output },
   ]
+}
+
+function notNumbers(name: string, length: number): Tensor {
+  const data = new Uint16Array(new Float32Array(length).fill(Number.NaN).buffer)
+  return { name, shape: [length], dtype: 'F32', data }
 }
 
 /** Seeded f16 values of either sign, between 2^exponent and twice that. */
@@ -109,10 +118,10 @@ function halves(): (exponent: number) => number {
 
 function safetensors(tensors: readonly Tensor[]): Buffer {
   let offset = 0
-  const entries = tensors.map(({ name, shape, data }) => {
+  const entries = tensors.map(({ name, shape, dtype = 'F16', data }) => {
     const begin = offset
     offset += data.byteLength
-    return [name, { dtype: 'F16', shape, data_offsets: [begin, offset] }] as const
+    return [name, { dtype, shape, data_offsets: [begin, offset] }] as const
   })
   const header = Buffer.from(JSON.stringify(Object.fromEntries(entries)))
   const length = Buffer.alloc(8)

@@ -12,8 +12,10 @@ import { Repaint } from './conversation/repaint.ts'
 import { Reveal } from './conversation/reveal.ts'
 import { choiceName, type ModelChoice } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import { isTouch } from './shell/keys.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
+import { isReturning, replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
 
@@ -36,6 +38,7 @@ export class ChatApp extends LitElement {
   #isBehind = false
   /**
    * How much of the page is there. Each frame adds one part: header, composer, conversation, empty dialogs.
+   * The static frame is shown until all are there.
    */
   #parts = 0
   readonly #reveal = new Reveal()
@@ -83,7 +86,7 @@ export class ChatApp extends LitElement {
   protected override render(): TemplateResult {
     const chat = this.#chat
     const { conversation } = chat
-    const isReady = chat.model.phase.name === 'ready'
+    const isReady = chat.model.engine !== undefined
     const shown = this.#reveal.cut(conversation)
     const isGrowing = chat.isAnswering || this.#reveal.isBehind
     return html`
@@ -92,8 +95,8 @@ export class ChatApp extends LitElement {
         ${this.#parts > 0 ? this.#bar() : nothing}
         ${
           this.#parts > 2
-            ? html`<chat-log .conversation=${shown} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend}></chat-log>`
+            ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
+                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}></chat-log>`
             : nothing
         }
         ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
@@ -118,6 +121,10 @@ export class ChatApp extends LitElement {
       await nextTask()
       this.getBoundingClientRect()
     }
+    if (this.#wide.matches) await DIALOGS['conversation-drawer']()
+    replaceShell(this)
+    // On a phone this would open the keyboard over the page.
+    if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void this.#chat.start()
     for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
@@ -149,7 +156,7 @@ export class ChatApp extends LitElement {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
         @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
-      <models-dialog .current=${chat.model.choice}
+      <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
@@ -166,16 +173,18 @@ export class ChatApp extends LitElement {
   }
 
   #bar(): TemplateResult {
-    const name = choiceName(this.#chat.model.choice)
+    const name = choiceName(this.#chat.model.shown)
     const isEmpty = this.#chat.conversation.messages.length === 0
+    const engine = this.#chat.model.engine
+    const about = engine === undefined ? '' : `${parameters(engine.model.parameters)} parameters`
     return html`<header class="bar">
       ${
         this.#wide.matches
           ? nothing
           : html`<button class="quiet" aria-label="Conversations" @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
       }
-      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another"
-        @click=${() => this.#openDialog('models-dialog')}><span>${name}</span>${icon('more')}</button></h1>
+      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another" title=${about}
+        @click=${() => this.#openDialog('models-dialog')}><span dir="auto">${name}</span>${icon('more')}</button></h1>
       ${
         this.#wide.matches || isEmpty
           ? nothing
@@ -185,38 +194,26 @@ export class ChatApp extends LitElement {
     </header>`
   }
 
-  #welcome(): TemplateResult {
-    const { engine, choice } = this.#chat.model
-    const about =
-      engine === undefined
-        ? 'It runs on this device’s processor.'
-        : `${parameters(engine.model.parameters)} parameters, running on this device’s processor.`
+  /** Nothing until it is known whether there is a conversation to show instead. */
+  #welcome(): TemplateResult | typeof nothing {
+    if (!this.#chat.isOpen && isReturning()) return nothing
+    const isReady = this.#chat.model.engine !== undefined
     return html`<div class="empty">
       ${logo()}
       <h2>A language model in this page</h2>
-      <p>${about} What you write stays here.</p>
+      <p>It runs on this device’s processor. What you write stays here.</p>
       <div class="starters">
-        ${
-          choice.kind === 'embedded'
-            ? STARTERS.map(
-                (text) =>
-                  html`<button class="outline" ?disabled=${engine === undefined} @click=${() => this.#send(text)}>${text}</button>`,
-              )
-            : nothing
-        }
+        ${STARTERS.map(
+          (text) =>
+            html`<button class="outline" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
+        )}
       </div>
     </div>`
   }
 
   #hint(): string {
-    switch (this.#chat.model.phase.name) {
-      case 'ready':
-        return 'Write a message'
-      case 'loading':
-        return 'The model is loading…'
-      default:
-        return 'Load a model to chat'
-    }
+    const { engine, phase } = this.#chat.model
+    return engine !== undefined || phase.name === 'loading' ? 'Write a message' : 'Load a model to chat'
   }
 
   #send(text: string): void {
@@ -277,6 +274,10 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
+  #onTurn(event: Event): void {
+    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']))
+  }
+
   /**
    * Renders before the event that caused the change ends, so a second click cannot hit an outdated button.
    */
@@ -294,6 +295,19 @@ export class ChatApp extends LitElement {
     const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
     const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
     if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
+    if (!event.altKey || event.ctrlKey || event.metaKey || this.querySelector('dialog[open]') !== null) return
+    const act = this.#shortcuts[event.code]
+    if (act === undefined) return
+    event.preventDefault()
+    act()
+  }
+
+  /** By the key's place, since Alt changes letters on some keyboards; see `SHORTCUTS`. */
+  readonly #shortcuts: Readonly<Record<string, () => void>> = {
+    KeyN: () => this.#onFresh(),
+    KeyM: () => void this.#openDialog('models-dialog'),
+    KeyS: () => void this.#openDialog('settings-dialog'),
+    KeyC: () => this.querySelector<ChatComposer>('chat-composer')?.focus(),
   }
 
   readonly #onLeave = (): void => this.#chat.leave()

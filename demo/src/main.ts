@@ -1,7 +1,9 @@
 // The chat page's entry. In: nothing. Out: a working <chat-app>.
-import { idle, nextTask } from './shell/tasks.ts'
+import { askEarly } from './models/early.ts'
+import { nextTask } from './shell/tasks.ts'
 import { followVisualViewport } from './shell/viewport.ts'
 
+askEarly()
 void start()
 
 /**
@@ -25,7 +27,4 @@ async function start(): Promise<void> {
   await nextTask()
   customElements.define('chat-app', ChatApp)
   followVisualViewport()
-  await idle()
-  // If registration fails, the page works, but only online.
-  if (import.meta.env.PROD) navigator.serviceWorker?.register('./sw.js').catch(() => undefined)
 }

@@ -95,7 +95,7 @@ test('the page can be used with the keyboard alone', async ({ page }) => {
   await page.keyboard.type('Hello!')
   await page.keyboard.press('Shift+Enter')
   await page.keyboard.type('How are you?')
-  await page.keyboard.press('Enter')
+  await page.keyboard.press('Control+Enter')
   await ready(page)
   await expect(page.locator('.message.user .body')).toHaveText('Hello!\nHow are you?', { useInnerText: true })
   await expect(composer(page)).toBeFocused()

@@ -5,7 +5,7 @@ import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../conformance/testing/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
-import { openChat, openModels, ready } from './chat-page.ts'
+import { loadingLine, openChat, openModels, ready } from './chat-page.ts'
 
 /** Too large for 32-bit addresses with 8-bit weights; with 4-bit weights it fits. */
 const HUGE = {
@@ -44,7 +44,8 @@ test('a model that does not fit is refused before its download, with settings th
   await expect(page.getByRole('button', { name: 'Load with 4-bit weights' })).toBeVisible()
   await expect(page.getByRole('button', { name: 'Load huge.gguf' })).toBeVisible()
   expect(server.requests).toEqual(['/huge.gguf'])
-  await page.getByRole('button', { name: 'Use the embedded model' }).click()
+  await page.getByRole('button', { name: 'Go on with Halfbyte Tiny' }).click()
+  await expect(notice(page)).toHaveCount(0)
   await ready(page)
 })
 
@@ -64,7 +65,7 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   // A slow download, so that the load is held before the download ends.
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)
-  await expect(notice(page)).toContainText('Downloading')
+  await expect(loadingLine(page)).toContainText('Downloading')
   isHeld = true
   server.bytesPerSecond = undefined
   await held
@@ -93,7 +94,7 @@ test('a page that is left while it loads a model does not ask the next time', as
   await openChat(page)
   server.bytesPerSecond = 1e6
   await loadAddress(page, server.address)
-  await expect(notice(page)).toContainText('Downloading')
+  await expect(loadingLine(page)).toContainText('Downloading')
   server.bytesPerSecond = undefined
   await page.reload()
   await ready(page)

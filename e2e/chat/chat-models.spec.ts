@@ -1,16 +1,33 @@
 // In: the built chat page, a model server, files. Out: whether models are downloaded, cancelled, picked,
 // dropped and refused.
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
+import { LLAMA_1B } from '../../bench/shapes.ts'
+import { hollowModel } from '../../conformance/testing/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
-import { answers, ask, composer, openChat, openModels, ready, sendButton, set, watch } from './chat-page.ts'
+import {
+  answers,
+  ask,
+  composer,
+  loadingLine,
+  openChat,
+  openModels,
+  ready,
+  say,
+  set,
+  watch,
+} from './chat-page.ts'
 
 const endless = endlessModel()
 const tiny = {
   name: 'tiny.hbm',
   buffer: readFileSync(new URL('../../demo/models/halfbyte-tiny.hbm', import.meta.url)),
 }
+/** It loads, but its logits are not numbers. */
+const mute = endlessModel({ isMute: true })
+/** Over 256 MB. */
+const LARGE = { ...LLAMA_1B, ...{ layers: 6, vocabSize: 1024 } }
 const broken = Buffer.from('GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\0\0\0\0\0\0\0', 'latin1')
 const picked = (files: readonly { readonly name: string; readonly buffer: Buffer }[]) =>
   files.map((file) => ({ ...file, mimeType: 'application/octet-stream' }))
@@ -72,26 +89,28 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await openChat(page)
   server.bytesPerSecond = 400_000
   await loadAddress(page, `${server.address}tiny.hbm`)
-  const notice = page.locator('.notice')
-  await expect(notice).toContainText(/Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/)
+  await expect(loadingLine(page)).toContainText(
+    /Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/,
+  )
   await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
-  await expect(sendButton(page)).toBeDisabled()
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await expect(notice).toContainText('tiny.hbm was not loaded.')
+  await expect(loadingLine(page)).toHaveCount(0)
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
 
   server.bytesPerSecond = undefined
-  await page.getByRole('button', { name: 'Load tiny.hbm' }).click()
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(modelName(page)).toContainText('tiny.hbm')
   await ready(page)
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
   await expect(answers(page).locator('.body')).not.toBeEmpty()
-  // The first load also reads the header in advance.
-  expect(server.requests).toEqual(['/tiny.hbm', '/tiny.hbm', '/tiny.hbm'])
+  // Before a download the header is read in advance.
+  expect(server.requests).toEqual(Array(4).fill('/tiny.hbm'))
 
   await page.reload()
   await ready(page)
   await expect(modelName(page)).toContainText('tiny.hbm')
-  expect(server.requests, 'the second visit reads from the device').toHaveLength(3)
+  expect(server.requests, 'the second visit reads from the device').toHaveLength(4)
 
   await openModels(page)
   await expect(page.getByText('1.6 MB on this device')).toBeVisible()
@@ -103,7 +122,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect
     .poll(() => server.requests, { message: 'what was forgotten is downloaded again' })
-    .toHaveLength(5)
+    .toHaveLength(6)
   await ready(page)
 })
 
@@ -127,7 +146,7 @@ test('files of one model are picked together, and its answer streams and is stop
   await set(page, { 'Longest answer': '4000' })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   await expect.poll(async () => (await lengths()).length, { timeout: 20_000 }).toBeGreaterThan(20)
   await page.getByRole('button', { name: 'Stop' }).click()
   await ready(page)
@@ -154,7 +173,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(1000)
   const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
   // How long a task takes also depends on the machine, so it is only reported. The test requires that frames
@@ -194,13 +213,108 @@ test('a file that is dropped anywhere is loaded', async ({ page }) => {
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 
-test('a broken file is refused with a sentence, and the embedded model is one tap away', async ({ page }) => {
+test('a broken file is refused with a sentence, and the model in use goes on', async ({ page }) => {
   await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
   await pick(page, [{ name: 'broken.gguf', buffer: broken }])
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
-  await page.getByRole('button', { name: 'Use the embedded model' }).click()
-  await ready(page)
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await ask(page, 'Are you there?')
+  await expect(answers(page)).toHaveCount(2)
+  await expect(answers(page).last().locator('.body')).not.toBeEmpty()
+  await page.getByRole('button', { name: 'Go on with Halfbyte Tiny' }).click()
   await expect(page.getByRole('alert')).toHaveCount(0)
+})
+
+test('a model that loads and then cannot answer does not take the place of one that can', async ({
+  page,
+}) => {
+  await openChat(page)
+  await pick(page, mute)
+  await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+})
+
+test('the chat goes on while another model is downloaded, and each answer says which model wrote it', async ({
+  page,
+}) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  server.bytesPerSecond = 50_000
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(loadingLine(page)).toContainText(/tiny\.hbm: Downloading/)
+  await say(page, 'Hello!')
+  await expect(answers(page).locator('.actions')).toBeVisible()
+  await expect(answers(page).locator('.body')).not.toBeEmpty()
+  await expect(loadingLine(page), 'the download goes on').toContainText('Downloading')
+  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(page.locator('.by')).toHaveCount(0)
+  server.bytesPerSecond = undefined
+  await expect(modelName(page)).toContainText('tiny.hbm', { timeout: 30_000 })
+  await ask(page, 'Hello again!')
+  await expect(page.locator('.by')).toHaveText(['Halfbyte Tiny', 'tiny.hbm'])
+})
+
+test('an answer in progress is finished before another model takes over', async ({ page }) => {
+  await openChat(page)
+  await pick(page, endless)
+  await expect(modelName(page)).toContainText('model.safetensors')
+  await set(page, { 'Longest answer': '300' })
+  await say(page, 'Say something.')
+  await openModels(page)
+  await page.getByRole('button', { name: /^Halfbyte Tiny/ }).click()
+  await expect(modelName(page)).toContainText('Halfbyte Tiny', { timeout: 60_000 })
+  await expect(answers(page).locator('.ending')).toHaveText('Reached the length limit')
+  await expect(answers(page).locator('.by')).toHaveText('model.safetensors')
+})
+
+test('a model too large to stay beside another leaves, and comes back when that one fails', async ({
+  page,
+}, info) => {
+  test.slow()
+  const { header, size } = hollowModel(LARGE, 'Q8_0')
+  const large = info.outputPath('large.gguf')
+  writeFileSync(large, header)
+  truncateSync(large, size)
+  await openChat(page)
+  await set(page, { 'Longest answer': '5' })
+  await openModels(page)
+  await page.getByLabel('Choose files').setInputFiles(large)
+  await expect(modelName(page)).toContainText('large.gguf', { timeout: 60_000 })
+  await pick(page, mute)
+  await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i, { timeout: 60_000 })
+  await ready(page)
+  await expect(modelName(page)).toContainText('large.gguf')
+  await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
+  await page.getByRole('button', { name: 'Go on with large.gguf' }).click()
+  await ask(page, 'Hello!')
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  rmSync(large)
+})
+
+test('after a visit with a file the page says that another model answers, and marks what each wrote', async ({
+  page,
+}) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await pick(page, [tiny])
+  await expect(modelName(page)).toContainText('tiny.hbm')
+  await ready(page)
+  await ask(page, 'Hello!')
+  await page.reload()
+  await ready(page)
+  await expect(page.locator('.notice')).toContainText('tiny.hbm was a file of this device')
+  await expect(page.locator('.by')).toHaveText('tiny.hbm')
+  await ask(page, 'Who are you?')
+  await expect(page.locator('.by')).toHaveText(['tiny.hbm', 'Halfbyte Tiny'])
+  await expect(page.locator('.notice')).toHaveCount(0)
+  await page.reload()
+  await ready(page)
+  await expect(page.locator('.notice'), 'it was said once').toHaveCount(0)
 })
 
 test('an address that cannot be had is refused with a sentence, and is not loaded at the next visit', async ({
@@ -271,7 +385,7 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   await set(page, { 'Longest answer': '4000' })
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
-  await composer(page).press('Enter')
+  await composer(page).press('Control+Enter')
   const left = () =>
     page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)
   await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(1500)

@@ -15,10 +15,14 @@ export async function openChat(page: Page, address = '/'): Promise<{ readonly pr
   return { problems }
 }
 
-/** Waits until the model is loaded and no answer is in progress. */
+/** The line that shows how far a load is. */
+export const loadingLine = (page: Page): Locator => page.locator('.stats.loading')
+
+/** Waits until the model is loaded, no other is on its way, and no answer is in progress. */
 export async function ready(page: Page): Promise<void> {
   // Let the task start that the last click scheduled.
   await page.evaluate(() => new Promise((done) => setTimeout(done)))
+  await expect(loadingLine(page)).toHaveCount(0, { timeout: 60_000 })
   await expect(sendButton(page)).toBeEnabled({ timeout: 60_000 })
 }
 

@@ -44,14 +44,23 @@ test.describe('with its service worker', () => {
 
   test('after the first visit it opens and answers without a network', async ({ page, context }) => {
     await openChat(page)
+    await answersHere(page)
     await page.evaluate(async () => {
       await navigator.serviceWorker.ready
     })
+    const kept = (path: string) =>
+      page.evaluate(async (name) => (await caches.match(name)) !== undefined, path)
+    await expect.poll(() => kept('./index.html')).toBe(true)
+    await page.goto('/roofline.html?quick')
+    await expect(page.locator('roofline-page h1')).toBeVisible()
+    await page.goto('/')
+    await ready(page)
     await context.setOffline(true)
     await page.reload()
     await ready(page)
     expect(await page.evaluate(() => crossOriginIsolated), 'what is kept has its headers').toBe(true)
-    await answersHere(page)
+    await ask(page, 'Hello again!')
+    await expect(answers(page).last().locator('.body')).not.toBeEmpty()
     await set(page, { Threads: '2' })
     await page.getByRole('button', { name: 'Reload the model' }).click()
     await ready(page)

@@ -1,7 +1,7 @@
 // In: the built chat page on a desktop. Out: whether the conversation list is beside the chat and everything
 // fits.
 import { expect, test } from '@playwright/test'
-import { ask, bodies, composer, openChat, overflowing, set } from './chat-page.ts'
+import { ask, bodies, composer, openChat, overflowing, ready, set } from './chat-page.ts'
 
 test('conversations stand beside the chat', async ({ page }) => {
   await openChat(page)
@@ -28,4 +28,38 @@ test('a window made narrow puts them into a drawer', async ({ page }) => {
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
   await expect(page.getByRole('dialog', { name: 'Conversations' })).toBeVisible()
   expect(await overflowing(page)).toEqual([])
+})
+
+test('the field has the focus, Enter sends, and the shortcuts are listed and work', async ({ page }) => {
+  await openChat(page)
+  await expect(composer(page)).toBeFocused()
+  await page.keyboard.type('one')
+  await page.keyboard.press('Shift+Enter')
+  await page.keyboard.type('two')
+  await page.keyboard.press('Enter')
+  await expect(page.locator('.message.user .body')).toHaveText('one\ntwo', { useInnerText: true })
+  await ready(page)
+  await page.keyboard.press('Alt+S')
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  await expect(settings).toContainText(/Alt\+N\s*New chat/)
+  await page.keyboard.press('Escape')
+  await expect(settings).toBeHidden()
+  await page.keyboard.press('Alt+N')
+  await expect(bodies(page)).toHaveCount(0)
+  await page.keyboard.press('Alt+M')
+  await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
+})
+
+test('bubbles, answers and the composer have the same edges', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '10' })
+  await ask(page, 'Hello!')
+  const edges = (selector: string) =>
+    page.locator(selector).evaluate((element) => {
+      const { left, right } = element.getBoundingClientRect()
+      return [Math.round(left), Math.round(right)]
+    })
+  const [left, right] = await edges('.composer')
+  expect((await edges('.message.user .body'))[1]).toBe(right)
+  expect((await edges('.message.assistant'))[0]).toBe(left)
 })

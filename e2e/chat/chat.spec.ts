@@ -14,6 +14,7 @@ import {
   slowDown,
   watch,
 } from './chat-page.ts'
+import { storeChats } from './stored-chats.ts'
 
 const STORY = 'Tell me a story about a fox.'
 /** The embedded model's answers are short. These settings make it ramble, the same way each time. */
@@ -53,7 +54,7 @@ test('two turns stream, the second is stopped half-way, and both are there after
   const before = await bodies(page).allInnerTexts()
   expect(before).toHaveLength(4)
   await page.reload()
-  await expect(bodies(page)).toHaveText(before)
+  await expect(bodies(page)).toHaveText(before, { useInnerText: true })
   await ready(page)
   await set(page, { 'Longest answer': '20' })
   await ask(page, 'And then?')
@@ -91,10 +92,10 @@ test('the same seed gives the same answer, and the engine state after a reload i
   await ready(page)
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await ready(page)
-  await expect(answers(page).last().locator('.body')).toHaveText(first)
+  await expect(answers(page).last().locator('.body')).toHaveText(first, { useInnerText: true })
 })
 
-test('an edited message is answered again and what came after it is gone', async ({ page }) => {
+test('an edited message is answered again, and what came after it is one tap away', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '20' })
   await ask(page, 'Hello!')
@@ -107,6 +108,49 @@ test('an edited message is answered again and what came after it is gone', async
   await expect(bodies(page)).toHaveCount(2)
   await expect(page.locator('.message.user .body')).toHaveText('Good morning!')
   await expect(answers(page).locator('.body')).not.toBeEmpty()
+  await expect(page.locator('.message.user button:focus'), 'the focus stays at the message').toHaveCount(1)
+  const versions = page.getByRole('button', { name: 'Show the next of 2 versions' })
+  await versions.click()
+  await expect(page.locator('.message.user .body')).toHaveText(['Hello!', 'What is your name?'])
+  await page.reload()
+  await expect(page.locator('.message.user .body')).toHaveText(['Hello!', 'What is your name?'])
+  await ready(page)
+  await versions.click()
+  await expect(page.locator('.message.user .body')).toHaveText('Good morning!')
+})
+
+test('Enter makes a new line on a phone, where no keyboard opens by itself', async ({ page }) => {
+  await openChat(page)
+  await expect(composer(page)).not.toBeFocused()
+  await expect(composer(page)).toHaveAttribute('enterkeyhint', 'enter')
+  await composer(page).fill('one')
+  await composer(page).press('Enter')
+  await page.keyboard.type('two')
+  await expect(composer(page)).toHaveValue('one\ntwo')
+  await composer(page).press('Control+Enter')
+  await expect(page.locator('.message.user .body')).toHaveText('one\ntwo', { useInnerText: true })
+})
+
+test('text runs in the direction of its own letters', async ({ page }) => {
+  await openChat(page)
+  await storeChats(page, [
+    {
+      id: 'rtl',
+      messages: [
+        { role: 'user', content: 'שלום' },
+        { role: 'assistant', content: 'مرحبا بك\n\nHello\n\n- نعم' },
+      ],
+    },
+  ])
+  await page.reload()
+  await ready(page)
+  const directions = (selector: string) =>
+    page.locator(selector).evaluateAll((parts) => parts.map((part) => getComputedStyle(part).direction))
+  expect(await directions('.message.user .body')).toEqual(['rtl'])
+  expect(await directions('.message.assistant .body p')).toEqual(['rtl', 'ltr'])
+  expect(await directions('.message.assistant .body li')).toEqual(['rtl'])
+  await composer(page).fill('שלום')
+  expect(await directions('.composer textarea')).toEqual(['rtl'])
 })
 
 test('regenerating replaces the last answer', async ({ page }) => {
@@ -118,7 +162,7 @@ test('regenerating replaces the last answer', async ({ page }) => {
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await ready(page)
   await expect(bodies(page)).toHaveCount(2)
-  await expect(answers(page).locator('.body')).not.toHaveText(first)
+  await expect(answers(page).locator('.body')).not.toHaveText(first, { useInnerText: true })
 })
 
 test('conversations are listed, opened and deleted', async ({ page }) => {
@@ -231,7 +275,7 @@ test('the sampler is set by keyboard, changes what is said, and goes back to its
   }
   await page.getByRole('button', { name: 'Done' }).press('Enter')
   await regenerate()
-  await expect(reply).not.toHaveText(first)
+  await expect(reply).not.toHaveText(first, { useInnerText: true })
   await ready(page)
   await openSettings(page)
   await page.getByRole('button', { name: 'Reset all' }).press('Enter')
@@ -240,7 +284,7 @@ test('the sampler is set by keyboard, changes what is said, and goes back to its
   await page.keyboard.press('Escape')
   await set(page, { Seed: '3', 'Longest answer': '40' })
   await regenerate()
-  await expect(reply).toHaveText(first)
+  await expect(reply).toHaveText(first, { useInnerText: true })
 })
 
 test('nothing on the page is wider than the phone', async ({ page }) => {

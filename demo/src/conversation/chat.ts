@@ -2,27 +2,29 @@
 // `grow` when only the answer got longer, `progress` when only loading advanced.
 import {
   type Engine,
-  type Generation,
   type GenerationResult,
   isHalfbyteError,
   makeRoom,
   type Smaller,
 } from '../../../src/index.ts'
 import { ModelSlot, sentence } from '../models/model-slot.ts'
-import type { ModelChoice } from '../models/models.ts'
+import { choiceName, type ModelChoice } from '../models/models.ts'
+import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
+import { ConversationStore } from './conversation-store.ts'
 import {
   type Conversation,
-  ConversationStore,
   type Ending,
   newConversation,
   type StoredMessage,
   withMessages,
 } from './conversations.ts'
 import { unkeep } from './kept.ts'
+import { listen } from './listen.ts'
 import { startChoice } from './remember.ts'
 import { Speaker } from './speaker.ts'
+import { edited, turned } from './versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {
@@ -34,11 +36,6 @@ export interface Figures {
   readonly promptTokens: number
 }
 
-/** Milliseconds between two saves of a growing answer. A crash loses at most this much. */
-const SAVE_EVERY = 1000
-/** Chunks of an answer taken in one task. Many can be queued at once. */
-const AT_ONCE = 8
-
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
   readonly model = new ModelSlot(
@@ -48,11 +45,15 @@ export class Chat extends EventTarget {
   settings: Settings = readSettings()
   conversation: Conversation = newConversation()
   isAnswering = false
+  /** True once the stored conversations were read. */
+  isOpen = false
   figures: Figures | undefined
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
   /** A sentence about the last error in an answer. */
   problem: string | undefined
+  /** Name of the file that answered at the last visit and cannot be opened again. */
+  lost: string | undefined
 
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
@@ -61,6 +62,8 @@ export class Chat extends EventTarget {
 
   readonly #store = new ConversationStore()
   #speaker: Speaker | undefined
+  /** Resolves when nothing is being answered. */
+  #answered: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
 
   /** Newest first. */
@@ -70,32 +73,43 @@ export class Chat extends EventTarget {
 
   /** True when a changed setting needs a reload of the model. */
   get needsReload(): boolean {
-    const { phase } = this.model
-    return phase.name === 'ready' && !sameEngineSettings(phase.settings, this.settings)
+    const { used } = this.model
+    return used !== undefined && !sameEngineSettings(used.settings, this.settings)
+  }
+
+  constructor() {
+    super()
+    this.model.idle = () => this.#answered
+    this.#store.changedElsewhere = (id, conversation) => this.#follow(id, conversation)
   }
 
   /** Brings back the newest conversation and the last model. */
   async start(): Promise<void> {
-    const { choice, crashed } = await startChoice()
+    const { choice, crashed, lost } = await startChoice()
     if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)
+    this.lost = lost
     await this.#store.open()
+    this.isOpen = true
     const newest = this.conversations[0]
     if (newest !== undefined && this.conversation.messages.length === 0) this.conversation = newest
     this.#changed()
   }
 
-  /** Replaces the loaded model. `unasked`: loads it even if it does not seem to fit. */
+  /**
+   * Replaces the loaded model, which answers until the new one can. `unasked`: loads it even if it does not
+   * seem to fit.
+   */
   async load(choice: ModelChoice, unasked = false): Promise<void> {
-    this.stop()
     this.problem = undefined
-    this.figures = undefined
-    this.memoryBytes = undefined
-    this.#speaker = undefined
+    this.lost = undefined
     await this.model.load(choice, this.settings, unasked)
     const { engine } = this.model
-    if (engine === undefined) return
+    if (engine === undefined || engine === this.#speaker?.engine) return
     this.#speaker = new Speaker(engine)
+    this.figures = undefined
+    this.memoryBytes = undefined
+    this.#changed()
     await this.#weigh(engine)
   }
 
@@ -122,18 +136,31 @@ export class Chat extends EventTarget {
   }
 
   async send(text: string): Promise<void> {
-    await this.#answer([...this.conversation.messages, { role: 'user', content: text }])
+    await this.#answer((messages) => [...messages, { role: 'user', content: text }])
   }
 
-  /** Replaces message `index` with `text` and answers it; later messages are dropped. */
+  /** Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version. */
   async resend(index: number, text: string): Promise<void> {
-    await this.#answer([...this.conversation.messages.slice(0, index), { role: 'user', content: text }])
+    await this.#answer((messages) => edited(messages, index, text))
+  }
+
+  /** Shows the next version of question `index`. */
+  async turn(index: number): Promise<void> {
+    if (this.isAnswering) return
+    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index))
+    this.conversation = turnedTo
+    this.figures = undefined
+    this.#changed()
+    const stored = await this.#store.put(turnedTo)
+    if (this.conversation === turnedTo) this.conversation = stored
+    this.#changed()
   }
 
   /** Answers the last question again. */
   async regenerate(): Promise<void> {
-    const last = this.conversation.messages.findLastIndex(({ role }) => role === 'user')
-    if (last >= 0) await this.#answer(this.conversation.messages.slice(0, last + 1))
+    await this.#answer((messages) =>
+      messages.slice(0, messages.findLastIndex(({ role }) => role === 'user') + 1),
+    )
   }
 
   stop(): void {
@@ -158,6 +185,12 @@ export class Chat extends EventTarget {
     await unkeep(id)
   }
 
+  /** Takes note of what the page says about the last visit's file. */
+  understand(): void {
+    this.lost = undefined
+    this.#changed()
+  }
+
   configure(settings: Settings): void {
     this.settings = settings
     writeSettings(settings)
@@ -175,75 +208,83 @@ export class Chat extends EventTarget {
     this.save()
   }
 
-  async #answer(messages: readonly StoredMessage[]): Promise<void> {
+  /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
+  async #answer(change: (messages: readonly StoredMessage[]) => readonly StoredMessage[]): Promise<void> {
     const { engine } = this.model
     const speaker = this.#speaker
-    if (engine === undefined || speaker === undefined || this.isAnswering || messages.length === 0) return
-    const home = withMessages(this.conversation, messages)
+    const before = this.conversation
+    let home = withMessages(before, change(before.messages))
+    if (engine === undefined || speaker === undefined || this.isAnswering || home.messages.length === 0)
+      return
     const stopping = new AbortController()
     this.#stopping = stopping
     this.problem = undefined
+    this.lost = undefined
     this.isAnswering = true
-    this.#grow(home, '')
+    const answered = Promise.withResolvers<void>()
+    this.#answered = answered.promise
+    const model = choiceName(this.model.shown)
+    this.#grow(home, '', model)
     this.#changed()
-    let text = ''
-    let ending: Ending | undefined = 'interrupted'
     try {
       // When this task ends, the page shows the person's message.
       await nextTask()
-      await this.#store.put(home)
-      const generation = await speaker.answer(home.id, messages, this.settings)
-      const result = await this.#listen(generation, stopping.signal, (grown) => {
-        text = grown
-        this.#grow(home, text)
+      await this.#store.alone(before.id, stopping.signal, async () => {
+        const known = (await this.#store.newest(before.id)) ?? before
+        home = withMessages(known, change(known.messages))
+        this.#grow(home, '', model)
+        const { text, ending } = await this.#speak(engine, speaker, home, stopping.signal, model)
+        const answer: StoredMessage = { role: 'assistant', content: text, model, ...ending }
+        // Another tab may go on only when this turn is there for it to read.
+        home = await this.#store.put(
+          withMessages(home, text === '' ? home.messages : [...home.messages, answer]),
+        )
       })
-      ending = endingOf(result)
+    } catch (error) {
+      // Stopped while another tab was answering here: the question stays.
+      if (stopping.signal.aborted) home = await this.#store.put(home)
+      else this.#fail(error)
+    }
+    if (this.conversation.id === before.id) this.conversation = home
+    this.isAnswering = false
+    answered.resolve()
+    this.#changed()
+    void keepForOffline()
+    if (this.#speaker === speaker) speaker.keepSoon()
+    if (this.model.engine === engine) await this.#weigh(engine)
+  }
+
+  /** Generates the answer to a conversation's last message. An error ends it and becomes the problem. */
+  async #speak(
+    engine: Engine,
+    speaker: Speaker,
+    home: Conversation,
+    stop: AbortSignal,
+    model: string,
+  ): Promise<{ readonly text: string; readonly ending: { readonly ending?: Ending } }> {
+    let text = ''
+    try {
+      await this.#store.put(home)
+      const generation = await speaker.answer(home.id, home.messages, this.settings)
+      const result = await listen(generation, stop, {
+        grow: (grown) => {
+          text = grown
+          this.#grow(home, text, model)
+        },
+        save: () => this.#saveDraft(),
+        room: (letters) => this.room(letters),
+      })
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
       const { promptTokens, cachedTokens } = result.usage
       const readTokens = promptTokens - cachedTokens
       const { contextUsed } = speaker
       this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
+      return { text, ending: endingOf(result) }
     } catch (error) {
       // If another model was chosen meanwhile, the old engine's failure does not matter.
       if (this.model.engine === engine) this.#fail(error)
+      return { text, ending: { ending: 'interrupted' } }
     }
-    const answer: StoredMessage = {
-      role: 'assistant',
-      content: text,
-      ...(ending !== undefined && { ending }),
-    }
-    const finished = withMessages(home, text === '' ? messages : [...messages, answer])
-    if (this.conversation.id === home.id) this.conversation = finished
-    this.isAnswering = false
-    this.#changed()
-    await this.#store.put(finished)
-    if (this.#speaker === speaker) speaker.keepSoon()
-    if (this.model.engine === engine) await this.#weigh(engine)
-  }
-
-  /** Reads an answer to its end and saves it at intervals. */
-  async #listen(
-    generation: Generation,
-    stop: AbortSignal,
-    grow: (text: string) => void,
-  ): Promise<GenerationResult> {
-    const cancel = () => generation.cancel()
-    if (stop.aborted) cancel()
-    stop.addEventListener('abort', cancel)
-    let text = ''
-    let saved = performance.now()
-    let taken = 0
-    for await (const chunk of generation) {
-      text += chunk.text
-      if (++taken % AT_ONCE === 0) await nextTask()
-      grow(text)
-      if (performance.now() - saved >= SAVE_EVERY) {
-        saved = performance.now()
-        if (!stop.aborted) this.#saveDraft()
-      }
-      await this.room(text.length)
-    }
-    return generation.result
   }
 
   /** Saves the conversation with its unfinished answer. */
@@ -260,11 +301,20 @@ export class Chat extends EventTarget {
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
-  #grow(home: Conversation, text: string): void {
+  #grow(home: Conversation, text: string, model: string): void {
     if (this.conversation.id !== home.id) return
-    const answer: StoredMessage = { role: 'assistant', content: text, ending: 'interrupted' }
+    const answer: StoredMessage = { role: 'assistant', content: text, model, ending: 'interrupted' }
     this.conversation = { ...home, messages: [...home.messages, answer] }
     this.dispatchEvent(new Event('grow'))
+  }
+
+  /** Shows what another tab has done. */
+  #follow(id: string, conversation: Conversation | undefined): void {
+    if (id === this.conversation.id) {
+      if (conversation === undefined) this.#show(newConversation())
+      else if (!this.isAnswering) this.conversation = conversation
+    }
+    this.#changed()
   }
 
   async #weigh(engine: Engine): Promise<void> {
@@ -291,6 +341,6 @@ export class Chat extends EventTarget {
   }
 }
 
-function endingOf({ finishReason }: GenerationResult): Ending | undefined {
-  return finishReason === 'stop' ? undefined : finishReason
+function endingOf({ finishReason }: GenerationResult): { readonly ending?: Ending } {
+  return finishReason === 'stop' ? {} : { ending: finishReason }
 }

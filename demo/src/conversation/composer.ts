@@ -1,6 +1,7 @@
 // The composer. In: whether the engine is ready or answering. Out: events `send`, with the text, and `stop`.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
+import { isTouch, sends } from '../shell/keys.ts'
 
 export class ChatComposer extends LitElement {
   static override properties = {
@@ -23,7 +24,7 @@ export class ChatComposer extends LitElement {
 
   protected override render(): TemplateResult {
     return html`<form class="composer" @submit=${this.#onSubmit} @click=${this.#onClick}>
-      <textarea rows="1" aria-label="Message" enterkeyhint="send" placeholder=${this.hint}
+      <textarea rows="1" aria-label="Message" dir="auto" enterkeyhint=${isTouch() ? 'enter' : 'send'} placeholder=${this.hint}
         @keydown=${this.#onKey} @input=${this.#fit}></textarea>
       ${
         this.busy
@@ -46,7 +47,7 @@ export class ChatComposer extends LitElement {
   #hadFocus = false
 
   #onKey(event: KeyboardEvent): void {
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) this.#onSubmit(event)
+    if (sends(event)) this.#onSubmit(event)
   }
 
   /** A click anywhere in the composer focuses the field. */

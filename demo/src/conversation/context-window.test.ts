@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest'
 import { firstThatFits } from './context-window.ts'
 
-/** A counter for messages of these token counts. */
-const counter =
-  (...tokens: number[]) =>
-  async (first: number) =>
-    tokens.slice(first).reduce((sum, count) => sum + count, 0)
+/** A counter for messages of these token counts, to which the template adds nothing. */
+const counter = (...tokens: number[]) => ({
+  from: async (first: number) => tokens.slice(first).reduce((sum, count) => sum + count, 0),
+  text: async (index: number) => tokens[index] ?? 0,
+})
 
 const window = { contextLength: 100, maxTokens: 50 }
 
@@ -32,4 +32,27 @@ test('what was dropped stays dropped while the rest fits', async () => {
 test('the last question is sent even when it does not fit', async () => {
   expect(await firstThatFits(0, [0, 2], window, counter(10, 10, 500))).toBe(2)
   expect(await firstThatFits(0, [0], window, counter(500))).toBe(0)
+})
+
+test('in a long conversation only what may fit is counted, and what the template adds counts too', async () => {
+  const counted = { whole: 0, tokens: 0, texts: new Set<number>() }
+  const length = 601
+  const count = {
+    from: async (first: number) => {
+      counted.whole++
+      counted.tokens += (length - first) * 15
+      return (length - first) * 15 + 3
+    },
+    text: async (index: number) => {
+      counted.texts.add(index)
+      return 10
+    },
+  }
+  const questions = Array.from({ length: 301 }, (_, index) => 2 * index)
+  const first = await firstThatFits(0, questions, { contextLength: 4096, maxTokens: 512 }, count)
+  // 136 messages of 15 tokens fit into 2048, and the first of them is a question.
+  expect(first).toBe(466)
+  expect(counted.whole, 'counts of many messages').toBeLessThan(8)
+  expect(counted.tokens, 'tokens in them').toBeLessThan(8 * 4096)
+  expect(counted.texts.size, 'texts that were counted').toBeLessThan(400)
 })

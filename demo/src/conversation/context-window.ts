@@ -5,9 +5,15 @@
 const KEPT = 0.5
 /** Largest share of the context reserved for the answer. */
 const ANSWER = 0.25
+/** Messages whose texts are counted at the same time. */
+const AT_ONCE = 16
 
-/** Tokens of the messages from `first` on, including everything that the model's template adds. */
-export type CountFrom = (first: number) => Promise<number>
+export interface Counter {
+  /** Tokens of the messages from `first` on, including everything that the model's template adds. */
+  from(first: number): Promise<number>
+  /** Tokens of one message's text alone, so that texts together never have more than `from` says. */
+  text(index: number): Promise<number>
+}
 
 export interface Window {
   readonly contextLength: number
@@ -17,19 +23,44 @@ export interface Window {
 
 /**
  * Returns the index of the first message to send: `first` or a later question. `questions` has the indices of
- * all questions. The last question is sent even when it does not fit; the engine then reports that.
+ * all questions, of which the last is the last message. That one is sent even when it does not fit; the engine
+ * then reports that. Messages long before those that fit are not counted.
  */
 export async function firstThatFits(
   first: number,
   questions: readonly number[],
   { contextLength, maxTokens }: Window,
-  countFrom: CountFrom,
+  count: Counter,
 ): Promise<number> {
+  const last = questions.at(-1) ?? first
   const room = contextLength - Math.min(maxTokens, Math.floor(contextLength * ANSWER))
-  if ((await countFrom(first)) <= room) return first
+  if ((await earliest(first, last, room, count)) === first && (await count.from(first)) <= room) return first
+  const kept = contextLength * KEPT
   const later = questions.filter((index) => index > first)
-  for (const index of later) {
-    if ((await countFrom(index)) <= contextLength * KEPT) return index
+  const start = await earliest(first + 1, last, kept, count)
+  const possible = later.filter((index) => index >= start)
+  // Fewer messages have fewer tokens.
+  let [low, high] = [0, possible.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((await count.from(possible[middle] as number)) <= kept) high = middle
+    else low = middle + 1
   }
-  return later.at(-1) ?? first
+  return possible[low] ?? later.at(-1) ?? first
+}
+
+/** The earliest message, not before `first`, from which on the texts alone have at most `limit` tokens. */
+async function earliest(first: number, last: number, limit: number, count: Counter): Promise<number> {
+  let sum = 0
+  for (let end = last + 1; end > first; ) {
+    const begin = Math.max(first, end - AT_ONCE)
+    const indices = Array.from({ length: end - begin }, (_, offset) => end - 1 - offset)
+    const counts = await Promise.all(indices.map((index) => count.text(index)))
+    for (const [offset, tokens] of counts.entries()) {
+      sum += tokens
+      if (sum > limit) return end - offset
+    }
+    end = begin
+  }
+  return first
 }

@@ -1,7 +1,8 @@
 // In: messages, in an environment without IndexedDB. Out: whether titles suit the list and the store works
 // from memory.
 import { describe, expect, test } from 'vitest'
-import { ConversationStore, newConversation, readConversation, withMessages } from './conversations.ts'
+import { ConversationStore } from './conversation-store.ts'
+import { newConversation, readConversation, withMessages } from './conversations.ts'
 
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
@@ -47,7 +48,7 @@ describe('a record of the database', () => {
     updated: 5,
     messages: [
       { role: 'user', content: 'Hello' },
-      { role: 'assistant', content: 'Hi', ending: 'length' },
+      { role: 'assistant', content: 'Hi', ending: 'length', model: 'a.gguf' },
     ],
   }
 
@@ -77,7 +78,7 @@ describe('a record of the database', () => {
     ]
     const messages = [...broken, ...whole.messages]
     expect(readConversation({ ...whole, messages })).toEqual(whole)
-    const strange = { role: 'assistant', content: 'Hi', ending: { toString: 1 }, more: 1 }
+    const strange = { role: 'assistant', content: 'Hi', ending: { toString: 1 }, model: 5, more: 1 }
     expect(readConversation({ ...whole, messages: [strange] })?.messages).toEqual([
       { role: 'assistant', content: 'Hi' },
     ])

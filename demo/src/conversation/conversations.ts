@@ -1,6 +1,4 @@
-// Conversations. In: messages as they are written. Out: the same after a reload, from IndexedDB, or from
-// memory if the browser refuses storage.
-import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
+// Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
 
 /** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
@@ -10,6 +8,10 @@ export interface StoredMessage {
   readonly content: string
   /** Absent for questions and when the model ended the answer itself. */
   readonly ending?: Ending
+  /** Name of the model that answered. Absent for questions. */
+  readonly model?: string
+  /** Other versions of this question, each with what followed it. */
+  readonly others?: readonly (readonly StoredMessage[])[]
 }
 
 export interface Conversation {
@@ -18,10 +20,6 @@ export interface Conversation {
   /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
-}
-
-interface Schema extends DBSchema {
-  conversations: { key: string; value: Conversation; indexes: { updated: number } }
 }
 
 const TITLE_LENGTH = 48
@@ -43,6 +41,28 @@ const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satis
 
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 
+/** Versions within versions, which a damaged record may nest without end. */
+const MOST_DEPTH = 32
+
+function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
+  return messages.flatMap((message): StoredMessage[] => {
+    const { role, content, ending, model, others } = fields(message)
+    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
+    const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
+    const read = versions.map((version) => readMessages(version, depth + 1))
+    const whole = read.filter(([first]) => first?.role === 'user')
+    return [
+      {
+        role,
+        content,
+        ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
+        ...(typeof model === 'string' && model !== '' && { model }),
+        ...(whole.length > 0 && { others: whole }),
+      },
+    ]
+  })
+}
+
 /**
  * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
  * messages are left out. A record without an id or a list of messages is not a conversation.
@@ -50,11 +70,7 @@ const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(val
 export function readConversation(record: unknown): Conversation | undefined {
   const { id, title, updated, messages } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
-  const read = messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending } = fields(message)
-    if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
-    return [{ role, content, ...(ENDINGS.includes(ending) && { ending: ending as Ending }) }]
-  })
+  const read = readMessages(messages, 0)
   return {
     ...withMessages({ ...newConversation(), id }, read),
     ...(typeof title === 'string' && title !== '' && { title }),
@@ -62,59 +78,8 @@ export function readConversation(record: unknown): Conversation | undefined {
   }
 }
 
-/** Stores conversations. Every method resolves even if the browser refuses storage. */
-export class ConversationStore {
-  readonly #database = openDatabase()
-  /** What this page knows. If storage is refused, this is all there is. */
-  readonly #known = new Map<string, Conversation>()
-  /** Ids of removed conversations. An answer still in progress must not bring one back. */
-  readonly #removed = new Set<string>()
-
-  /** Newest first. */
-  get all(): Conversation[] {
-    return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
-  }
-
-  /** Reads what is stored. */
-  async open(): Promise<void> {
-    const database = await this.#database
-    const stored = await database?.getAll('conversations').catch(() => [])
-    for (const record of stored ?? []) {
-      const conversation = readConversation(record)
-      if (conversation !== undefined) this.#known.set(conversation.id, conversation)
-    }
-  }
-
-  async put(conversation: Conversation): Promise<void> {
-    if (this.#removed.has(conversation.id)) return
-    this.#known.set(conversation.id, conversation)
-    // If the disk is full, the conversation lasts until the next reload.
-    await (await this.#database)?.put('conversations', conversation).catch(() => undefined)
-  }
-
-  async remove(id: string): Promise<void> {
-    this.#removed.add(id)
-    this.#known.delete(id)
-    await (await this.#database)?.delete('conversations', id).catch(() => undefined)
-  }
-}
-
-async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
-  try {
-    return await openDB<Schema>('halfbyte-chat', 1, {
-      upgrade(database) {
-        database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
-      },
-      // Another tab may run a newer version, or the person may clear the site's data.
-      blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
-    })
-  } catch {
-    return undefined
-  }
-}
-
 /** `crypto.randomUUID` exists only on secure pages; a phone may open this one over plain HTTP. */
-function randomId(): string {
+export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -10,20 +10,25 @@ import { Repaint } from './repaint.ts'
 
 /** Distance from the end, in pixels, within which scrolling down means going to the end. */
 const NEAR = 64
+/** Screens above the visible part that are rendered. The rest follows when the person comes near. */
+const AHEAD = 2
 /** Distance from the end that still counts as the end, since browsers round. */
 const AT_END = 4
 
 export class ChatLog extends LitElement {
   static override properties = {
     conversation: { attribute: false },
+    model: { type: String },
     welcome: { attribute: false },
     busy: { type: Boolean },
     streaming: { type: Boolean },
     following: { state: true },
   }
   declare conversation: Conversation
+  /** Name of the model that answers next. */
+  declare model: string
   /** Shown while the conversation is empty. */
-  declare welcome: TemplateResult
+  declare welcome: TemplateResult | typeof nothing
   /** True while the model cannot be asked anything. */
   declare busy: boolean
   /** True while the last message grows. */
@@ -35,7 +40,7 @@ export class ChatLog extends LitElement {
     () => this.#showEarlier(),
     (ms) => {
       this.#opening.took(ms)
-      if (!this.#opening.isWhole) this.#earlier.request()
+      this.#askEarlier()
     },
   )
   readonly #sizes = new ResizeObserver(() => this.#stayAtEnd())
@@ -59,6 +64,7 @@ export class ChatLog extends LitElement {
 
   protected override render(): TemplateResult {
     const { id, messages } = this.conversation
+    const isMixed = this.#isMixed
     const places = [...messages.keys()].slice(this.#opening.first)
     return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
       <div class="log-inside">
@@ -67,7 +73,7 @@ export class ChatLog extends LitElement {
             ? this.welcome
             : keyed(
                 id,
-                repeat(places, String, (index) => this.#message(index)),
+                repeat(places, String, (index) => this.#message(index, isMixed)),
               )
         }
       </div>
@@ -79,10 +85,15 @@ export class ChatLog extends LitElement {
     }`
   }
 
-  #message(index: number): TemplateResult {
+  /** True if not every answer is by the model that the page names. */
+  get #isMixed(): boolean {
+    return this.conversation.messages.some(({ model }) => model !== undefined && model !== this.model)
+  }
+
+  #message(index: number, isMixed: boolean): TemplateResult {
     const { messages } = this.conversation
     const isLast = index === messages.length - 1
-    return html`<chat-message .message=${messages[index]} ?last=${isLast} ?busy=${this.busy || this.streaming}
+    return html`<chat-message .message=${messages[index]} ?mixed=${isMixed} ?last=${isLast} ?busy=${this.busy || this.streaming}
       ?streaming=${this.streaming && isLast} .tail=${this.#opening.tail(index)} data-index=${index}></chat-message>`
   }
 
@@ -92,18 +103,30 @@ export class ChatLog extends LitElement {
     if (changed.has('conversation') && before?.id !== id) {
       this.#opening = new Opening(messages)
       if (!this.#opening.isWhole)
-        void customElements.whenDefined('chat-message').then(() => this.#earlier.request())
+        void customElements.whenDefined('chat-message').then(() => this.#askEarlier())
     }
     this.#opening.follow(messages)
   }
 
+  /** Shows more if the person might soon see the beginning of what is shown. */
+  #askEarlier(): void {
+    const log = this.querySelector('.log')
+    if (this.#opening.isWhole || log === null || log.scrollTop > AHEAD * log.clientHeight) return
+    this.#earlier.request()
+  }
+
   async #showEarlier(): Promise<void> {
+    const log = this.querySelector('.log')
+    const left = log === null ? 0 : log.scrollHeight - log.scrollTop
     const message = this.querySelector<ChatMessage>(`[data-index="${this.#opening.first}"]`)
     this.#opening.advance((ms) => message?.read(ms) ?? true)
     this.requestUpdate()
     await this.updateComplete
     await message?.updateComplete
-    this.follow()
+    if (this.following || log === null) return this.follow()
+    // What the person reads stays where it is.
+    log.scrollTop = log.scrollHeight - left
+    this.#top = log.scrollTop
   }
 
   protected override firstUpdated(): void {
@@ -145,6 +168,7 @@ export class ChatLog extends LitElement {
     if (scrollTop < this.#top) this.following = left < AT_END
     else if (left < NEAR) this.following = true
     this.#top = scrollTop
+    this.#askEarlier()
   }
 }
 

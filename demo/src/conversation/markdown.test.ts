@@ -19,7 +19,8 @@ describe('Markdown', () => {
     ['# One\n\n### Three', ['h2(One)', 'h3(Three)']],
     ['- a\n- b\n  1. c', ['ul(li(a)li(bol(li(c))))']],
     ['> quoted', ['blockquote(p(quoted))']],
-    ['one\ntwo  \nthree', ['p(one twobr()three)']],
+    ['one\ntwo  \nthree', ['p(onebr()twobr()three)']],
+    ['- one\n  two\n\n> three\n> four', ['ul(li(onebr()two))', 'blockquote(p(threebr()four))']],
     ['---', ['hr()']],
     ['|a|b|\n|-|-|\n|1|2|', ['table(thead(tr(th(a)th(b)))tbody(tr(td(1)td(2))))']],
   ])('%j', (text, expected) => {
@@ -125,7 +126,7 @@ describe('a text that grows', () => {
     expect(after.map(({ piece }) => print(piece))).toEqual([
       'p(One.)',
       'ul(li(two)li(three))',
-      'p(Four five six)',
+      'p(Fourbr()five six)',
       'p(Seven)',
     ])
     expect(growing.blocks('One').map(({ piece }) => print(piece))).toEqual(['p(One)'])

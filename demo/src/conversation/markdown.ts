@@ -147,8 +147,8 @@ function leaf(token: Token): readonly (Piece | string)[] {
   switch (token.type) {
     case 'inline':
       return pieces(token.children ?? [])
+    // Models end lines where they mean it: verses, addresses, the turns of a dialogue.
     case 'softbreak':
-      return [' ']
     case 'hardbreak':
       return [{ tag: 'br', children: [] }]
     case 'hr':

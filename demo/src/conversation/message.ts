@@ -1,6 +1,8 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate` and `resend`.
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`,
+// `resend` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
+import { sends } from '../shell/keys.ts'
 import { copyText } from './clipboard.ts'
 import type { Ending, StoredMessage } from './conversations.ts'
 import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
@@ -23,6 +25,7 @@ export class ChatMessage extends LitElement {
     streaming: { type: Boolean },
     last: { type: Boolean },
     busy: { type: Boolean },
+    mixed: { type: Boolean },
     tail: { attribute: false },
     editing: { state: true },
     copied: { state: true },
@@ -34,6 +37,8 @@ export class ChatMessage extends LitElement {
   declare last: boolean
   /** True while nothing can be changed. */
   declare busy: boolean
+  /** True if the conversation's answers are by several models, so that each says by which. */
+  declare mixed: boolean
   /**
    * Least number of characters shown at the end of an answer. A long answer appears from its end, once
    * parsed.
@@ -59,7 +64,7 @@ export class ChatMessage extends LitElement {
     const speaker = role === 'user' ? 'You' : 'Model'
     const state = `message ${role}${this.streaming ? ' streaming' : ''}`
     return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
-      ${this.editing ? this.#editor() : html`<div class="body">${role === 'user' ? content : this.#answer()}</div>`}
+      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? content : this.#answer()}</div>`}
       ${this.streaming || this.editing ? nothing : this.#actions()}
     </article>`
   }
@@ -85,7 +90,7 @@ export class ChatMessage extends LitElement {
   }
 
   #actions(): TemplateResult {
-    const { role, ending } = this.message
+    const { role, ending, model, others = [] } = this.message
     return html`<div class="actions">
       <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
@@ -94,13 +99,20 @@ export class ChatMessage extends LitElement {
           ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
           : nothing
       }
+      ${
+        others.length === 0
+          ? nothing
+          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('turn')}
+              aria-label="Show the next of ${others.length + 1} versions">${icon('again')}${others.length + 1} versions</button>`
+      }
       ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
+      ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title="The model that wrote this">${model}</span>` : nothing}
     </div>`
   }
 
   #editor(): TemplateResult {
     return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
-      <textarea name="text" rows="3" aria-label="Edit your message" .value=${this.message.content}></textarea>
+      <textarea name="text" rows="3" dir="auto" aria-label="Edit your message" .value=${this.message.content}></textarea>
       <div class="row">
         <button type="button" class="outline" @click=${this.#cancel}>Cancel</button>
         <button class="primary">Send again</button>
@@ -119,12 +131,17 @@ export class ChatMessage extends LitElement {
   async #cancel(): Promise<void> {
     this.editing = false
     await this.updateComplete
-    this.querySelector<HTMLElement>('.actions button:nth-of-type(2)')?.focus()
+    this.#focusAction(2)
+  }
+
+  /** The editor that had the focus is gone. While the model answers, only the first button is enabled. */
+  #focusAction(place: number): void {
+    this.querySelector<HTMLElement>(`.actions button:nth-of-type(${place})`)?.focus()
   }
 
   #onKey(event: KeyboardEvent): void {
     if (event.key === 'Escape') void this.#cancel()
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) this.#resend(event)
+    if (sends(event)) this.#resend(event)
   }
 
   #resend(event: Event): void {
@@ -132,6 +149,7 @@ export class ChatMessage extends LitElement {
     const content = this.querySelector('textarea')?.value.trim() ?? ''
     if (content === '' || this.busy) return
     this.editing = false
+    void this.updateComplete.then(() => this.#focusAction(1))
     this.#emit('resend', content)
   }
 

@@ -1,9 +1,12 @@
 // Remembering. In: models that were loaded. Out: recent addresses, and the model to load when the page opens.
 import { interruptedLoads } from '../../../src/index.ts'
-import { choiceSource, DEFAULT, EMBEDDED, type ModelChoice } from '../models/models.ts'
+import { LAST, lastChoice } from '../models/last-choice.ts'
+import { choiceName, choiceSource, EMBEDDED, type ModelChoice } from '../models/models.ts'
+import { readItem, writeItem } from '../shell/storage.ts'
 
+/** Name of the file that was loaded last. */
+const FILE = 'halfbyte-last-file'
 const RECENT = 'halfbyte-models'
-const LAST = 'halfbyte-last-model'
 const MOST_RECENT = 6
 
 /** What to load when the page opens. */
@@ -11,6 +14,8 @@ export interface Start {
   readonly choice: ModelChoice
   /** The page was closed by a crash while it loaded this model. */
   readonly crashed: boolean
+  /** Name of the file that was in use at the last visit. Files cannot be opened again. */
+  readonly lost?: string | undefined
 }
 
 export async function startChoice(): Promise<Start> {
@@ -18,9 +23,7 @@ export async function startChoice(): Promise<Start> {
   if (killed?.source !== undefined && !EMBEDDED.some((model) => killed.source === choiceSource(model))) {
     return { choice: { kind: 'address', address: killed.source }, crashed: true }
   }
-  const last = read(LAST)
-  const embedded = last === undefined ? DEFAULT : EMBEDDED.find(({ name }) => name === last)
-  return { choice: embedded ?? { kind: 'address', address: last as string }, crashed: false }
+  return { choice: lastChoice(), crashed: false, lost: readItem(FILE) }
 }
 
 /**
@@ -29,8 +32,14 @@ export async function startChoice(): Promise<Start> {
  */
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
-  write(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
-  if (!isAddress) return
+  writeItem(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
+  writeItem(FILE, choice.kind === 'files' ? choiceName(choice) : undefined)
+  rememberAddress(choice)
+}
+
+/** Puts an address first among the recent ones, from the moment that something of it is stored. */
+export function rememberAddress(choice: ModelChoice): void {
+  if (choice.kind !== 'address' || !isKept(choice.address)) return
   const others = recentAddresses().filter((other) => other !== choice.address)
   writeRecent([choice.address, ...others].slice(0, MOST_RECENT))
 }
@@ -38,7 +47,7 @@ export function rememberChoice(choice: ModelChoice): void {
 /** Addresses loaded before, newest first. */
 export function recentAddresses(): readonly string[] {
   try {
-    const stored: unknown = JSON.parse(read(RECENT) ?? '[]')
+    const stored: unknown = JSON.parse(readItem(RECENT) ?? '[]')
     return Array.isArray(stored) ? stored.filter((item): item is string => typeof item === 'string') : []
   } catch {
     return []
@@ -47,7 +56,7 @@ export function recentAddresses(): readonly string[] {
 
 export function forgetAddress(address: string): void {
   writeRecent(recentAddresses().filter((other) => other !== address))
-  if (read(LAST) === address) write(LAST, undefined)
+  if (readItem(LAST) === address) writeItem(LAST, undefined)
 }
 
 /** False for an address with a query or a password, which may be secret. */
@@ -61,22 +70,5 @@ function isKept(address: string): boolean {
 }
 
 function writeRecent(addresses: readonly string[]): void {
-  write(RECENT, addresses.length === 0 ? undefined : JSON.stringify(addresses))
-}
-
-function read(key: string): string | undefined {
-  try {
-    return localStorage.getItem(key) ?? undefined
-  } catch {
-    return undefined
-  }
-}
-
-function write(key: string, value: string | undefined): void {
-  try {
-    if (value === undefined) localStorage.removeItem(key)
-    else localStorage.setItem(key, value)
-  } catch {
-    // A private window may refuse storage. Remembering is only a convenience.
-  }
+  writeItem(RECENT, addresses.length === 0 ? undefined : JSON.stringify(addresses))
 }

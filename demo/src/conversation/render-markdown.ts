@@ -26,19 +26,19 @@ function render(piece: Piece): TemplateResult {
   const inside = piece.children.map(renderInside)
   switch (piece.tag) {
     case 'p':
-      return html`<p>${inside}</p>`
+      return html`<p dir="auto">${inside}</p>`
     case 'h2':
-      return html`<h2>${inside}</h2>`
+      return html`<h2 dir="auto">${inside}</h2>`
     case 'h3':
-      return html`<h3>${inside}</h3>`
+      return html`<h3 dir="auto">${inside}</h3>`
     case 'ul':
-      return html`<ul>${inside}</ul>`
+      return html`<ul dir="auto">${inside}</ul>`
     case 'ol':
-      return html`<ol start=${piece.start ?? 1}>${inside}</ol>`
+      return html`<ol dir="auto" start=${piece.start ?? 1}>${inside}</ol>`
     case 'li':
-      return html`<li>${inside}</li>`
+      return html`<li dir="auto">${inside}</li>`
     case 'blockquote':
-      return html`<blockquote>${inside}</blockquote>`
+      return html`<blockquote dir="auto">${inside}</blockquote>`
     case 'hr':
       return html`<hr />`
     case 'br':
@@ -56,9 +56,9 @@ function render(piece: Piece): TemplateResult {
     case 'tr':
       return html`<tr>${inside}</tr>`
     case 'th':
-      return html`<th>${inside}</th>`
+      return html`<th dir="auto">${inside}</th>`
     case 'td':
-      return html`<td>${inside}</td>`
+      return html`<td dir="auto">${inside}</td>`
     case 'strong':
       return html`<strong>${inside}</strong>`
     case 'em':
@@ -78,7 +78,7 @@ function code({ children, language }: Piece, inside: readonly Inside[]): Templat
   return html`<div class="code">
     <div class="code-head"><span>${language === '' ? 'code' : language}</span>
       <button class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>Copy code</button></div>
-    <pre tabindex="0"><code>${inside}</code></pre>
+    <pre tabindex="0" dir="ltr"><code>${inside}</code></pre>
   </div>`
 }
 

@@ -2,7 +2,7 @@
 // and visits.
 import type { Engine, GenerateOptions, Generation, Message, Session } from '../../../src/index.ts'
 import type { Settings } from '../shell/settings.ts'
-import { firstThatFits } from './context-window.ts'
+import { type Counter, firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './conversations.ts'
 import { keep, type Place, restoreKept } from './kept.ts'
 
@@ -14,18 +14,20 @@ const IDLE = 1500
  * beginning.
  */
 export class Speaker {
-  readonly #engine: Engine
+  readonly engine: Engine
   #session: Session | undefined
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
   #first = 0
+  /** Tokens of texts, so that a turn counts only what is new. */
+  readonly #counted = new Map<string, number>()
   /** Set while there is state that is not stored yet. */
   #waiting: ReturnType<typeof setTimeout> | undefined
   /** Resolves when nothing is being stored. */
   #keeping: Promise<void> = Promise.resolve()
 
   constructor(engine: Engine) {
-    this.#engine = engine
+    this.engine = engine
   }
 
   get contextUsed(): number {
@@ -41,15 +43,25 @@ export class Speaker {
     clearTimeout(this.#waiting)
     const session = await this.#sessionFor({ conversation, system: settings.system }, messages.length - 1)
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
-    const countFrom = (first: number) =>
-      this.#engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)])
-    const { contextLength } = this.#engine.model
+    const count: Counter = {
+      from: (first) => this.engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)]),
+      text: (index) => this.#countText(messages[index]?.content ?? ''),
+    }
+    const { contextLength } = this.engine.model
     // After an edit, messages that were left out may fit again.
     const known = this.#first < messages.length ? this.#first : 0
-    this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, countFrom)
+    this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
     session.setMessages(seen.slice(0, -1))
     return session.send(seen.at(-1)?.content ?? '', generateOptions(settings))
+  }
+
+  async #countText(text: string): Promise<number> {
+    const known = this.#counted.get(text)
+    if (known !== undefined) return known
+    const { length } = await this.engine.tokenize(text)
+    this.#counted.set(text, length)
+    return length
   }
 
   /** Stores the state for the next visit after a short idle time. */
@@ -65,7 +77,7 @@ export class Speaker {
     clearTimeout(this.#waiting)
     this.#waiting = undefined
     // If storing fails, the conversation is read again.
-    const work = () => keep(this.#engine, session, place).catch(() => undefined)
+    const work = () => keep(this.engine, session, place).catch(() => undefined)
     this.#keeping = this.#keeping.then(work)
   }
 
@@ -93,10 +105,10 @@ export class Speaker {
     if (this.#session !== undefined && isSame) return this.#session
     this.keepNow()
     this.#forget()
-    const kept = past > 0 ? await restoreKept(this.#engine, place) : undefined
+    const kept = past > 0 ? await restoreKept(this.engine, place) : undefined
     this.#place = place
     this.#session =
-      kept ?? this.#engine.createSession({ ...(place.system !== '' && { system: place.system }) })
+      kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
     // Messages left out before stay left out.
     this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.length)
     return this.#session

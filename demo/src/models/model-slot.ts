@@ -5,30 +5,57 @@ import {
   type HalfbyteError,
   isHalfbyteError,
   type LoadProgress,
+  type ModelSource,
   type ProbeReport,
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
-import { rememberChoice } from '../conversation/remember.ts'
+import { rememberAddress, rememberChoice } from '../conversation/remember.ts'
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
-import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts'
+import { embeddedFile } from './early.ts'
+import { lastChoice } from './last-choice.ts'
+import { choiceName, choiceSource, type ModelChoice } from './models.ts'
+import { canStay, tryOut } from './successor.ts'
 
 /** The state of the slot. */
 export type Phase =
   /** `why`: a sentence that explains why there is no model. `smaller`: settings that would fit. */
-  | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
+  | { readonly name: 'empty'; readonly why: string; readonly smaller?: Smaller | undefined }
   /** `checking`: tests whether the model fits, before a download. */
-  | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
-  | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
+  | {
+      readonly name: 'loading'
+      readonly progress: LoadProgress | undefined
+      readonly checking?: true
+      /** Why the earlier model is being loaded again. */
+      readonly after?: string
+    }
+  | { readonly name: 'ready' }
   /** `lacks`: missing bytes of storage, if that was the reason. */
   | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
 
-/** Holds at most one engine, since a phone has no room for two. */
+/** The model that answers. */
+export interface Used {
+  readonly engine: Engine
+  readonly choice: ModelChoice
+  readonly settings: EngineSettings
+}
+
+/**
+ * Holds the engine that answers, also while another one is loaded, and after that failed. Large engines leave
+ * before the load and come back when it fails, since a phone has no room for two.
+ */
 export class ModelSlot {
-  phase: Phase = { name: 'empty' }
-  choice: ModelChoice = DEFAULT
+  phase: Phase = { name: 'loading', progress: undefined }
+  /** What the person has chosen last. It is in use once it has answered a token. */
+  choice: ModelChoice = lastChoice()
+  /** The model that answers, if there is one; whatever the phase. */
+  used: Used | undefined
+  /** The model that answered last, in case its successor fails after it has left. */
+  #last: Used | undefined
+  /** Resolves when nothing is being answered, so that the engine may change. */
+  idle: () => Promise<void> = async () => undefined
   readonly #changed: () => void
   readonly #progressed: () => void
   #loading: AbortController | undefined
@@ -40,56 +67,150 @@ export class ModelSlot {
   }
 
   get engine(): Engine | undefined {
-    return this.phase.name === 'ready' ? this.phase.engine : undefined
+    return this.used?.engine
   }
 
-  /** Replaces the loaded model. Never rejects: a failure becomes the phase. */
+  /** The model to name: the one that answers, else the one to come. */
+  get shown(): ModelChoice {
+    return this.used?.choice ?? this.choice
+  }
+
+  /** Replaces the loaded model. Never rejects: a failure becomes the phase, and the model in use stays. */
   async load(choice: ModelChoice, settings: EngineSettings, unasked: boolean): Promise<void> {
-    const before = this.engine
     this.#loading?.abort()
     const loading = new AbortController()
     this.#loading = loading
     this.choice = choice
-    const { threads, contextLength, weights, memory } = settings
+    const before = this.used
     this.#enter({ name: 'loading', progress: undefined })
     try {
       // When this task ends, the page shows that it loads.
       await nextTask()
-      await before?.dispose()
       // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
       if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
+      if (before !== undefined && !(await canStay(before.engine)))
+        await this.#vacate(choice, settings, loading)
       if (loading.signal.aborted) return
       this.#enter({ name: 'loading', progress: undefined })
-      const engine = await Engine.load(choiceSource(choice), {
+      const engine = await this.#open(choice, settings, loading)
+      if (before !== undefined) await this.#replace(engine, loading.signal)
+      if (loading.signal.aborted) return await engine.dispose()
+      rememberChoice(choice)
+      this.#use({ engine, choice, settings })
+    } catch (error) {
+      if (loading.signal.aborted) return
+      await this.#fall(error)
+    }
+  }
+
+  /** Loads an engine; where two have no room, in the place of the one in use. */
+  async #open(choice: ModelChoice, settings: EngineSettings, loading: AbortController): Promise<Engine> {
+    const onProgress = (progress: LoadProgress) => {
+      if (loading.signal.aborted || this.phase.name !== 'loading') return
+      const isFirst = progress.phase === 'download' && this.phase.progress?.phase !== 'download'
+      // A page that is closed now leaves a part of the file on this device.
+      if (isFirst) rememberAddress(choice)
+      this.phase = { ...this.phase, checking: undefined, progress }
+      this.#progressed()
+    }
+    const source = await sourceOf(choice, loading.signal, onProgress)
+    const load = () =>
+      Engine.load(source, {
         signal: loading.signal,
         ...loadOptions(settings),
         // The browser's HTTP cache already keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
-        onProgress: (progress) => {
-          if (loading.signal.aborted) return
-          this.phase = { name: 'loading', progress }
-          this.#progressed()
-        },
+        onProgress,
       })
-      if (loading.signal.aborted) {
-        await engine.dispose()
-        return
-      }
-      rememberChoice(choice)
-      this.#enter({ name: 'ready', engine, settings: { threads, contextLength, weights, memory } })
+    try {
+      return await load()
     } catch (error) {
-      if (this.#loading === loading && !loading.signal.aborted) {
-        const isFull = isHalfbyteError(error) && error.code === 'storage-full'
-        const lacks = isFull ? { lacks: Number(error.detail['size']) } : {}
-        this.#enter({ name: 'failed', message: sentence(error), ...lacks })
-      }
+      const isTight = isHalfbyteError(error) && error.code === 'out-of-memory'
+      if (!isTight || this.used === undefined || loading.signal.aborted) throw error
+      await this.#leave()
+      return load()
+    }
+  }
+
+  /** Waits until the new engine has answered a token and the old one has finished what it says. */
+  async #replace(engine: Engine, signal: AbortSignal): Promise<void> {
+    try {
+      await tryOut(engine, signal)
+      await this.idle()
+    } catch (error) {
+      await engine.dispose()
+      throw error
+    }
+  }
+
+  #use(used: Used): void {
+    const before = this.used
+    this.used = used
+    this.#last = used
+    this.choice = used.choice
+    this.#enter({ name: 'ready' })
+    // An engine that has died is disposed of already.
+    void before?.engine.dispose().catch(() => undefined)
+  }
+
+  /** Makes room for a successor, after a look at its header: a wrong file is not worth it. */
+  async #vacate(choice: ModelChoice, settings: EngineSettings, { signal }: AbortController): Promise<void> {
+    await this.#probe(choice, settings, signal)
+    await this.idle()
+    if (!signal.aborted) await this.#leave()
+  }
+
+  async #leave(): Promise<void> {
+    await this.idle()
+    const { engine } = this
+    this.used = undefined
+    this.#changed()
+    await engine?.dispose().catch(() => undefined)
+  }
+
+  /** Says why a load failed. */
+  async #fall(error: unknown): Promise<void> {
+    const message = sentence(error)
+    const isFull = isHalfbyteError(error) && error.code === 'storage-full'
+    const failed: Phase = { name: 'failed', message, ...(isFull && { lacks: Number(error.detail['size']) }) }
+    const wanted = this.choice
+    await this.#comeBack(message)
+    if (this.choice !== wanted && this.choice !== this.used?.choice) return
+    this.choice = wanted
+    this.#enter(failed)
+  }
+
+  /** Loads the model again that made room for another one. `why`: a sentence for the meantime. */
+  async #comeBack(why?: string): Promise<void> {
+    const last = this.#last
+    if (last === undefined || this.used !== undefined) return
+    // Once is enough: it may be what fails.
+    this.#last = undefined
+    const loading = new AbortController()
+    this.#loading = loading
+    this.#enter({ name: 'loading', progress: undefined, ...(why !== undefined && { after: why }) })
+    try {
+      const engine = await this.#open(last.choice, last.settings, loading)
+      if (loading.signal.aborted) await engine.dispose()
+      else this.#use({ ...last, engine })
+    } catch (error) {
+      if (!loading.signal.aborted) this.#enter({ name: 'failed', message: sentence(error) })
     }
   }
 
   cancel(): void {
     this.#loading?.abort()
-    this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
+    if (this.used !== undefined) this.goOn()
+    else if (this.#last !== undefined) void this.#comeBack()
+    else this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
+  }
+
+  /** Takes back the last choice: the model in use stays. */
+  goOn(): void {
+    if (this.used === undefined) return
+    this.choice = this.used.choice
+    this.#enter({ name: 'ready' })
   }
 
   /** Waits for the person's decision: loading `choice` may have crashed the page the last time. */
@@ -133,14 +254,37 @@ export class ModelSlot {
 
   /** Records that the engine can no longer answer. */
   fail(error: HalfbyteError): void {
-    void this.engine?.dispose()
-    this.#enter({ name: 'failed', message: sentence(error) })
+    void this.engine?.dispose().catch(() => undefined)
+    this.used = undefined
+    // A load that goes on will bring another engine, or say why not.
+    if (this.phase.name === 'loading') this.#changed()
+    else this.#enter({ name: 'failed', message: sentence(error) })
   }
 
   #enter(phase: Phase): void {
     this.phase = phase
     this.#changed()
   }
+}
+
+/** What the engine loads. An embedded model that cannot be fetched here is left to the engine, which says why. */
+async function sourceOf(
+  choice: ModelChoice,
+  signal: AbortSignal,
+  onProgress: (progress: LoadProgress) => void,
+): Promise<ModelSource> {
+  if (choice.kind !== 'embedded') return choiceSource(choice)
+  const start = performance.now()
+  const file = await embeddedFile(choice, signal, (loaded, total) => {
+    const bytesPerSecond = (loaded / Math.max(1, performance.now() - start)) * 1000
+    const secondsLeft = (total - loaded) / bytesPerSecond
+    onProgress({
+      ...{ phase: 'download', loaded, total, cached: false, bytesPerSecond },
+      ...(total > 0 && { secondsLeft }),
+    })
+  }).catch(() => undefined)
+  signal.throwIfAborted()
+  return file ?? choiceSource(choice)
 }
 
 function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {

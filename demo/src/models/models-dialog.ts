@@ -7,21 +7,27 @@ import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { addressPlace, choiceName, EMBEDDED, type ModelChoice } from './models.ts'
+import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 export class ModelsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     current: { attribute: false },
     recent: { state: true },
+    unfinished: { state: true },
   }
   declare current: ModelChoice
   /** Addresses loaded before, with the bytes of each stored on this device. */
   declare recent: readonly { readonly address: string; readonly bytes: number }[]
+  /** Cut downloads, and other files on this device. */
+  declare unfinished: readonly Unfinished[]
   protected override heading = 'Choose a model'
 
   override async open(): Promise<void> {
     this.recent = recentAddresses().map((address) => ({ address, bytes: 0 }))
+    this.unfinished = []
     await super.open()
+    this.unfinished = await unfinishedDownloads()
     this.recent = await Promise.all(
       this.recent.map(async ({ address }) => ({ address, bytes: await storedBytes(address) })),
     )
@@ -38,8 +44,15 @@ export class ModelsDialog extends Modal {
             </button>
           </li>`,
         )}
-        ${this.recent.map(({ address, bytes: size }) => this.#row(address, size))}
+        ${this.recent
+          .filter(({ address }) => !this.unfinished.some((cut) => cut.address === address))
+          .map(({ address, bytes: size }) => this.#row(address, size))}
       </ul>`,
+      html`${renderUnfinished(
+        this.unfinished,
+        (address) => void this.#choose({ kind: 'address', address }),
+        (download) => void this.#removeUnfinished(download),
+      )}`,
       html`<form @submit=${this.#onAddress}>
         <label class="over" for="address">From an address</label>
         <div class="beside">
@@ -67,7 +80,7 @@ export class ModelsDialog extends Modal {
     const name = choiceName(choice)
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
-        <b>${name}</b>
+        <b dir="auto">${name}</b>
         <small>${size > 0 ? `${bytes(size)} on this device` : 'Not on this device'} · ${addressPlace(address)}</small>
       </button>
       <button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>
@@ -79,6 +92,13 @@ export class ModelsDialog extends Modal {
     this.recent = this.recent.filter((other) => other.address !== address)
     this.querySelector<HTMLElement>('.choice')?.focus()
     await unstore(address)
+  }
+
+  async #removeUnfinished(download: Unfinished): Promise<void> {
+    this.unfinished = this.unfinished.filter((other) => other !== download)
+    this.recent = this.recent.filter(({ address }) => address !== download.address)
+    this.querySelector<HTMLElement>('.choice')?.focus()
+    await removeDownload(download)
   }
 
   #onAddress(event: SubmitEvent): void {

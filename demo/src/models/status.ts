@@ -9,37 +9,53 @@ import { choiceName, DEFAULT } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
-/** Loading progress with a cancel button, or an error with ways to continue. */
+/** What needs the person's attention, with ways to continue. */
 export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
     case 'loading':
-      return loading(chat, phase)
+      return phase.after === undefined
+        ? about(chat)
+        : html`<div class="notice error"><p role="alert">${phase.after}</p></div>`
     case 'failed':
       return html`<div class="notice error">
         <p role="alert">${phase.message}</p>
-        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${embeddedButton(chat)}</div>
+        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${otherButton(chat)}</div>
       </div>`
     case 'empty':
       return html`<div class="notice">
-        <p role="status">${phase.why ?? 'No model is loaded.'}</p>
+        <p role="status">${phase.why}</p>
         <div class="row">
-          ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${embeddedButton(chat)}
+          ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${otherButton(chat)}
         </div>
       </div>`
     case 'ready':
-      if (chat.problem !== undefined) {
-        return html`<div class="notice error"><p role="alert">${chat.problem}</p></div>`
-      }
-      return chat.needsReload && !chat.isAnswering
-        ? html`<div class="notice slim">
-            <p>Reload the model to use the new engine settings.</p>
-            <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
-          </div>`
-        : nothing
+      return about(chat)
     default:
       throw new TypeError(`unknown phase ${JSON.stringify(phase satisfies never)}`)
   }
+}
+
+/** What there is to say while a model answers, or soon will. */
+function about(chat: Chat): TemplateResult | typeof nothing {
+  if (chat.problem !== undefined) {
+    return html`<div class="notice error"><p role="alert">${chat.problem}</p></div>`
+  }
+  if (chat.lost !== undefined) {
+    return html`<div class="notice">
+      <p role="status">
+        ${chat.lost} was a file of this device, which the page cannot open again. ${choiceName(chat.model.shown)}
+        answers now.
+      </p>
+      <div class="row"><button class="outline" @click=${() => chat.understand()}>OK</button></div>
+    </div>`
+  }
+  return chat.needsReload && !chat.isAnswering && chat.model.phase.name === 'ready'
+    ? html`<div class="notice slim">
+        <p>Reload the model to use the new engine settings.</p>
+        <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
+      </div>`
+    : nothing
 }
 
 function loadButton(chat: Chat, label: string): TemplateResult {
@@ -68,18 +84,24 @@ function waysOf({ contextLength, kvCache, weights }: Smaller): string {
   return [ways.slice(0, -1).join(', '), ...ways.slice(-1)].filter(Boolean).join(' and ')
 }
 
-function embeddedButton(chat: Chat): TemplateResult | typeof nothing {
-  if (chat.model.choice === DEFAULT) return nothing
+/** Goes on with the model in use, or with the embedded one. */
+function otherButton(chat: Chat): TemplateResult | typeof nothing {
+  const { used, choice } = chat.model
+  if (used !== undefined) {
+    return html`<button class="outline" @click=${() => chat.model.goOn()}>Go on with ${choiceName(used.choice)}</button>`
+  }
+  if (choice === DEFAULT) return nothing
   return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
 }
 
+/** Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes. */
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
-  return html`<div class="notice">
-    <div class="slim">
-      <p><b>${label}</b> <span class="figures">${more}</span></p>
-      <button class="outline" @click=${() => chat.model.cancel()}>Cancel</button>
-    </div>
+  const { used, choice } = chat.model
+  const name = used === undefined || used.choice === choice ? '' : `${choiceName(choice)}: `
+  return html`<div class="stats loading">
+    <span>${name}<b>${label}</b> <span class="figures">${more}</span></span>
+    <button class="inline" @click=${() => chat.model.cancel()}>Cancel</button>
     ${
       max > 0
         ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
@@ -122,8 +144,10 @@ function describe(progress: LoadProgress | undefined): Bar {
   }
 }
 
-/** Speed of the last answer, context, memory, threads. */
-export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateResult {
+/** Progress of a load; else the speed of the last answer, context, memory, threads. */
+export function renderFigures(chat: Chat): TemplateResult {
+  const { model, figures, memoryBytes } = chat
+  if (model.phase.name === 'loading') return loading(chat, model.phase)
   const { engine } = model
   if (engine === undefined) return html`<div class="stats"></div>`
   const { threads, build } = engine
@@ -142,17 +166,11 @@ export function renderFigures({ model, figures, memoryBytes }: Chat): TemplateRe
 /** The screen reader message: the state, then the answer once it is complete, not token by token. */
 export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
   if (isAnswering) return 'The model is answering'
-  switch (model.phase.name) {
-    case 'loading':
-      return 'Loading the model'
-    case 'ready': {
-      const last = conversation.messages.at(-1)
-      return last?.role === 'assistant' && figures !== undefined
-        ? `The model says: ${last.content}`
-        : 'The model is ready'
-    }
-    default:
-      // The notice itself is read aloud.
-      return ''
-  }
+  if (model.engine === undefined) return model.phase.name === 'loading' ? 'Loading the model' : ''
+  // A notice is read aloud by itself.
+  if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
+  const last = conversation.messages.at(-1)
+  return last?.role === 'assistant' && figures !== undefined
+    ? `The model says: ${last.content}`
+    : 'The model is ready'
 }

@@ -39,7 +39,7 @@ export class ConversationList extends LitElement {
       </li>`
     }
     return html`<li data-id=${id}>
-      <button class="choice" aria-current=${id === this.current} @click=${() => this.#emit('open', id)}>${title}</button>
+      <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.#emit('open', id)}>${title}</button>
       <button class="quiet" aria-label="Delete ${title}" @click=${() => this.#doom(id)}>${icon('trash')}</button>
     </li>`
   }

@@ -26,13 +26,13 @@ export function icon(name: IconName): TemplateResult {
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${svg`<path d=${PATHS[name]}></path>`}</svg>`
 }
 
-/** Half of a byte's eight bits. */
+/** Half of a byte's eight bits: `M14 16h3v11h-3z` and three more, to the right of it. */
+const bits = (top: number) => [14, 25, 36, 47].map((left) => `M${left} ${top}h3v11h-3z`).join('')
+
 export function logo(): TemplateResult {
-  const bit = (index: number) =>
-    svg`<rect x=${12 + (index % 4) * 11} y=${index < 4 ? 14 : 35} width="7" height="15" rx="2"
-      opacity=${index < 4 ? 1 : 0.35}></rect>`
   return html`<svg class="logo" viewBox="0 0 64 64" aria-hidden="true">
     <rect class="logo-ground" width="64" height="64" rx="15"></rect>
-    <g class="logo-bits">${[0, 1, 2, 3, 4, 5, 6, 7].map(bit)}</g>
+    <path class="logo-bits" d=${bits(16)}></path>
+    <path class="logo-bits" d=${bits(37)} opacity="0.35"></path>
   </svg>`
 }

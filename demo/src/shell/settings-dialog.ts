@@ -1,5 +1,6 @@
 // The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, and `reload`.
 import { html, nothing, type TemplateResult } from 'lit'
+import { isTouch, SHORTCUTS } from './keys.ts'
 import { Modal } from './modal.ts'
 import {
   type ChoiceField,
@@ -36,7 +37,7 @@ export class SettingsDialog extends Modal {
     return [
       html`<section>
         <label class="over" for="system">Instructions for the model</label>
-        <textarea id="system" rows="2" placeholder="For example: Answer in one sentence." .value=${this.settings.system} @change=${this.#onSystem}></textarea>
+        <textarea id="system" rows="2" dir="auto" placeholder="For example: Answer in one sentence." .value=${this.settings.system} @change=${this.#onSystem}></textarea>
       </section>`,
       html`<section aria-labelledby="answers-title">
         <h3 id="answers-title">Answers</h3>
@@ -59,6 +60,14 @@ export class SettingsDialog extends Modal {
       html`<section aria-labelledby="page-title">
         <h3 id="page-title">Page</h3>
         ${this.#choice(THEME_FIELD)}
+        ${
+          isTouch()
+            ? nothing
+            : html`<h4 id="keys-title">Keys</h4>
+              <dl class="keys" aria-labelledby="keys-title">
+                ${SHORTCUTS.map(({ keys, does }) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${does}</dd></div>`)}
+              </dl>`
+        }
         <a class="row-link" href="./roofline.html" target="_blank">What this device can do, measured</a>
       </section>
       <footer class="sheet-foot">

@@ -1,0 +1,144 @@
+// Stored conversations. In: conversations as they are written, in several tabs. Out: the same after a reload,
+// from IndexedDB, or from memory if the browser refuses storage.
+import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
+import { type Conversation, newConversation, randomId, readConversation } from './conversations.ts'
+
+/** `revision` differs after each write. Records of earlier releases have none. */
+type Stored = Conversation & { readonly revision?: string }
+
+interface Schema extends DBSchema {
+  conversations: { key: string; value: Stored; indexes: { updated: number } }
+}
+
+/** first-paint.js reads it. */
+const COUNT = 'halfbyte-chats'
+const NAME = 'halfbyte-chat'
+
+/** Stores conversations. Every method resolves even if the browser refuses storage. */
+export class ConversationStore {
+  readonly #database = openDatabase()
+  /** What this page knows. If storage is refused, this is all there is. */
+  readonly #known = new Map<string, Conversation>()
+  /** The revisions that this page has read or written. Another one was written by another tab. */
+  readonly #revisions = new Map<string, string | undefined>()
+  /** Ids of removed conversations. An answer still in progress must not bring one back. */
+  readonly #removed = new Set<string>()
+  /** Tells other tabs the ids of conversations that have changed. */
+  readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
+
+  /** Called when another tab has changed a conversation, or removed it. */
+  changedElsewhere: (id: string, conversation: Conversation | undefined) => void = () => undefined
+
+  constructor() {
+    this.#channel?.addEventListener('message', ({ data }) => void this.#hear(String(data)))
+  }
+
+  /** Newest first. */
+  get all(): Conversation[] {
+    return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
+  }
+
+  /** Reads what is stored. */
+  async open(): Promise<void> {
+    const database = await this.#database
+    const stored = await database?.getAll('conversations').catch(() => [])
+    for (const record of stored ?? []) this.#learn(record)
+    this.#mark()
+  }
+
+  /** The conversation as it is stored now; undefined if it is not, or storage is refused. */
+  async newest(id: string): Promise<Conversation | undefined> {
+    const record = await (await this.#database)?.get('conversations', id).catch(() => undefined)
+    return record === undefined ? undefined : this.#learn(record)
+  }
+
+  /**
+   * Stores a conversation and returns it. If another tab has changed it in the meantime, both stay: this one
+   * gets an id of its own.
+   */
+  async put(conversation: Conversation): Promise<Conversation> {
+    if (this.#removed.has(conversation.id)) return conversation
+    this.#known.set(conversation.id, conversation)
+    this.#mark()
+    const database = await this.#database
+    // If the disk is full, the conversation lasts until the next reload.
+    const put =
+      database === undefined
+        ? conversation
+        : await this.#write(database, conversation).catch(() => conversation)
+    this.#channel?.postMessage(put.id)
+    return put
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#removed.add(id)
+    this.#known.delete(id)
+    this.#mark()
+    await (await this.#database)?.delete('conversations', id).catch(() => undefined)
+    this.#channel?.postMessage(id)
+  }
+
+  /**
+   * Runs `work` while no other tab answers in the conversation. Rejects with the signal's reason if it is
+   * aborted before that. Pages over plain HTTP have no locks; there, `put` keeps both tabs' turns.
+   */
+  async alone(id: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { locks } = navigator
+    if (locks === undefined) return work()
+    await locks.request(`${NAME} ${id}`, { signal }, work)
+  }
+
+  async #write(database: IDBPDatabase<Schema>, conversation: Conversation): Promise<Conversation> {
+    const { id } = conversation
+    const change = database.transaction('conversations', 'readwrite')
+    const stored = await change.store.get(id)
+    const isForeign = stored !== undefined && stored.revision !== this.#revisions.get(id)
+    const put = isForeign ? { ...conversation, id: newConversation().id } : conversation
+    const revision = randomId()
+    await Promise.all([change.store.put({ ...put, revision }), change.done])
+    this.#revisions.set(put.id, revision)
+    if (stored !== undefined && isForeign) this.#learn(stored)
+    this.#known.set(put.id, put)
+    return put
+  }
+
+  #learn(record: Stored): Conversation | undefined {
+    const conversation = readConversation(record)
+    if (conversation === undefined) return undefined
+    this.#known.set(conversation.id, conversation)
+    this.#revisions.set(conversation.id, record.revision)
+    return conversation
+  }
+
+  async #hear(id: string): Promise<void> {
+    const conversation = await this.newest(id)
+    if (conversation === undefined) {
+      this.#removed.add(id)
+      this.#known.delete(id)
+    }
+    this.changedElsewhere(id, conversation)
+  }
+
+  /** The next first paint must know whether a conversation follows, before a database can be read. */
+  #mark(): void {
+    try {
+      localStorage.setItem(COUNT, String(this.#known.size))
+    } catch {
+      // Without storage there are no conversations at the next visit either.
+    }
+  }
+}
+
+async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
+  try {
+    return await openDB<Schema>(NAME, 1, {
+      upgrade(database) {
+        database.createObjectStore('conversations', { keyPath: 'id' }).createIndex('updated', 'updated')
+      },
+      // Another tab may run a newer version, or the person may clear the site's data.
+      blocking: (_current, _blocked, event) => (event.target as IDBDatabase).close(),
+    })
+  } catch {
+    return undefined
+  }
+}

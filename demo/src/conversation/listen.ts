@@ -1,0 +1,42 @@
+// Listening. In: an answer as the engine generates it. Out: its growing text, and the result.
+import type { Generation, GenerationResult } from '../../../src/index.ts'
+import { nextTask } from '../shell/tasks.ts'
+
+/** Milliseconds between two saves of a growing answer. A crash loses at most this much. */
+const SAVE_EVERY = 1000
+/** Chunks of an answer taken in one task. Many can be queued at once. */
+const AT_ONCE = 8
+
+export interface Listener {
+  /** Called with the whole text so far. */
+  grow(text: string): void
+  /** Called at intervals with nothing, to save what there is. */
+  save(): void
+  /** Called with the length so far. The engine goes on after the returned promise resolves. */
+  room(letters: number): Promise<void> | undefined
+}
+
+/** Reads an answer to its end; after `stop` the engine ends it. */
+export async function listen(
+  generation: Generation,
+  stop: AbortSignal,
+  listener: Listener,
+): Promise<GenerationResult> {
+  const cancel = () => generation.cancel()
+  if (stop.aborted) cancel()
+  stop.addEventListener('abort', cancel)
+  let text = ''
+  let saved = performance.now()
+  let taken = 0
+  for await (const chunk of generation) {
+    text += chunk.text
+    if (++taken % AT_ONCE === 0) await nextTask()
+    listener.grow(text)
+    if (performance.now() - saved >= SAVE_EVERY) {
+      saved = performance.now()
+      if (!stop.aborted) listener.save()
+    }
+    await listener.room(text.length)
+  }
+  return generation.result
+}

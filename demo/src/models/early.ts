@@ -1,0 +1,61 @@
+// Early requests. In: the model that the page opens with. Out: its file and the engine's files, asked for before
+// the app runs and beside the engine's worker.
+import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
+import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
+import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
+import simd128Shared from '../../../dist/wasm/halfbyte-simd128-shared.wasm?url'
+import { detectFeatures } from '../../../src/runtime/features.ts'
+import { lastChoice } from './last-choice.ts'
+import type { EmbeddedModel } from './models.ts'
+
+/** Scripts come first: without them nothing is shown. */
+const AFTER_SCRIPTS: RequestInit = { priority: 'low' }
+
+let asked: { readonly url: string; readonly answer: Promise<Response> } | undefined
+
+/** Asks for what the engine will need. The answers come from the browser's cache later on. */
+export function askEarly(): void {
+  const { simd, relaxedSimd, sharedMemory } = detectFeatures(globalThis)
+  if (!simd) return
+  const choice = lastChoice()
+  if (choice.kind === 'embedded') {
+    asked = { url: choice.url, answer: fetch(choice.url, AFTER_SCRIPTS) }
+    asked.answer.catch(() => undefined)
+  }
+  const [shared, plain] = relaxedSimd ? [relaxedShared, relaxedPlain] : [simd128Shared, simd128Plain]
+  // The body must be read, or the connection waits.
+  fetch(sharedMemory ? shared : plain, AFTER_SCRIPTS)
+    .then((response) => response.arrayBuffer())
+    .catch(() => undefined)
+}
+
+/**
+ * A model of the page as a file. As an address it would be read by ranges, which browsers do not keep. Rejects
+ * like `fetch`; undefined if the server has no such file.
+ */
+export async function embeddedFile(
+  { url, name }: EmbeddedModel,
+  signal: AbortSignal,
+  onProgress: (loaded: number, total: number) => void,
+): Promise<File | undefined> {
+  const early = asked?.url === url ? asked.answer : undefined
+  asked = undefined
+  const response = await (early ?? fetch(url, { signal }))
+  const { ok, body, headers } = response
+  if (!ok || body === null) return undefined
+  // A compressed body is longer than its header says.
+  const total = headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0)
+  const parts: BlobPart[] = []
+  let loaded = 0
+  const reader = body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (signal.aborted) await reader.cancel()
+    signal.throwIfAborted()
+    if (done) break
+    parts.push(value)
+    loaded += value.byteLength
+    onProgress(loaded, total)
+  }
+  return new File(parts, `${name}.hbm`)
+}

@@ -1,0 +1,13 @@
+// The last choice. In: what the last visit left. Out: the model to open with.
+import { readItem } from '../shell/storage.ts'
+import { DEFAULT, EMBEDDED, type ModelChoice } from './models.ts'
+
+/** Key of the last model's name or address. */
+export const LAST = 'halfbyte-last-model'
+
+/** The model that was loaded last, unless that was a file, which cannot be opened again. */
+export function lastChoice(): ModelChoice {
+  const last = readItem(LAST)
+  if (last === undefined) return DEFAULT
+  return EMBEDDED.find(({ name }) => name === last) ?? { kind: 'address', address: last }
+}

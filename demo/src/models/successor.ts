@@ -1,0 +1,26 @@
+// The successor. In: a loaded engine, and one that is to replace it. Out: whether both have room, and whether the
+// new one answers.
+import type { Engine } from '../../../src/index.ts'
+
+/** An engine of at most this many bytes of memory stays while its successor loads. A phone has no room for two
+ * large ones. */
+const SMALL_BYTES = 256e6
+
+/** True if the engine is small enough to stay while another one is loaded. */
+export async function canStay(engine: Engine): Promise<boolean> {
+  try {
+    return (await engine.memory()).totalBytes <= SMALL_BYTES
+  } catch {
+    // A dead engine is nothing to keep.
+    return false
+  }
+}
+
+/** Resolves once the engine has answered one token; rejects with the reason why it cannot. */
+export async function tryOut(engine: Engine, signal: AbortSignal): Promise<void> {
+  const session = engine.createSession()
+  const answer = session.send('Hello', { maxTokens: 1, temperature: 0, signal })
+  for await (const _ of answer) break
+  await answer.result
+  await session.dispose()
+}

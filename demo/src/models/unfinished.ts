@@ -1,0 +1,66 @@
+// Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out: downloads
+// that were cut, and files that no remembered address needs, with ways to go on or to remove them.
+import { html, nothing, type TemplateResult } from 'lit'
+import { resolveSource } from '../../../src/api/source.ts'
+import { type StoredFile, storedFiles, unstore } from '../../../src/index.ts'
+import { isFileOf } from '../../../src/store/address.ts'
+import { forgetAddress, recentAddresses } from '../conversation/remember.ts'
+import { bytes } from '../shell/units.ts'
+import { addressPlace, choiceName } from './models.ts'
+
+export interface Unfinished {
+  readonly address: string
+  /** Bytes on this device. */
+  readonly bytes: number
+  /** False for a file that is there as a whole, but that no remembered address needs. */
+  readonly isCut: boolean
+}
+
+/** All that is stored and that no complete, remembered model is made of. */
+export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
+  const remembered = recentAddresses().map((address) => {
+    const source = resolveSource(address, location.href)
+    return { address, has: isFileOf(String(source)) }
+  })
+  const groups = new Map<string, StoredFile[]>()
+  for (const file of await storedFiles().catch(() => [])) {
+    const address = remembered.find(({ has }) => has(file.url))?.address ?? file.url
+    groups.set(address, [...(groups.get(address) ?? []), file])
+  }
+  return [...groups].flatMap(([address, files]) => {
+    const isCut = files.some(({ isComplete }) => !isComplete)
+    if (!isCut && remembered.some((other) => other.address === address)) return []
+    return [{ address, bytes: files.reduce((sum, { size }) => sum + size, 0), isCut }]
+  })
+}
+
+export async function removeDownload({ address }: Unfinished): Promise<void> {
+  forgetAddress(address)
+  await unstore(address)
+}
+
+/** A section of the model picker; nothing if there is nothing to list. */
+export function renderUnfinished(
+  downloads: readonly Unfinished[],
+  goOn: (address: string) => void,
+  remove: (download: Unfinished) => void,
+): TemplateResult | typeof nothing {
+  if (downloads.length === 0) return nothing
+  return html`<h3 class="over" id="unfinished">Also on this device</h3>
+    <ul class="list models" aria-labelledby="unfinished">
+      ${downloads.map((download) => {
+        const { address, bytes: size, isCut } = download
+        const name = choiceName({ kind: 'address', address })
+        return html`<li class="unfinished">
+          <div>
+            <b dir="auto">${name}</b>
+            <small>${bytes(size)}${isCut ? ' of a download that was cut off' : ''} · ${addressPlace(address)}</small>
+          </div>
+          <div class="row">
+            <button class="outline" aria-label="${isCut ? 'Continue' : 'Load'} ${name}" @click=${() => goOn(address)}>${isCut ? 'Continue' : 'Load'}</button>
+            <button aria-label="Remove ${name}" @click=${() => remove(download)}>Remove</button>
+          </div>
+        </li>`
+      })}
+    </ul>`
+}

@@ -1,0 +1,24 @@
+// The shell. In: the static frame that the page was served with. Out: the app in its place, with what was typed
+// meanwhile.
+
+/** True if earlier visits left conversations; first-paint.js finds out. */
+export const isReturning = (): boolean => document.documentElement.dataset['returning'] !== undefined
+
+/** Shows the rendered app, which was invisible until now, and removes the static frame, in one task. */
+export function replaceShell(app: HTMLElement): void {
+  const shell = app.querySelector('.shell')
+  const typed = shell?.querySelector('textarea')
+  const area = app.querySelector<HTMLTextAreaElement>('chat-composer textarea')
+  const hadFocus = typed !== undefined && typed === document.activeElement
+  delete app.dataset['shell']
+  if (typed && area) {
+    area.value = typed.value
+    // Browsers that cannot size a field by its content do it at this event.
+    area.dispatchEvent(new Event('input'))
+    if (hadFocus) {
+      area.focus()
+      area.setSelectionRange(typed.selectionStart, typed.selectionEnd)
+    }
+  }
+  shell?.remove()
+}

@@ -1,0 +1,77 @@
+// In: the built chat page and a download that stands still. Out: whether a page that was closed meanwhile still
+// knows it, goes on with it, or removes it.
+import { expect, type Page, test } from '@playwright/test'
+import { LLAMA_1B } from '../../bench/shapes.ts'
+import { hollowModel } from '../../conformance/testing/hollow-model.ts'
+import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
+import { loadingLine, openChat, openModels, ready } from './chat-page.ts'
+
+/** Five chunks of 4 MB. */
+const SHAPE = { ...LLAMA_1B, ...{ layers: 1, intermediateSize: 1024, vocabSize: 1024 } }
+const STANDS_BEFORE = 8 << 20
+
+let server: FileServer
+
+test.beforeEach(async () => {
+  const { header, size } = hollowModel(SHAPE, 'Q8_0')
+  const file = new Uint8Array(size)
+  file.set(header)
+  server = await serveFiles({ 'cut.gguf': file })
+  Object.assign(server.behaviour, { exposes: true, etag: '"1"' })
+})
+test.afterEach(() => server.close())
+
+const stored = (page: Page) =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models', { create: true })
+    let count = 0
+    for await (const _name of folder.keys()) count++
+    return count
+  })
+
+/** Begins a download, whose first chunks never come, and opens the page anew. */
+async function cutDownload(page: Page): Promise<void> {
+  await openChat(page)
+  // The look at the header asks for less than a chunk; it gets its answer.
+  server.behaviour.onRequest = ({ behaviour, requests }) => {
+    const [, from, to] = /bytes=(\d+)-(\d+)/.exec(requests.at(-1) ?? '') ?? []
+    behaviour.stallsBefore = Number(to) - Number(from) > 1 << 20 ? STANDS_BEFORE : 0
+  }
+  await openModels(page)
+  await page.getByLabel('From an address').fill(`${server.address}cut.gguf`)
+  await page.getByRole('button', { name: 'Load', exact: true }).click()
+  await expect(loadingLine(page)).toContainText(/Downloading\s+1\d\.\d MB/, { timeout: 30_000 })
+  await page.reload()
+  server.behaviour.onRequest = () => undefined
+  Object.assign(server.behaviour, { stallsBefore: undefined })
+  await ready(page)
+  await expect(page.locator('.bar .model')).toContainText('Halfbyte Tiny')
+}
+
+test('a download that was cut off is listed with its size and goes on where it stopped', async ({ page }) => {
+  await cutDownload(page)
+  server.requests.length = 0
+  await openModels(page)
+  await expect(page.getByText(/^\d+\.\d MB of a download that was cut off/)).toBeVisible()
+  await page.getByRole('button', { name: 'Continue cut.gguf' }).click()
+  await expect(page.locator('.bar .model')).toContainText('cut.gguf', { timeout: 30_000 })
+  const ranges = server.requests.filter((request) => request.includes('bytes='))
+  const again = ranges.filter((request) => Number(/bytes=(\d+)/.exec(request)?.[1]) >= STANDS_BEFORE)
+  expect(ranges.length).toBeGreaterThan(0)
+  expect(again.filter((request) => !/bytes=\d+-\d{1,6}$/.test(request)).length, ranges.join()).toBeLessThan(2)
+  await openModels(page)
+  await expect(page.getByText(/^\d+\.\d MB on this device/)).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Continue cut.gguf' })).toHaveCount(0)
+})
+
+test('a download that was cut off can be removed', async ({ page }) => {
+  await cutDownload(page)
+  expect(await stored(page)).toBeGreaterThan(0)
+  await openModels(page)
+  await page.getByRole('button', { name: 'Remove cut.gguf' }).click()
+  await expect.poll(() => stored(page), { message: 'nothing is left on the device' }).toBe(0)
+  await page.keyboard.press('Escape')
+  await openModels(page)
+  await expect(page.getByText('cut.gguf')).toHaveCount(0)
+})

@@ -1,0 +1,39 @@
+// Stored chats. In: conversations as records. Out: a page whose database holds them, as after earlier visits.
+import type { Page } from '@playwright/test'
+
+export interface StoredChat {
+  readonly id: string
+  readonly title?: string
+  /** Milliseconds since 1970. Default: now. */
+  readonly updated?: number
+  readonly messages: readonly Readonly<Record<string, string>>[]
+}
+
+/** Turns of plain text, `count` messages in all. */
+export const turns = (count: number): StoredChat['messages'] =>
+  Array.from({ length: count }, (_, index) =>
+    index % 2 === 0
+      ? { role: 'user', content: `Question ${index} about the river and the moon` }
+      : { role: 'assistant', content: `Answer ${index}. The *river* went by the old house.\n\n- one\n- two` },
+  )
+
+/** The page must be open and have made its database. It notices the chats when it is opened again. */
+export async function storeChats(page: Page, chats: readonly StoredChat[]): Promise<void> {
+  await page.evaluate(async (records) => {
+    const opening = indexedDB.open('halfbyte-chat')
+    await new Promise((done, fail) => {
+      opening.onsuccess = done
+      opening.onerror = fail
+    })
+    const writing = opening.result.transaction('conversations', 'readwrite')
+    for (const record of records) {
+      const filled = { title: record.id, updated: Date.now(), ...record }
+      writing.objectStore('conversations').put(filled)
+    }
+    await new Promise((done) => {
+      writing.oncomplete = done
+    })
+    opening.result.close()
+    localStorage.setItem('halfbyte-chats', String(records.length))
+  }, chats)
+}
