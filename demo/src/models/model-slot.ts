@@ -19,11 +19,19 @@ import { choiceName, choiceSource, DEFAULT, type ModelChoice } from './models.ts
 export type Phase =
   /** `why`: a sentence that explains why there is no model. `smaller`: settings that would fit. */
   | { readonly name: 'empty'; readonly why?: string; readonly smaller?: Smaller | undefined }
-  /** `checking`: tests whether the model fits, before a download. */
-  | { readonly name: 'loading'; readonly progress: LoadProgress | undefined; readonly checking?: true }
+  /** `checking`: tests whether the model fits, before a download. `verdict`: what the test found. */
+  | {
+      readonly name: 'loading'
+      readonly progress: LoadProgress | undefined
+      readonly checking?: true
+      readonly verdict?: Verdict | undefined
+    }
   | { readonly name: 'ready'; readonly engine: Engine; readonly settings: EngineSettings }
   /** `lacks`: missing bytes of storage, if that was the reason. */
   | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
+
+/** What is known of a model that fits before it is downloaded. */
+export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
 
 /** Holds at most one engine, since a phone has no room for two. */
 export class ModelSlot {
@@ -58,9 +66,9 @@ export class ModelSlot {
       await before?.dispose()
       // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
-      if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
-      if (loading.signal.aborted) return
-      this.#enter({ name: 'loading', progress: undefined })
+      const verdict = isSmall ? undefined : await this.#fits(choice, settings, loading.signal)
+      if (verdict === false || loading.signal.aborted) return
+      this.#enter({ name: 'loading', progress: undefined, verdict })
       const engine = await Engine.load(choiceSource(choice), {
         signal: loading.signal,
         ...loadOptions(settings),
@@ -68,7 +76,7 @@ export class ModelSlot {
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress: (progress) => {
           if (loading.signal.aborted) return
-          this.phase = { name: 'loading', progress }
+          this.phase = { name: 'loading', progress, verdict }
           this.#progressed()
         },
       })
@@ -107,15 +115,21 @@ export class ModelSlot {
 
   /**
    * Returns false if the model would not fit, and the phase says so. Local files, and models that cannot be
-   * checked, pass.
+   * checked, pass without a verdict.
    */
-  async #fits(choice: ModelChoice, settings: EngineSettings, signal: AbortSignal): Promise<boolean> {
-    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return true
-    if (signal.aborted) return true
+  async #fits(
+    choice: ModelChoice,
+    settings: EngineSettings,
+    signal: AbortSignal,
+  ): Promise<Verdict | undefined | false> {
+    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return undefined
+    if (signal.aborted) return undefined
     this.#enter({ name: 'loading', progress: undefined, checking: true })
     try {
-      const { fits, neededBytes, grantedBytes, suggestion } = await this.#probe(choice, settings, signal)
-      if (fits || signal.aborted) return true
+      const report = await this.#probe(choice, settings, signal)
+      const { fits, neededBytes, grantedBytes, suggestion } = report
+      if (signal.aborted) return undefined
+      if (fits) return report
       this.#enter({
         name: 'empty',
         why: `${choiceName(choice)} needs ${bytes(neededBytes)} of memory, but this device grants ${bytes(grantedBytes)}.`,
@@ -123,7 +137,7 @@ export class ModelSlot {
       })
       return false
     } catch {
-      return true
+      return undefined
     }
   }
 
