@@ -10,6 +10,7 @@ import { randomTensor } from './random-tensor.ts'
 /** Scales that give weights of about 0.02. */
 const SCALES: Readonly<Record<CodedDType, number>> = {
   ...{ Q5_0: 2e-3, Q5_1: 1e-3, Q2_K: 1e-3, Q3_K: 5e-4, Q4_K: 5e-5, Q5_K: 3e-5, Q6_K: 1.5e-5 },
+  ...{ IQ2_XXS: 3e-4, IQ2_XS: 3e-4, IQ2_S: 3e-4, IQ3_XXS: 1e-4, IQ3_S: 2e-4 },
   ...{ IQ4_NL: 3e-4, IQ4_XS: 2e-5, TQ1_0: 0.02, TQ2_0: 0.02, MXFP4: 2 ** -8 },
 }
 

@@ -12,7 +12,7 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_0: { elements: 32, bytes: 18 },
   /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
   Q4_1: { elements: 32, bytes: 20 },
-  // The others are drawn in coded-group.ts, k-quants.ts and ternary.ts.
+  // The others are drawn in group-readers.ts, k-quants.ts, iq-quants.ts and ternary.ts.
   Q5_0: { elements: 32, bytes: 22 },
   Q5_1: { elements: 32, bytes: 24 },
   Q2_K: { elements: 256, bytes: 84 },
@@ -20,6 +20,11 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_K: { elements: 256, bytes: 144 },
   Q5_K: { elements: 256, bytes: 176 },
   Q6_K: { elements: 256, bytes: 210 },
+  IQ2_XXS: { elements: 256, bytes: 66 },
+  IQ2_XS: { elements: 256, bytes: 74 },
+  IQ2_S: { elements: 256, bytes: 82 },
+  IQ3_XXS: { elements: 256, bytes: 98 },
+  IQ3_S: { elements: 256, bytes: 110 },
   IQ4_NL: { elements: 32, bytes: 18 },
   IQ4_XS: { elements: 256, bytes: 136 },
   TQ1_0: { elements: 256, bytes: 54 },

@@ -24,9 +24,12 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   Q4_0: 'w4_g32',
   Q4_1: 'w4m_g32',
   Q4_K: 'w4m_g32',
+  IQ3_S: 'w4m_g32',
   TQ1_0: 'w4_g32',
   TQ2_0: 'w4_g32',
   Q5_0: 'w8_g32',
+  IQ2_XXS: 'w8_g32',
+  IQ3_XXS: 'w8_g32',
   IQ4_NL: 'w8_g32',
   IQ4_XS: 'w8_g32',
   MXFP4: 'w8_g32',
@@ -36,9 +39,11 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   Q3_K: 'w8_g32',
   Q5_K: 'w8_g32',
   Q6_K: 'w8_g32',
+  IQ2_XS: 'w8_g32',
+  IQ2_S: 'w8_g32',
 }
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
-const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1', 'Q4_K', 'TQ1_0', 'TQ2_0']
+const FOUR_BIT: readonly DType[] = ['Q4_0', 'Q4_1', 'Q4_K', 'IQ3_S', 'TQ1_0', 'TQ2_0']
 
 /** The encoding of a weight whose parts have these dtypes. A merged matrix has several parts. */
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {

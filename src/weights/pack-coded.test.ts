@@ -2,6 +2,7 @@
 // `auto` chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
 import { dequantize } from '../formats/gguf/dequantize.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import type { CodedDType } from '../formats/tensors.ts'
@@ -14,7 +15,9 @@ const K = 512
 const ROWS = 11
 
 function packed(dtype: CodedDType) {
-  const source = randomBlocks(dtype, (ROWS * K) / (dtype.endsWith('_K') || /XS|TQ/.test(dtype) ? 256 : 32), 5)
+  // The minimums of IQ3_S are up to 465 times its scale, and those of random scales would exceed f16.
+  const scale = dtype === 'IQ3_S' ? 0.371 : undefined
+  const source = randomBlocks(dtype, (ROWS * K) / BLOCKS[dtype].elements, 5, scale)
   const values = new Float32Array(ROWS * K)
   dequantize(storedRows(dtype, source), 0, values.length, values, 0)
   const encoding = chooseEncoding('auto', 'matrix', [dtype])
@@ -42,13 +45,13 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
   })
 
   test('an encoding of few bits is not widened', () => {
-    expect(encoding).toBe(/Q4_K/.test(dtype) ? 'w4m_g32' : /TQ/.test(dtype) ? 'w4_g32' : 'w8_g32')
+    expect(encoding).toBe(/Q4_K|IQ3_S/.test(dtype) ? 'w4m_g32' : /TQ/.test(dtype) ? 'w4_g32' : 'w8_g32')
   })
 })
 
 /**
  * Largest error relative to the largest magnitude of its group. None where codes and scales are moved. Where
- * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it). Else
+ * a scale is a product: its rounding to f16 (for Q4_K that of scale and minimum, 15 and 63 steps of it; for IQ3_S twice 15). Else
  * half a step of 8 bits plus that rounding.
  */
 const EXACT = 0
@@ -60,10 +63,15 @@ const BOUNDS: Readonly<Record<CodedDType, number>> = {
   TQ1_0: EXACT,
   TQ2_0: EXACT,
   IQ4_XS: 2 ** -11,
+  IQ2_XXS: 2 ** -11,
+  IQ3_XXS: 2 ** -11,
   Q4_K: 2 ** -9,
+  IQ3_S: 2 ** -9,
   Q5_1: HALF_STEP,
   Q2_K: HALF_STEP,
   Q3_K: HALF_STEP,
   Q5_K: HALF_STEP,
   Q6_K: HALF_STEP,
+  IQ2_XS: HALF_STEP,
+  IQ2_S: HALF_STEP,
 }

@@ -13,7 +13,10 @@ const OWN: Readonly<
   Q4_K: { encoding: 'w4m_g32', zero: 0 },
   TQ1_0: { encoding: 'w4_g32', zero: 8 },
   TQ2_0: { encoding: 'w4_g32', zero: 8 },
+  IQ3_S: { encoding: 'w4m_g32', zero: 0 },
   Q5_0: { encoding: 'w8_g32', zero: 128 },
+  IQ2_XXS: { encoding: 'w8_g32', zero: 128 },
+  IQ3_XXS: { encoding: 'w8_g32', zero: 128 },
   IQ4_NL: { encoding: 'w8_g32', zero: 128 },
   IQ4_XS: { encoding: 'w8_g32', zero: 128 },
   MXFP4: { encoding: 'w8_g32', zero: 128 },
@@ -27,9 +30,9 @@ export function keepsCodes(dtype: string, encoding: string): dtype is CodedDType
 }
 
 /**
- * Moves codes into panels. A scale or minimum that is a product of two numbers (Q4_K, IQ4_XS) is rounded to
- * f16, with a relative error of at most 2^-11. Everything else is exact. Throws `format` for scales beyond
- * f16.
+ * Moves codes into panels. A scale or minimum that is a product of two numbers (Q4_K, and all IQ types but
+ * IQ4_NL) is rounded to f16, with a relative error of at most 2^-11. Everything else is exact. Throws `format`
+ * for scales beyond f16.
  */
 export function packCoded(
   rows: StoredRows,

@@ -15,7 +15,7 @@ const SEED = 7
 
 /**
  * SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September 2026) makes of the same
- * blocks.
+ * blocks; for the types with a grid, of what `gguf.quants.dequantize` (gguf 0.19.0) makes of them.
  */
 const GGML: Readonly<Record<CodedDType, string>> = {
   Q5_0: '5bdc103f599411534ac7ef7ef3a946fd',
@@ -25,6 +25,11 @@ const GGML: Readonly<Record<CodedDType, string>> = {
   Q4_K: '3b7fc688d73e3a8752a530140ffe1801',
   Q5_K: '84cfc64e4340a5e3f09eaae840aa7cf7',
   Q6_K: '2e4aeb4a003af641e0f609f8ac01500e',
+  IQ2_XXS: '61ba25dcd5768bf92d869b085b0ac6b4',
+  IQ2_XS: '23274e388cf2d5bea27960a7e89f3d35',
+  IQ2_S: '12ee057c978d0f15c7544cbb1ad49e65',
+  IQ3_XXS: '4426d72e120f78ede514bdab940a0b42',
+  IQ3_S: 'a6dbd8b6c27fa3e5631a2e74576f84fc',
   IQ4_NL: 'f9cbd5c7bf8cf6b88a9e92a6e5635eed',
   IQ4_XS: '56d69bf881baea33011eaca70ad840a8',
   TQ1_0: '6c32776ce359ae5e3c0e68cd5abfed6e',

@@ -4,6 +4,7 @@ import { halfTable } from '../../base/half.ts'
 import type { StoredRows } from '../stored-rows.ts'
 import type { CodedDType } from '../tensors.ts'
 import type { CodedGroup, GroupReader } from './coded-group.ts'
+import { readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 import { readQ2K, readQ3K, readQ4K, readQ5K, readQ6K } from './k-quants.ts'
 import { readTQ1, readTQ2 } from './ternary.ts'
 
@@ -15,6 +16,11 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
   Q4_K: readQ4K,
   Q5_K: readQ5K,
   Q6_K: readQ6K,
+  IQ2_XXS: readIQ2XXS,
+  IQ2_XS: readIQ2XS,
+  IQ2_S: readIQ2S,
+  IQ3_XXS: readIQ3XXS,
+  IQ3_S: readIQ3S,
   IQ4_NL: readIQ4NL,
   IQ4_XS: readIQ4XS,
   TQ1_0: readTQ1,
@@ -23,7 +29,13 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
 }
 
 /** Dtypes whose elements have minimums. */
-export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>(['Q5_1', 'Q2_K', 'Q4_K', 'Q5_K'])
+export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
+  'Q5_1',
+  'Q2_K',
+  'Q4_K',
+  'Q5_K',
+  'IQ3_S',
+])
 
 /** ggml's `kvalues_iq4nl`: levels that are denser around zero. */
 const IQ4_LEVELS = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
