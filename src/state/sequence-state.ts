@@ -206,10 +206,7 @@ export class SequenceState implements PathSource {
     const length = this.#length
     const dropped = { keep, drop, length }
     if (keep < 0 || drop < 1 || keep + drop > length) {
-      throw new HalfbyteError(
-        'internal',
-        `cannot drop ${drop} of ${length} positions after the first ${keep}`,
-      )
+      throw new HalfbyteError('internal', `cannot drop ${drop} of ${length} positions after the first ${keep}`)
     }
     if (!canShift(this.#cache, this.tables, dropped)) return false
     this.#ensureEach((table) => (table === undefined ? 0 : shiftNeed(table, dropped)))
