@@ -43,7 +43,7 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   let engine: Engine
   beforeAll(async () => {
     engine = await openEngine(await filesOf(tinyllama!), { contextLength: 512 })
-  })
+  }, 300_000)
   afterAll(() => engine?.dispose())
 
   test('knows a capital, and goes on from there without reading the beginning again', async () => {
