@@ -1,11 +1,13 @@
-// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde). Out: those installed
-// on Debian, or one line each that says what to install elsewhere. What is there already costs milliseconds.
-// Runs under Node 20 too.
+// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde; tinyllama, minimind2).
+// Out: programs installed on Debian, or one line each that says what to install elsewhere; models in
+// build/models. What is there already costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { fetchModel } from './models/fetch.mjs'
+import { REAL_MODELS } from './models/real-models.mjs'
 import {
   compareVersions,
   EMSCRIPTEN_ADVICE,
@@ -181,13 +183,16 @@ export const setUp = (names) => {
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const asked = process.argv.slice(2)
-  const unknown = asked.filter((name) => PARTS[name] === undefined)
+  const isModel = (name) => Object.hasOwn(REAL_MODELS, name)
+  const unknown = asked.filter((name) => !Object.hasOwn(PARTS, name) && !isModel(name))
   if (unknown.length > 0) {
-    console.error(`setup knows ${Object.keys(PARTS).join(', ')}; not ${unknown.join(', ')}`)
+    const known = [...Object.keys(PARTS), ...Object.keys(REAL_MODELS)]
+    console.error(`setup knows ${known.join(', ')}; not ${unknown.join(', ')}`)
     process.exit(2)
   }
   const names = asked.length > 0 ? asked : ['emscripten', 'chromium']
-  const left = setUp(names)
+  const left = setUp(names.filter((name) => !isModel(name)))
+  for (const name of names.filter(isModel)) if (!(await fetchModel(name))) left.push(name)
   if (left.length === 0) console.log(`setup: ${names.join(', ')} ready`)
   process.exit(left.length === 0 ? 0 : 1)
 }

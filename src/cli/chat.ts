@@ -7,6 +7,7 @@ import { isHalfbyteError } from '../base/errors.ts'
 import { openEngine } from './engine.ts'
 import { errorLine } from './failure.ts'
 import { interruptible } from './interrupt.ts'
+import { offer } from './offer.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from './options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from './sampler-options.ts'
 import { visibleReply } from './visible.ts'
@@ -34,7 +35,10 @@ export function chatCommand(): Command {
 type Answer = (line: string, signal?: AbortSignal) => Generation
 
 async function chat(model: string, flags: ChatFlags): Promise<void> {
-  await using engine = await interruptible((signal) => openEngine(model, flags, signal))
+  await using engine = await interruptible(async (signal) => {
+    await offer(model, flags, signal)
+    return openEngine(model, flags, signal)
+  })
   const session = engine.createSession({ system: flags.system })
   const options = { ...samplerFlags(flags), maxTokens: flags.maxTokens }
   const answer: Answer = (line, signal) => session.send(line, { ...options, signal })

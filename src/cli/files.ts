@@ -7,6 +7,7 @@ import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open-files.ts'
 import { filesOf } from '../store/address.ts'
+import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
 import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
@@ -33,15 +34,16 @@ const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
 
 /**
- * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a hub
- * repository of the same name. A slash at the end is kept. A text that names nothing is returned unchanged.
+ * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a
+ * model of the catalogue and over a hub repository of the same name. A slash at the end is kept. A text that
+ * names nothing is returned unchanged.
  */
 export async function placeOf(model: string): Promise<string> {
   if (EMBEDDED.has(model) || isUrl(model)) return model
   // A path that cannot be inspected counts as existing; opening it reports the reason.
   const isHere = !model.startsWith('hf:') && (await isThere(model).catch(() => true))
   if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
-  const address = parseHubAddress(model)
+  const address = parseHubAddress(catalogued(model)?.address ?? model)
   return address === undefined ? model : hubUrl(address, hubHere())
 }
 
@@ -118,7 +120,7 @@ async function pathsOf(path: string): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, "embedded" or "embedded-mamba"`,
+      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, "embedded" or "embedded-mamba"`,
     )
   }
   if (!(await stat(path)).isDirectory()) {

@@ -5,10 +5,10 @@ import { BLOCK_POSITIONS } from '../abi/constants.ts'
 import { weightOf } from '../arch/tensors/names.ts'
 import { memoryNeed } from '../engine/load/memory-need.ts'
 import type { PreparedModel } from '../engine/load/prepare.ts'
-import type { ProbeReport, Smaller } from '../engine/wire/probe-protocol.ts'
 import { printPlan } from '../graph/plan/print.ts'
 import { planTotals } from '../graph/plan/totals.ts'
 import { probeEngine } from './engine.ts'
+import { aligned, bytesText, describeFit } from './fit.ts'
 import { interruptible } from './interrupt.ts'
 import { withPrepared } from './model.ts'
 import { type EngineFlags, kvOption, loraOption, MODEL, weightsOption, withContextOption } from './options.ts'
@@ -69,33 +69,6 @@ function describe(prepared: PreparedModel): string {
   return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
 }
 
-function describeFit(report: ProbeReport): string {
-  const { fits, suggestion, prefillTokensPerSecond, decodeTokensPerSecond } = report
-  const rows: [string, string][] = [
-    ['fits', fits ? 'yes' : 'no'],
-    ['needed', `${bytesText(report.neededBytes)} with a context of ${report.contextLength}`],
-    ['granted', bytesText(report.grantedBytes)],
-    ['to download', bytesText(report.downloadBytes)],
-    ['prefill', `about ${prefillTokensPerSecond.toPrecision(2)} tokens/s`],
-    ['decode', `about ${decodeTokensPerSecond.toPrecision(2)} tokens/s`],
-  ]
-  if (!fits) rows.push(['would fit', suggestion === undefined ? 'a smaller model' : flagsOf(suggestion)])
-  return aligned(rows).join('\n')
-}
-
-/** In the form in which they are typed. */
-const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
-  [
-    ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
-    ...(kvCache === undefined ? [] : [`--kv ${kvCache.k},${kvCache.v}`]),
-    ...(weights === undefined ? [] : [`--weights ${weights}`]),
-  ].join(' ')
-
-function aligned(rows: readonly [string, string][]): string[] {
-  const width = Math.max(...rows.map(([label]) => label.length))
-  return rows.map(([label, value]) => `${label.padEnd(width)}  ${visibleLine(value)}`)
-}
-
 function headRows({ config }: PreparedModel): [string, string][] {
   const { heads, headDim, kvHeads, ssm, attentionLayers } = config
   const where = attentionLayers === undefined ? '' : ` in layers ${attentionLayers.join(', ')}`
@@ -120,8 +93,4 @@ function tensorLines({ plan, weights }: PreparedModel): string[] {
     const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
     return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
   })
-}
-
-function bytesText(bytes: number): string {
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }

@@ -8,14 +8,16 @@ import { evaluateCommands } from './evaluate.ts'
 import { report } from './failure.ts'
 import { generateCommand } from './generate.ts'
 import { inspectCommand } from './inspect.ts'
+import { modelsCommand } from './models.ts'
 import { tokenizeCommand } from './tokenize.ts'
 
 const program = new Command('halfbyte').description(
-  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, "embedded" or "embedded-mamba".',
+  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, "embedded" or "embedded-mamba".',
 )
 const commands = [
   generateCommand(),
   chatCommand(),
+  modelsCommand(),
   inspectCommand(),
   tokenizeCommand(),
   ...evaluateCommands(),

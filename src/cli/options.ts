@@ -4,7 +4,7 @@ import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 
 /** The description of `<model>` in every command. */
 export const MODEL =
-  'file, folder, URL (a folder\'s ends with a slash), owner/name[:file][@revision] of the hub if no such path exists, "embedded" or "embedded-mamba"'
+  'file, folder, URL (a folder\'s ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, "embedded" or "embedded-mamba"'
 
 /** A parser of whole numbers, at least `least`. */
 export function whole(least: number): (text: string) => number {

@@ -23,17 +23,21 @@ import { canStay, tryOut } from './successor.ts'
 export type Phase =
   /** `why`: a sentence that explains why there is no model. `smaller`: settings that would fit. */
   | { readonly name: 'empty'; readonly why: string; readonly smaller?: Smaller | undefined }
-  /** `checking`: tests whether the model fits, before a download. */
+  /** `checking`: tests whether the model fits, before a download. `verdict`: what the test found. */
   | {
       readonly name: 'loading'
       readonly progress: LoadProgress | undefined
       readonly checking?: true
+      readonly verdict?: Verdict | undefined
       /** Why the earlier model is being loaded again. */
       readonly after?: string
     }
   | { readonly name: 'ready' }
   /** `lacks`: missing bytes of storage, if that was the reason. */
   | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
+
+/** What is known of a model that fits before it is downloaded. */
+export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
 
 /** The model that answers. */
 export interface Used {
@@ -88,11 +92,12 @@ export class ModelSlot {
       await nextTask()
       // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
-      if (!isSmall && !(await this.#fits(choice, settings, loading.signal))) return
+      const verdict = isSmall ? undefined : await this.#fits(choice, settings, loading.signal)
+      if (verdict === false) return
       if (before !== undefined && !(await canStay(before.engine)))
         await this.#vacate(choice, settings, loading)
       if (loading.signal.aborted) return
-      this.#enter({ name: 'loading', progress: undefined })
+      this.#enter({ name: 'loading', progress: undefined, verdict })
       const engine = await this.#open(choice, settings, loading)
       if (before !== undefined) await this.#replace(engine, loading.signal)
       if (loading.signal.aborted) return await engine.dispose()
@@ -228,15 +233,21 @@ export class ModelSlot {
 
   /**
    * Returns false if the model would not fit, and the phase says so. Local files, and models that cannot be
-   * checked, pass.
+   * checked, pass without a verdict.
    */
-  async #fits(choice: ModelChoice, settings: EngineSettings, signal: AbortSignal): Promise<boolean> {
-    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return true
-    if (signal.aborted) return true
+  async #fits(
+    choice: ModelChoice,
+    settings: EngineSettings,
+    signal: AbortSignal,
+  ): Promise<Verdict | undefined | false> {
+    if (choice.kind !== 'address' || (await storedBytes(choice.address).catch(() => 0)) > 0) return undefined
+    if (signal.aborted) return undefined
     this.#enter({ name: 'loading', progress: undefined, checking: true })
     try {
-      const { fits, neededBytes, grantedBytes, suggestion } = await this.#probe(choice, settings, signal)
-      if (fits || signal.aborted) return true
+      const report = await this.#probe(choice, settings, signal)
+      const { fits, neededBytes, grantedBytes, suggestion } = report
+      if (signal.aborted) return undefined
+      if (fits) return report
       this.#enter({
         name: 'empty',
         why: `${choiceName(choice)} needs ${bytes(neededBytes)} of memory, but this device grants ${bytes(grantedBytes)}.`,
@@ -244,7 +255,7 @@ export class ModelSlot {
       })
       return false
     } catch {
-      return true
+      return undefined
     }
   }
 

@@ -1,6 +1,7 @@
 // The model picker. In: the model in use. Out: an event `model` with the chosen one.
-import { html, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import { keepStored, storedBytes, unstore } from '../../../src/index.ts'
+import { CATALOGUE, type CatalogueModel, catalogued } from '../../../src/store/catalogue.ts'
 import { forgetAddress, recentAddresses } from '../conversation/remember.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
@@ -14,22 +15,27 @@ export class ModelsDialog extends Modal {
     ...Modal.properties,
     current: { attribute: false },
     recent: { state: true },
+    stored: { state: true },
     unfinished: { state: true },
   }
   declare current: ModelChoice
-  /** Addresses loaded before, with the bytes of each stored on this device. */
-  declare recent: readonly { readonly address: string; readonly bytes: number }[]
+  /** Addresses loaded before that the catalogue does not have. */
+  declare recent: readonly string[]
+  /** Bytes of each address that are stored on this device. */
+  declare stored: ReadonlyMap<string, number>
   /** Cut downloads, and other files on this device. */
   declare unfinished: readonly Unfinished[]
   protected override heading = 'Choose a model'
 
   override async open(): Promise<void> {
-    this.recent = recentAddresses().map((address) => ({ address, bytes: 0 }))
+    this.recent = recentAddresses().filter((address) => catalogued(address) === undefined)
+    this.stored = new Map()
     this.unfinished = []
     await super.open()
     this.unfinished = await unfinishedDownloads()
-    this.recent = await Promise.all(
-      this.recent.map(async ({ address }) => ({ address, bytes: await storedBytes(address) })),
+    const addresses = [...this.recent, ...CATALOGUE.map(({ address }) => address)]
+    this.stored = new Map(
+      await Promise.all(addresses.map(async (address) => [address, await storedBytes(address)] as const)),
     )
   }
 
@@ -45,14 +51,19 @@ export class ModelsDialog extends Modal {
           </li>`,
         )}
         ${this.recent
-          .filter(({ address }) => !this.unfinished.some((cut) => cut.address === address))
-          .map(({ address, bytes: size }) => this.#row(address, size))}
+          .filter((address) => !this.unfinished.some((cut) => cut.address === address))
+          .map((address) => this.#row(address, this.#storedText(address) || 'Not on this device'))}
       </ul>`,
       html`${renderUnfinished(
         this.unfinished,
         (address) => void this.#choose({ kind: 'address', address }),
         (download) => void this.#removeUnfinished(download),
       )}`,
+      html`<h3 class="over" id="catalogue">Larger models, from Hugging Face</h3>
+      <ul class="list models" aria-labelledby="catalogue">
+        ${CATALOGUE.map((model) => this.#row(model.address, this.#storedText(model.address) || bytes(model.sizeBytes), model))}
+      </ul>
+      <p class="hint">Before it downloads one, the page checks whether it fits this device.</p>`,
       html`<form @submit=${this.#onAddress}>
         <label class="over" for="address">From an address</label>
         <div class="beside">
@@ -74,37 +85,52 @@ export class ModelsDialog extends Modal {
     ]
   }
 
-  #row(address: string, size: number): TemplateResult {
+  /** `place`: where it is and how large. */
+  #row(address: string, place: string, model?: CatalogueModel): TemplateResult {
     const isCurrent = this.current.kind === 'address' && this.current.address === address
     const choice: ModelChoice = { kind: 'address', address }
     const name = choiceName(choice)
+    const facts =
+      model === undefined ? [addressPlace(address)] : [model.licence, `context ${model.contextLength}`]
+    const isKept = model === undefined || (this.stored.get(address) ?? 0) > 0
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
         <b dir="auto">${name}</b>
-        <small>${size > 0 ? `${bytes(size)} on this device` : 'Not on this device'} · ${addressPlace(address)}</small>
+        ${model === undefined ? nothing : html`<small>${model.about}</small>`}
+        <small>${[place, ...facts].join(' · ')}</small>
       </button>
-      <button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>
+      ${
+        isKept
+          ? html`<button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>`
+          : nothing
+      }
     </li>`
+  }
+
+  #storedText(address: string): string {
+    const size = this.stored.get(address) ?? 0
+    return size > 0 ? `${bytes(size)} on this device` : ''
   }
 
   async #forget(address: string): Promise<void> {
     forgetAddress(address)
-    this.recent = this.recent.filter((other) => other.address !== address)
+    this.recent = this.recent.filter((other) => other !== address)
+    this.stored = new Map([...this.stored].filter(([other]) => other !== address))
     this.querySelector<HTMLElement>('.choice')?.focus()
     await unstore(address)
   }
 
   async #removeUnfinished(download: Unfinished): Promise<void> {
     this.unfinished = this.unfinished.filter((other) => other !== download)
-    this.recent = this.recent.filter(({ address }) => address !== download.address)
+    this.recent = this.recent.filter((address) => address !== download.address)
     this.querySelector<HTMLElement>('.choice')?.focus()
     await removeDownload(download)
   }
 
   #onAddress(event: SubmitEvent): void {
     event.preventDefault()
-    const address = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
-    void this.#choose({ kind: 'address', address })
+    const text = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
+    void this.#choose({ kind: 'address', address: catalogued(text)?.address ?? text })
   }
 
   #onFiles(event: Event): void {

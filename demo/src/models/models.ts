@@ -1,5 +1,6 @@
 // Models. In: the person's choice. Out: a source that the engine can load, and a name for it.
 
+import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import llamaUrl from '../../models/halfbyte-tiny.hbm?url'
@@ -43,7 +44,7 @@ export function choiceName(choice: ModelChoice): string {
     case 'embedded':
       return choice.name
     case 'address':
-      return lastPart(choice.address)
+      return catalogued(choice.address)?.title ?? lastPart(choice.address)
     case 'files':
       return weightFile(choice.files)?.name ?? 'file'
     default:

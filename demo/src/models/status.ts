@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
-import type { Phase } from './model-slot.ts'
+import type { Phase, Verdict } from './model-slot.ts'
 import { choiceName, DEFAULT } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
@@ -107,7 +107,12 @@ function loading(chat: Chat, phase: Loading): TemplateResult {
         ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
         : html`<progress aria-label=${label}></progress>`
     }
+    ${phase.verdict === undefined ? nothing : html`<p class="figures">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>`}
   </div>`
+}
+
+function verdictText(name: string, { neededBytes, decodeTokensPerSecond }: Verdict): string {
+  return `${name} fits: it needs ${bytes(neededBytes)} of memory. Expect about ${Number(decodeTokensPerSecond.toPrecision(2))} tokens/s.`
 }
 
 interface Bar {

@@ -20,7 +20,13 @@ export interface NativeOrder {
 }
 export type NativeRequest =
   | { readonly type: 'load'; readonly order: NativeOrder }
-  | { readonly type: 'run'; readonly prompt: string; readonly decode: number }
+  /** `ids`: the prompt's tokens, for models with another vocabulary than the benches'. */
+  | {
+      readonly type: 'run'
+      readonly prompt: string
+      readonly ids?: readonly number[] | undefined
+      readonly decode: number
+    }
 export interface NativeAnswer {
   readonly loadMs?: number
   /** What the process held before the model. */
@@ -50,24 +56,24 @@ async function load({ modelPath, addonPath, threads }: NativeOrder): Promise<Nat
   return { loadMs: performance.now() - started, baseBytes }
 }
 
-async function run(prompt: string, decode: number): Promise<Run> {
-  const tokens = Uint32Array.from(promptIds(prompt))
+async function run(ids: readonly number[], decode: number): Promise<Run> {
+  const tokens = Uint32Array.from(ids)
   const started = performance.now()
   let row = 0
   for (let at = 0; at < tokens.length; at += BATCH) {
     const part = tokens.subarray(at, at + BATCH)
     row = await step(at, part, at + BATCH >= tokens.length)
   }
-  const ids = [await context.sampleToken(row, sampler)]
+  const said = [await context.sampleToken(row, sampler)]
   const first = performance.now()
-  while (ids.length < decode) {
-    row = await step(tokens.length + ids.length - 1, Uint32Array.from(ids.slice(-1)), true)
-    ids.push(await context.sampleToken(row, sampler))
+  while (said.length < decode) {
+    row = await step(tokens.length + said.length - 1, Uint32Array.from(said.slice(-1)), true)
+    said.push(await context.sampleToken(row, sampler))
   }
   const decodeMs = performance.now() - first
   context.disposeSequence(0)
   const prefillMs = first - started
-  return { promptTokens: tokens.length, prefillMs, decodedTokens: ids.length, decodeMs, ids }
+  return { promptTokens: tokens.length, prefillMs, decodedTokens: said.length, decodeMs, ids: said }
 }
 
 async function step(position: number, tokens: Uint32Array, wantsLogits: boolean): Promise<number> {
@@ -81,7 +87,7 @@ process.on('message', async (request: NativeRequest) => {
   const answer = (message: NativeAnswer) => process.send?.(message)
   try {
     if (request.type === 'load') answer(await load(request.order))
-    else answer({ run: await run(request.prompt, request.decode) })
+    else answer({ run: await run(request.ids ?? promptIds(request.prompt), request.decode) })
   } catch (error) {
     answer({ failure: error instanceof Error ? error.message : String(error) })
   }

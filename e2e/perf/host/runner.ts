@@ -12,7 +12,8 @@ import { pauseAll, resumeAll } from './pause.ts'
 /** An engine with a model in it. */
 export interface Runner {
   readonly loadMs: number
-  run(prompt: string, decode: number): Promise<Run>
+  /** `ids`: the prompt's tokens; only the native engine, which has no tokenizer here, reads them. */
+  run(prompt: string, decode: number, ids?: readonly number[]): Promise<Run>
   /** Undefined where there is none: a second turn, see `Loaded`. */
   turn(history: string, message: string): Promise<Turn | undefined>
   /** What the engine's processes hold more than before it was loaded. */
@@ -100,8 +101,8 @@ export async function runNative(order: NativeOrder): Promise<Runner> {
     const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })
     return {
       loadMs,
-      async run(prompt, decode) {
-        const { run } = await ask(child, { type: 'run', prompt, decode })
+      async run(prompt, decode, ids) {
+        const { run } = await ask(child, { type: 'run', prompt, ids, decode })
         if (run === undefined) throw new Error('the process sent no run')
         return run
       },

@@ -65,6 +65,7 @@ export async function buildModel(
     const draftWeights = draft?.plan.slots.length ?? 0
     const hooksFrom = (before: number): WeightHooks => ({
       signal: hooks.signal,
+      yieldTask: () => host.yieldTask(),
       onWeight: (done) =>
         hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
     })

@@ -54,6 +54,8 @@ export async function dealWeights(
     const k = slot.ref.columns?.whole ?? slot.ref.k
     if (slot.ref.kind === 'vector') await dealVector(parts, held, deal, options)
     else await dealMatrix(parts, k, slot.encoding as Encoding, held, deal, options)
+    await hooks.yieldTask?.()
+    hooks.signal?.throwIfAborted()
     hooks.onWeight?.(index + 1, slots.length)
   }
   return { addresses, samples }

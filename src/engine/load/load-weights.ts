@@ -10,6 +10,11 @@ export interface WeightHooks {
   readonly signal?: AbortSignal | undefined
   /** Number of weights in memory so far, and their total. */
   readonly onWeight?: ((done: number, total: number) => void) | undefined
+  /**
+   * Starts a new task. Stored files are read without one: a long load would answer no message, and count as
+   * dead.
+   */
+  readonly yieldTask?: (() => Promise<void>) | undefined
 }
 
 /**
@@ -39,6 +44,8 @@ export async function loadWeights(
     const parts = slot.ref.parts.map(({ name, n }) => ({ tensor: weightOf(prepared.weights, name), n }))
     if (slot.ref.kind === 'vector') await streamVector(parts, view, hooks)
     else await streamMatrix(parts, slot.ref.k, slot.encoding, view, hooks)
+    await hooks.yieldTask?.()
+    hooks.signal?.throwIfAborted()
     hooks.onWeight?.(index + 1, slots.length)
   }
   return addresses

@@ -1,0 +1,34 @@
+// In: a small model whose file is read without a pause. Out: whether messages are answered while its weights
+// are loaded.
+import { expect, test } from 'vitest'
+import { ggufFile } from '../../../conformance/testing/model-files.ts'
+import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+import { bufferSource } from '../../base/bytes.ts'
+import { nodeHost } from '../../cli/host.ts'
+import { openModel } from '../../formats/model-file.ts'
+import { buildModel } from './build-model.ts'
+import { prepareModel } from './prepare.ts'
+
+test('a message that arrives during a load is handled before the last weight is there', async () => {
+  const bytes = new Uint8Array(await (await ggufFile(randomLlama({ seed: 3, layers: 6 }))).arrayBuffer())
+  const prepared = await prepareModel(await openModel([bufferSource('a.gguf', bytes)]), { weights: 'w8' })
+  const order: string[] = []
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => order.push('answer')
+  const built = await buildModel(
+    prepared,
+    { threads: 1, build: 'auto', host: nodeHost() },
+    {
+      signal: new AbortController().signal,
+      onProgress(progress) {
+        if (progress.phase !== 'convert') return
+        if (progress.done === 0) port2.postMessage('ping')
+        order.push(progress.done === progress.total ? 'end' : 'weight')
+      },
+    },
+  )
+  port1.close()
+  await built.dispose()
+  expect(order.indexOf('answer')).toBeGreaterThan(0)
+  expect(order.indexOf('answer')).toBeLessThan(order.indexOf('end'))
+})
