@@ -1,4 +1,5 @@
-// First paint. In: what earlier visits left in localStorage. Out: attributes of the page that its first paint needs.
+// First paint. In: what earlier visits left in localStorage. Out: attributes of the page that its first paint
+// needs.
 {
   const read = (key) => {
     try {

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import type { Plugin } from 'vite'
 
 const WORKER = 'sw.js'
-/** Not everybody needs these: one of four modules, one of the models, the page of measurements, large icons. */
+/**
+ * Not everybody needs these: one of four modules, one of the models, the page of measurements, large icons.
+ */
 const LATER = /\.(hbm|wasm)$|roofline|icon-(512|maskable)/
 
 /**

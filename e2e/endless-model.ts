@@ -23,8 +23,8 @@ const WORDS = [
   .concat(['.', ',', 'ĊĊ', 'ĊĊ##ĠThe', 'ĊĊ-Ġone', 'ĊĊ>Ġso', 'ĊĊ```ĊcodeĊ```ĊĊ', 'ĊĊ|Ġa|Ġb|Ċ|-|-|Ċ|Ġc|Ġd|ĊĊ'])
 
 /**
- * A safetensors folder of about 11 MB: enough work per token to watch an answer and stop it. `isMute`: it loads,
- * but its logits are not numbers. Default: false.
+ * A safetensors folder of about 11 MB: enough work per token to watch an answer and stop it. `isMute`: it
+ * loads, but its logits are not numbers. Default: false.
  */
 export function endlessModel({ isMute = false } = {}): readonly ModelFile[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE

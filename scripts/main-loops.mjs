@@ -92,8 +92,9 @@ const attentionLoop = (name, loops, arch) => {
 }
 
 /**
- * The functions of the form of the dots that a machine takes: on arm64 the wide ones or products, and quads of
- * what these do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in all.
+ * The functions of the form of the dots that a machine takes: on arm64 the wide ones or products, and quads
+ * of what these do not have; elsewhere quads, unless one of them is made of pairs. What has one form is in
+ * all.
  */
 const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))

@@ -1,5 +1,5 @@
-// In: the built chat page and a download that stands still. Out: whether a page that was closed meanwhile still
-// knows it, goes on with it, or removes it.
+// In: the built chat page and a download that stands still. Out: whether a page that was closed meanwhile
+// still knows it, goes on with it, or removes it.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../conformance/testing/hollow-model.ts'

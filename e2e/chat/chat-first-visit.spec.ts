@@ -1,5 +1,5 @@
-// In: the built chat page and a server that counts. Out: whether a first visit fetches what it needs, once, and
-// early.
+// In: the built chat page and a server that counts. Out: whether a first visit fetches what it needs, once,
+// and early.
 import { gzipSync } from 'node:zlib'
 import { expect, type Page, test } from '@playwright/test'
 import { ask, openChat, ready, set } from './chat-page.ts'

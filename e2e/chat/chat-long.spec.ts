@@ -1,5 +1,5 @@
-// In: the built chat page, slowed down four times, with conversations of 600 messages and of 2. Out: whether it
-// renders only what is near, and the times to show and to answer them.
+// In: the built chat page, slowed down four times, with conversations of 600 messages and of 2. Out: whether
+// it renders only what is near, and the times to show and to answer them.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, say, slowDown } from './chat-page.ts'
 import { storeChats, turns } from './stored-chats.ts'
@@ -62,7 +62,8 @@ test('a conversation of 600 messages renders what is near, and answers like a sh
     await page.waitForTimeout(1000)
     const rendered = await messages(page).count()
     expect(rendered, 'messages that were rendered').toBeLessThan(60)
-    // The first turn of a visit reads what the context holds of the conversation, the next one only what is new.
+    // The first turn of a visit reads what the context holds of the conversation, the next one only what is
+    // new.
     const first = await timeToFirst(page)
     await ready(page)
     const next = await timeToFirst(page)

@@ -15,7 +15,9 @@ const TYPES = new Map([
   [7, BigInt64Array],
 ])
 
-/** The fields of a message: number, and an integer or a view of bytes. Throws RangeError for a cut message. */
+/**
+ * The fields of a message: number, and an integer or a view of bytes. Throws RangeError for a cut message.
+ */
 function* fieldsOf(bytes) {
   let at = 0
   const varint = () => {

@@ -15,8 +15,8 @@
 #define EXPORT(name) __attribute__((export_name(name)))
 
 /* EACH_KERNEL: every op and its kernel. `plain` kernels have one form, `dots` kernels have quads and pairs, `dense`
- * kernels have wide and products as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles of
- * the first wrote. The build makes both from the lines `kernel:` and `second round:` of the C files. */
+ * kernels have wide and products as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles
+ * of the first wrote. The build makes both from the lines `kernel:` and `second round:` of the C files. */
 #include "kernels.h"
 
 #define DECLARE_PLAIN(code, name) extern const struct kernel name;

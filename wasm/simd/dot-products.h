@@ -1,20 +1,21 @@
-/* dot-products.h: exact integer dots, one product at a time into i16. In: 8 weight vectors, activations. Out: i32 lanes.
- * Included by dot-simd128.h only. dot-words.h and the forms of dot-relaxed.h have the same names and the same results.
+/* dot-products.h: exact integer dots, one product at a time into i16. In: 8 weight vectors, activations. Out: i32
+ * lanes. Included by dot-simd128.h only. dot-words.h and the forms of dot-relaxed.h have the same names and the same
+ * results.
  *
  *   i16x8.extmul_low     [row 0: 4 products | row 1: 4 products]      one smull on Arm
  *   i16x8.extmul_high    [row 2: 4 products | row 3: 4 products]      one smull2
  *
- * Nibbles: a lane sums 8 products, two lanes are added before they widen: at most 16 * 15 * 128 = 30720. Bytes are signed
- * here, the stored byte minus 128: two products are at most 2 * 127 * 128 = 32512, then they widen. Codes of weights are
- * never -128. */
+ * Nibbles: a lane sums 8 products, two lanes are added before they widen: at most 16 * 15 * 128 = 30720. Bytes are
+ * signed here, the stored byte minus 128: two products are at most 2 * 127 * 128 = 32512, then they widen. Codes of
+ * weights are never -128. */
 
 /* One group of one token, ready for the dots. */
 struct activations { const int8_t *codes; v128_t halves[2]; };
 INLINE void prepare(struct activations *x, const int8_t *codes) {
     *x = (struct activations){codes, {load(codes), load(codes + 16)}};
 }
-/* Four copies of codes 4j to 4j + 3. For one token the eight splats stay in registers for all panels. For more there are
- * too few, so they are loaded again. */
+/* Four copies of codes 4j to 4j + 3. For one token the eight splats stay in registers for all panels. For more there
+ * are too few, so they are loaded again. */
 INLINE v128_t splat_codes(const struct activations *x, const uint32_t j, const int tokens) {
     return tokens == 1 ? splat_lane(x->halves[j / 4], (int)j % 4) : load_splat(x->codes + 4 * j);
 }
@@ -107,7 +108,8 @@ INLINE void lay_splats(struct token *token, const int8_t *codes) {
         UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
     }
 }
-/* The laid codes of a block: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3, then of rows 4-7. */
+/* The laid codes of a block: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3, then of rows
+ * 4-7. */
 enum { LAID_NIBBLES = 16, LAID_BYTES = 16 };
 INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {

@@ -1,6 +1,6 @@
 /* dot-words.h: exact integer dots of unsigned weight codes with signed activations, as words of 16 bits. In: 8 weight
- * vectors, activations. Out: i32 lanes. Included by dot-simd128.h only. dot-products.h and the forms of dot-relaxed.h have
- * the same names and the same results.
+ * vectors, activations. Out: i32 lanes. Included by dot-simd128.h only. dot-products.h and the forms of dot-relaxed.h
+ * have the same names and the same results.
  *
  *   weight vector   as i16 lanes: even inputs in the low bytes, odd in the high
  *   activations     i16 pairs (4j, 4j+2) and (4j+1, 4j+3), each splat over the vector, made once per group

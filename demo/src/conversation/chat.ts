@@ -139,7 +139,9 @@ export class Chat extends EventTarget {
     await this.#answer((messages) => [...messages, { role: 'user', content: text }])
   }
 
-  /** Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version. */
+  /**
+   * Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version.
+   */
   async resend(index: number, text: string): Promise<void> {
     await this.#answer((messages) => edited(messages, index, text))
   }

@@ -23,8 +23,8 @@ export interface Window {
 
 /**
  * Returns the index of the first message to send: `first` or a later question. `questions` has the indices of
- * all questions, of which the last is the last message. That one is sent even when it does not fit; the engine
- * then reports that. Messages long before those that fit are not counted.
+ * all questions, of which the last is the last message. That one is sent even when it does not fit; the
+ * engine then reports that. Messages long before those that fit are not counted.
  */
 export async function firstThatFits(
   first: number,

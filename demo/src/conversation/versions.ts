@@ -17,7 +17,9 @@ export function edited(
   return [...messages.slice(0, index), kept.length === 0 ? question : { ...question, others: kept }]
 }
 
-/** Shows the next version of question `index`, with what followed it; the last one is followed by the first. */
+/**
+ * Shows the next version of question `index`, with what followed it; the last one is followed by the first.
+ */
 export function turned(messages: readonly StoredMessage[], index: number): readonly StoredMessage[] {
   const { others = [], ...bare } = messages[index] ?? { role: 'user', content: '' }
   const [[next, ...followed] = [], ...later] = others

@@ -1,5 +1,5 @@
-// Early requests. In: the model that the page opens with. Out: its file and the engine's files, asked for before
-// the app runs and beside the engine's worker.
+// Early requests. In: the model that the page opens with. Out: its file and the engine's files, asked for
+// before the app runs and beside the engine's worker.
 import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
@@ -30,8 +30,8 @@ export function askEarly(): void {
 }
 
 /**
- * A model of the page as a file. As an address it would be read by ranges, which browsers do not keep. Rejects
- * like `fetch`; undefined if the server has no such file.
+ * A model of the page as a file. As an address it would be read by ranges, which browsers do not keep.
+ * Rejects like `fetch`; undefined if the server has no such file.
  */
 export async function embeddedFile(
   { url, name }: EmbeddedModel,

@@ -278,7 +278,9 @@ export class ModelSlot {
   }
 }
 
-/** What the engine loads. An embedded model that cannot be fetched here is left to the engine, which says why. */
+/**
+ * What the engine loads. An embedded model that cannot be fetched here is left to the engine, which says why.
+ */
 async function sourceOf(
   choice: ModelChoice,
   signal: AbortSignal,

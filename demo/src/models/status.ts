@@ -94,7 +94,9 @@ function otherButton(chat: Chat): TemplateResult | typeof nothing {
   return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
 }
 
-/** Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes. */
+/**
+ * Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes.
+ */
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
   const { used, choice } = chat.model

@@ -1,5 +1,5 @@
-// The successor. In: a loaded engine, and one that is to replace it. Out: whether both have room, and whether the
-// new one answers.
+// The successor. In: a loaded engine, and one that is to replace it. Out: whether both have room, and whether
+// the new one answers.
 import type { Engine } from '../../../src/index.ts'
 
 /** An engine of at most this many bytes of memory stays while its successor loads. A phone has no room for two

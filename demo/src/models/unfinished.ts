@@ -1,5 +1,5 @@
-// Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out: downloads
-// that were cut, and files that no remembered address needs, with ways to go on or to remove them.
+// Unfinished downloads. In: what is stored on this device, and the addresses that are remembered. Out:
+// downloads that were cut, and files that no remembered address needs, with ways to go on or to remove them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { resolveSource } from '../../../src/api/source.ts'
 import { type StoredFile, storedFiles, unstore } from '../../../src/index.ts'

@@ -1,5 +1,5 @@
-// The shell. In: the static frame that the page was served with. Out: the app in its place, with what was typed
-// meanwhile.
+// The shell. In: the static frame that the page was served with. Out: the app in its place, with what was
+// typed meanwhile.
 
 /** True if earlier visits left conversations; first-paint.js finds out. */
 export const isReturning = (): boolean => document.documentElement.dataset['returning'] !== undefined
