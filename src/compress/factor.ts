@@ -29,6 +29,8 @@ export interface Factor {
   readonly isOrdered: boolean
   /** [k][k], rows and columns in solving order. Row j holds columns 0 to j; the rest is unused. */
   readonly triangle: Float64Array
+  /** H in the model's order, both triangles, with what was added to its diagonal. */
+  readonly hessian: Float64Array
   /** What was added to the diagonal, in solving order. */
   readonly added: Float64Array
   /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
@@ -53,11 +55,23 @@ export function factorize(name: string, stats: InputStats, options: FactorOption
   const mean = live.reduce((sum, value) => sum + value, 0) / live.length
   const order = Uint32Array.from({ length: k }, (_, i) => i)
   if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
+  const hessian = bothTriangles(gram, k)
   const triangle = actOrder ? ordered(gram, order, k) : gram
   const added = Float64Array.from(order, (input) => (diagonal[input]! > 0 ? damp * mean : mean))
-  for (let j = 0; j < k; j++) triangle[j * k + j]! += added[j]!
+  for (let j = 0; j < k; j++) {
+    triangle[j * k + j]! += added[j]!
+    hessian[order[j]! * (k + 1)]! += added[j]!
+  }
   decompose(name, triangle, k, LEAST_PIVOT * mean, damp)
-  return { k, order, isOrdered: actOrder, triangle, added, dead: k - live.length }
+  return { k, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
+}
+
+function bothTriangles(gram: Float64Array, k: number): Float64Array {
+  const whole = gram.slice()
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i < j; i++) whole[i * k + j] = whole[j * k + i]!
+  }
+  return whole
 }
 
 function ordered(gram: Float64Array, order: Uint32Array, k: number): Float64Array {

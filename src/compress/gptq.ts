@@ -20,7 +20,8 @@ import {
   groupSize,
 } from './coded-matrix.ts'
 import type { Factor } from './factor.ts'
-import { codeOf, fitGrid, type Grid, loadGrid, newGrid } from './grid.ts'
+import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
+import { refine } from './refine.ts'
 import { rtn } from './rtn.ts'
 
 export interface Solved {
@@ -33,67 +34,130 @@ export interface Solved {
 
 /** Inputs whose s is computed together. */
 const BLOCK = 32
+/** Wider and narrower grids that are tried besides the fitted one. Negative: with the long side elsewhere. */
+const STRETCHES = [0.8, 0.87, 0.93, 1.06, 1.12, -0.93, -1, -1.07]
 
-/** Throws `format` for weights or scales that no code holds. */
+export interface SolveOptions {
+  /** Tries wider and narrower grids than the fitted one. Default true. */
+  readonly search?: boolean | undefined
+  /** How often `refine` may go over what was solved. Default 0. */
+  readonly sweeps?: number | undefined
+}
+
+/**
+ * Throws `format` for weights or scales
+ * that no code holds.
+ */
 export function gptq(
   weights: ArrayLike<number>,
   n: number,
   k: number,
   format: Format,
   factor: Factor,
+  { search = true, sweeps = 0 }: SolveOptions = {},
 ): Solved {
   const rounded = rtn(weights, n, k, format)
-  const before = solve(weights, rounded, factor, 'kept')
-  const isStatic = factor.isOrdered || format === 'w4_channel'
-  const coded = isStatic ? rounded : emptyMatrix(format, n, k)
-  const after = solve(weights, coded, factor, isStatic ? 'static' : 'fitted')
-  return { coded, loss: after, lossBefore: before }
+  const lossBefore = lossOf(weights, rounded, factor)
+  const coded = choose(weights, rounded, factor, search ? STRETCHES : [])
+  refine(weights, coded, factor, sweeps)
+  return { coded, loss: lossOf(weights, coded, factor), lossBefore }
+}
+
+function choose(
+  weights: ArrayLike<number>,
+  rounded: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): CodedMatrix {
+  const { format, n, k } = rounded
+  if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
+  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k)
+  solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
+  return coded
 }
 
 /** The loss of codes that were chosen elsewhere. */
 export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
-  return solve(weights, coded, factor, 'kept')
+  return solve(weights, coded, factor, 'kept').reduce((sum, each) => sum + each, 0)
 }
 
+/** Solves with wider and narrower scales too, and keeps what is best for each row. */
+function solveRows(
+  weights: ArrayLike<number>,
+  fitted: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): CodedMatrix {
+  const { n, k } = fitted
+  const best = copyOf(fitted)
+  const losses = solve(weights, best, factor, 'static')
+  const grid = newGrid()
+  for (const stretch of stretches) {
+    const other = copyOf(fitted)
+    for (let row = 0; row < n; row++) {
+      loadGrid(grid, fitted.scales[row]!, 0)
+      setGrid(grid, grid.scale * stretch, 0)
+      other.scales[row] = grid.scalePattern
+    }
+    for (const [row, loss] of solve(weights, other, factor, 'static').entries()) {
+      if (loss >= losses[row]!) continue
+      losses[row] = loss
+      best.scales[row] = other.scales[row]!
+      best.codes.set(other.codes.subarray(row * k, (row + 1) * k), row * k)
+    }
+  }
+  return best
+}
+
+const copyOf = (coded: CodedMatrix): CodedMatrix => ({
+  ...coded,
+  codes: coded.codes.slice(),
+  scales: coded.scales.slice(),
+})
+
 /**
- * Fills `coded`, block by block, and returns the loss. `kept`: changes nothing. `static`: chooses codes for
- * the scales that are there. `fitted`: chooses scales too.
+ * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`: chooses
+ * codes for the scales that are there. `fitted`: chooses scales too.
  */
 function solve(
   weights: ArrayLike<number>,
   coded: CodedMatrix,
   factor: Factor,
   how: 'kept' | 'static' | 'fitted',
-): number {
+  stretches: readonly number[] = [],
+): Float64Array {
   const { n, k, format } = coded
   checkWeights(weights, n, k)
-  const block: Block = {
-    ...{ weights, coded, factor, how, format, k },
+  const work: Work = {
+    ...{ weights, coded, factor, how, stretches, format, k },
     size: groupSize(format, k),
     groups: groupCount(format, k),
     errors: new Float64Array(n * k),
     sums: new Float64Array(BLOCK),
-    best: new Float64Array(BLOCK),
+    free: new Float64Array(BLOCK),
     importance: new Float64Array(BLOCK),
     grid: newGrid(),
+    best: newGrid(),
   }
-  let loss = 0
+  const losses = new Float64Array(n)
   for (let first = 0; first < k; first += BLOCK) {
     const end = Math.min(first + BLOCK, k)
-    for (let row = 0; row < n; row++) loss += solveBlock(block, row, first, end)
+    for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
   }
   const { added } = factor
   for (let row = 0; row < n; row++) {
-    for (let j = 0; j < k; j++) loss -= added[j]! * block.errors[row * k + j]! ** 2
+    for (let j = 0; j < k; j++) losses[row]! -= added[j]! * work.errors[row * k + j]! ** 2
+    losses[row] = Math.max(0, losses[row]!)
   }
-  return Math.max(0, loss)
+  return losses
 }
 
-interface Block {
+interface Work {
   readonly weights: ArrayLike<number>
   readonly coded: CodedMatrix
   readonly factor: Factor
   readonly how: 'kept' | 'static' | 'fitted'
+  readonly stretches: readonly number[]
   readonly format: Format
   readonly k: number
   readonly size: number
@@ -101,53 +165,68 @@ interface Block {
   /** e, [n][k] in solving order. */
   readonly errors: Float64Array
   readonly sums: Float64Array
-  readonly best: Float64Array
+  /** The values that a group would take if it could be stored exactly. */
+  readonly free: Float64Array
   readonly importance: Float64Array
   readonly grid: Grid
+  readonly best: Grid
 }
 
 // hot
-function solveBlock(block: Block, row: number, first: number, end: number): number {
-  const { weights, coded, factor, how, format, k, size, groups, errors, sums, grid } = block
-  const { triangle, order } = factor
-  const { codes, scales, minimums } = coded
-  const base = row * k
-  earlier(errors, base, triangle, k, first, end, sums)
+/** Returns what the block adds to the row's loss, dampening included. */
+function solveBlock(work: Work, row: number, first: number, end: number): number {
+  const { coded, factor, how, k, size, groups, errors, sums, grid } = work
+  const { scales, minimums, codes } = coded
+  earlier(errors, row * k, factor.triangle, k, first, end, sums)
   if (how === 'fitted') {
-    fitBlock(block, row, first, end)
+    const loss = fitBlock(work, row, first, end)
     const group = row * groups + first / BLOCK
-    scales[group] = grid.scalePattern
-    if (minimums !== undefined) minimums[group] = grid.minimumPattern
+    scales[group] = work.best.scalePattern
+    if (minimums !== undefined) minimums[group] = work.best.minimumPattern
+    return loss
   }
   let loss = 0
-  let loaded = -1
   for (let j = first; j < end; j++) {
-    const input = order[j]!
+    const input = factor.order[j]!
     const group = row * groups + Math.floor(input / size)
-    if (how !== 'fitted' && group !== loaded) loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
-    loaded = group
-    let sum = sums[j - first]!
-    for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
-    const root = triangle[j * k + j]!
-    const weight = weights[base + input]!
-    if (how !== 'kept') codes[base + input] = codeOf(format, grid, weight + sum / root)
-    const stored = storedValue(format, grid, codes[base + input]!)
-    errors[base + j] = weight - stored
-    sum += (weight - stored) * root
-    loss += sum * sum
+    loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
+    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + input] : undefined)
   }
   return loss
 }
 
-const storedValue = (format: Format, { scale, minimum }: Grid, code: number): number =>
-  scale * (code - CODES[format].zero) + minimum
-
-/** Fits the grid to what the group's weights would be if their errors could be zero from here on. */
-function fitBlock(block: Block, row: number, first: number, end: number): void {
-  const { weights, factor, format, k, sums, best, importance, grid } = block
+// hot
+/** Stores input j, as `known` or as the best code, and returns what that costs. */
+function solveInput(
+  { weights, coded, factor, format, k, errors, sums }: Work,
+  grid: Grid,
+  row: number,
+  first: number,
+  j: number,
+  known?: number,
+): number {
+  const base = row * k
   const { triangle, order } = factor
-  // What is left of e when each input takes its best value.
-  const free = best
+  let sum = sums[j - first]!
+  for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
+  const root = triangle[j * k + j]!
+  const weight = weights[base + order[j]!]!
+  const code = known ?? codeOf(format, grid, weight + sum / root)
+  coded.codes[base + order[j]!] = code
+  const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
+  errors[base + j] = error
+  sum += error * root
+  return sum * sum
+}
+
+/**
+ * Chooses the grid of a group, by solving the group on several, and leaves its codes and errors in place.
+ * Returns its loss.
+ */
+function fitBlock(work: Work, row: number, first: number, end: number): number {
+  const { weights, factor, format, k, sums, free, importance, grid, best, stretches } = work
+  const { triangle, order } = factor
+  // First what is left of e when each input takes its best value.
   for (let j = first; j < end; j++) {
     let sum = sums[j - first]!
     for (let i = first; i < j; i++) sum += free[i - first]! * triangle[j * k + i]!
@@ -155,8 +234,37 @@ function fitBlock(block: Block, row: number, first: number, end: number): void {
     free[j - first] = -sum / root
     importance[j - first] = root * root
   }
-  for (let j = first; j < end; j++) best[j - first] = weights[row * k + order[j]!]! - free[j - first]!
-  fitGrid(format, best, 0, end - first, grid, importance)
+  for (let j = first; j < end; j++) free[j - first] = weights[row * k + order[j]!]! - free[j - first]!
+  fitGrid(format, free, 0, end - first, grid, importance)
+  const { scale, minimum } = grid
+  const solveOn = (): number => {
+    let loss = 0
+    for (let j = first; j < end; j++) loss += solveInput(work, grid, row, first, j)
+    return loss
+  }
+  let least = solveOn()
+  loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  let isLast = true
+  for (const stretch of stretches) {
+    if (!stretchGrid(format, grid, scale, minimum, stretch)) continue
+    const loss = solveOn()
+    isLast = loss < least
+    if (!isLast) continue
+    least = loss
+    loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  }
+  if (isLast) return least
+  loadGrid(grid, best.scalePattern, best.minimumPattern)
+  return solveOn()
+}
+
+/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
+function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
+  if (scale === 0 || format === 'w8_g32') return false
+  if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
+  else if (stretch < 0) return false
+  else setGrid(grid, scale * stretch, minimum + 7.5 * scale * (1 - stretch))
+  return true
 }
 
 // hot

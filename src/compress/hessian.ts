@@ -10,6 +10,15 @@ export interface InputStats {
   readonly rows: number
   /** sum x x^T: [k][k], of which row j holds columns 0 to j; the rest is unused. */
   readonly gram: Float64Array
+  /**
+   * sum (y - x) x^T, [k][k], where y is the same input in the float model. Absent when x is that input.
+   */
+  readonly drift?: Float64Array | undefined
+  /**
+   * sum (s - r) x^T, [n][k], where r is what the products are added to and s the same in the float model.
+   * Absent when they are added to nothing.
+   */
+  readonly behind?: Float64Array | undefined
   /** Mean of each input, [k]. */
   readonly means: Float64Array
   /** Largest magnitude of each input, [k]. */
@@ -23,6 +32,8 @@ export class InputSums {
   readonly #gram: Float64Array
   readonly #sums: Float64Array
   readonly #peaks: Float64Array
+  #drift: Float64Array | undefined
+  readonly #behind: number[] = []
   #rows = 0
 
   /** `name`: of the linear, for errors. */
@@ -61,11 +72,26 @@ export class InputSums {
     }
   }
 
+  /** Adds rows [first, first + block.length / k) of a batch's (y - x)^T x. */
+  addDrift(block: ArrayLike<number>, first: number): void {
+    this.#drift ??= new Float64Array(this.#k * this.#k)
+    const to = first * this.#k
+    for (let i = 0; i < block.length; i++) this.#drift[to + i]! += block[i]!
+  }
+
+  /** Adds rows of a batch's (s - r)^T x. */
+  addBehind(block: ArrayLike<number>, first: number): void {
+    const to = first * this.#k
+    for (let i = 0; i < block.length; i++) this.#behind[to + i] = (this.#behind[to + i] ?? 0) + block[i]!
+  }
+
   done(): InputStats {
     return {
       k: this.#k,
       rows: this.#rows,
       gram: this.#gram,
+      drift: this.#drift,
+      behind: this.#behind.length > 0 ? Float64Array.from(this.#behind) : undefined,
       means: this.#sums.map((sum) => sum / Math.max(1, this.#rows)),
       peaks: this.#peaks,
     }

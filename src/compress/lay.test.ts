@@ -19,7 +19,9 @@ describe.each(FORMATS)('a matrix laid as %s', (format) => {
   ])('[%i, %i] reads back as its codes say', (n, k) => {
     const coded = rtn(Float32Array.from({ length: n * k }, random), n, k, format)
     const values = unpackPanels(format, layMatrix(coded), k)
-    expect(Array.from(values.subarray(0, n * k), (value) => value + 0)).toEqual([...Float32Array.from(decode(coded))])
+    expect(Array.from(values.subarray(0, n * k), (value) => value + 0)).toEqual([
+      ...Float32Array.from(decode(coded)),
+    ])
   })
 
   test('has the bytes that the loader makes of the same weights', () => {
