@@ -2,8 +2,9 @@
 // block before it made.
 
 import { matrix } from '../graph/builder.ts'
-import type { Graph, Node, Value } from '../graph/ir.ts'
-import { inputsOf, outputsOf } from '../graph/nodes.ts'
+import { inputsOf, outputsOf } from '../graph/edges.ts'
+import type { Value } from '../graph/ir.ts'
+import type { Graph, Node } from '../graph/nodes.ts'
 
 /** A part of a model. Its output is what the next segment reads. */
 export interface Segment {
