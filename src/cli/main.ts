@@ -2,6 +2,7 @@
 // The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for
 // usage, 130 for Ctrl-C.
 import { Command } from 'commander'
+import { calibrateCommand } from './calibrate.ts'
 import { chatCommand } from './chat.ts'
 import { convertCommand } from './convert.ts'
 import { evaluateCommands } from './evaluate.ts'
@@ -9,6 +10,7 @@ import { report } from './failure.ts'
 import { generateCommand } from './generate.ts'
 import { inspectCommand } from './inspect.ts'
 import { modelsCommand } from './models.ts'
+import { quantizeCommand } from './quantize.ts'
 import { tokenizeCommand } from './tokenize.ts'
 
 const program = new Command('halfbyte').description(
@@ -22,6 +24,8 @@ const commands = [
   tokenizeCommand(),
   ...evaluateCommands(),
   convertCommand(),
+  calibrateCommand(),
+  quantizeCommand(),
 ]
 for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {

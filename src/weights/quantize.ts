@@ -16,8 +16,9 @@ import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
 import { SCALE_FACTOR, shiftedFloat } from './scales.ts'
 
-const CLIPS = [8, 8.5, 9, 7.6, 7.2, 6.8]
-const ROW_CLIPS = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
+/** Clips that are tried for a group of 32, and for longer ones. */
+export const CLIPS: readonly number[] = [8, 8.5, 9, 7.6, 7.2, 6.8]
+export const ROW_CLIPS: readonly number[] = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
 
 /** Writes code + 128 as u8 to codes[at..at+32). Returns the pattern of the scale. */
 export function quantize8(weights: Float32Array, from: number, codes: Uint8Array, at: number): number {

@@ -1,0 +1,77 @@
+// Calibration for the command line. In: a text file and flags. Out: windows of ids, and the flags themselves.
+import type { Command } from 'commander'
+import { HalfbyteError } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
+import { isObject } from '../base/values.ts'
+import { calibrationWindows } from '../engine/calibrate/windows.ts'
+import { modelTokenizer } from '../engine/load/model-text.ts'
+import type { PreparedModel } from '../engine/load/prepare.ts'
+import { whole } from './options.ts'
+import { readText } from './text-file.ts'
+
+export interface CalibrationFlags {
+  readonly windows: number
+  readonly context?: number
+  readonly threads: number | 'auto'
+}
+
+/** Tokens of a window when nobody says how many. */
+const WINDOW_TOKENS = 512
+
+export function withCalibrationOptions(command: Command): Command {
+  return command
+    .option('--windows <n>', 'most windows of the text to run', whole(1), 128)
+    .option(
+      '--context <tokens>',
+      `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
+      whole(2),
+    )
+    .option(
+      '--threads <n>',
+      'threads that compute; auto measures which number is fastest',
+      (text) => (text === 'auto' ? text : whole(1)(text)),
+      'auto',
+    )
+}
+
+/** Throws `format` for a text that cannot be read or has not one window. */
+export async function readWindows(
+  path: string,
+  prepared: PreparedModel,
+  flags: CalibrationFlags,
+): Promise<number[][]> {
+  const text = await readText(path)
+  const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
+  const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
+  return calibrationWindows(textsOf(path, text), tokenizer, { windows: flags.windows, length })
+}
+
+/** A text, or of a .jsonl file the `text` of each line. */
+function* textsOf(path: string, text: string): Generator<string> {
+  if (!path.endsWith('.jsonl')) {
+    yield text
+    return
+  }
+  let number = 0
+  for (const line of text.split('\n')) {
+    number++
+    if (line.trim() === '') continue
+    const value = parsed(line)
+    if (isObject(value) && typeof value['text'] === 'string') yield value['text']
+    else {
+      throw new HalfbyteError(
+        'format',
+        `${path}: line ${number} is not an object with a text; give lines like {"text": "..."}, or plain text under another name`,
+        { line: number },
+      )
+    }
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return parseJson(line)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,144 @@
+// Factors. In: the Hessian of a linear's inputs. Out: the triangle by which a solver sees how errors in one
+// input can be paid for by the next.
+//
+//   H  sum x x^T, in solving order, plus what was added to the diagonal      C  lower triangle, H = C^T C
+//
+// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input in
+// it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
+// Cholesky factor is C^-1; it is not needed.
+
+import { HalfbyteError } from '../base/errors.ts'
+import type { InputStats } from './hessian.ts'
+
+export interface FactorOptions {
+  /**
+   * Dampening: this share of the mean of H's diagonal over the inputs that are not dead is added to the
+   * diagonal. Default 0.01.
+   */
+  readonly damp?: number | undefined
+  /** Solves inputs of large activations first. Default false: in the model's order. */
+  readonly actOrder?: boolean | undefined
+}
+
+export const DEFAULT_DAMP = 0.01
+
+export interface Factor {
+  readonly k: number
+  /** order[j]: the input that is solved as number j. */
+  readonly order: Uint32Array
+  readonly isOrdered: boolean
+  /** [k][k], rows and columns in solving order. Row j holds columns 0 to j; the rest is unused. */
+  readonly triangle: Float64Array
+  /** H in the model's order, both triangles, with what was added to its diagonal. */
+  readonly hessian: Float64Array
+  /** What was added to the diagonal, in solving order. */
+  readonly added: Float64Array
+  /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
+  readonly dead: number
+}
+
+/** Rows of C that are applied to the rest of H together. */
+const BLOCK = 32
+/** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
+const LEAST_PIVOT = 1e-13
+
+/**
+ * Overwrites `stats.gram` when the order is the model's. Throws `unsupported` when H cannot be solved for lack
+ * of dampening or of text, `internal` without inputs.
+ */
+export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
+  const { k, gram } = stats
+  const { damp = DEFAULT_DAMP, actOrder = false } = options
+  const diagonal = Float64Array.from({ length: k }, (_, i) => gram[i * k + i]!)
+  const live = diagonal.filter((value) => value > 0)
+  if (live.length === 0) throw noInputs(name, stats.rows)
+  const mean = live.reduce((sum, value) => sum + value, 0) / live.length
+  const order = Uint32Array.from({ length: k }, (_, i) => i)
+  if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
+  const hessian = bothTriangles(gram, k)
+  const triangle = actOrder ? ordered(gram, order, k) : gram
+  const added = Float64Array.from(order, (input) => (diagonal[input]! > 0 ? damp * mean : mean))
+  for (let j = 0; j < k; j++) {
+    triangle[j * k + j]! += added[j]!
+    hessian[order[j]! * (k + 1)]! += added[j]!
+  }
+  decompose(name, triangle, k, LEAST_PIVOT * mean, damp)
+  return { k, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
+}
+
+function bothTriangles(gram: Float64Array, k: number): Float64Array {
+  const whole = gram.slice()
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i < j; i++) whole[i * k + j] = whole[j * k + i]!
+  }
+  return whole
+}
+
+function ordered(gram: Float64Array, order: Uint32Array, k: number): Float64Array {
+  const triangle = new Float64Array(k * k)
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i <= j; i++) {
+      const [a, b] = [order[j]!, order[i]!]
+      triangle[j * k + i] = gram[Math.max(a, b) * k + Math.min(a, b)]!
+    }
+  }
+  return triangle
+}
+
+/** H -> C in place, from the last row up. */
+function decompose(name: string, h: Float64Array, k: number, least: number, damp: number): void {
+  for (let end = k; end > 0; end -= BLOCK) {
+    const start = Math.max(0, end - BLOCK)
+    for (let j = end - 1; j >= start; j--) {
+      for (let m = end - 1; m > j; m--) {
+        const factor = h[m * k + j]!
+        for (let a = 0; a <= j; a++) h[j * k + a]! -= factor * h[m * k + a]!
+      }
+      const pivot = h[j * k + j]!
+      if (!(pivot > least)) throw singular(name, k - j, pivot, damp)
+      const root = Math.sqrt(pivot)
+      for (let a = 0; a <= j; a++) h[j * k + a]! /= root
+    }
+    for (let b = 0; b < start; b++) applyBlock(h, k, start, end, b)
+  }
+}
+
+// hot
+/** Subtracts from row b of H what rows [start, end) of C explain of it. */
+function applyBlock(h: Float64Array, k: number, start: number, end: number, b: number): void {
+  const row = b * k
+  let j = start
+  for (; j + 4 <= end; j += 4) {
+    const r0 = j * k
+    const r1 = r0 + k
+    const r2 = r1 + k
+    const r3 = r2 + k
+    const c0 = h[r0 + b]!
+    const c1 = h[r1 + b]!
+    const c2 = h[r2 + b]!
+    const c3 = h[r3 + b]!
+    for (let a = 0; a <= b; a++) {
+      h[row + a]! -= c0 * h[r0 + a]! + c1 * h[r1 + a]! + c2 * h[r2 + a]! + c3 * h[r3 + a]!
+    }
+  }
+  for (; j < end; j++) {
+    const c = h[j * k + b]!
+    for (let a = 0; a <= b; a++) h[row + a]! -= c * h[j * k + a]!
+  }
+}
+
+function noInputs(name: string, rows: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `all ${rows} inputs of ${name} in the calibration text are zero, so nothing can be learned from them; use another text or --method rtn`,
+    { matrix: name, rows },
+  )
+}
+
+function singular(name: string, rank: number, pivot: number, damp: number): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `the Hessian of ${name} is singular after ${rank} inputs (pivot ${pivot.toExponential(2)}) with a dampening of ${damp}; raise --damp, for example to ${DEFAULT_DAMP}, or use more calibration text`,
+    { matrix: name, pivot, damp },
+  )
+}

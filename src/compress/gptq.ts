@@ -1,0 +1,308 @@
+// GPTQ. In: a matrix and the factor of its inputs' Hessian. Out: codes and scales, chosen input by input so
+// that later ones pay for the errors of earlier ones; what that costs.
+//
+//   w  weights, in solving order      e  w minus the stored value, known for solved inputs
+//   s_j = sum_{i solved, i < j} e_i C_ji
+//
+// The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The loss
+// grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to the
+// values that the group would take if it could be stored exactly. With inputs sorted by activation, a group's
+// inputs are solved at different times: its scale is fitted to the weights as they were (static groups), as is
+// the scale of a whole row.
+
+import {
+  CODES,
+  type CodedMatrix,
+  checkWeights,
+  emptyMatrix,
+  type Format,
+  groupCount,
+  groupSize,
+} from './coded-matrix.ts'
+import type { Factor } from './factor.ts'
+import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
+import { refine } from './refine.ts'
+import { rtn } from './rtn.ts'
+
+export interface Solved {
+  readonly coded: CodedMatrix
+  /** sum ((w - stored) x)^2 over outputs and calibration inputs. */
+  readonly loss: number
+  /** The same when every code is chosen by its own weight alone. */
+  readonly lossBefore: number
+}
+
+/** Inputs whose s is computed together. */
+const BLOCK = 32
+/** Wider and narrower grids that are tried besides the fitted one. Negative: with the long side elsewhere. */
+const STRETCHES = [0.8, 0.87, 0.93, 1.06, 1.12, -0.93, -1, -1.07]
+
+export interface SolveOptions {
+  /** Tries wider and narrower grids than the fitted one. Default true. */
+  readonly search?: boolean | undefined
+  /** How often `refine` may go over what was solved. Default 0. */
+  readonly sweeps?: number | undefined
+}
+
+/**
+ * Throws `format` for weights or scales
+ * that no code holds.
+ */
+export function gptq(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  format: Format,
+  factor: Factor,
+  { search = true, sweeps = 0 }: SolveOptions = {},
+): Solved {
+  const rounded = rtn(weights, n, k, format)
+  const lossBefore = lossOf(weights, rounded, factor)
+  const coded = choose(weights, rounded, factor, search ? STRETCHES : [])
+  refine(weights, coded, factor, sweeps)
+  return { coded, loss: lossOf(weights, coded, factor), lossBefore }
+}
+
+function choose(
+  weights: ArrayLike<number>,
+  rounded: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): CodedMatrix {
+  const { format, n, k } = rounded
+  if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
+  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k)
+  solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
+  return coded
+}
+
+/** The loss of codes that were chosen elsewhere. */
+export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
+  return solve(weights, coded, factor, 'kept').reduce((sum, each) => sum + each, 0)
+}
+
+/** Solves with wider and narrower scales too, and keeps what is best for each row. */
+function solveRows(
+  weights: ArrayLike<number>,
+  fitted: CodedMatrix,
+  factor: Factor,
+  stretches: readonly number[],
+): CodedMatrix {
+  const { n, k } = fitted
+  const best = copyOf(fitted)
+  const losses = solve(weights, best, factor, 'static')
+  const grid = newGrid()
+  for (const stretch of stretches) {
+    const other = copyOf(fitted)
+    for (let row = 0; row < n; row++) {
+      loadGrid(grid, fitted.scales[row]!, 0)
+      setGrid(grid, grid.scale * stretch, 0)
+      other.scales[row] = grid.scalePattern
+    }
+    for (const [row, loss] of solve(weights, other, factor, 'static').entries()) {
+      if (loss >= losses[row]!) continue
+      losses[row] = loss
+      best.scales[row] = other.scales[row]!
+      best.codes.set(other.codes.subarray(row * k, (row + 1) * k), row * k)
+    }
+  }
+  return best
+}
+
+const copyOf = (coded: CodedMatrix): CodedMatrix => ({
+  ...coded,
+  codes: coded.codes.slice(),
+  scales: coded.scales.slice(),
+})
+
+/**
+ * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`: chooses
+ * codes for the scales that are there. `fitted`: chooses scales too.
+ */
+function solve(
+  weights: ArrayLike<number>,
+  coded: CodedMatrix,
+  factor: Factor,
+  how: 'kept' | 'static' | 'fitted',
+  stretches: readonly number[] = [],
+): Float64Array {
+  const { n, k, format } = coded
+  checkWeights(weights, n, k)
+  const work: Work = {
+    ...{ weights, coded, factor, how, stretches, format, k },
+    size: groupSize(format, k),
+    groups: groupCount(format, k),
+    errors: new Float64Array(n * k),
+    sums: new Float64Array(BLOCK),
+    free: new Float64Array(BLOCK),
+    importance: new Float64Array(BLOCK),
+    grid: newGrid(),
+    best: newGrid(),
+  }
+  const losses = new Float64Array(n)
+  for (let first = 0; first < k; first += BLOCK) {
+    const end = Math.min(first + BLOCK, k)
+    for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
+  }
+  const { added } = factor
+  for (let row = 0; row < n; row++) {
+    for (let j = 0; j < k; j++) losses[row]! -= added[j]! * work.errors[row * k + j]! ** 2
+    losses[row] = Math.max(0, losses[row]!)
+  }
+  return losses
+}
+
+interface Work {
+  readonly weights: ArrayLike<number>
+  readonly coded: CodedMatrix
+  readonly factor: Factor
+  readonly how: 'kept' | 'static' | 'fitted'
+  readonly stretches: readonly number[]
+  readonly format: Format
+  readonly k: number
+  readonly size: number
+  readonly groups: number
+  /** e, [n][k] in solving order. */
+  readonly errors: Float64Array
+  readonly sums: Float64Array
+  /** The values that a group would take if it could be stored exactly. */
+  readonly free: Float64Array
+  readonly importance: Float64Array
+  readonly grid: Grid
+  readonly best: Grid
+}
+
+// hot
+/** Returns what the block adds to the row's loss, dampening included. */
+function solveBlock(work: Work, row: number, first: number, end: number): number {
+  const { coded, factor, how, k, size, groups, errors, sums, grid } = work
+  const { scales, minimums, codes } = coded
+  earlier(errors, row * k, factor.triangle, k, first, end, sums)
+  if (how === 'fitted') {
+    const loss = fitBlock(work, row, first, end)
+    const group = row * groups + first / BLOCK
+    scales[group] = work.best.scalePattern
+    if (minimums !== undefined) minimums[group] = work.best.minimumPattern
+    return loss
+  }
+  let loss = 0
+  for (let j = first; j < end; j++) {
+    const input = factor.order[j]!
+    const group = row * groups + Math.floor(input / size)
+    loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
+    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + input] : undefined)
+  }
+  return loss
+}
+
+// hot
+/** Stores input j, as `known` or as the best code, and returns what that costs. */
+function solveInput(
+  { weights, coded, factor, format, k, errors, sums }: Work,
+  grid: Grid,
+  row: number,
+  first: number,
+  j: number,
+  known?: number,
+): number {
+  const base = row * k
+  const { triangle, order } = factor
+  let sum = sums[j - first]!
+  for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
+  const root = triangle[j * k + j]!
+  const weight = weights[base + order[j]!]!
+  const code = known ?? codeOf(format, grid, weight + sum / root)
+  coded.codes[base + order[j]!] = code
+  const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
+  errors[base + j] = error
+  sum += error * root
+  return sum * sum
+}
+
+/**
+ * Chooses the grid of a group, by solving the group on several, and leaves its codes and errors in place.
+ * Returns its loss.
+ */
+function fitBlock(work: Work, row: number, first: number, end: number): number {
+  const { weights, factor, format, k, sums, free, importance, grid, best, stretches } = work
+  const { triangle, order } = factor
+  // First what is left of e when each input takes its best value.
+  for (let j = first; j < end; j++) {
+    let sum = sums[j - first]!
+    for (let i = first; i < j; i++) sum += free[i - first]! * triangle[j * k + i]!
+    const root = triangle[j * k + j]!
+    free[j - first] = -sum / root
+    importance[j - first] = root * root
+  }
+  for (let j = first; j < end; j++) free[j - first] = weights[row * k + order[j]!]! - free[j - first]!
+  fitGrid(format, free, 0, end - first, grid, importance)
+  const { scale, minimum } = grid
+  const solveOn = (): number => {
+    let loss = 0
+    for (let j = first; j < end; j++) loss += solveInput(work, grid, row, first, j)
+    return loss
+  }
+  let least = solveOn()
+  loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  let isLast = true
+  for (const stretch of stretches) {
+    if (!stretchGrid(format, grid, scale, minimum, stretch)) continue
+    const loss = solveOn()
+    isLast = loss < least
+    if (!isLast) continue
+    least = loss
+    loadGrid(best, grid.scalePattern, grid.minimumPattern)
+  }
+  if (isLast) return least
+  loadGrid(grid, best.scalePattern, best.minimumPattern)
+  return solveOn()
+}
+
+/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
+function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
+  if (scale === 0 || format === 'w8_g32') return false
+  if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
+  else if (stretch < 0) return false
+  else setGrid(grid, scale * stretch, minimum + 7.5 * scale * (1 - stretch))
+  return true
+}
+
+// hot
+/** sums[j - first] = sum over i < first of errors[base + i] * C_ji, for j in [first, end). */
+function earlier(
+  errors: Float64Array,
+  base: number,
+  c: Float64Array,
+  k: number,
+  first: number,
+  end: number,
+  sums: Float64Array,
+): void {
+  let j = first
+  for (; j + 4 <= end; j += 4) {
+    const r0 = j * k
+    const r1 = r0 + k
+    const r2 = r1 + k
+    const r3 = r2 + k
+    let s0 = 0
+    let s1 = 0
+    let s2 = 0
+    let s3 = 0
+    for (let i = 0; i < first; i++) {
+      const error = errors[base + i]!
+      s0 += error * c[r0 + i]!
+      s1 += error * c[r1 + i]!
+      s2 += error * c[r2 + i]!
+      s3 += error * c[r3 + i]!
+    }
+    sums[j - first] = s0
+    sums[j - first + 1] = s1
+    sums[j - first + 2] = s2
+    sums[j - first + 3] = s3
+  }
+  for (; j < end; j++) {
+    let sum = 0
+    for (let i = 0; i < first; i++) sum += errors[base + i]! * c[j * k + i]!
+    sums[j - first] = sum
+  }
+}

@@ -1,0 +1,59 @@
+// Laying. In: a coded matrix. Out: its bytes in the kernels' layout, as a pack stores them.
+
+import { matrixBytes, PANEL_ROWS, roundUp } from '../abi/encodings.ts'
+import { layBytes, layNibbles } from '../weights/pack-quantized.ts'
+import { CODES, type CodedMatrix, groupCount, groupSize } from './coded-matrix.ts'
+
+/** Codes and scales are moved, never computed. Rows and inputs that pad the matrix get the code of zero. */
+export function layMatrix(coded: CodedMatrix): Uint8Array {
+  const { format, n, k } = coded
+  const bytes = new Uint8Array(matrixBytes(format, n, k))
+  const words = new Uint32Array(bytes.buffer)
+  const size = groupSize(format, k)
+  const groups = groupCount(format, k)
+  const codes = new Uint8Array(PANEL_ROWS * size)
+  const codeWords = new Uint32Array(codes.buffer)
+  let at = 0
+  for (let first = 0; first < roundUp(n, 32); first += PANEL_ROWS) {
+    for (let g = 0; g < groups; g++) {
+      at = layPatterns(coded.scales, coded, first, g, words, at)
+      if (coded.minimums !== undefined) at = layPatterns(coded.minimums, coded, first, g, words, at)
+      takeCodes(coded, first, g * size, size, codes)
+      for (let i = 0; i < size / 4; i += 8) {
+        if (format === 'w8_g32') layBytes(codeWords, words, at)
+        else layNibbles(codeWords.subarray(i), words, at, size / 4)
+        at += format === 'w8_g32' ? 64 : 32
+      }
+    }
+  }
+  return bytes
+}
+
+function layPatterns(
+  patterns: Uint16Array,
+  { n, format, k }: CodedMatrix,
+  first: number,
+  g: number,
+  out: Uint32Array,
+  at: number,
+): number {
+  const groups = groupCount(format, k)
+  const of = (row: number) => (row < n ? patterns[row * groups + g]! : 0)
+  for (let r = first; r < first + 4; r++) out[at + r - first] = of(r) | (of(r + 4) << 16)
+  return at + 4
+}
+
+/** The codes of 8 rows and one group: [8][size]. */
+function takeCodes(
+  { codes, n, k, format }: CodedMatrix,
+  first: number,
+  from: number,
+  size: number,
+  out: Uint8Array,
+): void {
+  out.fill(CODES[format].zero)
+  const count = Math.min(size, k - from)
+  for (let row = first; row < Math.min(first + PANEL_ROWS, n); row++) {
+    out.set(codes.subarray(row * k + from, row * k + from + count), (row - first) * size)
+  }
+}

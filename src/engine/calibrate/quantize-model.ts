@@ -1,0 +1,194 @@
+// Quantising a model. In: a prepared model, a method, calibration windows. Out: the contents of a pack whose
+// matrices are the codes that the solver chose, and what each cost.
+
+import { matrixBytes } from '../../abi/encodings.ts'
+import { roleOf, weightOf } from '../../arch/tensors/names.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import type { CodedMatrix, Format } from '../../compress/coded-matrix.ts'
+import { type FactorOptions, factorize } from '../../compress/factor.ts'
+import { gptq, lossOf } from '../../compress/gptq.ts'
+import { layMatrix } from '../../compress/lay.ts'
+import { rtn } from '../../compress/rtn.ts'
+import { targetsOf } from '../../compress/targets.ts'
+import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
+import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+import { packedChunks } from '../../weights/slabs.ts'
+import { unpackPanels } from '../../weights/unpack.ts'
+import { type PackCard, packContents } from '../load/pack-model.ts'
+import type { PreparedModel } from '../load/prepare.ts'
+import { type WalkOptions, walk } from './walk.ts'
+import { readWork, type WorkFiles } from './work-files.ts'
+
+export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit' | 'drift'> {
+  /** `rtn`: each weight to its nearest code. It needs no windows. */
+  readonly method: 'rtn' | 'gptq'
+  readonly format: Format
+  /**
+   * By how much of what inputs have drifted, behind matrices that were quantised before, a matrix makes up for.
+   * 0: the float model is not run beside the other.
+   */
+  readonly drift: number
+  /** Most sweeps over the codes after they were solved. */
+  readonly sweeps: number
+  readonly card?: PackCard | undefined
+  /** Called when a matrix is done. */
+  readonly onMatrix?: ((report: MatrixReport) => void) | undefined
+}
+
+/**
+ * What quantising a matrix cost on the calibration text: sum ((v - stored) x)^2, where v are the weights that
+ * would be best for the inputs as they are by then.
+ */
+export interface MatrixReport {
+  readonly name: string
+  readonly shape: readonly [number, number]
+  readonly method: 'rtn' | 'gptq'
+  /** Absent for `rtn`, which runs no text. */
+  readonly loss?: number | undefined
+  /** The loss with each weight rounded to its nearest code. */
+  readonly lossBefore?: number | undefined
+  /** Inputs that were zero in all of the text. */
+  readonly dead?: number | undefined
+}
+
+/**
+ * Prepared for a pack. Throws `unsupported` for a model without matrices to quantise or a Hessian that cannot
+ * be solved, and what `walk` throws.
+ */
+export async function quantizeModel(
+  prepared: PreparedModel,
+  options: QuantizeOptions,
+): Promise<{ readonly contents: PackContents; readonly matrices: readonly MatrixReport[] }> {
+  const { work, method, signal } = options
+  const matrices = matricesOf(prepared)
+  if (matrices.length === 0) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${prepared.file.name} has no matrices that can be quantised; convert it as it is`,
+    )
+  }
+  const job: Job = { prepared, options, reports: new Map() }
+  if (method === 'gptq') await walk(prepared, { ...options, drift: options.drift > 0, visit: visitor(job) })
+  for (const name of matrices) {
+    signal.throwIfAborted()
+    if ((await work.open(codesName(name))) === undefined) await roundMatrix(job, name)
+    else if (!job.reports.has(name)) await recall(job, name)
+  }
+  const contents = await packContents(prepared, options.card)
+  const tensors = contents.tensors.map((tensor) =>
+    matrices.includes(tensor.name) ? codedTensor(tensor, options.format, work) : tensor,
+  )
+  return {
+    contents: { ...contents, tensors },
+    matrices: matrices.flatMap((name) => job.reports.get(name) ?? []),
+  }
+}
+
+interface Job {
+  readonly prepared: PreparedModel
+  readonly options: QuantizeOptions
+  readonly reports: Map<string, MatrixReport>
+}
+
+/** Canonical names of the matrices that are read by products, in the plan's order. */
+function matricesOf({ plan }: PreparedModel): string[] {
+  return plan.slots.flatMap(({ ref: { parts, kind } }) =>
+    kind === 'matrix' ? parts.map(({ name }) => name).filter((name) => roleOf(name) === 'matrix') : [],
+  )
+}
+
+const codesName = (name: string): string => `${name}.codes`
+const reportName = (name: string): string => `${name}.json`
+
+function visitor(job: Job): WalkOptions['visit'] {
+  const { prepared, options } = job
+  return async (product, stats) => {
+    const { parts, k } = product
+    const files = await Promise.all(parts.map(({ name }) => options.work.open(codesName(name))))
+    if (files.some((file) => file === undefined)) {
+      const found = await stats()
+      const factor = factorize(product.name, found, options)
+      for (const { name, n } of parts) {
+        const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
+        const targets =
+          found.drift === undefined ? weights : targetsOf(weights, n, k, found, factor, options.drift)
+        const lossBefore = lossOf(targets, rtn(weights, n, k, options.format), factor)
+        const { coded, loss } = gptq(targets, n, k, options.format, factor, options)
+        const report: MatrixReport = {
+          ...{ name, shape: [n, k], method: 'gptq', loss, lossBefore, dead: factor.dead },
+        }
+        await keep(job, coded, report)
+        await options.host.yieldTask()
+        options.signal.throwIfAborted()
+      }
+    }
+    for (const { name } of parts) if (!job.reports.has(name)) await recall(job, name)
+    return new Map(
+      await Promise.all(
+        parts.map(async ({ name, n }) => [name, await storedTensor(job, name, n, k)] as const),
+      ),
+    )
+  }
+}
+
+async function roundMatrix(job: Job, name: string): Promise<void> {
+  const tensor = weightOf(job.prepared.weights, name)
+  const [n = 0, k = 0] = tensor.shape
+  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, job.options.format)
+  await keep(job, coded, { name, shape: [n, k], method: 'rtn' })
+  await job.options.host.yieldTask()
+}
+
+/** The report first: codes that are there have one. */
+async function keep({ options, reports }: Job, coded: CodedMatrix, report: MatrixReport): Promise<void> {
+  const { work } = options
+  await work.write(reportName(report.name), [new TextEncoder().encode(JSON.stringify(report))])
+  await work.write(codesName(report.name), [layMatrix(coded)])
+  reports.set(report.name, report)
+  options.onMatrix?.(report)
+}
+
+async function recall({ options, reports }: Job, name: string): Promise<void> {
+  const bytes = await readWork(options.work, reportName(name))
+  if (bytes !== undefined) reports.set(name, parseJson(new TextDecoder().decode(bytes)) as MatrixReport)
+}
+
+/** What the codes stand for, read like a pack's tensor. */
+async function storedTensor({ options }: Job, name: string, n: number, k: number): Promise<TensorInfo> {
+  const source = await options.work.open(codesName(name))
+  if (source === undefined) throw lost(name)
+  return {
+    ...{ name, dtype: DTYPE_OF[options.format], shape: [n, k], packed: options.format },
+    ...{ source, offset: 0, byteLength: source.size },
+  }
+}
+
+function codedTensor({ name, shape }: PackTensor, format: Format, work: WorkFiles): PackTensor {
+  const [n = 0, k = 0] = shape
+  async function* data() {
+    const bytes = await readWork(work, codesName(name))
+    if (bytes === undefined) throw lost(name)
+    yield bytes
+  }
+  return { name, encoding: format, shape, bytes: matrixBytes(format, n, k), data }
+}
+
+const lost = (name: string): HalfbyteError =>
+  new HalfbyteError('integrity', `the codes of ${name} are no longer among the work files; start again`, {
+    name,
+  })
+
+/** All weights of a matrix, [n][k], whatever its format. */
+export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
+  const [n = 0, k = 0] = tensor.shape
+  const values = new Float32Array(n * k)
+  let at = 0
+  for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
+    const rows = unpackPanels('f32', chunk, k)
+    values.set(rows.subarray(0, Math.min(rows.length, values.length - at)), at)
+    at += rows.length
+  }
+  return values
+}
