@@ -330,6 +330,28 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(modelName(page)).toContainText('Halfbyte Tiny')
 })
 
+test('hopeless addresses are refused without a try, and a device without a network says so', async ({
+  page,
+  context,
+}) => {
+  await openChat(page)
+  for (const [address, why] of [
+    ['https://', 'is not an address'],
+    ['ftp://models.example/a.gguf', 'Use an address that starts with https://'],
+    ['file:///home/me/a.gguf', 'choose the file from this device'],
+  ] as const) {
+    await loadAddress(page, address)
+    await expect(page.getByRole('alert')).toContainText(why)
+    await expect(loadingLine(page)).toHaveCount(0)
+  }
+  await context.setOffline(true)
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(page.getByRole('alert')).toContainText('This device is offline')
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await expect(modelName(page)).toContainText('tiny.hbm')
+})
+
 test('a repository of the hub is loaded by its name, and one that cannot be had says what it was taken for', async ({
   page,
 }) => {
@@ -341,7 +363,7 @@ test('a repository of the hub is loaded by its name, and one that cannot be had 
   )
   await openChat(page)
   await loadAddress(page, 'models/nothing')
-  await expect(page.getByRole('alert')).toContainText(
+  await expect(page.locator('.notice details')).toContainText(
     'models/nothing was taken for a repository of https://huggingface.co/; write ./models/nothing for',
   )
   await loadAddress(page, 'models/tiny:tiny.hbm')

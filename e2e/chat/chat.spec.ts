@@ -211,6 +211,9 @@ test('one message that does not fit the context is refused in a sentence, and th
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Tell me more about it. '.repeat(300))
   await expect(page.getByRole('alert')).toContainText(/needs \d+ tokens .* context holds 512/)
+  await expect(page.getByRole('alert'), 'names of options are for the details').not.toContainText(
+    'contextLength',
+  )
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
   await page.getByRole('button', { name: 'Send again' }).click()

@@ -7,7 +7,8 @@ import {
   makeRoom,
   type Smaller,
 } from '../../../src/index.ts'
-import { ModelSlot, sentence } from '../models/model-slot.ts'
+import { type Explained, explain } from '../models/explain.ts'
+import { ModelSlot } from '../models/model-slot.ts'
 import { choiceName, type ModelChoice } from '../models/models.ts'
 import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
@@ -50,8 +51,8 @@ export class Chat extends EventTarget {
   figures: Figures | undefined
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
-  /** A sentence about the last error in an answer. */
-  problem: string | undefined
+  /** The last error in an answer. */
+  problem: Explained | undefined
   /** Name of the file that answered at the last visit and cannot be opened again. */
   lost: string | undefined
 
@@ -299,7 +300,7 @@ export class Chat extends EventTarget {
   #fail(error: unknown): void {
     const isOver = isHalfbyteError(error) && (error.code === 'internal' || error.code === 'disposed')
     if (isOver) this.model.fail(error)
-    else this.problem = sentence(error)
+    else this.problem = explain(error)
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */

@@ -15,6 +15,7 @@ import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { embeddedFile } from './early.ts'
+import { type Explained, explain, hopeless } from './explain.ts'
 import { lastChoice } from './last-choice.ts'
 import { choiceName, choiceSource, type ModelChoice } from './models.ts'
 import { canStay, tryOut } from './successor.ts'
@@ -30,11 +31,11 @@ export type Phase =
       readonly checking?: true
       readonly verdict?: Verdict | undefined
       /** Why the earlier model is being loaded again. */
-      readonly after?: string
+      readonly after?: Explained
     }
   | { readonly name: 'ready' }
   /** `lacks`: missing bytes of storage, if that was the reason. */
-  | { readonly name: 'failed'; readonly message: string; readonly lacks?: number }
+  | { readonly name: 'failed'; readonly why: Explained; readonly lacks?: number }
 
 /** What is known of a model that fits before it is downloaded. */
 export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
@@ -86,6 +87,10 @@ export class ModelSlot {
     this.#loading = loading
     this.choice = choice
     const before = this.used
+    const never = choice.kind === 'address' ? hopeless(choice.address) : undefined
+    if (never !== undefined) {
+      return this.#enter({ name: 'failed', why: { text: never, details: undefined } })
+    }
     this.#enter({ name: 'loading', progress: undefined })
     try {
       // When this task ends, the page shows that it loads.
@@ -176,18 +181,18 @@ export class ModelSlot {
 
   /** Says why a load failed. */
   async #fall(error: unknown): Promise<void> {
-    const message = sentence(error)
+    const why = explain(error)
     const isFull = isHalfbyteError(error) && error.code === 'storage-full'
-    const failed: Phase = { name: 'failed', message, ...(isFull && { lacks: Number(error.detail['size']) }) }
+    const failed: Phase = { name: 'failed', why, ...(isFull && { lacks: Number(error.detail['size']) }) }
     const wanted = this.choice
-    await this.#comeBack(message)
+    await this.#comeBack(why)
     if (this.choice !== wanted && this.choice !== this.used?.choice) return
     this.choice = wanted
     this.#enter(failed)
   }
 
   /** Loads the model again that made room for another one. `why`: a sentence for the meantime. */
-  async #comeBack(why?: string): Promise<void> {
+  async #comeBack(why?: Explained): Promise<void> {
     const last = this.#last
     if (last === undefined || this.used !== undefined) return
     // Once is enough: it may be what fails.
@@ -200,7 +205,7 @@ export class ModelSlot {
       if (loading.signal.aborted) await engine.dispose()
       else this.#use({ ...last, engine })
     } catch (error) {
-      if (!loading.signal.aborted) this.#enter({ name: 'failed', message: sentence(error) })
+      if (!loading.signal.aborted) this.#enter({ name: 'failed', why: explain(error) })
     }
   }
 
@@ -269,7 +274,7 @@ export class ModelSlot {
     this.used = undefined
     // A load that goes on will bring another engine, or say why not.
     if (this.phase.name === 'loading') this.#changed()
-    else this.#enter({ name: 'failed', message: sentence(error) })
+    else this.#enter({ name: 'failed', why: explain(error) })
   }
 
   #enter(phase: Phase): void {
@@ -307,11 +312,4 @@ function loadOptions({ threads, contextLength, weights, memory }: EngineSettings
     kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },
     ...(threads !== undefined && { threads }),
   }
-}
-
-/** An error's message as a sentence. A file name at its beginning keeps its case. */
-export function sentence(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
-  const start = /^[a-z]+['’\s,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
-  return /[.!?]$/.test(start) ? start : `${start}.`
 }

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
+import type { Explained } from './explain.ts'
 import type { Phase, Verdict } from './model-slot.ts'
 import { choiceName, DEFAULT } from './models.ts'
 
@@ -16,10 +17,10 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'loading':
       return phase.after === undefined
         ? about(chat)
-        : html`<div class="notice error"><p role="alert">${phase.after}</p></div>`
+        : html`<div class="notice error">${reason(phase.after)}</div>`
     case 'failed':
       return html`<div class="notice error">
-        <p role="alert">${phase.message}</p>
+        ${reason(phase.why)}
         <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${otherButton(chat)}</div>
       </div>`
     case 'empty':
@@ -36,10 +37,16 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
   }
 }
 
+/** Sentences, and what only some people want to read folded away. */
+function reason({ text, details }: Explained): TemplateResult {
+  return html`<p role="alert" dir="auto">${text}</p>
+    ${details === undefined ? nothing : html`<details><summary>Details</summary><p dir="auto">${details}</p></details>`}`
+}
+
 /** What there is to say while a model answers, or soon will. */
 function about(chat: Chat): TemplateResult | typeof nothing {
   if (chat.problem !== undefined) {
-    return html`<div class="notice error"><p role="alert">${chat.problem}</p></div>`
+    return html`<div class="notice error">${reason(chat.problem)}</div>`
   }
   if (chat.lost !== undefined) {
     return html`<div class="notice">
