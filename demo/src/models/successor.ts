@@ -2,8 +2,10 @@
 // the new one answers.
 import type { Engine } from '../../../src/index.ts'
 
-/** An engine of at most this many bytes of memory stays while its successor loads. A phone has no room for two
- * large ones. */
+/**
+ * An engine of at most this many bytes of memory stays while its successor loads. A phone has no room for two
+ * large ones.
+ */
 const SMALL_BYTES = 256e6
 
 /** True if the engine is small enough to stay while another one is loaded. */
