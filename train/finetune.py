@@ -59,13 +59,11 @@ class Mixture:
         return rows
 
 
-def weighted_loss(model, rows, others):
-    """Mean cross-entropy in nats, the tokens that are not the model's own counting `others` each; and the own part."""
+def own_loss(model, rows):
+    """Mean cross-entropy in nats over the model's own tokens; what people and tools write is only read."""
     ids = torch.from_numpy((rows & (OWN - 1)).astype(np.int64))
-    own = torch.from_numpy((rows[:, 1:] & OWN) != 0).flatten()
-    each = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten(), reduction='none')
-    weight = torch.where(own, 1.0, others)
-    return (each * weight).sum() / weight.sum(), each.detach()[own].mean()
+    own = torch.from_numpy((rows[:, 1:] & OWN) != 0)
+    return F.cross_entropy(model(ids[:, :-1], own), ids[:, 1:][own])
 
 
 def main():
@@ -74,9 +72,8 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--start', type=Path, help='other than out/start.pt')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
-    parser.add_argument('--batch-tokens', type=int, default=4096)
-    parser.add_argument('--lr', type=float, default=8e-4)
-    parser.add_argument('--others', type=float, default=0.15, help="loss weight of tokens that are not the model's own")
+    parser.add_argument('--batch-tokens', type=int, default=2048)
+    parser.add_argument('--lr', type=float, default=6e-4)
     parser.add_argument('--long-from', type=float, default=0.5, help='progress from which every other step has windows of 1024')
     parser.add_argument('--qat-from', type=float, default=0.76, help='progress at which QAT begins')
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
@@ -100,7 +97,7 @@ def main():
         step, seen, progress = state['step'], state['seen'], state['progress']
     mixture = Mixture(args.out, args.seed + step)
     started, left_at_start, first = time.time(), seconds_until(args.deadline), progress
-    saved_at, logged, sums = started, (started, seen, step), [0.0, 0.0]
+    saved_at, logged, total = started, (started, seen, step), 0.0
     print(f'{sum(p.numel() for p in model.parameters())} parameters', json.dumps(vars(args), default=str), flush=True)
     while progress < 1 and step < args.max_steps:
         if step % 25 == 0 or not mixture.sources:
@@ -115,19 +112,19 @@ def main():
         factor = min(1, (step + 1) / 60) * min(1, max(0.0, 1 - progress) / 0.8)
         for group in optimizer.param_groups:
             group['lr'] = args.lr * factor
-        loss, own = weighted_loss(model, mixture.windows(args.batch_tokens // length, length), args.others)
+        loss = own_loss(model, mixture.windows(args.batch_tokens // length, length))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         step, seen = step + 1, seen + args.batch_tokens
-        sums = [sums[0] + loss.item(), sums[1] + own.item()]
+        total += loss.item()
         if step % 20 == 0:
             now, count = time.time(), step - logged[2]
-            print(f'step {step} tokens {seen} progress {progress:.4f} lr {factor:.3f} loss {sums[0] / count:.4f} '
-                  f'own {sums[1] / count:.4f} {(seen - logged[1]) / (now - logged[0]):.0f} tok/s '
+            print(f'step {step} tokens {seen} progress {progress:.4f} lr {factor:.3f} loss {total / count:.4f} '
+                  f'{(seen - logged[1]) / (now - logged[0]):.0f} tok/s '
                   f'{now - started:.0f} s{" qat" if model.qat else ""}', flush=True)
-            logged, sums = (now, seen, step), [0.0, 0.0]
+            logged, total = (now, seen, step), 0.0
         if time.time() - saved_at > args.save_minutes * 60 or progress >= 1:
             if not math.isfinite(loss.item()):
                 raise SystemExit(f'the loss is {loss.item()} at step {step}; go on from {path} at a lower --lr')

@@ -13,6 +13,8 @@ from talk import chitchat, read_lines, small_chat, stories_of, story_chat
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.
 OWN = 1 << 15
+#: Generated documents that tell stories are the source `worlds`, as are all kinds that begin so; the others `skills`.
+STORY_KINDS = {'tale', 'goon', 'continue'}
 
 
 def encode_plain(vocabulary, text):
@@ -71,7 +73,9 @@ def main():
         write(args.out, 'small', [chat(small_chat(rng, small)) for _ in range(6000)])
     if 'worlds' in wanted and args.worlds:
         found = [d for path in args.worlds for d in read_lines(path)]
-        write(args.out, 'worlds', [chat(d['messages'], d.get('tools') or ()) for d in found])
+        for name in ('worlds', 'skills'):
+            chosen = [d for d in found if (d['kind'] in STORY_KINDS or d['kind'].startswith('world')) == (name == 'worlds')]
+            write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])
 
 
 if __name__ == '__main__':
