@@ -1,16 +1,19 @@
 """stories15M and the text to train on in; out/start.pt and out/vocabulary.json with a cut vocabulary out."""
 import argparse
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import torch
 
+from chat import turn_texts
 from gguf import read_gguf
 from llama import Llama, LlamaConfig
 from spm import FIRST_BYTE, MARK, ROLES, CALL, CALL_END, SPECIALS, Spm
 from talk import SOURCES, plain_texts
 
+SPECIAL = re.compile('|'.join(map(re.escape, SPECIALS)))
 KEPT_WORDS = Path(__file__).with_name('words.txt')
 
 
@@ -110,7 +113,10 @@ def main():
     fixed = FIRST_BYTE + 256 + len(ROLES) + 2
     texts = [t for source in SOURCES for t in plain_texts(source, args.text)]
     for path in args.more:
-        texts += [m['content'] for line in path.open() for m in json.loads(line)['messages']]
+        for line in path.open(encoding='utf-8'):
+            document = json.loads(line)
+            texts += [t for _, turn in turn_texts(document['messages'], document.get('tools') or ())
+                      for t in SPECIAL.split(turn)]
     texts += [KEPT_WORDS.read_text(encoding='utf-8').replace('\n', ' ')] * 20
     kept = choose(vocabulary, texts, args.size - fixed)
     small, sources = cut(vocabulary, kept)
