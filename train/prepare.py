@@ -13,8 +13,12 @@ from talk import chitchat, read_lines, small_chat, stories_of, story_chat
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.
 OWN = 1 << 15
-#: Generated documents that tell stories are the source `worlds`, as are all kinds that begin so; the others `skills`.
-STORY_KINDS = {'tale', 'goon', 'continue'}
+#: Kinds of generated documents by the source that they go to, with the share of them that is taken.
+KINDS = {
+    'tools': {'tool': 1.0},
+    'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'json': 0.5},
+    'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 1.0, 'world-shorter': 1.0, 'mixed': 0.6},
+}
 
 
 def encode_plain(vocabulary, text):
@@ -30,6 +34,22 @@ def encode_chat(vocabulary, messages, tools=()):
         ids.append(vocabulary.specials[f'<|{role}|>'])
         ids += [i | own for i in [*vocabulary.encode_chat(text), END]]
     return ids
+
+
+def joined(documents, most=4):
+    """Conversations with the same tools and system text, several in one, so that the tools are read once."""
+    waiting = {}
+    for document in documents:
+        messages, tools = document['messages'], document['tools']
+        system = messages[0]['content'] if messages[0]['role'] == 'system' else ''
+        key = json.dumps([system, tools])
+        held, count = waiting.pop(key, (None, 0))
+        held = {**held, 'messages': held['messages'] + messages[bool(system):]} if held else document
+        if count + 1 == most:
+            yield held
+        else:
+            waiting[key] = (held, count + 1)
+    yield from (held for held, _ in waiting.values())
 
 
 def write(out, name, documents, longest=1024):
@@ -73,9 +93,12 @@ def main():
         write(args.out, 'small', [chat(small_chat(rng, small)) for _ in range(6000)])
     if 'worlds' in wanted and args.worlds:
         found = [d for path in args.worlds for d in read_lines(path)]
-        for name in ('worlds', 'skills'):
-            chosen = [d for d in found if (d['kind'] in STORY_KINDS or d['kind'].startswith('world')) == (name == 'worlds')]
+        for name, shares in KINDS.items():
+            chosen = [d for d in found if rng.random() < shares.get(d['kind'], 0)]
+            if name != 'worlds':
+                chosen = [*joined(d for d in chosen if d.get('tools')), *(d for d in chosen if not d.get('tools'))]
             write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])
+
 
 
 if __name__ == '__main__':
