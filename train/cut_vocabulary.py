@@ -72,15 +72,15 @@ def halves(matrix, heads):
     return matrix.reshape(heads, rows // heads // 2, 2, width).transpose(0, 2, 1, 3).reshape(rows, width)
 
 
-def teacher_of(path, context=1024):
-    """The vocabulary and the model of a Llama in GGUF."""
+def teacher_of(path, context=512, theta=10000.0):
+    """The vocabulary and the model of a Llama in GGUF; theta is the base of its rotary positions."""
     meta, tensors = read_gguf(path)
     heads = meta['llama.attention.head_count']
     config = LlamaConfig(
         vocab=len(meta['tokenizer.ggml.tokens']), hidden=meta['llama.embedding_length'],
         layers=meta['llama.block_count'], heads=heads, kv_heads=meta['llama.attention.head_count_kv'],
         head_dim=meta['llama.embedding_length'] // heads, intermediate=meta['llama.feed_forward_length'],
-        context=context, eps=meta['llama.attention.layer_norm_rms_epsilon'])
+        context=context, theta=theta, eps=meta['llama.attention.layer_norm_rms_epsilon'])
     model = Llama(config)
     t = {name: torch.from_numpy(value) for name, value in tensors.items()}
     state = {'embed': t['token_embd.weight'], 'final_norm': t['output_norm.weight']}
@@ -107,9 +107,10 @@ def main():
     parser.add_argument('--more', type=Path, nargs='*', default=[], help='JSON lines of generated documents')
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--size', type=int, default=6144, help='pieces, bytes and special tokens together')
+    parser.add_argument('--theta', type=float, default=22000.0, help='base of the rotary positions, for twice the context')
     args = parser.parse_args()
     args.out.mkdir(exist_ok=True)
-    vocabulary, model = teacher_of(args.model)
+    vocabulary, model = teacher_of(args.model, theta=args.theta)
     fixed = FIRST_BYTE + 256 + len(ROLES) + 2
     texts = [t for source in SOURCES for t in plain_texts(source, args.text)]
     for path in args.more:

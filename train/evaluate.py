@@ -1,4 +1,4 @@
-"""A model and held-out stories in, bits per byte out: the teacher, or a checkpoint in float and as it will be packed."""
+"""A model and held-out stories in, bits per byte out: of the teacher, or of a checkpoint in float and as packed."""
 import argparse
 import json
 import math

@@ -9,11 +9,12 @@ import torch
 import spm
 from chat import TEMPLATE
 from family import restore
+from finetune import LENGTH
 from names import NAMES
 from spm import BOS, END, ROLES, UNKNOWN
 from weights import snap, write_safetensors
 
-SAMPLING = {'do_sample': True, 'temperature': 0.6, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.05,
+SAMPLING = {'do_sample': True, 'temperature': 0.6, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
             'max_new_tokens': 400}
 
 
@@ -34,12 +35,12 @@ def write_folder(to, model, vocabulary, snapped, kind):
     ids = {'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': UNKNOWN}
     files = {
         'config.json': {
-            **config_of(c), 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
+            **config_of(c), 'max_position_embeddings': LENGTH, 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
             'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32'},
         'generation_config.json': {**ids, **SAMPLING},
         'tokenizer.json': vocabulary.to_json(),
         'tokenizer_config.json': {
-            'tokenizer_class': 'PreTrainedTokenizerFast', 'model_max_length': c.context, 'bos_token': '<|bos|>',
+            'tokenizer_class': 'PreTrainedTokenizerFast', 'model_max_length': LENGTH, 'bos_token': '<|bos|>',
             'eos_token': '<|end|>', 'pad_token': '<unk>', 'unk_token': '<unk>', 'add_bos_token': True,
             'clean_up_tokenization_spaces': False, 'additional_special_tokens': [*ROLES, spm.CALL, spm.CALL_END],
             'chat_template': TEMPLATE},

@@ -13,6 +13,9 @@ from family import restore
 from prepare import OWN
 from train import save, seconds_until
 
+#: Tokens of a training window.
+LENGTH = 512
+
 
 class Mixture:
     """Windows of whole documents drawn from sources by their shares of tokens; picks up newer files as they come."""
@@ -21,7 +24,7 @@ class Mixture:
         self.out, self.rng, self.seen_at, self.sources = out, np.random.default_rng(seed), None, {}
 
     def refresh(self):
-        """Reads the shares and the sources again if a file is newer; returns what is used, or None if nothing is new."""
+        """Reads the shares and the sources again if a file is newer; returns them, or None if nothing is new."""
         shares = json.loads((self.out / 'mixture.json').read_text())
         paths = {name: self.out / f'{name}.json' for name in shares}
         paths = {name: path for name, path in paths.items() if path.exists()}
@@ -72,9 +75,8 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--start', type=Path, help='other than out/start.pt')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
-    parser.add_argument('--batch-tokens', type=int, default=2048)
-    parser.add_argument('--lr', type=float, default=6e-4)
-    parser.add_argument('--long-from', type=float, default=0.5, help='progress from which every other step has windows of 1024')
+    parser.add_argument('--batch-tokens', type=int, default=1536)
+    parser.add_argument('--lr', type=float, default=3e-4)
     parser.add_argument('--qat-from', type=float, default=0.76, help='progress at which QAT begins')
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
@@ -91,7 +93,7 @@ def main():
     gains = [p for p in model.parameters() if p.ndim == 1]
     matrices = [p for p in model.parameters() if p.ndim == 2]
     optimizer = torch.optim.AdamW([{'params': matrices, 'weight_decay': 0.02}, {'params': gains, 'weight_decay': 0.0}],
-                                  lr=args.lr, betas=(0.9, 0.97), eps=1e-9)
+                                  lr=args.lr, betas=(0.9, 0.98), eps=1e-9)
     if args.resume:
         optimizer.load_state_dict(state['optimizer'])
         step, seen, progress = state['step'], state['seen'], state['progress']
@@ -106,13 +108,12 @@ def main():
                 print(f'step {step} shares and tokens', json.dumps(news), flush=True)
         by_time = first + (1 - first) * (time.time() - started) / left_at_start if args.deadline else 0
         progress = min(1.0, max(seen / args.tokens, by_time))
-        length = 1024 if progress >= args.long_from and step % 2 else 512
         model.qat = progress >= args.qat_from
-        # up over 60 steps, flat to 20 %, then straight down to zero
-        factor = min(1, (step + 1) / 60) * min(1, max(0.0, 1 - progress) / 0.8)
+        # up over 30 steps, flat to 20 %, then straight down to zero
+        factor = min(1, (step + 1) / 30) * min(1, max(0.0, 1 - progress) / 0.8)
         for group in optimizer.param_groups:
             group['lr'] = args.lr * factor
-        loss = own_loss(model, mixture.windows(args.batch_tokens // length, length))
+        loss = own_loss(model, mixture.windows(args.batch_tokens // LENGTH, LENGTH))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
