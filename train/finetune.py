@@ -75,9 +75,9 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--start', type=Path, help='other than out/start.pt')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
-    parser.add_argument('--batch-tokens', type=int, default=1536)
-    parser.add_argument('--lr', type=float, default=3e-4)
-    parser.add_argument('--qat-from', type=float, default=0.76, help='progress at which QAT begins')
+    parser.add_argument('--batch-tokens', type=int, default=2048)
+    parser.add_argument('--lr', type=float, default=1.2e-4)
+    parser.add_argument('--qat-from', type=float, default=0.7, help='progress at which QAT begins')
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
     parser.add_argument('--threads', type=int, default=2)
@@ -91,9 +91,10 @@ def main():
     state = torch.load(path if args.resume else args.start or args.out / 'start.pt')
     model = restore(state)
     gains = [p for p in model.parameters() if p.ndim == 1]
-    matrices = [p for p in model.parameters() if p.ndim == 2]
-    optimizer = torch.optim.AdamW([{'params': matrices, 'weight_decay': 0.02}, {'params': gains, 'weight_decay': 0.0}],
-                                  lr=args.lr, betas=(0.9, 0.98), eps=1e-9)
+    # a batch lacks most pieces: with a larger eps and a longer memory, their rows do not drift on tiny gradients
+    optimizer = torch.optim.AdamW(
+        [{'params': [model.embed], 'betas': (0.9, 0.999), 'eps': 1e-5}, {'params': model.matrices()}, {'params': gains}],
+        lr=args.lr, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)
     if args.resume:
         optimizer.load_state_dict(state['optimizer'])
         step, seen, progress = state['step'], state['seen'], state['progress']
