@@ -14,7 +14,7 @@ from names import NAMES
 from spm import BOS, END, ROLES, UNKNOWN
 from weights import snap, write_safetensors
 
-SAMPLING = {'do_sample': True, 'temperature': 0.6, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
+SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
             'max_new_tokens': 400}
 
 

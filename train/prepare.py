@@ -17,7 +17,7 @@ OWN = 1 << 15
 KINDS = {
     'tools': {'tool': 1.0},
     'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'json': 0.5},
-    'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 1.0, 'world-shorter': 1.0, 'mixed': 0.6},
+    'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 0.3, 'world-shorter': 1.0, 'mixed': 0.6},
 }
 
 

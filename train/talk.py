@@ -79,10 +79,10 @@ def cut_at(text, share):
 def story_chat(rng, story, small):
     """A chat that tells the story: a request with something of it, the story whole or in parts."""
     turns = []
-    if rng.random() < 0.1:
+    if rng.random() < 0.03:
         turns += rng.choice(small)
     asked = request_for(rng, story)
-    parts = cut_at(story, rng.uniform(0.3, 0.7)) if rng.random() < 0.22 else None
+    parts = cut_at(story, rng.uniform(0.3, 0.7)) if rng.random() < 0.06 else None
     if parts:
         turns += [('user', asked), ('assistant', parts[0]), ('user', rng.choice(NEXT)), ('assistant', parts[1])]
     elif rng.random() < 0.08 and (parts := cut_at(story, 0.15)):
@@ -91,7 +91,7 @@ def story_chat(rng, story, small):
         turns += [('user', lead.format(parts[0])), ('assistant', parts[1])]
     else:
         turns += [('user', asked), ('assistant', story)]
-    if rng.random() < 0.1:
+    if rng.random() < 0.03:
         turns += rng.choice(small)
     if rng.random() < 0.08:
         turns.insert(0, ('system', rng.choice(SYSTEMS)))

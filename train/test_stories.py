@@ -17,6 +17,7 @@ from evaluate import bits_per_byte
 from export_stories import bf16, write_folder
 from finetune import Mixture, own_loss
 from llama import Llama, LlamaConfig
+from merge import NEW_ROWS, merged
 from prepare import OWN, encode_chat, encode_plain, joined, write
 from requests_of import request_for
 from spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
@@ -153,6 +154,14 @@ class TrainingTest(unittest.TestCase):
         with torch.no_grad():
             log = model(torch.tensor([[1, 5, 6, 7]]))[0].log_softmax(-1)
             self.assertAlmostEqual(own_loss(model, rows).item(), -(log[1, 6] + log[2, 7]).item() / 2, places=5)
+
+    def test_a_merge_lies_between_but_keeps_the_new_rows(self):
+        start, tuned = {'embed': torch.zeros(300, 4), 'a': torch.zeros(3)}, {'embed': torch.ones(300, 4), 'a': torch.ones(3)}
+        state = merged(start, tuned, 0.25)
+        self.assertEqual(state['a'].tolist(), [0.25] * 3)
+        rows = (state['embed'] == 1).all(1).nonzero().flatten().tolist()
+        self.assertEqual(rows, sorted(NEW_ROWS))
+        self.assertEqual(rows, sorted(small_cut()[0].specials.values()))
 
     def test_bits_per_byte_of_an_even_model(self):
         small, _ = small_cut()
