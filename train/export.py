@@ -1,7 +1,6 @@
 """A checkpoint in, a Hugging Face model folder out: config, tokenizer, chat template, safetensors."""
 import argparse
 import json
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -10,33 +9,11 @@ import torch
 from bpe import BOS, END, PAD, Tokenizer
 from family import restore
 from names import NAMES
+from weights import snap, write_safetensors
 
 TEMPLATE = ("{{ bos_token }}{% for message in messages %}"
             "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
             "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}")
-DTYPE = {np.dtype(np.float16): 'F16', np.dtype(np.float32): 'F32'}
-
-
-def write_safetensors(path, tensors, metadata):
-    """Writes arrays by name: header length, JSON header padded with spaces to 8 bytes, then the data."""
-    header, offset = {'__metadata__': metadata}, 0
-    for name, array in tensors.items():
-        span = [offset, offset + array.nbytes]
-        header[name] = {'dtype': DTYPE[array.dtype], 'shape': list(array.shape), 'data_offsets': span}
-        offset += array.nbytes
-    text = json.dumps(header, separators=(',', ':')).encode()
-    text += b' ' * (-len(text) % 8)
-    with open(path, 'wb') as file:
-        file.write(struct.pack('<Q', len(text)) + text)
-        for array in tensors.values():
-            file.write(np.ascontiguousarray(array).tobytes())
-
-
-def snap(model):
-    """The state with every matrix replaced by its quantised value, so that any packer finds the grid QAT trained for."""
-    kinds = model.QUANTISERS
-    return {name: kinds[last](t) if (last := name.split('.')[-1]) in kinds else t
-            for name, t in model.state_dict().items()}
 
 
 def main():

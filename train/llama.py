@@ -29,7 +29,6 @@ class Llama(LanguageModel):
         angle = torch.outer(torch.arange(c.context), speed)
         self.register_buffer('cos', torch.cat([angle.cos(), angle.cos()], 1)[:, None], persistent=False)
         self.register_buffer('sin', torch.cat([-angle.sin(), angle.sin()], 1)[:, None], persistent=False)
-        self.register_buffer('mask', torch.full((c.context, c.context), -1e9).triu(1), persistent=False)
 
     def initial_layer(self):
         """Matrices into the residual stream begin small."""
@@ -54,16 +53,12 @@ class Llama(LanguageModel):
         c, (batch, time, _) = self.config, x.shape
         q, k, v = F.linear(x, self.weight(layer, 'qkv')).view(batch, time, -1, c.head_dim).split(
             [c.heads, c.kv_heads, c.kv_heads], 2)
+        q, k, v = self.rotate(q).transpose(1, 2), self.rotate(k).transpose(1, 2), v.transpose(1, 2)
         group = c.heads // c.kv_heads
-        q = self.rotate(q) * c.head_dim ** -0.5
-        q = q.view(batch, time, c.kv_heads, group, c.head_dim).permute(0, 2, 3, 1, 4).reshape(
-            batch * c.kv_heads, group * time, c.head_dim)
-        k = self.rotate(k).permute(0, 2, 3, 1).reshape(batch * c.kv_heads, c.head_dim, time)
-        v = v.transpose(1, 2).reshape(batch * c.kv_heads, time, c.head_dim)
-        scores = torch.bmm(q, k).view(-1, group, time, time) + self.mask[:time, :time]
-        mixed = torch.bmm(scores.softmax(-1).view(-1, group * time, time), v)
-        mixed = mixed.view(batch, c.kv_heads, group, time, c.head_dim).permute(0, 3, 1, 2, 4)
-        return F.linear(mixed.reshape(batch, time, -1), self.weight(layer, 'out'))
+        if group > 1:
+            k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.linear(mixed.transpose(1, 2).reshape(batch, time, -1), self.weight(layer, 'out'))
 
     def block(self, layer, x):
         """Attention, then the gated MLP."""

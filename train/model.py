@@ -84,13 +84,14 @@ class LanguageModel(nn.Module):
         """RMSNorm."""
         return x * (x.square().mean(-1, keepdim=True) + self.config.eps).rsqrt() * gain
 
-    def forward(self, ids):
-        """Logits [batch, time, vocab] of ids [batch, time]."""
+    def forward(self, ids, chosen=None):
+        """Logits [batch, time, vocab] of ids [batch, time]; with a mask chosen, [count, vocab] of its positions."""
         table = self.weight(self, 'embed')
         x = F.embedding(ids, table)
         for layer in self.layers:
             x = self.block(layer, x)
-        return F.linear(self.norm(x, self.final_norm), table)
+        x = self.norm(x, self.final_norm)
+        return F.linear(x if chosen is None else x[chosen], table)
 
     def loss(self, ids):
         """Mean cross-entropy in nats of each next token of ids [batch, time + 1]."""

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
 from corpus import chapters_of, clean
 from data import encode
-from export import snap, write_safetensors
 from llama import Llama, LlamaConfig
 from model import quantise4, quantise8
 from names import llama_tensors
+from weights import snap, write_safetensors
 
 SMALL = LlamaConfig(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
 TEXT = 'the cat sat on the mat. the cat ate the hat, and then the cat slept.'

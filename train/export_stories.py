@@ -1,0 +1,70 @@
+"""A checkpoint of the story model in; a Hugging Face folder out: config, tokenizer, chat template, safetensors."""
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import spm
+from chat import TEMPLATE
+from family import restore
+from finetune import LENGTH
+from names import NAMES
+from spm import BOS, END, ROLES, UNKNOWN
+from weights import snap, write_safetensors
+
+SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
+            'max_new_tokens': 400}
+
+
+def bf16(array):
+    """f32 rounded to the nearest bfloat16, as its bits."""
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def write_folder(to, model, vocabulary, snapped, kind):
+    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16."""
+    c = model.config
+    tensors_of, config_of = NAMES['llama']
+    named = tensors_of(snap(model) if snapped else model.state_dict(), c)
+    store = bf16 if kind == 'bf16' else lambda array: array.astype(np.float32)
+    to.mkdir(parents=True, exist_ok=True)
+    write_safetensors(to / 'model.safetensors', {n: store(t.numpy()) for n, t in named.items()}, {'format': 'pt'})
+    ids = {'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': UNKNOWN}
+    files = {
+        'config.json': {
+            **config_of(c), 'max_position_embeddings': LENGTH, 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
+            'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32'},
+        'generation_config.json': {**ids, **SAMPLING},
+        'tokenizer.json': vocabulary.to_json(),
+        'tokenizer_config.json': {
+            'tokenizer_class': 'PreTrainedTokenizerFast', 'model_max_length': LENGTH, 'bos_token': '<|bos|>',
+            'eos_token': '<|end|>', 'pad_token': '<unk>', 'unk_token': '<unk>', 'add_bos_token': True,
+            'clean_up_tokenization_spaces': False, 'additional_special_tokens': [*ROLES, spm.CALL, spm.CALL_END],
+            'chat_template': TEMPLATE},
+    }
+    for name, content in files.items():
+        text = json.dumps(content, ensure_ascii=False, indent=None if name == 'tokenizer.json' else 1,
+                          separators=(',', ':') if name == 'tokenizer.json' else None)
+        (to / name).write_text(text + ('' if name == 'tokenizer.json' else '\n'), encoding='utf-8')
+
+
+def main():
+    """Writes the folder of a checkpoint, or of the start that the vocabulary was cut for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--out', type=Path, default=Path('out'))
+    parser.add_argument('--from', dest='source', type=Path, help='other than out/checkpoint.pt')
+    parser.add_argument('--to', type=Path, default=Path('out/export'))
+    parser.add_argument('--snap', action='store_true', help='store the fake-quantised values of the matrices')
+    parser.add_argument('--kind', choices=['f32', 'bf16'], default='f32')
+    args = parser.parse_args()
+    saved = torch.load(args.source or args.out / 'checkpoint.pt')
+    vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))
+    write_folder(args.to, restore(saved), vocabulary, args.snap, args.kind)
+    print(args.to, 'step', saved['step'], 'progress', saved.get('progress'))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,105 @@
+"""Source texts and generated documents in, token files per source out: out/SOURCE.bin and .json (uint16)."""
+import argparse
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+
+import spm
+from chat import turn_texts
+from spm import BOS, END
+from talk import chitchat, read_lines, small_chat, stories_of, story_chat
+
+#: Bit 15 of a token says that it counts in full in the loss: the model's own words.
+OWN = 1 << 15
+#: Kinds of generated documents by the source that they go to, with the share of them that is taken.
+KINDS = {
+    'tools': {'tool': 1.0},
+    'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'json': 0.5},
+    'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 0.3, 'world-shorter': 1.0, 'mixed': 0.6},
+}
+
+
+def encode_plain(vocabulary, text):
+    """A story without a chat: all of it is the model's own."""
+    return [BOS, *(i | OWN for i in [*vocabulary.encode(text), END])]
+
+
+def encode_chat(vocabulary, messages, tools=()):
+    """A conversation; the assistant's turns with their ends are the model's own."""
+    ids = [BOS]
+    for role, text in turn_texts(messages, tools):
+        own = OWN if role == 'assistant' else 0
+        ids.append(vocabulary.specials[f'<|{role}|>'])
+        ids += [i | own for i in [*vocabulary.encode_chat(text), END]]
+    return ids
+
+
+def joined(documents, most=4):
+    """Conversations with the same tools and system text, several in one, so that the tools are read once."""
+    waiting = {}
+    for document in documents:
+        messages, tools = document['messages'], document['tools']
+        system = messages[0]['content'] if messages[0]['role'] == 'system' else ''
+        key = json.dumps([system, tools])
+        held, count = waiting.pop(key, (None, 0))
+        held = {**held, 'messages': held['messages'] + messages[bool(system):]} if held else document
+        if count + 1 == most:
+            yield held
+        else:
+            waiting[key] = (held, count + 1)
+    yield from (held for held, _ in waiting.values())
+
+
+def write(out, name, documents, longest=1024):
+    """A source's tokens one after another, and where each document begins."""
+    kept = [d for d in documents if len(d) <= longest]
+    np.array([i for d in kept for i in d], dtype=np.uint16).tofile(out / f'{name}.bin')
+    starts = np.cumsum([0, *map(len, kept)]).tolist()
+    part = out / f'{name}.json.part'
+    part.write_text(json.dumps({'starts': starts, 'left_out': len(documents) - len(kept)}))
+    part.rename(out / f'{name}.json')
+    print(f'{name}: {len(kept)} documents, {starts[-1]} tokens, {len(documents) - len(kept)} too long', flush=True)
+
+
+def main():
+    """Writes the named sources; the generated documents of --worlds as the source `worlds`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--text', type=Path, default=Path('../../shared/fixtures/text'))
+    parser.add_argument('--out', type=Path, default=Path('out'))
+    parser.add_argument('--worlds', type=Path, nargs='*', default=[])
+    parser.add_argument('--only', nargs='*', help='names of the sources to write')
+    parser.add_argument('--passes', type=int, default=3, help='requests are drawn anew in each pass over the stories')
+    parser.add_argument('--seed', type=int, default=7)
+    args = parser.parse_args()
+    vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))
+    rng = random.Random(args.seed)
+    wanted = args.only or ['tinystories', 'told', 'picture', 'small', 'worlds']
+    tiny = stories_of('tinystories', args.text)
+    small = list(chitchat(args.text, rng))
+    pictures = [s for name in ('tinyfabulist-open', 'storyweaver-en', 'african-storybook')
+                for s in stories_of(name, args.text)]
+    def chat(messages, tools=()):
+        return encode_chat(vocabulary, messages, tools)
+
+    if 'tinystories' in wanted:
+        write(args.out, 'tinystories', [encode_plain(vocabulary, s) for s in tiny])
+    if 'told' in wanted:
+        write(args.out, 'told', [chat(story_chat(rng, s, small)) for _ in range(args.passes) for s in tiny])
+    if 'picture' in wanted:
+        write(args.out, 'picture', [chat(story_chat(rng, s, small)) for _ in range(2) for s in pictures])
+    if 'small' in wanted:
+        write(args.out, 'small', [chat(small_chat(rng, small)) for _ in range(6000)])
+    if 'worlds' in wanted and args.worlds:
+        found = [d for path in args.worlds for d in read_lines(path)]
+        for name, shares in KINDS.items():
+            chosen = [d for d in found if rng.random() < shares.get(d['kind'], 0)]
+            if name != 'worlds':
+                chosen = [*joined(d for d in chosen if d.get('tools')), *(d for d in chosen if not d.get('tools'))]
+            write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])
+
+
+
+if __name__ == '__main__':
+    main()
