@@ -43,7 +43,7 @@ test('the package holds what it needs and nothing else', () => {
 })
 
 test('the embedded models come with their licence and credits', async () => {
-  expect(files).toContain('dist/models/halfbyte-tiny.hbm')
+  expect(files).toContain('dist/models/halfbyte-stories.hbm')
   expect(files).toContain('dist/models/halfbyte-mamba.hbm')
   expect(files).toContain('dist/models/CREDITS.md')
   expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)

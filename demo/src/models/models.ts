@@ -3,7 +3,7 @@
 import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
-import llamaUrl from '../../models/halfbyte-tiny.hbm?url'
+import storiesUrl from '../../models/halfbyte-stories.hbm?url'
 
 /** A model that comes with the page. */
 export interface EmbeddedModel {
@@ -23,9 +23,9 @@ export type ModelChoice =
 /** The model that the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
-  name: 'Halfbyte Tiny',
-  url: llamaUrl,
-  about: 'Comes with this page. It makes small talk and tells stories, but knows no facts.',
+  name: 'Halfbyte Stories',
+  url: storiesUrl,
+  about: 'Comes with this page. It tells stories and makes small talk, but knows no facts.',
 }
 
 export const EMBEDDED: readonly EmbeddedModel[] = [
@@ -35,7 +35,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     name: 'Halfbyte Mamba',
     url: mambaUrl,
     about:
-      'Like Halfbyte Tiny, but without attention: long conversations take no more memory than short ones.',
+      'Smaller and simpler, without attention: long conversations take no more memory than short ones.',
   },
 ]
 
