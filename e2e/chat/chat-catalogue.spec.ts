@@ -61,7 +61,7 @@ for (const model of CATALOGUE) {
       const seen: string[] = []
       Object.assign(globalThis, { seen })
       new MutationObserver(() => {
-        seen.push(document.querySelector('.notice')?.textContent ?? '')
+        seen.push(document.querySelector('.foot')?.textContent ?? '')
       }).observe(document.body, { subtree: true, childList: true, characterData: true })
     })
     await entry.click()
