@@ -10,6 +10,7 @@ import spm
 from chat import turn_texts
 from spm import BOS, END
 from talk import chitchat, read_lines, small_chat, stories_of, story_chat
+from worlds.judged import holds, judged_prompts
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.
 OWN = 1 << 15
@@ -52,8 +53,14 @@ def joined(documents, most=4):
     yield from (held for held, _ in waiting.values())
 
 
+def unjudged(documents, judged):
+    """The documents, each a list of messages, without those that hold a prompt that judges the model."""
+    return [messages for messages in documents if not holds(messages, judged)]
+
+
 def write(out, name, documents, longest=1024):
     """A source's tokens one after another, and where each document begins."""
+    documents = list(documents)
     kept = [d for d in documents if len(d) <= longest]
     np.array([i for d in kept for i in d], dtype=np.uint16).tofile(out / f'{name}.bin')
     starts = np.cumsum([0, *map(len, kept)]).tolist()
@@ -76,6 +83,7 @@ def main():
     vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))
     rng = random.Random(args.seed)
     wanted = args.only or ['tinystories', 'told', 'picture', 'small', 'worlds']
+    judged = judged_prompts()
     tiny = stories_of('tinystories', args.text)
     small = list(chitchat(args.text, rng))
     pictures = [s for name in ('tinyfabulist-open', 'storyweaver-en', 'african-storybook')
@@ -86,15 +94,17 @@ def main():
     if 'tinystories' in wanted:
         write(args.out, 'tinystories', [encode_plain(vocabulary, s) for s in tiny])
     if 'told' in wanted:
-        write(args.out, 'told', [chat(story_chat(rng, s, small)) for _ in range(args.passes) for s in tiny])
+        write(args.out, 'told',
+              map(chat, unjudged((story_chat(rng, s, small) for _ in range(args.passes) for s in tiny), judged)))
     if 'picture' in wanted:
-        write(args.out, 'picture', [chat(story_chat(rng, s, small)) for _ in range(2) for s in pictures])
+        write(args.out, 'picture',
+              map(chat, unjudged((story_chat(rng, s, small) for _ in range(2) for s in pictures), judged)))
     if 'small' in wanted:
-        write(args.out, 'small', [chat(small_chat(rng, small)) for _ in range(6000)])
+        write(args.out, 'small', map(chat, unjudged((small_chat(rng, small) for _ in range(6000)), judged)))
     if 'worlds' in wanted and args.worlds:
         found = [d for path in args.worlds for d in read_lines(path)]
         for name, shares in KINDS.items():
-            chosen = [d for d in found if rng.random() < shares.get(d['kind'], 0)]
+            chosen = [d for d in found if not holds(d['messages'], judged) and rng.random() < shares.get(d['kind'], 0)]
             if name != 'worlds':
                 chosen = [*joined(d for d in chosen if d.get('tools')), *(d for d in chosen if not d.get('tools'))]
             write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from corpus import ASCII, UNKIND, read_storybook
 from requests_of import request_for
+from worlds.judged import bare, judged_prompts
 
 SOURCES = ['tinystories', 'tinyfabulist-open', 'storyweaver-en', 'african-storybook', 'chitchat-microsoft']
 NEXT = ['Go on.', 'What happens next?', 'And then?', 'What happened then?', 'Continue.', 'Please go on.',
@@ -44,10 +45,11 @@ def stories_of(source, root):
 
 def chitchat(root, rng):
     """Friendly one-turn exchanges, at most MOST_PER_REPLY of a reply, so that no reply drowns the others."""
-    by_reply = defaultdict(list)
+    by_reply, judged = defaultdict(list), judged_prompts()
     for item in read_lines(root / 'chitchat-microsoft' / 'data.jsonl'):
         asked, reply = item['text'].removeprefix('User: ').split('\nAssistant: ')
-        if item['persona'] == 'friendly' and not LEFT_OUT.search(reply) and not UNKIND.search(asked):
+        if item['persona'] == 'friendly' and not LEFT_OUT.search(reply) and not UNKIND.search(asked) \
+                and bare(asked) not in judged:
             by_reply[tidy(reply)].append(tidy(asked))
     for reply, asked in by_reply.items():
         for one in rng.sample(asked, min(len(asked), MOST_PER_REPLY)):

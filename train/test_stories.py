@@ -18,10 +18,11 @@ from export_stories import bf16, write_folder
 from finetune import Mixture, own_loss
 from llama import Llama, LlamaConfig
 from merge import NEW_ROWS, merged
-from prepare import OWN, encode_chat, encode_plain, joined, write
+from prepare import OWN, encode_chat, encode_plain, joined, unjudged, write
 from requests_of import request_for
 from spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
-from talk import cut_at
+from talk import cut_at, messages_of
+from worlds.judged import judged_prompts
 
 FIXTURES = Path(__file__).parent / '../../shared/fixtures'
 TEACHER = FIXTURES / 'stories15m/stories15M-f16.gguf'
@@ -124,6 +125,13 @@ class DocumentTest(unittest.TestCase):
         self.assertTrue(all(re.search('bird|Pip|ball|tree|pond|frog', a) for a in asked if 'about' in a))
         self.assertGreater(sum('Pip' in a for a in asked), 30)
         self.assertFalse(any('dog' in a for a in asked))
+
+    def test_no_document_holds_a_judged_prompt(self):
+        judged = judged_prompts()
+        fine = messages_of([('user', 'hello there'), ('assistant', 'Hi!')])
+        held = [messages_of([*[('user', 'tell me more'), ('assistant', 'yes')], ('user', prompt), ('assistant', 'yes')])
+                for prompt in ('hello', 'Good night!', 'what can you do')]
+        self.assertEqual(unjudged([fine, *held], judged), [fine])
 
     def test_a_story_is_cut_between_sentences(self):
         first, second = cut_at(STORY, 0.5)
