@@ -112,6 +112,7 @@ for (const { name, ...run } of runs) {
       for (const prompt of ids.prompts) {
         references.push((await ask({ type: 'greedy', prompt, count: options.tokens })).greedy!)
       }
+      console.log(`llama.cpp: ${ids.prompts.length} prompts answered`)
       reference = await theirLosses(built)
       console.log(`llama.cpp: perplexity ${perplexityOf(reference).toFixed(4)}`)
     }
@@ -200,6 +201,7 @@ async function theirLosses(built: BuiltModel): Promise<number[]> {
     const tokens = [firstOf(built, window), ...window.slice(1)]
     const { logProbabilities: found } = await ask({ type: 'window', tokens, targets: window, from: FIRST })
     losses.push(...found!.map((each) => -each))
+    console.log(`llama.cpp: ${losses.length} tokens scored, perplexity ${perplexityOf(losses).toFixed(4)}`)
   }
   return losses
 }
