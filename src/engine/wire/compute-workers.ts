@@ -2,7 +2,7 @@
 // it.
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeStart, ToEngine, ToPage } from './compute-link.ts'
-import { sameOriginScript } from './script.ts'
+import { startScript } from './script.ts'
 
 /** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
@@ -38,5 +38,5 @@ export function attendComputeWorkers(engine: Worker): () => void {
 function newWorker(script: string | undefined): Worker {
   return script === undefined
     ? new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' })
-    : new Worker(sameOriginScript(new URL(script)), { type: 'module' })
+    : startScript(new URL(script))
 }

@@ -5,7 +5,7 @@ import { attendComputeWorkers } from './compute-workers.ts'
 import { keepErrorClasses } from './failure.ts'
 import type { LifeMessage } from './life.ts'
 import type { EngineService } from './protocol.ts'
-import { sameOriginScript } from './script.ts'
+import { startScript } from './script.ts'
 
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {
@@ -35,7 +35,7 @@ export function startEngineWorker(url?: string | URL): Connection {
   return workerConnection(
     url === undefined
       ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
-      : new Worker(sameOriginScript(new URL(url, globalThis.location.href)), { type: 'module' }),
+      : startScript(new URL(url, globalThis.location.href)),
   )
 }
 
