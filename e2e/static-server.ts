@@ -39,12 +39,14 @@ export async function serveFolder(
     const name = normalize(path.endsWith('/') ? `${path}index.html` : path)
     const page = pages[path]
     const file = join(folder, name)
-    const type = page === undefined ? TYPES[extname(name)] : TYPES['.html']
+    const type = TYPES[extname(name)] ?? (page === undefined ? undefined : TYPES['.html'])
     for (const [key, value] of Object.entries(headers)) response.setHeader(key, value)
     if (type !== undefined) response.setHeader('Content-Type', type)
     if (page !== undefined) response.end(page)
-    else if (existsSync(file) && statSync(file).isFile()) createReadStream(file).pipe(response)
-    else response.writeHead(404).end()
+    else if (existsSync(file) && statSync(file).isFile()) {
+      response.setHeader('Content-Length', statSync(file).size)
+      createReadStream(file).pipe(response)
+    } else response.writeHead(404).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

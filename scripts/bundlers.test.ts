@@ -8,7 +8,7 @@ test("the guide's table has a row for each bundler, with yes where it is tested"
   const page = readFileSync(new URL('../docs/guide/bundlers.md', import.meta.url), 'utf8')
   const rows = page
     .split('\n')
-    .filter((line) => line.startsWith('| ') && !line.startsWith('| bundler'))
+    .filter((line) => line.split(' | ').length === 6 && !line.startsWith('| bundler'))
     .map((line) => line.slice(2).split(' | ').slice(0, 5))
   const yes = ['yes', 'yes']
   const expected = BUNDLERS.map(({ name, dev }) => [name, ...yes, ...(dev === undefined ? ['-', '-'] : yes)])
