@@ -97,7 +97,7 @@ test('a load that is aborted while it downloads rejects with the exact reason', 
 })
 
 const MISSING: readonly { what: string; code: ErrorCode; options: LoadOptions }[] = [
-  { what: 'engine worker', code: 'internal', options: { assets: { worker: 'missing.js' } } },
+  { what: 'engine worker', code: 'worker', options: { assets: { worker: 'missing.js' } } },
   { what: 'wasm folder', code: 'network', options: { assets: { wasm: 'missing/' } } },
   { what: 'compute worker', code: 'internal', options: { assets: { compute: 'missing.js' }, threads: 2 } },
 ]

@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildCdn } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 
 requirePinnedNode()
@@ -67,6 +68,7 @@ if (wants('library')) {
   finishTypes()
   copyModels()
   finishCommand()
+  await buildCdn()
 }
 if (wants('demo'))
   step('demo', bin('vite'), ['build', '--config', 'demo/vite.config.ts', '--logLevel', 'warn'])

@@ -1,3 +1,3 @@
 import type { Plugin } from 'vite'
 
-export const packageUrls: () => Plugin
+export const packageUrls: (options?: { readonly alone?: boolean }) => Plugin

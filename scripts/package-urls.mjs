@@ -9,27 +9,35 @@ import { basename, dirname, posix, resolve } from 'node:path'
 
 const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
+const WORKER_START = new RegExp(
+  `new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\)`,
+  'g',
+)
 
-/** The Vite plugin; only for the library build. */
-export const packageUrls = () => ({
+/**
+ * The Vite plugin, only for builds of the library. `alone`: for a page without a bundler. Workers are then
+ * built by themselves, and are started by a script of the page's own origin wherever the library lies.
+ */
+export const packageUrls = ({ alone = false } = {}) => ({
   name: 'halfbyte:package-urls',
   enforce: 'pre',
   transform(code, id) {
     const file = id.split('?')[0]
     if (!code.includes('import.meta.url') || file.includes('node_modules')) return undefined
-    const output = code.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
+    const marked = code.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
       const target = resolve(dirname(file), path)
       const name = basename(target)
       if (name.endsWith('.wasm')) return mark(`wasm/${name}`)
       if (!existsSync(target)) return whole
       if (/\.[cm]?ts$/.test(name)) {
         const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`
-        this.emitFile({ type: 'chunk', id: target, fileName })
+        if (!alone) this.emitFile({ type: 'chunk', id: target, fileName })
         return mark(fileName)
       }
       this.emitFile({ type: 'asset', fileName: `assets/${name}`, source: readFileSync(target) })
       return mark(`assets/${name}`)
     })
+    const output = alone ? marked.replaceAll(WORKER_START, 'startScript($1)') : marked
     return output === code ? undefined : { code: output, map: null }
   },
   renderChunk(code, chunk) {

@@ -1,6 +1,7 @@
 // The npm package. In: dist, packed and installed in an empty app. Out: whether programs, types and files
 // arrive whole.
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,8 +39,26 @@ test('the package holds what it needs and nothing else', () => {
   expect(files).toContain('dist/compute-worker.js')
   expect(files).toContain('dist/workers/engine.worker.js')
   expect(files).toContain('dist/workers/compute.worker.js')
-  expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(4)
+  expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(8)
   expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+})
+
+test('scripts for pages without a bundler import nothing, and their hashes are listed', async () => {
+  const at = (name: string) => join(app.installed, 'dist/cdn', name)
+  const hashes = JSON.parse(await readFile(at('integrity.json'), 'utf8')) as Record<string, string>
+  const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name))
+  expect(Object.keys(hashes)).toEqual(shipped.map((name) => name.slice('dist/cdn/'.length)).sort())
+  for (const [name, hash] of Object.entries(hashes)) {
+    const bytes = await readFile(at(name))
+    expect(hash).toBe(`sha384-${createHash('sha384').update(bytes).digest('base64')}`)
+    if (name.endsWith('.wasm')) continue
+    expect(bytes.toString().match(/(?:^|[;}\s])(?:import|from)\s*["']|\bimport\(["'`]/g), name).toBeNull()
+  }
+  expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
+    'halfbyte.js',
+    'workers/compute.worker.js',
+    'workers/engine.worker.js',
+  ])
 })
 
 test('the embedded models come with their licence and credits', async () => {

@@ -59,7 +59,7 @@ describe('errors', () => {
     [{ choices: 'yes' as never }, /choices is "yes" but must be a list of texts/],
     [{ pattern: /a+/ as never }, /pattern is \{\} but must be a text/],
     [{ schema: { check() {} } }, /takes plain data only: .*check/],
-    [{ colour: 1 }, /colour is not an option/],
+    [{ colour: 1 }, /colour is not one of the options/],
   ])('name what is wrong with %o', async (options, message) => {
     const error = await errorOf((await openToy()).complete('a', options).result)
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })

@@ -1,29 +1,21 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
+import { checkKeys } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { wrongOption } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
-import { type Connection, startEngineWorker } from '../engine/wire/connection.ts'
+import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
-import type {
-  EngineInfo,
-  LoadRequest,
-  MemoryUse,
-  Message,
-  ModelInfo,
-  Prompt,
-} from '../engine/wire/protocol.ts'
+import type { EngineInfo, MemoryUse, Message, ModelInfo, Prompt } from '../engine/wire/protocol.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
-import { EXACT_KV } from '../graph/ir.ts'
-import { type Build, chooseBuild, detectFeatures } from '../runtime/features.ts'
+import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
 import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
+import { checkLoadOptions, loadRequest, workerAddress } from './load-request.ts'
 import { plainMessage } from './messages.ts'
 import { createSession, restoreSession } from './session.ts'
-import { absolute, resolveSource } from './source.ts'
 import type {
   AbortOptions,
   GenerateOptions,
@@ -48,7 +40,7 @@ export class Engine implements AsyncDisposable {
    * thread.
    */
   readonly pool: PoolKind
-  /** Why the engine runs on one thread although more were asked for; undefined otherwise. */
+  /** Why the engine runs on fewer threads or on another pool than were asked for; undefined otherwise. */
   readonly note: string | undefined
   /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
@@ -68,8 +60,16 @@ export class Engine implements AsyncDisposable {
   /** What this page can run. Loads nothing. */
   static async support(): Promise<Support> {
     const features = detectFeatures(globalThis)
+    const reason = !features.simd
+      ? 'WebAssembly has no SIMD here; use a browser of 2023 or later'
+      : globalThis.Worker === undefined
+        ? NO_WORKERS
+        : (await mayCompile())
+          ? undefined
+          : NO_WASM
     return {
-      supported: features.simd,
+      supported: reason === undefined,
+      reason,
       build: features.simd ? chooseBuild(features) : undefined,
       sharedMemory: features.sharedMemory,
       cores: globalThis.navigator?.hardwareConcurrency ?? 1,
@@ -77,14 +77,15 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`network`, `storage-full`,
+   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`worker`, `network`, `storage-full`,
    * `format`, `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`) or with the signal's
    * reason. The worker has then ended, and load may be called again.
    */
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+    checkLoadOptions(options, 'onProgress')
     options.signal?.throwIfAborted()
     return noted(source, options, ({ onNeed }) =>
-      Engine.open(startEngineWorker(options.assets?.worker), source, options, onNeed),
+      Engine.open(startEngineWorker(workerAddress(options)), source, options, onNeed),
     )
   }
 
@@ -95,9 +96,10 @@ export class Engine implements AsyncDisposable {
    * `load` does.
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
+    checkLoadOptions(options, 'limitBytes')
     options.signal?.throwIfAborted()
-    const { assets, limitBytes = await deadlyBytes() } = options
-    return Engine.ask(startEngineWorker(assets?.worker), source, { ...options, limitBytes })
+    const { limitBytes = await deadlyBytes() } = options
+    return Engine.ask(startEngineWorker(workerAddress(options)), source, { ...options, limitBytes })
   }
 
   /**
@@ -111,6 +113,7 @@ export class Engine implements AsyncDisposable {
   ): Promise<ProbeReport> {
     const client = new EngineClient(connection)
     try {
+      checkLoadOptions(options, 'limitBytes')
       return await client.callAbortable(options.signal, (service, port) =>
         service.probe({ ...loadRequest(source, options), limitBytes: options.limitBytes }, port),
       )
@@ -131,6 +134,7 @@ export class Engine implements AsyncDisposable {
   ): Promise<Engine> {
     const client = new EngineClient(connection)
     try {
+      checkLoadOptions(options, 'onProgress')
       return new Engine(client, await client.load(loadRequest(source, options), { ...options, onNeed }))
     } catch (error) {
       client.close()
@@ -140,6 +144,7 @@ export class Engine implements AsyncDisposable {
 
   /** Starts a conversation. Uses no memory until the first message is sent. */
   createSession(options: SessionOptions = {}): Session {
+    checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep'])
     return createSession(this.#client, () => ++this.#sessions, options)
   }
 
@@ -231,46 +236,4 @@ export class Engine implements AsyncDisposable {
   [asyncDispose](): Promise<void> {
     return this.dispose()
   }
-}
-
-function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
-  const {
-    threads = 'auto',
-    pool = 'auto',
-    contextLength,
-    stateBytes,
-    weights = 'auto',
-    kvCache,
-    cache = 'opfs',
-    build = 'auto',
-    assets = {},
-  } = options
-  if (threads !== 'auto') checkCount('threads', threads)
-  checkCount('contextLength', contextLength)
-  checkCount('stateBytes', stateBytes)
-  const base = globalThis.location?.href
-  const place = (address: string | URL | undefined) =>
-    address === undefined ? undefined : absolute(address, base)
-  return {
-    source: resolveSource(source, base, options.hub),
-    draft: options.draft && resolveSource(options.draft, base, options.hub),
-    lora: options.lora?.map(({ source, scale = 1 }) => ({
-      source: resolveSource(source, base, options.hub),
-      scale,
-    })),
-    hub: options.hub,
-    threads,
-    pool,
-    contextLength,
-    stateBytes,
-    weights,
-    kvCache: { ...EXACT_KV, ...kvCache },
-    cache,
-    build,
-    assets: { wasm: place(assets.wasm), compute: place(assets.compute) },
-  }
-}
-
-function checkCount(name: string, value = 1): void {
-  if (!Number.isSafeInteger(value) || value < 1) throw wrongOption(name, value, 'a whole number from 1')
 }

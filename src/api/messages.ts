@@ -1,5 +1,7 @@
 // Messages. In: a message from a caller. Out: a copy of the parts that the engine knows.
 import { checkLevels } from '../base/levels.ts'
+import { wrongOption } from '../base/options.ts'
+import { isObject } from '../base/values.ts'
 import type { Message } from '../engine/wire/protocol.ts'
 
 /**
@@ -7,6 +9,7 @@ import type { Message } from '../engine/wire/protocol.ts'
  * values.
  */
 export const plainMessage = (message: Message): Message => {
+  if (!isObject(message)) throw wrongOption('a message', message, 'an object with role and content')
   const { role, content, toolCalls, toolCallId, name } = message
   // Values that are nested too deeply are not copied; the worker rejects them.
   checkLevels(toolCalls)

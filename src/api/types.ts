@@ -138,9 +138,11 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
 
 /** What this page can run. */
 export interface Support {
-  /** False if WebAssembly has no SIMD here; then no model can be loaded. */
+  /** Whether a model can be loaded here. */
   readonly supported: boolean
-  /** The kernels that `build: 'auto'` chooses; undefined if `supported` is false. */
+  /** What is missing, and what to do; undefined if `supported` is true. */
+  readonly reason: string | undefined
+  /** The kernels that `build: 'auto'` chooses; undefined if WebAssembly has no SIMD here. */
   readonly build: Build | undefined
   /** Whether threads can share memory here. In browsers the page must be cross-origin isolated. */
   readonly sharedMemory: boolean

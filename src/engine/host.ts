@@ -1,6 +1,6 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
-import type { Build, MemoryKind } from '../runtime/features.ts'
+import { type Build, type MemoryKind, mayCompile, NO_WASM } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
 import { startComputeWorker } from './wire/compute-port.ts'
@@ -57,6 +57,7 @@ async function loadModule(address: URL): Promise<WebAssembly.Module> {
     if (typed) return await WebAssembly.compileStreaming(response)
     return await WebAssembly.compile(await response.arrayBuffer())
   } catch (cause) {
+    if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM, {}, { cause })
     throw new HalfbyteError(
       'network',
       `the engine's module ${address.href} cannot be loaded: ${reasonOf(cause)}; ` +

@@ -54,6 +54,17 @@ export function detectFeatures(globals: FeatureGlobals): Features {
   }
 }
 
+/** False where a content policy forbids WebAssembly: validating needs no permission, but compiling does. */
+export async function mayCompile(): Promise<boolean> {
+  return WebAssembly.compile(new Uint8Array(HEADER)).then(
+    () => true,
+    () => false,
+  )
+}
+
+export const NO_WASM =
+  "the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src"
+
 /** Some engines validate atomics but still refuse the memory. */
 function canShare(wasm: Pick<typeof WebAssembly, 'Memory'>): boolean {
   try {

@@ -13,6 +13,7 @@ export interface Explained {
 /** What a person can do. The messages themselves name options of the library. */
 const STEPS: Readonly<Record<ErrorCode, string>> = {
   unsupported: 'Choose another file of this model, or another model.',
+  worker: 'Reload the page. If this happens again, please report the details.',
   network: 'Check the address and the connection.',
   integrity: 'Load it again: damaged parts are then fetched again.',
   format: 'The file may be damaged or incomplete: fetch it again, or choose another one.',

@@ -14,7 +14,7 @@ import type {
   ToolCallContent,
   Usage,
 } from './ai-sdk-types.ts'
-import { loadOnce } from './load-once.ts'
+import { checkEngine, loadOnce } from './load-once.ts'
 
 export type * from './ai-sdk-types.ts'
 
@@ -34,7 +34,9 @@ export interface HalfbyteProvider {
 }
 
 /** A provider for `generateText`, `streamText` and the rest of the AI SDK. */
-export function createHalfbyte({ engine }: HalfbyteProviderOptions): HalfbyteProvider {
+export function createHalfbyte(options: HalfbyteProviderOptions): HalfbyteProvider {
+  const engine = options?.engine
+  if (typeof engine !== 'function') checkEngine(engine)
   const load = loadOnce(async () => (typeof engine === 'function' ? engine() : engine))
   return {
     specificationVersion: 'v4',

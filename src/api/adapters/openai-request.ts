@@ -1,6 +1,7 @@
 // OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
 // ignored fields.
 import { HalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { callOf, roleOf, textOf, withToolNames } from './chat-messages.ts'
@@ -42,6 +43,8 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
 
 /** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
 export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning): ChatRequest {
+  if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
+    throw refused('messages is not a list of messages; give the conversation so far')
   for (const [name, value] of Object.entries(params)) {
     if (value == null || Object.hasOwn(FIELDS, name)) continue
     onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
@@ -52,7 +55,6 @@ export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning):
     throw refused(`n is ${count} but must be a whole number from 1`)
   if (isStream && count > 1)
     throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
-  if (!Array.isArray(params.messages)) throw refused('messages is not a list; give the conversation so far')
   return {
     messages: withToolNames(params.messages.map(readMessage)),
     options: options(params),

@@ -4,6 +4,7 @@ import { randomId } from '../../base/random-id.ts'
 import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
+import { checkEngine } from './load-once.ts'
 import { type ChatRequest, chatRequest } from './openai-request.ts'
 import type {
   ChatCompletion,
@@ -49,6 +50,7 @@ export interface OpenAIClient {
  * sends its whole conversation; the part that it shares with earlier calls is not read again.
  */
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
+  checkEngine(engine)
   const warn = warnOnce(onWarning)
   const create = async (params: ChatCompletionParams, { signal }: RequestOptions = {}) => {
     const request = chatRequest(params, warn)

@@ -1,6 +1,7 @@
 // Prompt API. In: a function that loads an engine. Out: a class with the interface of the browsers' own
 // `LanguageModel`.
 import { isHalfbyteError } from '../../base/errors.ts'
+import { wrongOption } from '../../base/options.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
@@ -42,6 +43,7 @@ export interface LanguageModelClass {
 }
 
 export function promptApi(load: LoadEngine): LanguageModelClass {
+  if (typeof load !== 'function') throw wrongOption('load', load, 'a function that loads an engine')
   let state: Availability = typeof WebAssembly === 'object' ? 'downloadable' : 'unavailable'
   const monitors = new Set<DownloadMonitor>()
   const start = loadOnce(async (signal: AbortSignal | undefined): Promise<Engine> => {

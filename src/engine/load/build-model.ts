@@ -4,7 +4,7 @@ import { ConstraintCompiler } from '../../constrain/compile.ts'
 import { KernelRows } from '../../generate/sampler/rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'
-import type { Build } from '../../runtime/features.ts'
+import { type Build, detectFeatures } from '../../runtime/features.ts'
 import type { Host, Note } from '../../runtime/host.ts'
 import { ENGINE_BYTES, openRuntime, type Runtime } from '../../runtime/open.ts'
 import type { PoolKind } from '../../runtime/pool.ts'
@@ -17,7 +17,7 @@ import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed } from './memory-need.ts'
 import { openModelPool } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
-import { openShards } from './open-shards.ts'
+import { NO_HELPERS, openShards } from './open-shards.ts'
 import { placeModel } from './place-model.ts'
 import type { PreparedModel } from './prepare.ts'
 
@@ -105,7 +105,7 @@ export async function buildModel(
         draft: draft && modelInfo(draft),
         threads: pool.threads,
         pool: kind,
-        note: shards !== undefined && 'note' in shards ? shards.note : undefined,
+        note: shards?.note ?? shortfallOf(options, runtime, pool.threads, kind),
         build: runtime.build,
       },
       logitRows,
@@ -133,6 +133,24 @@ export async function buildModel(
     shards?.sharded?.group.dispose()
     throw error
   }
+}
+
+/** Why there are fewer threads than were asked for, or another pool; undefined if there are not. */
+function shortfallOf(
+  { host, threads, pool: asked = 'auto' }: BuildOptions,
+  { memoryKind }: Runtime,
+  got: number,
+  kind: PoolKind,
+): string | undefined {
+  const isFewer = threads !== 'auto' && got < threads
+  const isOther = asked !== 'auto' && asked !== kind && threads !== 1
+  if (!isFewer && !isOther) return undefined
+  if (asked === 'single') return 'the pool single has one thread'
+  if (host.startWorker === undefined) return NO_HELPERS
+  if (memoryKind === 'shared') return 'one thread was measured to be the fastest'
+  return detectFeatures(host.globals).sharedMemory
+    ? 'the browser refused to share the memory that the model needs'
+    : 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards'
 }
 
 /** Stored measurements for this model in the same kind of runtime. */

@@ -19,9 +19,11 @@ export interface ShardOptions {
   readonly note?: Note | undefined
 }
 
-/** Shards, or a sentence that says why one thread does all the work. */
+export const NO_HELPERS = 'no workers can be started here'
+
+/** Shards, with a sentence if they are fewer than asked for; or one that says why one thread does all the work. */
 export type Shards =
-  | { readonly sharded: ShardedPlans }
+  | { readonly sharded: ShardedPlans; readonly note: string | undefined }
   | { readonly sharded?: undefined; readonly note: string }
 
 /**
@@ -35,7 +37,7 @@ export async function openShards(
   { host, threads, shares, note }: ShardOptions,
 ): Promise<Shards> {
   const { most, why } = mostShards(prepared, maxShards)
-  if (most === 1 || host.startWorker === undefined) return { note: why ?? 'no workers can be started here' }
+  if (most === 1 || host.startWorker === undefined) return { note: why ?? NO_HELPERS }
   let group: ShardGroup | undefined
   try {
     let known =
@@ -58,7 +60,8 @@ export async function openShards(
     if (group === undefined || known.length === 1)
       return { note: 'one thread was measured to be the fastest' }
     const cut = known
-    return { sharded: { group, plans: cut.map((_, shard) => prepared.shardPlan(cut, shard)) } }
+    const plans = cut.map((_, shard) => prepared.shardPlan(cut, shard))
+    return { sharded: { group, plans }, note: threads === 'auto' ? undefined : why }
   } catch (error) {
     group?.dispose()
     if (threads !== 'auto' || !isHalfbyteError(error) || error.code !== 'internal') throw error

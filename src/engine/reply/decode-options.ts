@@ -1,5 +1,5 @@
 // Decode options. In: a page's options for a reply. Out: the same options, or what is wrong with them.
-import { HalfbyteError } from '../../base/errors.ts'
+import { checkChoice, checkKeys } from '../../base/check-options.ts'
 import { checkTexts } from '../../base/lists.ts'
 import { wrongOption } from '../../base/options.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
@@ -12,7 +12,7 @@ const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>>
   speculation: ['off', 'lookup', 'draft'],
 }
 
-const OPTION_KEYS: ReadonlySet<string> = new Set([
+const OPTION_KEYS = [
   'maxTokens',
   'stop',
   'processors',
@@ -20,23 +20,13 @@ const OPTION_KEYS: ReadonlySet<string> = new Set([
   'negativePrompt',
   ...Object.keys(CHOICES),
   ...Object.keys(SAMPLER_DEFAULTS),
-])
+]
 
 /** Throws `unsupported` for an unknown option or an invalid value. The sampler checks its own options. */
 export function checkedOptions(options: DecodeOptions): DecodeOptions {
-  for (const key of Object.keys(options)) {
-    if (OPTION_KEYS.has(key)) continue
-    throw new HalfbyteError(
-      'unsupported',
-      `${key} is not an option; the options are ${[...OPTION_KEYS].join(', ')}`,
-      { key },
-    )
-  }
-  for (const [key, choices] of Object.entries(CHOICES)) {
-    const value = options[key as keyof DecodeOptions]
-    if (value !== undefined && !choices.includes(value as string))
-      throw wrongOption(key, value, choices.join(' or '))
-  }
+  checkKeys('the options', options, OPTION_KEYS)
+  for (const [key, choices] of Object.entries(CHOICES))
+    checkChoice(key, options[key as keyof DecodeOptions], choices)
   const { maxTokens = 1, stop = [], negativePrompt = '' } = options
   if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
   if (!Number.isInteger(maxTokens) || maxTokens < 1)

@@ -47,7 +47,12 @@ export class EngineClient {
     this.#connection = connection
     this.#line = { to: connection.endpoint }
     this.#service = wrap<EngineService>(endOf(this.#line))
-    connection.onDeath((why) => {
+    connection.onDeath((why, missing) => {
+      if (missing !== undefined) {
+        const error = notLoaded(missing.address)
+        this.#end(error, error)
+        return
+      }
       const sentence = `: ${why}; load the model again`
       this.#end(
         new HalfbyteError('internal', `the engine's worker failed${sentence}`, { why }),
@@ -176,6 +181,14 @@ export class EngineClient {
     this.#pending.clear()
   }
 }
+
+const notLoaded = (address: string): HalfbyteError =>
+  new HalfbyteError(
+    'worker',
+    `the engine's worker script ${address} did not load; check the bundler (docs/guide/bundlers.md), ` +
+      "the server (404?) and the page's policy (worker-src)",
+    { address },
+  )
 
 /** A path to the other side that can be cut. */
 interface Line {

@@ -1,8 +1,7 @@
 // Compute workers. In: an engine worker and its requests. Out: the compute workers that its page starts for
 // it.
-import { reasonOf } from '../../base/errors.ts'
 import type { ComputeStart, ToEngine, ToPage } from './compute-link.ts'
-import { sameOriginScript } from './script.ts'
+import { addressOf, refusalOf, startScript } from './script.ts'
 
 /** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
@@ -17,11 +16,14 @@ export function attendComputeWorkers(engine: Worker): () => void {
     try {
       const worker = newWorker(script)
       workers.set(number, worker)
-      worker.addEventListener('error', ({ message }) => failed(message || 'its script could not be loaded'))
+      const missing = () => failed(`its script ${addressOf(worker)} did not load`)
+      worker.addEventListener('error', ({ message }) => (message ? failed(message) : missing()))
+      // It answers by its port; only the script that was to import its own answers here.
+      worker.addEventListener('message', missing)
       worker.addEventListener('messageerror', () => failed('a message to it could not be read'))
       worker.postMessage({ port } satisfies ComputeStart, [port])
     } catch (error) {
-      failed(reasonOf(error))
+      failed(refusalOf(error))
     }
   }
   const listen = ({ data }: MessageEvent<ToPage | undefined>) => {
@@ -38,5 +40,5 @@ export function attendComputeWorkers(engine: Worker): () => void {
 function newWorker(script: string | undefined): Worker {
   return script === undefined
     ? new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' })
-    : new Worker(sameOriginScript(new URL(script)), { type: 'module' })
+    : startScript(new URL(script))
 }

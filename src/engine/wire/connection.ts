@@ -1,17 +1,21 @@
 // Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and news of its death.
 import { type Endpoint, expose } from 'comlink'
+import { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/random-id.ts'
 import { attendComputeWorkers } from './compute-workers.ts'
 import { keepErrorClasses } from './failure.ts'
 import type { LifeMessage } from './life.ts'
 import type { EngineService } from './protocol.ts'
-import { sameOriginScript } from './script.ts'
+import { addressOf, refusalOf, startScript } from './script.ts'
 
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {
   readonly endpoint: Endpoint
-  /** Calls `listener` with the reason when the other side has failed or ended, possibly more than once. */
-  onDeath(listener: (why: string) => void): void
+  /**
+   * Calls `listener` with the reason when the other side has failed or ended, possibly more than once.
+   * `missing`: its script did not load, so it never began.
+   */
+  onDeath(listener: (why: string, missing?: { readonly address: string }) => void): void
   /**
    * From now on silence counts as death, until the returned function is called. For long calls: their answer
    * ends the watch.
@@ -30,13 +34,24 @@ const UNREAD = 'a message could not be read'
 const PING_MS = 5000
 const SILENT_PINGS = 12
 
-/** Starts the engine worker, from the script at `url` if it is given. */
-export function startEngineWorker(url?: string | URL): Connection {
-  return workerConnection(
-    url === undefined
-      ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
-      : new Worker(sameOriginScript(new URL(url, globalThis.location.href)), { type: 'module' }),
-  )
+export const NO_WORKERS =
+  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
+
+/**
+ * Starts the engine worker, from the script at `address` if it is given. Throws `unsupported` where there are no workers,
+ * and `worker` if the browser refuses this one.
+ */
+export function startEngineWorker(address?: string): Connection {
+  if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)
+  try {
+    const worker =
+      address === undefined
+        ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
+        : startScript(new URL(address))
+    return workerConnection(worker)
+  } catch (cause) {
+    throw new HalfbyteError('worker', refusalOf(cause), {}, { cause })
+  }
 }
 
 /**
@@ -45,16 +60,23 @@ export function startEngineWorker(url?: string | URL): Connection {
  */
 export function workerConnection(worker: Worker): Connection {
   const closed = new AbortController()
+  let hasBegun = false
   const endComputeWorkers = attendComputeWorkers(worker)
   const deaths: ((why: string) => void)[] = []
   return {
     endpoint: worker,
     onDeath(listener) {
       deaths.push(listener)
-      worker.addEventListener('error', (event) => listener(event.message || 'its script could not be loaded'))
+      const missing = () => listener('its script did not load', { address: addressOf(worker) })
+      // Of a script that it could not fetch, a browser says nothing more.
+      worker.addEventListener('error', ({ message }) =>
+        message || hasBegun ? listener(message || 'it failed') : missing(),
+      )
       worker.addEventListener('messageerror', () => listener(UNREAD))
       worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
+        hasBegun = true
         if (data?.type === 'unread') listener(UNREAD)
+        if (data?.type === 'missing') missing()
       })
       watchLife(worker, closed.signal, () => listener('it ended'))
     },

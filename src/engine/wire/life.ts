@@ -10,3 +10,5 @@ export type LifeMessage =
   | { readonly type: 'ping' | 'pong' }
   /** A message arrived that could not be read. It may have been any pending call. */
   | { readonly type: 'unread' }
+  /** From the script that was to import the worker's own. */
+  | { readonly type: 'missing' }

@@ -1,8 +1,58 @@
-// Worker scripts. In: a script's address. Out: an address that this page may start a worker from.
+// Worker scripts. In: a script's address. Out: a worker that runs it, whatever its origin, or why there is none.
+import { reasonOf } from '../../base/errors.ts'
 
 /** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
-export function sameOriginScript(address: URL): URL {
-  if (address.origin === globalThis.location.origin || address.protocol === 'blob:') return address
-  const source = new Blob([`import ${JSON.stringify(address.href)}`], { type: 'text/javascript' })
-  return new URL(URL.createObjectURL(source))
+export function startScript(address: URL): Worker {
+  // A sandboxed frame has an origin of its own, which only `origin` says.
+  const { origin } = globalThis
+  const { href } = address
+  const start = (script: string, options?: WorkerOptions) => {
+    const worker = new Worker(trusted(script) as string, options)
+    addresses.set(worker, href)
+    return worker
+  }
+  if (address.origin === origin || address.protocol === 'blob:') return start(href, { type: 'module' })
+  const name = JSON.stringify(href)
+  if (origin !== 'null') return start(blobOf(`import ${name}`), { type: 'module' })
+  // There a blob must not be a module. What arrives before the script runs is kept for it.
+  return start(
+    blobOf(`let kept = []
+onmessage = (event) => kept.push(event)
+import(${name}).then(() => {
+  onmessage = null
+  for (const { data } of kept) dispatchEvent(new MessageEvent('message', { data }))
+}, () => postMessage({ type: 'missing' }))`),
+  )
+}
+
+const addresses = new WeakMap<Worker, string>()
+
+/** The address with which a worker was started; empty if its bundler chose one. */
+export const addressOf = (worker: Worker): string => addresses.get(worker) ?? ''
+
+const blobOf = (source: string) => URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(address: string): string },
+  ): { createScriptURL(address: string): unknown }
+}
+
+let policy: ReturnType<TrustedTypes['createPolicy']> | undefined
+
+/** Under Trusted Types a page has to allow the policy `halfbyte`, which may be made only once. */
+function trusted(address: string): unknown {
+  const { trustedTypes } = globalThis as { readonly trustedTypes?: TrustedTypes }
+  policy ??= trustedTypes?.createPolicy('halfbyte', { createScriptURL: (given) => given })
+  return policy?.createScriptURL(address) ?? address
+}
+
+/** What to do about a worker that the browser refused to start. */
+export function refusalOf(cause: unknown): string {
+  const reason = reasonOf(cause)
+  const next = /trusted/i.test(reason)
+    ? 'allow the Trusted Types policy "halfbyte" and give assets.worker and assets.compute'
+    : 'give assets.worker and assets.compute, which may be of another origin'
+  return `the browser refused to start a worker (${reason}); ${next}`
 }

@@ -22,7 +22,8 @@ export function serveConnection(service: EngineService): void {
       globalThis.postMessage({ type: 'held' } satisfies LifeMessage)
       return new Promise<never>(() => undefined)
     }
-    navigator.locks.request(data.lock, forLife).catch(() => undefined)
+    // A sandboxed frame may have locks while its workers have none.
+    navigator.locks?.request(data.lock, forLife).catch(() => undefined)
   })
   expose(service)
 }

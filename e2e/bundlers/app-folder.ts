@@ -1,0 +1,81 @@
+// App folders. In: an app of apps/ and the unpacked package. Out: a folder in which its bundler runs, as a
+// user's project.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { PackedApp } from '../packed-app.ts'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const DEPENDENCIES = ['@huggingface/jinja', '@huggingface/tokenizers', 'comlink', 'commander']
+
+/** A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked. */
+export async function appFolder(name: string, app: string, packed: PackedApp): Promise<string> {
+  const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
+  await rm(folder, { recursive: true, force: true })
+  await cp(here(`apps/${app}`), folder, { recursive: true })
+  await cp(here('apps/main.js'), join(folder, 'main.js'))
+  const settings = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')
+  const manifest = { name: 'app', version: '1.0.0', private: true, type: 'module', ...JSON.parse(settings) }
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
+  const modules = join(folder, 'node_modules')
+  await mkdir(modules)
+  await cp(packed.installed, join(modules, 'halfbyte'), { recursive: true })
+  for (const dependency of DEPENDENCIES) {
+    await cp(here(`../../node_modules/${dependency}`), join(modules, dependency), { recursive: true })
+  }
+  return folder
+}
+
+const QUIET = { NEXT_TELEMETRY_DISABLED: '1', PARCEL_TELEMETRY_DISABLED: '1', NODE_ENV: undefined, CI: '1' }
+
+/** Runs the bundler to its end. Throws with all that it printed when it fails or ends late. */
+export async function runBundler(folder: string, args: readonly string[]): Promise<void> {
+  const options = { cwd: folder, env: { ...process.env, ...QUIET }, timeout: 300_000 }
+  await promisify(execFile)(process.execPath, [...args], options).catch(({ message, stdout, stderr }) => {
+    throw new Error(`${message}\n${stdout}\n${stderr}`)
+  })
+}
+
+/** Starts a dev server and waits for its page. */
+export async function startDev(
+  folder: string,
+  args: readonly string[],
+  port: number,
+  isolation: 'on' | 'off',
+): Promise<{ address: string; close(): Promise<void> }> {
+  const child = spawn(
+    process.execPath,
+    args.map((arg) => (arg === 'PORT' ? String(port) : arg)),
+    { cwd: folder, env: { ...process.env, ...QUIET, DEV: '1', ISOLATION: isolation }, detached: true },
+  )
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += text))
+  const address = `http://127.0.0.1:${port}/`
+  const deadline = Date.now() + 60_000
+  while (!(await answers(address))) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      await end(child)
+      throw new Error(`the dev server does not answer\n${printed}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  return { address, close: () => end(child) }
+}
+
+const answers = (address: string) =>
+  fetch(address).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+/** A dev server may have children, which are of its process group. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  process.kill(-child.pid, 'SIGTERM')
+  const timer = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), 5000)
+  await ended
+  clearTimeout(timer)
+}

@@ -1,0 +1,9 @@
+import { cp } from 'node:fs/promises'
+import { build } from 'esbuild'
+
+await build({ entryPoints: ['main.js'], bundle: true, minify: true, format: 'esm', outdir: 'dist' })
+await cp('static', 'dist', { recursive: true })
+// esbuild leaves `new Worker(new URL(...))` as it is, so the files must lie beside the bundle.
+for (const folder of ['workers', 'wasm']) {
+  await cp(`node_modules/halfbyte/dist/cdn/${folder}`, `dist/${folder}`, { recursive: true })
+}

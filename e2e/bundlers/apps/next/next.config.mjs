@@ -1,0 +1,13 @@
+import { fileURLToPath } from 'node:url'
+
+const isolation = [
+  { key: 'Cross-Origin-Opener-Policy', value: 'same-origin' },
+  { key: 'Cross-Origin-Embedder-Policy', value: 'require-corp' },
+]
+
+export default {
+  // The folder of package-lock.json, which is two levels up here.
+  turbopack: { root: fileURLToPath(new URL('../..', import.meta.url)) },
+  ...(process.env.DEV === undefined && { output: 'export' }),
+  ...(process.env.ISOLATION === 'on' && { headers: () => [{ source: '/(.*)', headers: isolation }] }),
+}

@@ -1,0 +1,89 @@
+// The matrix of bundlers. In: the packed package in an app of each. Out: whether the embedded model answers
+// there, built and from the dev server, isolated and not.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test as base, expect, type Page } from '@playwright/test'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { serveModels } from '../model-server.ts'
+import { type PackedApp, packedApp } from '../packed-app.ts'
+import { ISOLATION, serveFolder } from '../static-server.ts'
+import { appFolder, runBundler, startDev } from './app-folder.ts'
+import { BUNDLERS } from './table.ts'
+
+const MODEL = readFileSync(new URL('../../demo/models/halfbyte-tiny.hbm', import.meta.url))
+const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 2
+
+const test = base.extend<object, { packed: PackedApp; model: string }>({
+  packed: [
+    async ({ browserName: _ }, use) => {
+      const packed = await packedApp()
+      await use(packed)
+      await packed.remove()
+    },
+    { scope: 'worker' },
+  ],
+  model: [
+    async ({ browserName: _ }, use) => {
+      const server = await serveModels([{ name: 'tiny.hbm', buffer: MODEL }])
+      await use(`${server.address}tiny.hbm`)
+      await server.close()
+    },
+    { scope: 'worker' },
+  ],
+})
+
+/** The page of an app answers in both builds, on two threads. */
+async function tryPage(page: Page, url: string, model: string, isIsolated: boolean): Promise<void> {
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('response', (response) => {
+    const isIcon = response.url().endsWith('favicon.ico')
+    if (response.status() >= 400 && !isIcon) problems.push(`${response.status()} ${response.url()}`)
+  })
+  await page.goto(url)
+  await page.waitForFunction(() => 'run' in globalThis)
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(isIsolated)
+  for (const build of ['relaxed', 'simd128'] as const) {
+    const reply = await page.evaluate(
+      ([model, options]) =>
+        (globalThis as unknown as { run(model: string, options: object): Promise<object> }).run(
+          model,
+          options,
+        ),
+      [model, { build, threads: 2, prompt: EMBEDDED_TURNS[0], reply: EMBEDDED_OPTIONS }] as const,
+    )
+    const pool = isIsolated ? 'shared' : 'shards'
+    expect(reply).toEqual({ text: embeddedReplies()[0], threads: 2, pool, build })
+  }
+  expect(problems).toEqual([])
+}
+
+for (const { name, app, build, out, dev } of BUNDLERS) {
+  test.describe(name, () => {
+    let folder: string
+    test.beforeAll(async ({ packed }) => {
+      folder = await appFolder(name, app, packed)
+    })
+
+    test(`${name}, built: the embedded model answers, isolated and not`, async ({ page, model }) => {
+      await runBundler(folder, build)
+      for (const [isIsolated, headers] of [
+        [true, ISOLATION],
+        [false, {}],
+      ] as const) {
+        const server = await serveFolder(join(folder, out), headers)
+        await tryPage(page, server.address, model, isIsolated).finally(() => server.close())
+      }
+    })
+
+    if (dev === undefined) return
+    test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, model }) => {
+      for (const isolation of ['on', 'off'] as const) {
+        // A browser keeps the headers of an address that answers 304.
+        const port = isolation === 'on' ? PORT : PORT + 1
+        const server = await startDev(folder, dev, port, isolation)
+        await tryPage(page, server.address, model, isolation === 'on').finally(() => server.close())
+      }
+    })
+  })
+}

@@ -1,0 +1,57 @@
+// Bundlers. In: nothing. Out: how each builds the app of its folder, and how its dev server is started.
+
+export interface Bundler {
+  /** As the guide's table names it. */
+  readonly name: string
+  /** Folder below apps/. */
+  readonly app: string
+  /** Arguments of node. */
+  readonly build: readonly string[]
+  /** Where the build lies. */
+  readonly out: string
+  /** Arguments of node; `PORT` stands for a port. */
+  readonly dev?: readonly string[]
+}
+
+const modules = '../../node_modules'
+
+const vite = (name: string, folder: string): Bundler => ({
+  name,
+  app: 'vite',
+  build: [`${modules}/${folder}/bin/vite.js`, 'build'],
+  out: 'dist',
+  dev: [`${modules}/${folder}/bin/vite.js`, '--host', '127.0.0.1', '--port', 'PORT', '--strictPort'],
+})
+
+const next = (name: string, flag: string): Bundler => ({
+  name,
+  app: 'next',
+  build: [`${modules}/next/dist/bin/next`, 'build', flag],
+  out: 'out',
+  dev: [`${modules}/next/dist/bin/next`, 'dev', flag, '--hostname', '127.0.0.1', '--port', 'PORT'],
+})
+
+export const BUNDLERS: readonly Bundler[] = [
+  vite('Vite 5', 'vite5'),
+  vite('Vite 6', 'vite6'),
+  vite('Vite 7', 'vite7'),
+  vite('Vite 8', 'vite'),
+  { name: 'webpack 5', app: 'webpack', build: ['build.js'], out: 'dist' },
+  { name: 'Rollup 4', app: 'rollup', build: [`${modules}/rollup/dist/bin/rollup`, '-c'], out: 'dist' },
+  { name: 'esbuild', app: 'esbuild', build: ['build.js'], out: 'dist' },
+  next('Next.js 16, Turbopack', '--turbopack'),
+  next('Next.js 16, webpack', '--webpack'),
+  {
+    name: 'SvelteKit 3',
+    app: 'sveltekit',
+    build: [`${modules}/vite/bin/vite.js`, 'build'],
+    out: 'build',
+    dev: [`${modules}/vite/bin/vite.js`, '--host', '127.0.0.1', '--port', 'PORT', '--strictPort'],
+  },
+  {
+    name: 'Parcel 2',
+    app: 'parcel',
+    build: [`${modules}/parcel/lib/bin.js`, 'build', 'index.html', '--no-cache', '--public-url', './'],
+    out: 'dist',
+  },
+]

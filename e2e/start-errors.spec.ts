@@ -1,0 +1,203 @@
+// Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the sentence that a developer
+// reads for each.
+import { readFileSync } from 'node:fs'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, type Page } from '@playwright/test'
+import { test as base } from './library-site.ts'
+import { type StaticServer, serveFolder } from './static-server.ts'
+
+const DIST = fileURLToPath(new URL('../dist', import.meta.url))
+
+/** A script that puts what happens into `outcome`, as text. */
+const attempt = (library: string, options = {}) => `
+import { Engine } from '${library}'
+const sentence = (error) => error.name === 'HalfbyteError' ? error.code + ': ' + error.message : 'untyped ' + error
+const load = Engine.load('/models/halfbyte-tiny.hbm', ${JSON.stringify({ threads: 1, ...options })})
+const [support, loaded, probed] = await Promise.all([
+  Engine.support(),
+  load.then((engine) => 'loaded ' + engine.threads, sentence),
+  Engine.probe('/models/halfbyte-tiny.hbm', ${JSON.stringify(options)}).then(() => 'probed', sentence),
+])
+const outcome = { reason: support.reason, loaded, probed }
+`
+
+interface Outcome {
+  readonly reason: string | undefined
+  readonly loaded: string
+  readonly probed: string
+}
+
+const pageOf = (script: string) =>
+  `<!doctype html><title>App</title><script type="module">${script}globalThis.outcome = outcome</script>`
+
+const test = base.extend<{
+  serve(
+    pages: Record<string, string>,
+    headers?: Record<string, string>,
+    folder?: string,
+  ): Promise<StaticServer>
+}>({
+  async serve({ browserName: _ }, use) {
+    const servers: StaticServer[] = []
+    await use(async (pages, headers = {}, folder = DIST) => {
+      const server = await serveFolder(folder, headers, pages)
+      servers.push(server)
+      return server
+    })
+    await Promise.all(servers.map((server) => server.close()))
+  },
+})
+
+async function outcomeOf(page: Page, url: string): Promise<Outcome> {
+  await page.goto(url)
+  await page.waitForFunction(() => 'outcome' in globalThis)
+  return page.evaluate(() => (globalThis as unknown as { outcome: Outcome }).outcome)
+}
+
+const both = (sentence: string) => ({ loaded: sentence, probed: sentence })
+
+test('a policy without wasm-unsafe-eval is named', async ({ page, serve }) => {
+  const headers = { 'Content-Security-Policy': "default-src 'self'; script-src 'self' 'unsafe-inline'" }
+  const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
+  const reason =
+    "the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src"
+  expect(await outcomeOf(page, server.address)).toEqual({ reason, ...both(`unsupported: ${reason}`) })
+})
+
+test('the strictest policy that works has wasm-unsafe-eval and the Trusted Types policy halfbyte', async ({
+  page,
+  serve,
+}) => {
+  const policy =
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte"
+  const pages = {
+    '/': '<!doctype html><title>App</title><script type="module" src="/app.js"></script>',
+    '/app.js': `${attempt('/cdn/halfbyte.js', { threads: 2 })}globalThis.outcome = outcome`,
+  }
+  const server = await serve(pages, { 'Content-Security-Policy': policy })
+  expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 2', probed: 'probed' })
+})
+
+test('Trusted Types without the policy halfbyte are named', async ({ page, serve }) => {
+  const policy = "require-trusted-types-for 'script'; trusted-types other"
+  const server = await serve(
+    { '/': pageOf(attempt('/cdn/halfbyte.js')) },
+    { 'Content-Security-Policy': policy },
+  )
+  const { loaded, probed } = await outcomeOf(page, server.address)
+  expect(loaded).toMatch(
+    /^worker: the browser refused to start a worker \(.+\); allow the Trusted Types policy "halfbyte" and give assets\.worker and assets\.compute$/,
+  )
+  expect(probed).toBe(loaded)
+})
+
+const CHECK =
+  "did not load; check the bundler (docs/guide/bundlers.md), the server (404?) and the page's policy (worker-src)"
+
+test("a worker's script that is missing is named with its address", async ({ page, serve }) => {
+  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-static-'))
+  await cp(join(DIST, 'cdn/halfbyte.js'), join(folder, 'halfbyte.js'))
+  const server = await serve({ '/': pageOf(attempt('/halfbyte.js')) }, {}, folder)
+  const address = `${server.address}workers/engine.worker.js`
+  expect(await outcomeOf(page, server.address)).toEqual(
+    both(`worker: the engine's worker script ${address} ${CHECK}`),
+  )
+  await rm(folder, { recursive: true })
+})
+
+test("a worker's script that a policy refuses is named", async ({ page, serve }) => {
+  const headers = { 'Content-Security-Policy': "worker-src 'none'" }
+  const server = await serve({ '/': pageOf(attempt('/cdn/halfbyte.js')) }, headers)
+  const { loaded, probed } = await outcomeOf(page, server.address)
+  expect([loaded, probed]).toEqual([expect.stringContaining(CHECK), expect.stringContaining(CHECK)])
+})
+
+test('a bundle of another origin says to give its address', async ({ page, serve, site }) => {
+  const html = await (await fetch(site.plain)).text()
+  const [, script] = /<script[^>]* src="\.\/([^"]+)"/.exec(html) as RegExpExecArray
+  const run = attempt('').replace("import { Engine } from ''", 'const { Engine } = globalThis.halfbyte')
+  const server = await serve({
+    '/': `<!doctype html><title>App</title><script type="module">import '${site.plain}${script}'\n${run}globalThis.outcome = outcome</script>`,
+  })
+  const { loaded, probed } = await outcomeOf(page, server.address)
+  expect(loaded).toMatch(
+    /^worker: the browser refused to start a worker \(.+cannot be accessed from origin.+\); give assets\.worker and assets\.compute, which may be of another origin$/,
+  )
+  expect(probed).toBe(loaded)
+})
+
+test('a script of a compute worker that is missing is named, and fewer threads have a note', async ({
+  page,
+  site,
+}) => {
+  await page.goto(site.plain)
+  await page.waitForFunction(() => globalThis.halfbyte !== undefined)
+  const model = await site.add(new File([readFileSync(join(DIST, 'models/halfbyte-tiny.hbm'))], 'tiny.hbm'))
+  const found = await page.evaluate(async (model) => {
+    const asked = (options: object) =>
+      halfbyte.Engine.load(model, options).then(
+        async (engine) => {
+          await engine.dispose()
+          return { threads: engine.threads, pool: engine.pool, note: engine.note }
+        },
+        (error) => `${error.code}: ${error.message}`,
+      )
+    return {
+      missing: await asked({ threads: 2, assets: { compute: '/none.js' } }),
+      shared: await asked({ threads: 2, pool: 'shared' }),
+      single: await asked({ threads: 2, pool: 'single' }),
+      shards: await asked({ threads: 2, pool: 'shards' }),
+      one: await asked({ threads: 1, pool: 'shared' }),
+    }
+  }, model)
+  expect(found).toEqual({
+    missing: `internal: a thread of the engine died: its script ${site.plain}none.js did not load; load the model again`,
+    shared: {
+      threads: 1,
+      pool: 'single',
+      note: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards',
+    },
+    single: { threads: 1, pool: 'single', note: 'the pool single has one thread' },
+    shards: { threads: 2, pool: 'shards', note: undefined },
+    one: { threads: 1, pool: 'single', note: undefined },
+  })
+})
+
+const NO_WORKERS =
+  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
+
+test('a shared worker is told what to use, and a dedicated worker loads', async ({ page, serve }) => {
+  const script = attempt('/cdn/halfbyte.js')
+  // A module that waits misses the connection, so the listener comes first.
+  const late = script.replace(/^import .*$/m, "const { Engine } = await import('/cdn/halfbyte.js')")
+  const pages = {
+    '/': '<!doctype html><title>App</title>',
+    '/shared.js': `const ports = new Promise((resolve) => {
+  onconnect = ({ ports: [port] }) => resolve(port)
+})
+${late}
+;(await ports).postMessage(outcome)`,
+    '/dedicated.js': `${script}postMessage(outcome)`,
+  }
+  const server = await serve(pages)
+  await page.goto(server.address)
+  const shared = await page.evaluate(
+    () =>
+      new Promise<unknown>((resolve) => {
+        const { port } = new SharedWorker('/shared.js', { type: 'module' })
+        port.onmessage = ({ data }) => resolve(data)
+      }),
+  )
+  expect(shared).toEqual({ reason: NO_WORKERS, ...both(`unsupported: ${NO_WORKERS}`) })
+  const dedicated = await page.evaluate(
+    () =>
+      new Promise<unknown>((resolve) => {
+        const worker = new Worker('/dedicated.js', { type: 'module' })
+        worker.onmessage = ({ data }) => resolve(data)
+      }),
+  )
+  expect(dedicated).toEqual({ reason: undefined, loaded: 'loaded 1', probed: 'probed' })
+})

@@ -1,0 +1,65 @@
+// In: src/index.ts, the workers and dist/wasm. Out: dist/cdn, the library for pages without a bundler: scripts
+// that import nothing, the wasm modules beside them, and integrity.json with the hash of every file.
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './pinned-node.mjs'
+
+/** Files of dist/cdn by their source. Each is built by itself, so none imports another. */
+export const CDN_SCRIPTS = {
+  'halfbyte.js': 'src/index.ts',
+  'workers/engine.worker.js': 'workers/engine.worker.ts',
+  'workers/compute.worker.js': 'workers/compute.worker.ts',
+}
+
+/** One script with everything in it. */
+export async function buildAlone(fileName, source) {
+  const { build } = await import('vite')
+  const { packageUrls } = await import('./package-urls.mjs')
+  const { output } = await build({
+    root,
+    configFile: false,
+    logLevel: 'warn',
+    publicDir: false,
+    base: './',
+    plugins: [packageUrls({ alone: true })],
+    build: {
+      write: false,
+      target: 'es2022',
+      minify: true,
+      modulePreload: false,
+      rolldownOptions: {
+        input: join(root, source),
+        preserveEntrySignatures: 'strict',
+        output: { format: 'es', entryFileNames: fileName, codeSplitting: false },
+      },
+    },
+  })
+  if (output.length !== 1)
+    throw new Error(`${fileName} is not one file: ${output.map((file) => file.fileName)}`)
+  return output[0].code
+}
+
+export async function buildCdn() {
+  const folder = join(root, 'dist/cdn')
+  rmSync(folder, { recursive: true, force: true })
+  const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
+  for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
+  mkdirSync(join(folder, 'workers'))
+  for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
+    writeFileSync(join(folder, name), await buildAlone(name, source))
+  }
+  writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder), null, 2)}\n`)
+}
+
+/** Values for `integrity` attributes, by path from dist/cdn. */
+function integrityOf(folder) {
+  const names = readdirSync(folder, { recursive: true })
+    .map((name) => name.replaceAll('\\', '/'))
+    .filter((name) => /\.(js|wasm)$/.test(name))
+  const hash = (name) =>
+    createHash('sha384')
+      .update(readFileSync(join(folder, name)))
+      .digest('base64')
+  return Object.fromEntries(names.sort().map((name) => [name, `sha384-${hash(name)}`]))
+}
