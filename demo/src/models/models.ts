@@ -34,8 +34,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about:
-      'Smaller and simpler, without attention: long conversations take no more memory than short ones.',
+    about: 'Smaller and simpler, without attention: long conversations take no more memory than short ones.',
   },
 ]
 
