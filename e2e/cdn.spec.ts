@@ -1,5 +1,5 @@
-// The library without a bundler. In: dist/cdn, from a static file server. Out: whether the embedded model answers in
-// a page of the same origin, of another one, and in a sandboxed frame.
+// The library without a bundler. In: dist/cdn, from a static file server. Out: whether the embedded model
+// answers in a page of the same origin, of another one, and in a sandboxed frame.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'

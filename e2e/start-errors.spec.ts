@@ -1,5 +1,5 @@
-// Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the sentence that a developer
-// reads for each.
+// Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the sentence that a
+// developer reads for each.
 import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

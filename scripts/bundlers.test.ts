@@ -1,5 +1,5 @@
-// The table of bundlers. In: docs/guide/bundlers.md and the tests' own list. Out: a failure for each cell that no
-// test backs.
+// The table of bundlers. In: docs/guide/bundlers.md and the tests' own list. Out: a failure for each cell
+// that no test backs.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { BUNDLERS } from '../e2e/bundlers/table.ts'

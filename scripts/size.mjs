@@ -1,5 +1,5 @@
-// In: dist/wasm, dist/cdn, src/index.ts and budget.json. Out: a table of gzipped sizes; exits 1 when one is over its
-// budget.
+// In: dist/wasm, dist/cdn, src/index.ts and budget.json. Out: a table of gzipped sizes; exits 1 when one is
+// over its budget.
 //
 // The library is measured as an application would ship it: one build with its dependencies and workers in,
 // except those that the budget names.

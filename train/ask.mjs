@@ -1,4 +1,5 @@
-// Prompts put to models. In: packs and train/prompts/prompts.json. Out: Markdown with every reply, none left out.
+// Prompts put to models. In: packs and train/prompts/prompts.json. Out: Markdown with every reply, none left
+// out.
 //
 // npx node train/ask.mjs --set twenty --model demo/models/halfbyte-tiny.hbm --model train/out/stories.hbm
 import { readFileSync, writeFileSync } from 'node:fs'

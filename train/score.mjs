@@ -1,4 +1,5 @@
-// Bits per byte of stories as the engine computes them. In: a model and JSON lines with a text each. Out: one JSON line.
+// Bits per byte of stories as the engine computes them. In: a model and JSON lines with a text each. Out: one
+// JSON line.
 //
 // npx node train/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen FILE]
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// A model's tokenizer and template on examples. In: a pack, and JSON lines {"text", "ids"} or {"messages", "tools", "prompt"}
-// as Python writes them. Out: how many agree; exit code 1 and the first difference if one does not.
+// A model's tokenizer and template on examples. In: a pack, and JSON lines {"text", "ids"} or {"messages",
+// "tools", "prompt"} as Python writes them. Out: how many agree; exit code 1 and the first difference if one
+// does not.
 import { readFileSync } from 'node:fs'
 import { withModel } from '../src/cli/model.ts'
 import { ChatTemplate } from '../src/text/chat/chat.ts'

@@ -54,7 +54,7 @@ export const EMBEDDED_TURNS = ['Tell me a story.', 'What happened then?'] as con
 export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
 
 /** From the repository's root. */
-export const EMBEDDED_PATH = 'demo/models/halfbyte-stories.hbm'
+export const EMBEDDED_PATH = 'demo/models/halfbyte-tiny.hbm'
 
 /** Both embedded models, the page's default first. */
 export const EMBEDDED_MODELS = [

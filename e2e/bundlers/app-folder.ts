@@ -10,7 +10,9 @@ import type { PackedApp } from '../packed-app.ts'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DEPENDENCIES = ['@huggingface/jinja', '@huggingface/tokenizers', 'comlink', 'commander']
 
-/** A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked. */
+/**
+ * A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked.
+ */
 export async function appFolder(name: string, app: string, packed: PackedApp): Promise<string> {
   const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })

@@ -77,9 +77,9 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`worker`, `network`, `storage-full`,
-   * `format`, `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`) or with the signal's
-   * reason. The worker has then ended, and load may be called again.
+   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`worker`, `network`,
+   * `storage-full`, `format`, `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`) or
+   * with the signal's reason. The worker has then ended, and load may be called again.
    */
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
     checkLoadOptions(options, 'onProgress')

@@ -1,5 +1,5 @@
-// Load requests. In: where a model is, a caller's options. Out: what crosses to the worker, or what is wrong with
-// an option.
+// Load requests. In: where a model is, a caller's options. Out: what crosses to the worker, or what is wrong
+// with an option.
 import { checkChoice, checkKeys } from '../base/check-options.ts'
 import { checkList } from '../base/lists.ts'
 import { wrongOption } from '../base/options.ts'

@@ -1,5 +1,5 @@
-// Checks of options. In: an object that a caller passed, the names of its options. Out: nothing, or an error that
-// says what is wrong with it.
+// Checks of options. In: an object that a caller passed, the names of its options. Out: nothing, or an error
+// that says what is wrong with it.
 import { HalfbyteError } from './errors.ts'
 import { wrongOption } from './options.ts'
 import { isObject } from './values.ts'

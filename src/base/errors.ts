@@ -8,7 +8,10 @@
 export type ErrorCode =
   /** The page, the model or an option needs an unsupported feature. Change what the message names. */
   | 'unsupported'
-  /** The browser did not start a worker, or did not load its script. Check its address, the bundler and the policy. */
+  /**
+   * The browser did not start a worker, or did not load its script. Check its address, the bundler and the
+   * policy.
+   */
   | 'worker'
   /** A server did not answer, or returned an error. Check the address and connection, then try again. */
   | 'network'

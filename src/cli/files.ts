@@ -15,7 +15,8 @@ import { systemCode, systemError } from './failure.ts'
 import type { LoraFlag } from './options.ts'
 
 const EMBEDDED = new Map([
-  ['embedded', 'halfbyte-stories.hbm'],
+  ['embedded', 'halfbyte-tiny.hbm'],
+  ['embedded-stories', 'halfbyte-stories.hbm'],
   ['embedded-mamba', 'halfbyte-mamba.hbm'],
 ])
 /** The same address works from src/cli and from the built package. */

@@ -1,5 +1,5 @@
-// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack of codes that were chosen
-// for the model's own inputs.
+// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack of codes that were
+// chosen for the model's own inputs.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../base/errors.ts'

@@ -1,5 +1,5 @@
-// Coded matrices. In: nothing. Out: the formats that a solver can choose codes for, and a matrix of codes with
-// its scales.
+// Coded matrices. In: nothing. Out: the formats that a solver can choose codes for, and a matrix of codes
+// with its scales.
 
 import { GROUP_SIZE, roundUp } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'

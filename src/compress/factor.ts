@@ -3,8 +3,8 @@
 //
 //   H  sum x x^T, in solving order, plus what was added to the diagonal      C  lower triangle, H = C^T C
 //
-// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input in
-// it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
+// An error e of a row of weights costs e H e^T = sum_j (sum_{i <= j} e_i C_ji)^2. Term j has no later input
+// in it, so inputs can be solved in order, each with the best answer to the errors before it. GPTQ's inverse
 // Cholesky factor is C^-1; it is not needed.
 
 import { HalfbyteError } from '../base/errors.ts'
@@ -43,8 +43,8 @@ const BLOCK = 32
 const LEAST_PIVOT = 1e-13
 
 /**
- * Overwrites `stats.gram` when the order is the model's. Throws `unsupported` when H cannot be solved for lack
- * of dampening or of text, `internal` without inputs.
+ * Overwrites `stats.gram` when the order is the model's. Throws `unsupported` when H cannot be solved for
+ * lack of dampening or of text, `internal` without inputs.
  */
 export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
   const { k, gram } = stats

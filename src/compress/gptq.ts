@@ -4,11 +4,11 @@
 //   w  weights, in solving order      e  w minus the stored value, known for solved inputs
 //   s_j = sum_{i solved, i < j} e_i C_ji
 //
-// The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The loss
-// grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to the
-// values that the group would take if it could be stored exactly. With inputs sorted by activation, a group's
-// inputs are solved at different times: its scale is fitted to the weights as they were (static groups), as is
-// the scale of a whole row.
+// The best value of input j after the errors so far is w_j + s_j / C_jj; its code is the nearest one. The
+// loss grows by (C_jj (best - stored))^2. Scales of a group are fitted when its first input is reached, to
+// the values that the group would take if it could be stored exactly. With inputs sorted by activation, a
+// group's inputs are solved at different times: its scale is fitted to the weights as they were (static
+// groups), as is the scale of a whole row.
 
 import {
   CODES,

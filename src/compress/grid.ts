@@ -33,8 +33,8 @@ export const newGrid = (): Grid => ({ scalePattern: 0, minimumPattern: 0, scale:
 const CUTS = [0, 0.02, 0.05, 0.09, 0.14]
 
 /**
- * Fits `grid` to weights[from..from+count). `importance` has the same indices. Throws `format` for scales that
- * f16 does not hold.
+ * Fits `grid` to weights[from..from+count). `importance` has the same indices. Throws `format` for scales
+ * that f16 does not hold.
  */
 export function fitGrid(
   format: Format,

@@ -1,5 +1,5 @@
-// Refining. In: solved codes, the Hessian. Out: the same matrix after sweeps in which each code and each scale
-// takes its best value, all others being what they are.
+// Refining. In: solved codes, the Hessian. Out: the same matrix after sweeps in which each code and each
+// scale takes its best value, all others being what they are.
 //
 //   e  w minus the stored value      g = H e      The loss of a row is e . g.
 //

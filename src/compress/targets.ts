@@ -3,11 +3,11 @@
 //
 //   x  an input of the float model      z  the same input behind compressed matrices      D = sum (x - z) z^T
 //
-//   r  what the products are added to, if anything      s  the same in the float model      B = sum (s - r) z^T
+// r  what the products are added to, if anything      s  the same in the float model      B = sum (s - r) z^T
 //
-// The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T and its dampening. A
-// solver that aims at v makes up for part of the errors of the matrices before it. Only a share of the way is
-// taken: the whole way fits the calibration text better and other texts worse.
+// The least of sum (w x + s - v z - r)^2 is at v = w + (w D + B) H^-1, with H = sum z z^T and its dampening.
+// A solver that aims at v makes up for part of the errors of the matrices before it. Only a share of the way
+// is taken: the whole way fits the calibration text better and other texts worse.
 
 import type { Factor } from './factor.ts'
 

@@ -1,5 +1,5 @@
-// Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for those
-// who want them.
+// Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
+// those who want them.
 import { type ErrorCode, isHalfbyteError } from '../../../src/index.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 

@@ -4,6 +4,7 @@ import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
+import llamaUrl from '../../models/halfbyte-tiny.hbm?url'
 
 /** A model that comes with the page. */
 export interface EmbeddedModel {
@@ -23,18 +24,25 @@ export type ModelChoice =
 /** The model that the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
-  name: 'Halfbyte Stories',
-  url: storiesUrl,
-  about: 'Comes with this page. It tells stories and makes small talk, but knows no facts.',
+  name: 'Halfbyte Tiny',
+  url: llamaUrl,
+  about: 'Comes with this page. It makes small talk and tells stories, but knows no facts.',
 }
 
 export const EMBEDDED: readonly EmbeddedModel[] = [
   DEFAULT,
   {
     kind: 'embedded',
+    name: 'Halfbyte Stories',
+    url: storiesUrl,
+    about: 'Larger, 5 MB. It tells stories, talks about itself, uses tools, and says what it does not know.',
+  },
+  {
+    kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about: 'Smaller and simpler, without attention: long conversations take no more memory than short ones.',
+    about:
+      'Like Halfbyte Tiny, but without attention: long conversations take no more memory than short ones.',
   },
 ]
 

@@ -53,7 +53,9 @@ export function measuredLoss({ n, k, weights, inputs }: Problem, stored: ArrayLi
   return loss
 }
 
-/** Full sum x x^T plus dampening: `damp` of the mean diagonal of live inputs, the mean itself for dead ones. */
+/**
+ * Full sum x x^T plus dampening: `damp` of the mean diagonal of live inputs, the mean itself for dead ones.
+ */
 export function hessianOf({ k, inputs }: Problem, damp: number): number[][] {
   const h = Array.from({ length: k }, (_, a) =>
     Array.from({ length: k }, (_, b) => {
@@ -99,8 +101,8 @@ export type QuantizerOf = (
 ) => (weight: number) => number
 
 /**
- * Stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights as they are when its first
- * column is reached, or of all groups from the original weights when there is an `order`.
+ * Stored values, [n][k]. `quantizer` makes the quantiser of a group from its weights as they are when its
+ * first column is reached, or of all groups from the original weights when there is an `order`.
  */
 export function obs(
   { n, k, weights }: Problem,

@@ -1,5 +1,5 @@
-// Calibration. In: random models, windows of ids. Out: inputs compared with the interpreter's, packs with those
-// of runs that were stopped, and refusals.
+// Calibration. In: random models, windows of ids. Out: inputs compared with the interpreter's, packs with
+// those of runs that were stopped, and refusals.
 import { describe, expect, test } from 'vitest'
 import { ggufFile, safetensorsFiles } from '../../../conformance/testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from '../../../conformance/testing/node-engine.ts'

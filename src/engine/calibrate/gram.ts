@@ -67,7 +67,8 @@ export class GramMachine {
   }
 
   /**
-   * Passes on the rows of y^T x, in blocks: y is [rows][n], x is [rows][k]. Throws `internal` if the pool died.
+   * Passes on the rows of y^T x, in blocks: y is [rows][n], x is [rows][k]. Throws `internal` if the pool
+   * died.
    */
   multiply(y: Float32Array, x: Float32Array, take: (block: Float32Array, first: number) => void): void {
     const [n, k] = [this.#n, this.#k]

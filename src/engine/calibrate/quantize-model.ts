@@ -26,8 +26,8 @@ export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit
   readonly method: 'rtn' | 'gptq'
   readonly format: Format
   /**
-   * By how much of what inputs have drifted, behind matrices that were quantised before, a matrix makes up for.
-   * 0: the float model is not run beside the other.
+   * By how much of what inputs have drifted, behind matrices that were quantised before, a matrix makes up
+   * for. 0: the float model is not run beside the other.
    */
   readonly drift: number
   /** Most sweeps over the codes after they were solved. */

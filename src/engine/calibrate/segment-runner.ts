@@ -96,7 +96,10 @@ export class SegmentRunner {
     this.#options = parts.options
   }
 
-  /** `width`: of the rows that the segment reads; 0 for ids. Throws errors of reading weights, `out-of-memory`. */
+  /**
+   * `width`: of the rows that the segment reads; 0 for ids. Throws errors of reading weights,
+   * `out-of-memory`.
+   */
   static async open(
     prepared: PreparedModel,
     width: number,

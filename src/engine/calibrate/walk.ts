@@ -1,8 +1,8 @@
-// The walk. In: a prepared model, windows of ids. Out: for every matrix in turn, what its inputs are behind the
-// matrices before it, as they are by then.
+// The walk. In: a prepared model, windows of ids. Out: for every matrix in turn, what its inputs are behind
+// the matrices before it, as they are by then.
 //
-// One segment is in memory at a time. Its output for all windows is a work file, which the next segment reads.
-// A walk that was stopped goes on at the newest of these files.
+// One segment is in memory at a time. Its output for all windows is a work file, which the next segment
+// reads. A walk that was stopped goes on at the newest of these files.
 
 import { groupEncoding, type PackedEncoding } from '../../abi/encodings.ts'
 import { buildGraph } from '../../arch/families.ts'

@@ -1,4 +1,5 @@
-// Work files. In: nothing. Out: what a long job needs to put things down between its steps and find them again.
+// Work files. In: nothing. Out: what a long job needs to put things down between its steps and find them
+// again.
 
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 

@@ -21,7 +21,10 @@ export interface ShardOptions {
 
 export const NO_HELPERS = 'no workers can be started here'
 
-/** Shards, with a sentence if they are fewer than asked for; or one that says why one thread does all the work. */
+/**
+ * Shards, with a sentence if they are fewer than asked for; or one that says why one thread does all the
+ * work.
+ */
 export type Shards =
   | { readonly sharded: ShardedPlans; readonly note: string | undefined }
   | { readonly sharded?: undefined; readonly note: string }

@@ -38,8 +38,8 @@ export const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
 
 /**
- * Starts the engine worker, from the script at `address` if it is given. Throws `unsupported` where there are no workers,
- * and `worker` if the browser refuses this one.
+ * Starts the engine worker, from the script at `address` if it is given. Throws `unsupported` where there are
+ * no workers, and `worker` if the browser refuses this one.
  */
 export function startEngineWorker(address?: string): Connection {
   if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)

@@ -1,4 +1,5 @@
-// Worker scripts. In: a script's address. Out: a worker that runs it, whatever its origin, or why there is none.
+// Worker scripts. In: a script's address. Out: a worker that runs it, whatever its origin, or why there is
+// none.
 import { reasonOf } from '../../base/errors.ts'
 
 /** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
