@@ -159,6 +159,7 @@ for (const [screen, use] of Object.entries(SCREENS)) {
       })
       await page.goto('/', { waitUntil: 'commit' })
       await expect(page.getByRole('heading', { name: 'A language model in this page' })).toBeVisible()
+      await expect(page.locator('.empty .logo'), 'styles are there').toHaveCSS('width', '56px')
       const field = page.getByRole('textbox', { name: 'Message' })
       await field.focus()
       await page.keyboard.type('Good mor')

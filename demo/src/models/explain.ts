@@ -30,7 +30,7 @@ export function explain(error: unknown): Explained {
   const message = error instanceof Error ? error.message : String(error)
   if (!isHalfbyteError(error)) return { text: sentence(message), details: undefined }
   // Without a network the engine's own script may be what is missing.
-  const mayBeOffline = error.code === 'network' || error.code === 'internal'
+  const mayBeOffline = ['network', 'worker', 'internal'].includes(error.code)
   if (mayBeOffline && navigator.onLine === false) {
     return { text: 'This device is offline. Models that are stored on it can be used.', details: message }
   }
