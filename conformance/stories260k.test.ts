@@ -55,7 +55,11 @@ describe.skipIf(isMissing)('stories260k', () => {
     "$name: greedy text on $build with $threads threads is llama.cpp's",
     async (one) => {
       const { prompt, tokens, n_prompt: prompted, text } = reference(one.name)
-      const engine = await openEngine(modelFiles(one.name), { ...one, weights: 'auto' })
+      const engine = await openEngine(modelFiles(one.name), {
+        build: one.build,
+        threads: one.threads,
+        weights: 'auto',
+      })
       try {
         expect(engine).toMatchObject({ build: one.build, threads: one.threads })
         const steps = tokens.length - prompted

@@ -79,12 +79,12 @@ def save(path, **state):
 
 
 def seconds_until(clock):
-    """Seconds from now until an HH:MM of this UTC day; infinity without one."""
+    """Seconds from now until the next HH:MM in UTC; infinity without one."""
     if not clock:
         return math.inf
     now = time.gmtime()
     hour, minute = map(int, clock.split(':'))
-    return (hour * 60 + minute) * 60 - (now.tm_hour * 3600 + now.tm_min * 60 + now.tm_sec)
+    return ((hour * 60 + minute) * 60 - (now.tm_hour * 3600 + now.tm_min * 60 + now.tm_sec)) % 86400
 
 
 def main():
