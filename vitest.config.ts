@@ -1,12 +1,12 @@
 // In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the
 // fixtures), engines
 // (the built page in this machine's browsers) and sanitizers (the kernels' tests, of kernels that
-// scripts/sanitizers.mjs builds).
+// scripts/test/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
 
 const shared = {
   environment: 'node',
-  setupFiles: ['scripts/property-seed.ts'],
+  setupFiles: ['scripts/test/property-seed.ts'],
   testTimeout: 60_000,
   hookTimeout: 60_000,
 }

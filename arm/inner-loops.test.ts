@@ -4,8 +4,8 @@ import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { printArguments, readCode } from '../scripts/machine-code.mjs'
-import { type MainLoop, mainLoops } from '../scripts/main-loops.mjs'
+import { printArguments, readCode } from '../scripts/arm/machine-code.mjs'
+import { type MainLoop, mainLoops } from '../scripts/arm/main-loops.mjs'
 
 const [command = process.execPath, ...prefix] = JSON.parse(process.env.HALFBYTE_ARM ?? '[]') as string[]
 const loopsOf = (build: 'relaxed' | 'simd128'): readonly MainLoop[] => {

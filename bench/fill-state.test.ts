@@ -1,6 +1,6 @@
 // In: a sequence of two groups. Out: whether all bytes of its blocks are written, and no others.
 import { expect, test } from 'vitest'
-import { Arena } from '../src/runtime/arena.ts'
+import { Arena } from '../src/runtime/memory/arena.ts'
 import { SequenceState } from '../src/state/sequence-state.ts'
 import { StateCache } from '../src/state/state-cache.ts'
 import { fillState } from './fill-state.ts'

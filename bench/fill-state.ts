@@ -1,6 +1,6 @@
 // Filling. In: a sequence's state. Out: its blocks written, as a conversation would have left them.
 import { BLOCK_POSITIONS } from '../src/abi/constants.ts'
-import type { Arena } from '../src/runtime/arena.ts'
+import type { Arena } from '../src/runtime/memory/arena.ts'
 import type { SequenceState } from '../src/state/sequence-state.ts'
 
 /**

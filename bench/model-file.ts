@@ -6,7 +6,7 @@ import { mkdir, rename, stat } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { writeGguf } from '../conformance/testing/gguf-writer.ts'
+import { writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
 

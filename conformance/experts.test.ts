@@ -8,7 +8,7 @@ import { TOKENS } from './testing/families/family-golden.ts'
 import { packOf } from './testing/families/matrix-families.ts'
 import { hubFolder } from './testing/model-files.ts'
 import { type Files, largestDifference, logitsOf, withBuilt } from './testing/node-engine.ts'
-import type { StoredTensor } from './testing/safetensors-writer.ts'
+import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const MOE = FAMILY_CASES.find(({ family }) => family === 'qwen3moe')!
 

@@ -17,9 +17,9 @@ import { FAMILY_CASES } from './testing/families/family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from './testing/families/family-files.ts'
 import { type FamilyGolden, numbersOf, TOKENS, watchedIds } from './testing/families/family-golden.ts'
 import type { FamilyCase } from './testing/families/family-tensors.ts'
-import { concat } from './testing/gguf-writer.ts'
 import { jsonFile, newFile } from './testing/model-files.ts'
 import { largestDifference, logitsOf, openEngine, withBuilt } from './testing/node-engine.ts'
+import { concat } from './testing/writers/gguf-writer.ts'
 
 const answers: Readonly<Record<string, FamilyGolden>> = golden
 const CONTEXT = 128

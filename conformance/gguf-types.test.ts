@@ -6,7 +6,7 @@ import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
 import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from './testing/llama-cpp.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'
-import { typedGguf } from './testing/typed-gguf.ts'
+import { typedGguf } from './testing/writers/typed-gguf.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SMALL = randomLlama({ seed: 9, layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 })

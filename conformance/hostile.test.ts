@@ -8,10 +8,10 @@ import { nodeHost } from '../src/cli/host.ts'
 import { loadModel } from '../src/engine/load/model.ts'
 import { createService } from '../src/engine/service.ts'
 import { localConnection } from '../src/engine/wire/connection.ts'
-import { HOSTILE_MODELS } from './testing/hostile-files.ts'
 import { ggufFile } from './testing/model-files.ts'
 import { nodeService, openEngine } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'
+import { HOSTILE_MODELS } from './testing/writers/hostile-files.ts'
 
 let good: File
 beforeAll(async () => {

@@ -9,15 +9,6 @@ import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
-import {
-  ALPHA,
-  ggufLora,
-  type Lora,
-  mergedModel,
-  mergedTensor,
-  peftFiles,
-  randomLora,
-} from './testing/lora-files.ts'
 import { ggufFile, hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import {
   type BuildOptions,
@@ -28,10 +19,19 @@ import {
   withBuilt,
   withModel,
 } from './testing/node-engine.ts'
-import { gptqTensors, intMatrix, intValues } from './testing/quantized-tensors.ts'
 import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
 import { referenceLogits } from './testing/reference-model.ts'
-import type { StoredTensor } from './testing/safetensors-writer.ts'
+import {
+  ALPHA,
+  ggufLora,
+  type Lora,
+  mergedModel,
+  mergedTensor,
+  peftFiles,
+  randomLora,
+} from './testing/writers/lora-files.ts'
+import { gptqTensors, intMatrix, intValues } from './testing/writers/quantized-tensors.ts'
+import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const RANK = 4

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
+import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
 import {
   awqTensors,
   compressedTensors,
@@ -12,9 +13,8 @@ import {
   intMatrix,
   intValues,
   random,
-} from './testing/quantized-tensors.ts'
-import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
-import type { StoredTensor } from './testing/safetensors-writer.ts'
+} from './testing/writers/quantized-tensors.ts'
+import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SMALL = randomLlama({ seed: 9, heads: 4, kvHeads: 2, headDim: 32, intermediate: 320 })

@@ -6,7 +6,7 @@ import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
 import { openModel } from '../src/formats/model-file.ts'
-import { createTokenizer } from '../src/text/tokenize/create.ts'
+import { createTokenizer } from '../src/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../src/text/tokenize/tokenizer.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../shared/fixtures')

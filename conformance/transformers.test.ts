@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { hubFolder } from './testing/model-files.ts'
 import { logitsOf, withBuilt } from './testing/node-engine.ts'
-import type { StoredTensor } from './testing/safetensors-writer.ts'
+import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 import { type Row, tensorsOf } from './transformers/weights.ts'
 
 interface Case {

@@ -8,7 +8,7 @@ import {
   goldenFile,
   goldenReply,
 } from '../conformance/testing/golden.ts'
-import { HOSTILE_MODELS } from '../conformance/testing/hostile-files.ts'
+import { HOSTILE_MODELS } from '../conformance/testing/writers/hostile-files.ts'
 import type { ErrorCode, LoadOptions } from '../src/index.ts'
 import { openLibrary, test } from './library-site.ts'
 

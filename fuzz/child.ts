@@ -4,7 +4,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { type Input, restoreInput, storeInput } from './input.ts'
 import { type Fault, faultOf, judge, type Verdict } from './judge.ts'
-import { minimise } from './minimise.ts'
+import { minimise } from './mutate/minimise.ts'
 import { Random } from './random.ts'
 import { importTarget } from './target.ts'
 import type { Answer, ChildOptions, Order } from './wire.ts'

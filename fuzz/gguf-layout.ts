@@ -1,6 +1,6 @@
 // The layout of a GGUF file. In: a good file. Out: where every number of its header stands, and where entries
 // begin and end.
-import type { Field } from './mutate-bytes.ts'
+import type { Field } from './mutate/mutate-bytes.ts'
 
 export interface GgufLayout {
   readonly bytes: Uint8Array

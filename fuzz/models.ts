@@ -10,7 +10,7 @@ import {
   recurrentGguf,
   recurrentSafetensors,
 } from '../conformance/testing/random-recurrent.ts'
-import { typedGguf } from '../conformance/testing/typed-gguf.ts'
+import { typedGguf } from '../conformance/testing/writers/typed-gguf.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
 import { modelText, modelTokenizer } from '../src/engine/load/model-text.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'

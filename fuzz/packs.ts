@@ -1,13 +1,13 @@
 // Packs. In: a model's files, or a header and data. Out: the pack, its hashes right whatever the header says.
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { concat } from '../conformance/testing/gguf-writer.ts'
+import { concat } from '../conformance/testing/writers/gguf-writer.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/model-file.ts'
-import { type Tree, treeOf } from './json-tree.ts'
 import { inputOf, sourcesOf } from './models.ts'
+import { type Tree, treeOf } from './mutate/json-tree.ts'
 
 const PREFIX_BYTES = 64
 

@@ -5,8 +5,8 @@ import {
   compressedTensors,
   gptqTensors,
   intMatrix,
-} from '../conformance/testing/quantized-tensors.ts'
-import type { StoredTensor } from '../conformance/testing/safetensors-writer.ts'
+} from '../conformance/testing/writers/quantized-tensors.ts'
+import type { StoredTensor } from '../conformance/testing/writers/safetensors-writer.ts'
 import { tinyLlama } from './models.ts'
 
 /** A folder for each way; `changes` are put into what config.json says of it. */

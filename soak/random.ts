@@ -1,5 +1,5 @@
 // Randomness. In: a seed. Out: the same choices each time for the same seed.
-import { randomWords } from '../conformance/testing/random-tensor.ts'
+import { randomWords } from '../conformance/testing/writers/random-tensor.ts'
 
 export class Random {
   readonly #word: () => number

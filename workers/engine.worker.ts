@@ -2,7 +2,7 @@
 
 import { browserHost } from '../src/engine/host.ts'
 import { loadModel } from '../src/engine/load/model.ts'
-import { peekRequestedFiles } from '../src/engine/load/open-files.ts'
+import { peekRequestedFiles } from '../src/engine/load/open/open-files.ts'
 import { probeModel } from '../src/engine/probe/probe.ts'
 import { createService } from '../src/engine/service.ts'
 import { serveConnection } from '../src/engine/wire/serve.ts'

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
 import type { TokenBytes } from '../../src/constrain/token-trie.ts'
 import { openModel } from '../../src/formats/model-file.ts'
-import { createTokenizer } from '../../src/text/tokenize/create.ts'
+import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
 
 export interface JoinedVocabulary extends TokenBytes {
   idOf(text: string): number | undefined

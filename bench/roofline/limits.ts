@@ -1,9 +1,9 @@
 // Limits. In: a host with the limit modules and what to measure. Out: bandwidths, peaks and the cost of
 // waiting, with spread.
 import { isHalfbyteError } from '../../src/base/errors.ts'
-import { type Arena, offset, type Ptr } from '../../src/runtime/arena.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
+import { type Arena, offset, type Ptr } from '../../src/runtime/memory/arena.ts'
 import { openRuntime, type Runtime } from '../../src/runtime/open.ts'
 import type { Pool } from '../../src/runtime/pool.ts'
 import { SharedPool } from '../../src/runtime/shared.ts'

@@ -5,7 +5,7 @@ import type { SamplerOptions } from '../../src/generate/sampler/options.ts'
 import { Random } from '../../src/generate/sampler/random.ts'
 import { KernelRows } from '../../src/generate/sampler/rows.ts'
 import { Sampler, type SamplerParts } from '../../src/generate/sampler/sampler.ts'
-import { Arena } from '../../src/runtime/arena.ts'
+import { Arena } from '../../src/runtime/memory/arena.ts'
 import { instantiateEngine } from '../../src/runtime/module.ts'
 import { selectTop } from './typed-array.ts'
 

@@ -1,7 +1,7 @@
 // A contiguous cache. In: an arena, bytes per block. Out: one sequence's state in one region that grows by
 // copying it: the baseline.
 import { ABI } from '../../src/abi/constants.ts'
-import { type Arena, offset, type Ptr } from '../../src/runtime/arena.ts'
+import { type Arena, offset, type Ptr } from '../../src/runtime/memory/arena.ts'
 
 /**
  * What the step buffer asks of a sequence's state; every 64 positions the whole state moves to a larger

@@ -3,9 +3,9 @@
 import { floatToHalf } from '../../src/base/half.ts'
 import type { DType } from '../../src/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec } from '../../src/text/testing/tiny.ts'
-import { type GgufContents, type GgufTensor, type GgufValue, ggufBytes } from './gguf-writer.ts'
 import { isQwen2, type Llama3Scaling, type RandomModel, type RandomTensor } from './random-llama.ts'
-import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
+import { type GgufContents, type GgufTensor, type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import { type StoredTensor, safetensorsBytes } from './writers/safetensors-writer.ts'
 
 export type FloatType = Extract<DType, 'F32' | 'F16' | 'BF16'>
 

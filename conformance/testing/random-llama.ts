@@ -1,7 +1,7 @@
 // Random models. In: a family, sizes, a seed. Out: weights under Hugging Face's names and config.json, the
 // same on every machine.
 import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
-import { randomNormal } from './random-tensor.ts'
+import { randomNormal } from './writers/random-tensor.ts'
 
 /** Llama 3's scaling of RoPE's frequencies, with config.json's keys. */
 export interface Llama3Scaling {

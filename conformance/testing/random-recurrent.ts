@@ -2,11 +2,11 @@
 // Hugging Face and mamba_ssm.
 import type { MetaValue } from '../../src/formats/tensors.ts'
 import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
-import { type GgufValue, ggufBytes } from './gguf-writer.ts'
 import { hubFolder, newFile, tokenizerMetadata } from './model-files.ts'
 import type { RandomTensor } from './random-llama.ts'
-import { randomNormal } from './random-tensor.ts'
-import type { StoredTensor } from './safetensors-writer.ts'
+import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import { randomNormal } from './writers/random-tensor.ts'
+import type { StoredTensor } from './writers/safetensors-writer.ts'
 
 export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
 

@@ -3,7 +3,7 @@
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { catalogueFiles } from '../../conformance/testing/catalogue-files.ts'
-import { hollowModel } from '../../conformance/testing/hollow-model.ts'
+import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
 import { hubUrl, parseHubAddress, WEIGHTS } from '../../src/store/hub.ts'
 import { answers, ask, openChat, openModels, overflowing, ready, set } from './chat-page.ts'

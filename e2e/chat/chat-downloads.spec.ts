@@ -2,7 +2,7 @@
 // still knows it, goes on with it, or removes it.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
-import { hollowModel } from '../../conformance/testing/hollow-model.ts'
+import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
 import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
 import { loadingLine, openChat, openModels, ready } from './chat-page.ts'
 

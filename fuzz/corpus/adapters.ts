@@ -1,5 +1,5 @@
 // Past findings: adapters.
-import { peftFiles, randomLora } from '../../conformance/testing/lora-files.ts'
+import { peftFiles, randomLora } from '../../conformance/testing/writers/lora-files.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { inputOf, tinyLlama } from '../models.ts'
 import { TRAP } from './values.ts'

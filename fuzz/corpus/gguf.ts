@@ -1,6 +1,7 @@
 // Past findings: GGUF files.
-import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+
 import { ggufContents, ggufFile } from '../../conformance/testing/model-files.ts'
+import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { BLOCKS } from '../../src/formats/dtypes.ts'
 import { readGguf } from '../../src/formats/gguf/gguf.ts'

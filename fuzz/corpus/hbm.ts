@@ -4,8 +4,8 @@ import { FAMILY_CASES } from '../../conformance/testing/families/family-cases.ts
 import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { byteLevelSpec } from '../../src/text/testing/tiny.ts'
 import type { CorpusEntry } from '../corpus.ts'
-import { textOfTree } from '../json-tree.ts'
 import { tinyLlama } from '../models.ts'
+import { textOfTree } from '../mutate/json-tree.ts'
 import { forgedPack, packOf } from '../packs.ts'
 import { nestedLists, TRAP } from './values.ts'
 

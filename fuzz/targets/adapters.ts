@@ -1,7 +1,8 @@
 // Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what
 // they change, read from end to end.
-import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/lora-files.ts'
+
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
+import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/writers/lora-files.ts'
 import type { ModelConfig } from '../../src/arch/config/config.ts'
 import { readConfig } from '../../src/arch/config/read-config.ts'
 import { resolveWeights, type Weights } from '../../src/arch/tensors/names.ts'
@@ -10,10 +11,10 @@ import { readAdapter } from '../../src/formats/safetensors/adapter.ts'
 import { adaptWeights } from '../../src/weights/adapt.ts'
 import { layoutOf } from '../gguf-layout.ts'
 import { type Input, textOf } from '../input.ts'
-import { textOfTree, treeOf } from '../json-tree.ts'
 import { bytesOfFile, inputOf, sourcesOf, tinyLlama } from '../models.ts'
-import { mutateBytes } from '../mutate-bytes.ts'
-import { mutateJson } from '../mutate-json.ts'
+import { textOfTree, treeOf } from '../mutate/json-tree.ts'
+import { mutateBytes } from '../mutate/mutate-bytes.ts'
+import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 

@@ -9,9 +9,9 @@ import { readJson, withoutNulls } from '../../src/formats/json.ts'
 import { type ModelFile, type ModelFormat, openModel } from '../../src/formats/model-file.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../src/formats/tensors.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
-import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { ggufModels, inputOf, type NamedModel, safetensorsModels, sourcesOf } from '../models.ts'
-import { mutateJson } from '../mutate-json.ts'
+import { type Tree, textOfTree, treeOf } from '../mutate/json-tree.ts'
+import { mutateJson } from '../mutate/mutate-json.ts'
 import type { Target } from '../target.ts'
 
 /** Plans take a hundred times as long as configurations. */

@@ -1,11 +1,11 @@
 // Target: GGUF. In: models of every family with numbers, texts and bytes of the header changed. Out: how far
 // their files are read: headers, configuration and plan, some up to the first tokens.
-import { type GgufValue, ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+import { type GgufValue, ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import { spmSpec } from '../../src/text/testing/tiny.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
 import type { Input } from '../input.ts'
 import { bytesOfFile, ggufModels, readModel, typedLlama } from '../models.ts'
-import { mutateBytes } from '../mutate-bytes.ts'
+import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 

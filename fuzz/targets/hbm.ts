@@ -2,10 +2,10 @@
 // changed. Out: how far they are read.
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../conformance/testing/random-recurrent.ts'
-import { textOfTree } from '../json-tree.ts'
 import { readModel, tinyLlama } from '../models.ts'
-import { mutateBytes } from '../mutate-bytes.ts'
-import { mutateJson } from '../mutate-json.ts'
+import { textOfTree } from '../mutate/json-tree.ts'
+import { mutateBytes } from '../mutate/mutate-bytes.ts'
+import { mutateJson } from '../mutate/mutate-json.ts'
 import { forgedPack, type Pack, packOf } from '../packs.ts'
 import type { Target } from '../target.ts'
 

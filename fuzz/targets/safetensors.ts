@@ -1,14 +1,14 @@
 // Target: safetensors. In: folders of the hub, plain, quantised and in shards, with headers, indexes and
 // bytes changed. Out: how far they are read.
-import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/safetensors-writer.ts'
+import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import { openTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import { type Input, textOf } from '../input.ts'
-import { type Tree, textOfTree, treeOf } from '../json-tree.ts'
 import { inputOf, SAID, safetensorsModels, sourcesOf, speak } from '../models.ts'
-import { mutateBytes } from '../mutate-bytes.ts'
-import { mutateJson } from '../mutate-json.ts'
+import { type Tree, textOfTree, treeOf } from '../mutate/json-tree.ts'
+import { mutateBytes } from '../mutate/mutate-bytes.ts'
+import { mutateJson } from '../mutate/mutate-json.ts'
 import { quantizedModels } from '../quantized.ts'
 import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'

@@ -3,10 +3,10 @@ import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
-import { decodeOptions } from './decode-options.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
-import { plainMessage } from './messages.ts'
+import { decodeOptions } from './request/decode-options.ts'
+import { plainMessage } from './request/messages.ts'
 import type {
   AbortOptions,
   GenerateOptions,

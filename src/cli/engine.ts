@@ -2,7 +2,7 @@
 import { Engine } from '../api/engine.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { loadModel } from '../engine/load/model.ts'
-import type { FileOpener } from '../engine/load/open-files.ts'
+import type { FileOpener } from '../engine/load/open/open-files.ts'
 import { probeModel } from '../engine/probe/probe.ts'
 import { createService } from '../engine/service.ts'
 import { localConnection } from '../engine/wire/connection.ts'
@@ -10,8 +10,8 @@ import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
 import { openModelFiles, peekModelFiles, placedAdapters, placeOf } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
-import { clearProgress, showProgress } from './progress.ts'
 import type { SamplerFlags } from './sampler-options.ts'
+import { clearProgress, showProgress } from './terminal/progress.ts'
 
 const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   openModelFiles(String(source), {

@@ -5,14 +5,14 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ByteSource, checkRange } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { OpenFiles } from '../engine/load/open-files.ts'
+import type { OpenFiles } from '../engine/load/open/open-files.ts'
 import { filesOf } from '../store/address.ts'
 import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
 import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
-import { systemCode, systemError } from './failure.ts'
 import type { LoraFlag } from './options.ts'
+import { systemCode, systemError } from './terminal/failure.ts'
 
 const EMBEDDED = new Map([
   ['embedded', 'halfbyte-tiny.hbm'],

@@ -1,7 +1,7 @@
 // Fit. In: a probe's report. Out: what a terminal says about it: whether a model fits, how fast it would be,
 // what would fit instead.
 import type { ProbeReport, Smaller } from '../engine/wire/probe-protocol.ts'
-import { visibleLine } from './visible.ts'
+import { visibleLine } from './terminal/visible.ts'
 
 export function describeFit(report: ProbeReport): string {
   const { fits, suggestion, prefillTokensPerSecond, decodeTokensPerSecond } = report

@@ -2,16 +2,16 @@
 // The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for
 // usage, 130 for Ctrl-C.
 import { Command } from 'commander'
-import { calibrateCommand } from './calibrate.ts'
-import { chatCommand } from './chat.ts'
-import { convertCommand } from './convert.ts'
-import { evaluateCommands } from './evaluate.ts'
-import { report } from './failure.ts'
-import { generateCommand } from './generate.ts'
-import { inspectCommand } from './inspect.ts'
-import { modelsCommand } from './models.ts'
-import { quantizeCommand } from './quantize.ts'
-import { tokenizeCommand } from './tokenize.ts'
+import { calibrateCommand } from './commands/calibrate.ts'
+import { chatCommand } from './commands/chat.ts'
+import { convertCommand } from './commands/convert.ts'
+import { evaluateCommands } from './commands/evaluate.ts'
+import { generateCommand } from './commands/generate.ts'
+import { inspectCommand } from './commands/inspect.ts'
+import { modelsCommand } from './commands/models.ts'
+import { quantizeCommand } from './commands/quantize.ts'
+import { tokenizeCommand } from './commands/tokenize.ts'
+import { report } from './terminal/failure.ts'
 
 const program = new Command('halfbyte').description(
   'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, "embedded" or "embedded-mamba".',

@@ -2,8 +2,8 @@
 // sessions.
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
-import { openAdapters } from '../engine/load/open-adapters.ts'
-import type { OpenFiles } from '../engine/load/open-files.ts'
+import { openAdapters } from '../engine/load/open/open-adapters.ts'
+import type { OpenFiles } from '../engine/load/open/open-files.ts'
 import { type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
 import { withStateBudget } from '../engine/load/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
@@ -11,7 +11,7 @@ import { openModel } from '../formats/model-file.ts'
 import { openModelFiles, placedAdapters } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
-import { clearProgress, showProgress } from './progress.ts'
+import { clearProgress, showProgress } from './terminal/progress.ts'
 
 interface PrepareFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,

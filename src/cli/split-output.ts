@@ -3,7 +3,7 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { HalfbyteError } from '../base/errors.ts'
 import { splitName } from '../formats/splits.ts'
-import { systemError } from './failure.ts'
+import { systemError } from './terminal/failure.ts'
 
 /** Readers accept no more parts than this. */
 const MOST_PARTS = 999

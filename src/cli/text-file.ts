@@ -1,7 +1,7 @@
 // Text files. In: a path, or nothing for stdin. Out: the text.
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { systemError } from './failure.ts'
+import { systemError } from './terminal/failure.ts'
 
 /** UTF-8. Throws `format` if the file cannot be read. */
 export async function readText(path: string | undefined): Promise<string> {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { readWork, type WorkFiles } from '../engine/calibrate/work-files.ts'
-import { systemCode, systemError } from './failure.ts'
-import { writeOutput } from './output.ts'
+import { systemCode, systemError } from './terminal/failure.ts'
+import { writeOutput } from './terminal/output.ts'
 
 const SETTINGS = 'settings.json'
 

@@ -1,7 +1,7 @@
 // Laying. In: coded matrices. Out: their bytes, compared with the loader's and read back.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
-import { packRows } from '../weights/pack.ts'
+import { packRows } from '../weights/pack/pack.ts'
 import { unpackPanels } from '../weights/unpack.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { layMatrix } from './lay.ts'

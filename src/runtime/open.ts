@@ -1,9 +1,9 @@
 // Runtime. In: a host, how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { Arena } from './arena.ts'
 import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './features.ts'
 import type { Host, Note } from './host.ts'
-import { createMemory } from './memory.ts'
+import { Arena } from './memory/arena.ts'
+import { createMemory } from './memory/memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 import type { Pool, PoolKind } from './pool.ts'
 import { SharedPool, type SharedPoolOptions } from './shared.ts'

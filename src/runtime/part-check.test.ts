@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checksum } from '../base/checksum.ts'
-import { Arena } from './arena.ts'
+import { Arena } from './memory/arena.ts'
 import { instantiateEngine } from './module.ts'
 import { MOST_PARTS, PartCheck } from './part-check.ts'
 import { SinglePool } from './single.ts'

@@ -4,7 +4,7 @@
 import { ABI, ROWS } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
 import { checksumText } from '../base/checksum.ts'
-import { type Arena, offset, type Ptr } from './arena.ts'
+import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { Pool } from './pool.ts'
 
 /** A block or a slab. */

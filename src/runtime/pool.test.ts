@@ -9,9 +9,9 @@ import { matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
-import type { Ptr } from './arena.ts'
 import type { Build } from './features.ts'
 import type { ComputePort, Host } from './host.ts'
+import type { Ptr } from './memory/arena.ts'
 import { measureThreads, openPool, openRuntime, type Runtime, retuner } from './open.ts'
 import type { Pool } from './pool.ts'
 import { SharedPool } from './shared.ts'
@@ -325,7 +325,7 @@ test('the fastest number of threads is kept, and more must save something', asyn
 })
 
 test('a plan that does not fit its records or its weights is refused', async () => {
-  const { Arena } = await import('./arena.ts')
+  const { Arena } = await import('./memory/arena.ts')
   const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
   const plan = additions()
   expect(() => writePlan(arena, plan, [64 as Ptr])).toThrow(/has 0 weights but 1 are loaded/)
@@ -340,7 +340,7 @@ test('a plan that does not fit its records or its weights is refused', async () 
 })
 
 test('a plan is refused whose records reach past the arena, past a weight, or past what a word holds', async () => {
-  const { Arena } = await import('./arena.ts')
+  const { Arena } = await import('./memory/arena.ts')
   const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
   const plan = additions()
   const [op] = plan.ops

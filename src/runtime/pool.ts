@@ -1,6 +1,6 @@
 // Pool. In: nothing. Out: the interface that runs a plan on one or many threads, and its errors.
 import { HalfbyteError } from '../base/errors.ts'
-import type { Ptr } from './arena.ts'
+import type { Ptr } from './memory/arena.ts'
 
 export interface Pool {
   /** Threads that share a run, including the caller's. */

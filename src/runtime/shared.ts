@@ -3,9 +3,9 @@
 
 import { SYNC, SYNC_WORDS } from '../abi/blocks.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'
-import { type Arena, offset, type Ptr } from './arena.ts'
 import type { ComputeReply } from './compute-thread.ts'
 import type { ComputePort } from './host.ts'
+import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 

@@ -2,7 +2,7 @@
 
 import { SYNC_WORDS } from '../abi/blocks.ts'
 import { reasonOf } from '../base/errors.ts'
-import type { Arena, Ptr } from './arena.ts'
+import type { Arena, Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 

@@ -6,7 +6,7 @@ import { SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/blocks.ts'
 import { ABI } from '../abi/constants.ts'
 import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { Arena, Ptr } from './arena.ts'
+import type { Arena, Ptr } from './memory/arena.ts'
 
 export interface StepCapacity {
   /** Most rows of a step; the plan's `tokens`. */

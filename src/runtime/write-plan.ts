@@ -4,8 +4,8 @@ import { ABI } from '../abi/constants.ts'
 import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
-import type { Arena, Ptr } from './arena.ts'
 import { checkPlan } from './check-plan.ts'
+import type { Arena, Ptr } from './memory/arena.ts'
 
 /** A plan in linear memory. */
 export interface WrittenPlan {

@@ -1,7 +1,7 @@
 // Block pool. In: an arena, one block's bytes. Out: blocks of linear memory with reference counts, grown by
 // extents.
 import { HalfbyteError } from '../base/errors.ts'
-import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
+import { type Arena, offset, type Ptr } from '../runtime/memory/arena.ts'
 
 /** Is told what is done to blocks that have other parts in other memories, and can put the parts together. */
 export interface BlockMirror {

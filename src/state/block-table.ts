@@ -1,7 +1,7 @@
 // Block table. In: a pool, an address for the table. Out: the blocks of one sequence in one group, in order
 // of position.
 import { ABI } from '../abi/constants.ts'
-import type { Arena, Ptr } from '../runtime/arena.ts'
+import type { Arena, Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 const { BLOCK_POSITIONS } = ABI

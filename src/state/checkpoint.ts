@@ -1,6 +1,6 @@
 // Checkpoints. In: recurrent slabs at positions worth returning to. Out: the same slabs later. The oldest are
 // evicted first.
-import type { Ptr } from '../runtime/arena.ts'
+import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 
 /**

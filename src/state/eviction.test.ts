@@ -1,7 +1,7 @@
 // Eviction. In: conversations that end under a budget, windows, twins. Out: what is evicted first, and what
 // is stored once.
 import { expect, test } from 'vitest'
-import { Arena, type Ptr } from '../runtime/arena.ts'
+import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'
 import { SequenceState } from './sequence-state.ts'

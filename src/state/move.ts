@@ -1,5 +1,5 @@
 // Moves. In: nothing. Out: the names of stored positions, and the type of the function that moves them.
-import type { Ptr } from '../runtime/arena.ts'
+import type { Ptr } from '../runtime/memory/arena.ts'
 
 /**
  * The start of a run of positions: the address of its block table (u32 per 64 positions) and its first

@@ -3,7 +3,7 @@
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { offset, type Ptr } from '../runtime/arena.ts'
+import { offset, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockTable } from './block-table.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { overflow } from './overflow.ts'

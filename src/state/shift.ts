@@ -3,7 +3,7 @@
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { Ptr } from '../runtime/arena.ts'
+import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockTable } from './block-table.ts'
 import type { StateCache } from './state-cache.ts'
 

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { Arena } from '../runtime/arena.ts'
+import { Arena } from '../runtime/memory/arena.ts'
 import { SequenceState } from './sequence-state.ts'
 import { StateCache } from './state-cache.ts'
 

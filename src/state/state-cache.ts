@@ -4,7 +4,7 @@
 import { ABI } from '../abi/constants.ts'
 import { roundUp } from '../abi/encodings.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { type Arena, offset, type Ptr } from '../runtime/arena.ts'
+import { type Arena, offset, type Ptr } from '../runtime/memory/arena.ts'
 import type { PartCheck } from '../runtime/part-check.ts'
 import { type BlockMirror, BlockPool } from './block-pool.ts'
 import { Checkpoints } from './checkpoint.ts'

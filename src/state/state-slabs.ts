@@ -1,6 +1,6 @@
 // State slabs. In: pools of recurrent state. Out: one sequence's recurrent state, and checkpoints to go back
 // to.
-import type { Ptr } from '../runtime/arena.ts'
+import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 import type { Checkpoint, Checkpoints } from './checkpoint.ts'
 

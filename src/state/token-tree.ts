@@ -1,6 +1,6 @@
 // Token tree. In: blocks of sequences and their tokens. Out: the longest stored beginning of other tokens.
 import { ABI } from '../abi/constants.ts'
-import type { Ptr } from '../runtime/arena.ts'
+import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 import type { Checkpoint, Checkpoints } from './checkpoint.ts'
 

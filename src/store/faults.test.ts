@@ -2,7 +2,7 @@
 // it says, and the model from a server that is well.
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { ggufBytes } from '../../conformance/testing/gguf-writer.ts'
+import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/model-file.ts'
 import { distrust } from './device/trust.ts'

@@ -1,11 +1,11 @@
 // Family files. In: a family's case and a seed. Out: its random weights as GGUF, in the layout of llama.cpp's
 // converter, and as safetensors.
 
-import { type GgufTensor, type GgufValue, ggufBytes } from '../gguf-writer.ts'
 import { hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
 import type { RandomTensor } from '../random-llama.ts'
-import { randomNormal } from '../random-tensor.ts'
-import type { StoredTensor } from '../safetensors-writer.ts'
+import { type GgufTensor, type GgufValue, ggufBytes } from '../writers/gguf-writer.ts'
+import { randomNormal } from '../writers/random-tensor.ts'
+import type { StoredTensor } from '../writers/safetensors-writer.ts'
 import { type CaseTensor, type FamilyCase, familyParts } from './family-tensors.ts'
 
 type Weights = ReadonlyMap<string, RandomTensor>

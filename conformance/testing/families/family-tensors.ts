@@ -1,6 +1,6 @@
 // Family tensors. In: nothing. Out: the tensors of small models under Hugging Face's names, by block type.
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
-import type { GgufValue } from '../gguf-writer.ts'
+import type { GgufValue } from '../writers/gguf-writer.ts'
 
 /** The distribution of a tensor's values. */
 export type Kind = 'matrix' | 'table' | 'norm' | 'norm less one' | 'bias' | 'taps'

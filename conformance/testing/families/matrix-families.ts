@@ -6,7 +6,6 @@ import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import { writePack } from '../../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../../src/formats/model-file.ts'
-import { concat } from '../gguf-writer.ts'
 import { ggufFile, newFile, safetensorsFiles } from '../model-files.ts'
 import type { Files } from '../node-engine.ts'
 import { randomLlama } from '../random-llama.ts'
@@ -16,6 +15,7 @@ import {
   recurrentGguf,
   recurrentSafetensors,
 } from '../random-recurrent.ts'
+import { concat } from '../writers/gguf-writer.ts'
 import { familyCases } from './family-cases.ts'
 import { drawFamily, familyGguf, familySafetensors } from './family-files.ts'
 

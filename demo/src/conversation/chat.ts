@@ -13,19 +13,19 @@ import { choiceName, type ModelChoice } from '../models/models.ts'
 import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
-import { ConversationStore } from './conversation-store.ts'
+import { listen } from './listen.ts'
+import { Speaker } from './speaker.ts'
+import { ConversationStore } from './store/conversation-store.ts'
 import {
   type Conversation,
   type Ending,
   newConversation,
   type StoredMessage,
   withMessages,
-} from './conversations.ts'
-import { unkeep } from './kept.ts'
-import { listen } from './listen.ts'
-import { startChoice } from './remember.ts'
-import { Speaker } from './speaker.ts'
-import { edited, turned } from './versions.ts'
+} from './store/conversations.ts'
+import { unkeep } from './store/kept.ts'
+import { startChoice } from './store/remember.ts'
+import { edited, turned } from './store/versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {

@@ -3,10 +3,10 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
 import { icon } from '../shell/icons.ts'
-import type { Conversation } from './conversations.ts'
 import type { ChatMessage } from './message.ts'
 import { Opening } from './opening.ts'
-import { Repaint } from './repaint.ts'
+import { Repaint } from './render/repaint.ts'
+import type { Conversation } from './store/conversations.ts'
 
 /** Distance from the end, in pixels, within which scrolling down means going to the end. */
 const NEAR = 64

@@ -4,9 +4,9 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
 import { sends } from '../shell/keys.ts'
 import { copyText } from './clipboard.ts'
-import type { Ending, StoredMessage } from './conversations.ts'
-import { type Block, GrowingMarkdown, inParts } from './markdown.ts'
-import { renderMarkdown } from './render-markdown.ts'
+import { type Block, GrowingMarkdown, inParts } from './render/markdown.ts'
+import { renderMarkdown } from './render/render-markdown.ts'
+import type { Ending, StoredMessage } from './store/conversations.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
   cancelled: 'Stopped',

@@ -2,8 +2,8 @@
 // is shown.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { StoredMessage } from './conversations.ts'
 import { Opening } from './opening.ts'
+import type { StoredMessage } from './store/conversations.ts'
 
 const message = (role: StoredMessage['role'], letters: number): StoredMessage => ({
   role,

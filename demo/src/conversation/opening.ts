@@ -1,7 +1,8 @@
 // Opening. In: a conversation's messages and frame times. Out: how much of them each frame shows, from the
 // end on.
-import type { StoredMessage } from './conversations.ts'
-import { Pace } from './pace.ts'
+
+import { Pace } from './render/pace.ts'
+import type { StoredMessage } from './store/conversations.ts'
 
 /** Least number of characters that a frame adds. A shorter answer is shown at once. */
 const LEAST = 240

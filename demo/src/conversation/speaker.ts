@@ -3,8 +3,8 @@
 import type { Engine, GenerateOptions, Generation, Message, Session } from '../../../src/index.ts'
 import type { Settings } from '../shell/settings.ts'
 import { type Counter, firstThatFits } from './context-window.ts'
-import type { StoredMessage } from './conversations.ts'
-import { keep, type Place, restoreKept } from './kept.ts'
+import type { StoredMessage } from './store/conversations.ts'
+import { keep, type Place, restoreKept } from './store/kept.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500

@@ -10,7 +10,7 @@ import {
   type Smaller,
   storedBytes,
 } from '../../../src/index.ts'
-import { rememberAddress, rememberChoice } from '../conversation/remember.ts'
+import { rememberAddress, rememberChoice } from '../conversation/store/remember.ts'
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'

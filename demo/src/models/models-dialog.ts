@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { keepStored, storedBytes, unstore } from '../../../src/index.ts'
 import { CATALOGUE, type CatalogueModel, catalogued } from '../../../src/store/catalogue.ts'
-import { forgetAddress, recentAddresses } from '../conversation/remember.ts'
+import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'

@@ -1,7 +1,7 @@
 // Conversations. In: their list. Out: events `fresh`, `open` and `remove`, from a drawer on phones or a side
 // bar.
 import { html, LitElement, type TemplateResult } from 'lit'
-import type { Conversation } from '../conversation/conversations.ts'
+import type { Conversation } from '../conversation/store/conversations.ts'
 import { icon } from './icons.ts'
 import { Modal } from './modal.ts'
 import { nextTask } from './tasks.ts'

@@ -4,7 +4,7 @@
 import { type Encoding, isSparse, sparseTableBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
-import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { ShardGroup } from '../../runtime/shards/group.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../weights/deal.ts'
 import { WeightSample } from './fingerprint.ts'

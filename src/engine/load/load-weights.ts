@@ -2,7 +2,7 @@
 
 import { roundUp } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
-import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/arena.ts'
+import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/memory/arena.ts'
 import { streamMatrix, streamVector } from '../../weights/stream.ts'
 import type { PreparedModel } from './prepare.ts'
 

@@ -2,7 +2,11 @@
 // fit, and what would.
 import { describe, expect, test } from 'vitest'
 import { LLAMA_1B, type Shape } from '../../../bench/shapes.ts'
-import { type HollowModel, hollowModel, hollowSource } from '../../../conformance/testing/hollow-model.ts'
+import {
+  type HollowModel,
+  hollowModel,
+  hollowSource,
+} from '../../../conformance/testing/writers/hollow-model.ts'
 import { nodeHost } from '../../cli/host.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import type { Host } from '../../runtime/host.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CHATML, ChatTemplate } from '../../text/chat/chat.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'
-import { createTokenizer } from '../../text/tokenize/create.ts'
+import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Message } from '../wire/protocol.ts'
 import { renderTurns, withToolMarks } from './chat-turns.ts'
 

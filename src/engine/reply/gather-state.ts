@@ -1,6 +1,6 @@
 // Gathering state. In: a group of shards and their plans. Out: blocks of the whole model, read from and
 // written to all shards.
-import type { Arena } from '../../runtime/arena.ts'
+import type { Arena } from '../../runtime/memory/arena.ts'
 import type { BlockMirror } from '../../state/block-pool.ts'
 import type { ShardedPlans } from '../load/deal-weights.ts'
 

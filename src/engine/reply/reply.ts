@@ -10,9 +10,9 @@ import type {
 } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { stopMatcher } from '../../text/stop.ts'
-import { openCompanions } from '../load/companions.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
+import { openCompanions } from '../load/open/companions.ts'
 import type {
   FinishReason,
   GenerateRequest,

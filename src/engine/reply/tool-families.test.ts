@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../text/chat/chat.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'
-import { createTokenizer } from '../../text/tokenize/create.ts'
+import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
 import { renderTurns } from './chat-turns.ts'
 import { toolCallsOf } from './tool-calls.ts'

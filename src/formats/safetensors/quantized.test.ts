@@ -11,8 +11,11 @@ import {
   intMatrix,
   intValues,
   random,
-} from '../../../conformance/testing/quantized-tensors.ts'
-import { type StoredTensor, safetensorsBytes } from '../../../conformance/testing/safetensors-writer.ts'
+} from '../../../conformance/testing/writers/quantized-tensors.ts'
+import {
+  type StoredTensor,
+  safetensorsBytes,
+} from '../../../conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'

@@ -3,7 +3,7 @@
 
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { LogitExports } from '../../runtime/module.ts'
 
 /**

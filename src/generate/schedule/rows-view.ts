@@ -1,7 +1,7 @@
 // Rows view. In: where the plan writes rows of floats. Out: each row as floats, without allocating for each
 // token.
 import type { PlanRows } from '../../graph/plan/plan.ts'
-import type { Arena } from '../../runtime/arena.ts'
+import type { Arena } from '../../runtime/memory/arena.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 
 export class RowsView {

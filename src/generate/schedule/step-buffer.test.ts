@@ -2,7 +2,7 @@
 // that settle.
 import { expect, test } from 'vitest'
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
-import { Arena } from '../../runtime/arena.ts'
+import { Arena } from '../../runtime/memory/arena.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import { CHUNK_MS, ChunkSize } from './chunk-size.ts'

@@ -5,7 +5,7 @@ import { SEQUENCE, SEQUENCE_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import type { RopeTable } from '../../arch/rope.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
 

@@ -1,6 +1,6 @@
 // Step machines. In: nothing. Out: the parts that run steps of one plan.
 import type { Plan } from '../../graph/plan/plan.ts'
-import type { Arena } from '../../runtime/arena.ts'
+import type { Arena } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { StepBuffer } from './step-buffer.ts'

@@ -1,7 +1,7 @@
 // Draft models. In: two models of hashes, alike or not. Out: the large one's text, in fewer of its steps when
 // they are alike.
 import { expect, test } from 'vitest'
-import type { Ptr } from '../../runtime/arena.ts'
+import type { Ptr } from '../../runtime/memory/arena.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
 import { DraftModel } from './draft-model.ts'
 

@@ -1,7 +1,7 @@
 // Chain model. In: sequences on a state cache. Out: steps whose state depends on every token so far, checked
 // by plain arrays.
 import { ABI } from '../../abi/constants.ts'
-import { Arena } from '../../runtime/arena.ts'
+import { Arena } from '../../runtime/memory/arena.ts'
 import type { TablePosition } from '../../state/move.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'

@@ -1,7 +1,7 @@
 // Hash engine. In: sizes. Out: a scheduler over a model of hashes and a clock that only its steps move.
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
-import { Arena, type Ptr } from '../../runtime/arena.ts'
+import { Arena, type Ptr } from '../../runtime/memory/arena.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import { Scheduler } from '../schedule/scheduler.ts'
 import { Sequence } from '../schedule/sequence.ts'

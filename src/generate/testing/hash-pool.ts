@@ -3,7 +3,7 @@
 
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
-import type { Arena, Ptr } from '../../runtime/arena.ts'
+import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 
 const mix = (seed: number, value: number): number => {

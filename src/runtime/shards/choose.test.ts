@@ -1,7 +1,7 @@
 // Choosing shards. In: workers with made-up speeds, on a clock of their own. Out: how many of them are used,
 // and each one's share.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Arena } from '../arena.ts'
+import { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import { chooseShares, type MeasuredGroup, measureShares, sharesOf } from './choose.ts'
 import { measureRate } from './measure.ts'

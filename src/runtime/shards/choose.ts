@@ -1,6 +1,6 @@
 // Choosing shards. In: a group of workers, the bytes and exchanges of a step. Out: how many to use, and each
 // one's share.
-import type { Arena } from '../arena.ts'
+import type { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { ShardGroup } from './group.ts'
 import { measureRate } from './measure.ts'

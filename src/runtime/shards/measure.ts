@@ -6,7 +6,7 @@ import { ABI } from '../../abi/constants.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
 import type { PlanOp } from '../../graph/plan/plan.ts'
 import { a8Stride, floatStride } from '../../graph/plan/strides.ts'
-import type { Arena } from '../arena.ts'
+import type { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import { writeRecord } from '../write-plan.ts'
 

@@ -1,7 +1,7 @@
 // Mirrored blocks. In: blocks of the first shard's state cache, by address. Out: this shard's part of each,
 // in its memory.
-import type { Arena, Ptr } from '../arena.ts'
-import type { KvPosition, KvShift } from '../kv-shift.ts'
+import type { Arena, Ptr } from '../memory/arena.ts'
+import type { KvPosition, KvShift } from '../memory/kv-shift.ts'
 import type { BlockRun, ShardReply, StateCommand } from './messages.ts'
 
 /**

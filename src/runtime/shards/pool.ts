@@ -1,7 +1,7 @@
 // Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them
 // run together.
 import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
-import type { Ptr } from '../arena.ts'
+import type { Ptr } from '../memory/arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
 import type { ShardGroup } from './group.ts'
 import { ShardRun, type ShardRunOptions } from './run.ts'

@@ -4,7 +4,7 @@
 import { STEP, SYNC_WORDS } from '../../abi/blocks.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan, PlanExchange } from '../../graph/plan/plan.ts'
-import type { Arena, Ptr } from '../arena.ts'
+import type { Arena, Ptr } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 import { Awake } from './awake.ts'

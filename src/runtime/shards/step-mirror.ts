@@ -8,7 +8,7 @@
 import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
-import type { Arena, Ptr } from '../arena.ts'
+import type { Arena, Ptr } from '../memory/arena.ts'
 import { type StepCapacity, StepDescriptor } from '../step-descriptor.ts'
 import type { ShardLayout } from './messages.ts'
 

@@ -1,9 +1,9 @@
 // Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
-import { Arena, type Ptr } from '../arena.ts'
-import { KvShift } from '../kv-shift.ts'
-import { createMemory } from '../memory.ts'
+import { Arena, type Ptr } from '../memory/arena.ts'
+import { KvShift } from '../memory/kv-shift.ts'
+import { createMemory } from '../memory/memory.ts'
 import { type EngineExports, instantiateEngine } from '../module.ts'
 import { SinglePool } from '../single.ts'
 import { writePlan } from '../write-plan.ts'

@@ -2,7 +2,7 @@
 // right bytes at the next load.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HalfbyteError } from '../../base/errors.ts'
-import { openRequestedFiles } from '../../engine/load/open-files.ts'
+import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
 import { CHUNK_BYTES } from '../download/chunk.ts'
 import { fileKey } from '../folder.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'

@@ -1,10 +1,10 @@
 // Tests of damage on the way. In: a pack on a server that turns bytes over, storage in memory. Out: the pack,
 // and what was fetched for it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/gguf-writer.ts'
+import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
 import type { ByteSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
-import { openRequestedFiles } from '../../engine/load/open-files.ts'
+import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/model-file.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'

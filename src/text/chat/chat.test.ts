@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
-import { createTokenizer } from '../tokenize/create.ts'
+import { createTokenizer } from '../tokenize/read/create.ts'
 import {
   CHATML,
   ChatTemplate,

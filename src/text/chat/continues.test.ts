@@ -1,6 +1,6 @@
 // Going on. In: text in two parts. Out: the ids of the whole, without a space that nobody wrote between them.
 import { expect, test } from 'vitest'
-import { createTokenizer } from '../tokenize/create.ts'
+import { createTokenizer } from '../tokenize/read/create.ts'
 
 const tokens = ['<unk>', '<s>', '</s>', '\u2581', 'a', 'b']
 const tokenizer = createTokenizer({

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
-import { createTokenizer } from '../tokenize/create.ts'
+import { createTokenizer } from '../tokenize/read/create.ts'
 import { CHATML, encodeChat, renderChat } from './chat.ts'
 
 /**

@@ -7,7 +7,7 @@
 // Text that does not match a call exactly stays text: a wrong call is worse than none.
 
 import { isObject } from '../../base/values.ts'
-import { jsonScan } from '../tokenize/json-scan.ts'
+import { jsonScan } from '../tokenize/read/json-scan.ts'
 
 /** A call that a model requests. */
 export interface ParsedCall {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { GgufTokenizerSpec } from '../spec.ts'
 import { spmSpec } from '../testing/tiny.ts'
-import { createTokenizer } from './create.ts'
+import { createTokenizer } from './read/create.ts'
 import { byteName } from './vocabulary.ts'
 
 const M = '\u2581'

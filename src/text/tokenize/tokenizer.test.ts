@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { TokenizerSpec } from '../spec.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
-import { createTokenizer } from './create.ts'
+import { createTokenizer } from './read/create.ts'
 
 const M = '\u2581'
 /** A normaliser and decoder as Llama 2 has them in its tokenizer.json. */

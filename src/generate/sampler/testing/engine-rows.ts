@@ -1,7 +1,7 @@
 // Engine rows for tests. In: a build and a vocabulary. Out: the kernels' rows in a memory of their own.
 import { type Build, readModule } from '../../../../wasm/testing/machine.ts'
 import { isNative, nativeExports, type Operands } from '../../../../wasm/testing/native.ts'
-import { Arena, type Ptr } from '../../../runtime/arena.ts'
+import { Arena, type Ptr } from '../../../runtime/memory/arena.ts'
 import type { LogitExports } from '../../../runtime/module.ts'
 import { KernelRows } from '../rows.ts'
 

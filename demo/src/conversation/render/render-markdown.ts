@@ -1,0 +1,89 @@
+// Rendering Markdown. In: the blocks of a model's text. Out: a Lit template. Text becomes text nodes, never
+// markup.
+import { html, type TemplateResult } from 'lit'
+import { guard } from 'lit/directives/guard.js'
+import { repeat } from 'lit/directives/repeat.js'
+import { copyText } from '../clipboard.ts'
+import type { Block, Piece } from './markdown.ts'
+
+/**
+ * Renders a text's parts from `first` on. While an answer grows, only its last block is rendered again.
+ * Earlier parts may be added later.
+ */
+export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0): TemplateResult {
+  const place = (_: unknown, index: number) => first + index
+  const part = (blocks: readonly Block[]) => html`<div class="part">${blocks.map(renderBlock)}</div>`
+  return html`${repeat(parts.slice(first), place, part)}`
+}
+
+const renderBlock = ({ source, piece }: Block) => guard([source], () => render(piece))
+
+type Inside = TemplateResult | string
+
+const renderInside = (part: Piece | string): Inside => (typeof part === 'string' ? part : render(part))
+
+function render(piece: Piece): TemplateResult {
+  const inside = piece.children.map(renderInside)
+  switch (piece.tag) {
+    case 'p':
+      return html`<p dir="auto">${inside}</p>`
+    case 'h2':
+      return html`<h2 dir="auto">${inside}</h2>`
+    case 'h3':
+      return html`<h3 dir="auto">${inside}</h3>`
+    case 'ul':
+      return html`<ul dir="auto">${inside}</ul>`
+    case 'ol':
+      return html`<ol dir="auto" start=${piece.start ?? 1}>${inside}</ol>`
+    case 'li':
+      return html`<li dir="auto">${inside}</li>`
+    case 'blockquote':
+      return html`<blockquote dir="auto">${inside}</blockquote>`
+    case 'hr':
+      return html`<hr />`
+    case 'br':
+      return html`<br />`
+    case 'pre':
+      return code(piece, inside)
+    case 'code':
+      return html`<code>${inside}</code>`
+    case 'table':
+      return html`<div class="table" tabindex="0" role="region" aria-label="Table"><table>${inside}</table></div>`
+    case 'thead':
+      return html`<thead>${inside}</thead>`
+    case 'tbody':
+      return html`<tbody>${inside}</tbody>`
+    case 'tr':
+      return html`<tr>${inside}</tr>`
+    case 'th':
+      return html`<th dir="auto">${inside}</th>`
+    case 'td':
+      return html`<td dir="auto">${inside}</td>`
+    case 'strong':
+      return html`<strong>${inside}</strong>`
+    case 'em':
+      return html`<em>${inside}</em>`
+    case 's':
+      return html`<s>${inside}</s>`
+    case 'a':
+      return html`<a href=${piece.href ?? ''} target="_blank" rel="noopener noreferrer nofollow">${inside}</a>`
+    case 'span':
+      return html`<span>${inside}</span>`
+    default:
+      throw new TypeError(`unknown tag ${piece.tag satisfies never}`)
+  }
+}
+
+function code({ children, language }: Piece, inside: readonly Inside[]): TemplateResult {
+  return html`<div class="code">
+    <div class="code-head"><span>${language === '' ? 'code' : language}</span>
+      <button class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>Copy code</button></div>
+    <pre tabindex="0" dir="ltr"><code>${inside}</code></pre>
+  </div>`
+}
+
+async function copyCode(event: Event, text: string): Promise<void> {
+  const button = event.currentTarget as HTMLElement
+  button.classList.toggle('done', await copyText(text))
+  setTimeout(() => button.classList.remove('done'), 1500)
+}

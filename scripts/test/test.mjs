@@ -1,0 +1,120 @@
+// In: a clone after npm ci. Out: every check and suite in order, streamed, then what failed and why; the last
+// line is "N passed, N failed, N skipped".
+//
+// npm test NAME... runs only the suites named. A suite that runs nothing has failed.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { requirePinnedNode, root } from '../pinned-node.mjs'
+import { setUp } from '../setup.mjs'
+import { readFuzz, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
+
+requirePinnedNode()
+
+const reports = join(root, 'build/reports')
+const bin = (name) => join(root, 'node_modules/.bin', name)
+
+const run = (command, args, env = {}) =>
+  spawnSync(command, args, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...env },
+  }).status === 0
+
+const readReport = (name) => {
+  const path = join(reports, name)
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
+/** A check that either holds or not. */
+const check = (command, args) => () => {
+  const passed = run(command, args)
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
+}
+
+/** A runner whose report is counted. A run that fails without a failed test counts as one failure. */
+const suite = (report, read, command, args, env) => () => {
+  rmSync(join(reports, report), { force: true })
+  const hasPassed = run(command, args, env)
+  const text = readReport(report)
+  const counts = text === undefined ? { passed: 0, failed: 0, skipped: 0, failures: [] } : read(text)
+  if (!hasPassed && counts.failed === 0) counts.failed = 1
+  return counts
+}
+
+const vitest = (project) =>
+  suite(`${project}.json`, readVitest, bin('vitest'), [
+    'run',
+    '--project',
+    project,
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=build/reports/${project}.json`,
+  ])
+
+const SUITES = {
+  build: check(process.execPath, ['scripts/build.mjs']),
+  typecheck: check(bin('tsc'), ['--noEmit']),
+  lint: check(bin('biome'), ['check']),
+  size: check(process.execPath, ['scripts/size.mjs']),
+  unit: vitest('unit'),
+  conformance: vitest('conformance'),
+  fuzz: suite('fuzz.json', readFuzz, process.execPath, [
+    'fuzz/main.ts',
+    'all',
+    ...['--minutes', process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1', '--jobs', '2'],
+    ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
+  ]),
+  sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/test/sanitizers.mjs']),
+  browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
+    PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
+  }),
+  engines: vitest('engines'),
+  soak: suite('soak.json', readSoak, process.execPath, [
+    'soak/main.ts',
+    '--minutes',
+    '2',
+    '--folder',
+    'build/reports',
+  ]),
+  arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
+}
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => SUITES[name] === undefined)
+if (unknown.length > 0) {
+  console.error(`npm test knows ${Object.keys(SUITES).join(', ')}; not ${unknown.join(', ')}`)
+  process.exit(2)
+}
+const names = Object.keys(SUITES).filter((name) => asked.length === 0 || asked.includes(name))
+
+mkdirSync(reports, { recursive: true })
+const parts = ['emscripten']
+if (names.includes('browser') || names.includes('engines')) parts.push('chromium')
+if (names.includes('engines')) parts.push('firefox', 'webkit')
+if (names.includes('arm')) parts.push('arm')
+if (names.includes('sanitizers')) parts.push('simde')
+// A part that could not be installed shows as a failed suite or a skipped test.
+setUp(parts)
+
+const total = { passed: 0, failed: 0, skipped: 0 }
+const lines = []
+const failing = []
+for (const name of names) {
+  console.log(`\n=== ${name}`)
+  const start = performance.now()
+  const counts = SUITES[name]()
+  const hasRun = counts.passed + counts.failed + counts.skipped > 0
+  if (!hasRun) counts.failed = 1
+  for (const key of Object.keys(total)) total[key] += counts[key]
+  failing.push(...counts.failures.map(({ name: test, message }) => `${name}: ${test}\n${message}`))
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  const note = hasRun ? '' : ' (ran no test)'
+  lines.push(
+    `${name.padEnd(12)} ${counts.passed} ok, ${counts.failed} failing, ${counts.skipped} left out, ${seconds} s${note}`,
+  )
+}
+if (failing.length > 0) console.log(`\n=== failing\n${failing.join('\n\n')}`)
+console.log(`\n${lines.join('\n')}\n`)
+console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`)
+process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1)

@@ -1,0 +1,37 @@
+// Sources. In: where a caller says a model is. Out: what crosses to the worker: an absolute address, or
+// files.
+import { HalfbyteError } from '../../base/errors.ts'
+import { shown } from '../../base/options.ts'
+import { type Hub, hubUrl, parseHubAddress } from '../../store/hub.ts'
+import type { ModelSource } from '../types.ts'
+
+/** Resolves relative addresses against `base`; without `base` they stay relative. Throws `unsupported`. */
+export function resolveSource(
+  source: ModelSource,
+  base: string | undefined,
+  hub?: Hub,
+): string | readonly File[] {
+  if (typeof source === 'string') {
+    const address = parseHubAddress(source)
+    return address === undefined ? absolute(source, base) : hubUrl(address, hub)
+  }
+  if (source instanceof URL) return source.href
+  if (Object(source) === source && 'repo' in source) return hubUrl(source, hub)
+  const files = [source].flat() as File[]
+  if (files.length > 0 && files.every((file) => file instanceof Blob)) return files
+  throw new HalfbyteError(
+    'unsupported',
+    `the model is ${shown(source)} but must be an address, a File, Files or { repo }; pass one of these`,
+  )
+}
+
+export function absolute(address: string | URL, base: string | undefined): string {
+  if (address instanceof URL) return address.href
+  if (base === undefined || URL.canParse(address)) return address
+  if (URL.canParse(address, base)) return new URL(address, base).href
+  throw new HalfbyteError(
+    'unsupported',
+    `${shown(address)} is no address on the page ${base}; write it in full, with https://`,
+    { address },
+  )
+}

@@ -1,0 +1,85 @@
+// halfbyte calibrate. In: a model, a text. Out: what the inputs of each matrix are like on that text.
+import { Command } from 'commander'
+import type { InputStats } from '../../compress/hessian.ts'
+import { type Product, walk } from '../../engine/calibrate/walk.ts'
+import { memoryWork } from '../../engine/calibrate/work-files.ts'
+import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
+import { nodeHost } from '../host.ts'
+import { withPrepared } from '../model.ts'
+import { type EngineFlags, loraOption, MODEL } from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { visible } from '../terminal/visible.ts'
+
+interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
+  readonly output?: string
+}
+
+/** What is told of a product's inputs. Lists have one number per input. */
+interface Told {
+  readonly name: string
+  readonly inputs: number
+  readonly rows: number
+  /** Inputs that are always zero. */
+  readonly dead: number
+  /** The largest magnitude, and the root of the mean square over all inputs. */
+  readonly peak: number
+  readonly rms: number
+  readonly means: readonly number[]
+  readonly peaks: readonly number[]
+  readonly meanSquares: readonly number[]
+}
+
+export function calibrateCommand(): Command {
+  const command = new Command('calibrate')
+    .description(
+      'Tell what the inputs of each matrix are like on a text: their size, outliers, inputs that are never used.',
+    )
+    .argument('<model>', MODEL)
+    .argument('<text file>', 'UTF-8, or .jsonl with a text in each line')
+    .addOption(loraOption())
+    .option('--output <file>', 'write means, largest magnitudes and mean squares of every input as JSON')
+  return withCalibrationOptions(command).action(calibrate)
+}
+
+async function calibrate(model: string, path: string, flags: CalibrateFlags): Promise<void> {
+  const prepareFlags = { weights: 'auto', lora: flags.lora, forPack: true } as const
+  await interruptible(async (signal) => {
+    const told: Told[] = []
+    await withPrepared(model, prepareFlags, signal, async (prepared) => {
+      const windows = await readWindows(path, prepared, flags)
+      await walk(prepared, {
+        ...{ windows, signal, host: nodeHost(), threads: flags.threads, work: memoryWork() },
+        onProgress: ({ segment, segments, what, done, total }) =>
+          overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
+        async visit(product, stats) {
+          const found = tell(product, await stats())
+          told.push(found)
+          if (flags.output !== undefined) return undefined
+          clearProgress()
+          process.stdout.write(visible(`${lineOf(found)}\n`))
+          return undefined
+        },
+      })
+    }).finally(clearProgress)
+    if (flags.output === undefined) return
+    await writeOutput(flags.output, [new TextEncoder().encode(`${JSON.stringify(told)}\n`)], signal)
+  })
+}
+
+function tell({ name, k }: Product, { rows, gram, means, peaks }: InputStats): Told {
+  const meanSquares = Array.from({ length: k }, (_, i) => gram[i * k + i]! / rows)
+  return {
+    ...{ name, rows, inputs: k },
+    dead: meanSquares.filter((square) => square === 0).length,
+    peak: Math.max(...peaks),
+    rms: Math.sqrt(meanSquares.reduce((sum, square) => sum + square, 0) / k),
+    means: [...means],
+    peaks: [...peaks],
+    meanSquares,
+  }
+}
+
+const lineOf = ({ name, inputs, rows, dead, peak, rms }: Told): string =>
+  `${name}: ${inputs} inputs in ${rows} rows, rms ${rms.toPrecision(3)}, largest ${peak.toPrecision(3)} (${(peak / rms).toFixed(1)} times)${dead > 0 ? `, ${dead} dead` : ''}`

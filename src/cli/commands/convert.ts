@@ -1,0 +1,70 @@
+// halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and
+// in kernel layout.
+import { stat } from 'node:fs/promises'
+import { Command, Option } from 'commander'
+import { packContents } from '../../engine/load/pack-model.ts'
+import { packBytes } from '../../formats/hbm/hbm.ts'
+import { writePack } from '../../formats/hbm/hbm-writer.ts'
+import type { SparsePolicy } from '../../weights/sparse/choose.ts'
+import { withPrepared } from '../model.ts'
+import { type EngineFlags, loraOption, MODEL, size, weightsOption } from '../options.ts'
+import { writeParts } from '../split-output.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { visible } from '../terminal/visible.ts'
+
+interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
+  readonly name?: string
+  readonly license?: string
+  readonly sparse: SparsePolicy
+  readonly shardSize?: number
+}
+
+/** Smaller parts cost more in requests than they save. */
+const LEAST_SHARD_BYTES = 1e6
+
+export function convertCommand(): Command {
+  return new Command('convert')
+    .description('Write a model as a .hbm pack: checked by hashes and ready for the kernels as it is.')
+    .argument('<model>', MODEL)
+    .argument('<output>', 'the .hbm file to write')
+    .addOption(weightsOption())
+    .addOption(loraOption())
+    .addOption(sparseOption())
+    .option('--name <name>', "the model's name; default: its own")
+    .option(
+      '--shard-size <size>',
+      'cut the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
+      size(LEAST_SHARD_BYTES),
+    )
+    .option('--license <text>', 'licence to state in the pack')
+    .action(convert)
+}
+
+async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
+  const { paths, bytes } = await interruptible((signal) =>
+    withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
+      const about = flags.license === undefined ? undefined : { license: flags.license }
+      const contents = await packContents(prepared, {
+        ...{ name: flags.name, about, sparse: flags.sparse, signal },
+        onChoice: (matrix, encoding, why) =>
+          process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`)),
+      })
+      const chunks = writePack(contents, signal)
+      if (flags.shardSize !== undefined) {
+        return writeParts(output, chunks, flags.shardSize, packBytes, signal)
+      }
+      await writeOutput(output, chunks, signal)
+      return { paths: [output], bytes: (await stat(output)).size }
+    }),
+  )
+  const [first = output] = paths
+  const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
+  process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
+}
+
+function sparseOption(): Option {
+  return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
+    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24', 'ls16'])
+    .default('auto')
+}

@@ -1,0 +1,83 @@
+// halfbyte logits and perplexity. In: a model and ids or a text. Out: raw logits, or the model's perplexity
+// on the text.
+import { Command, InvalidArgumentError } from 'commander'
+import { areCounts } from '../../base/values.ts'
+import { perplexity } from '../../evaluate/perplexity.ts'
+import { forwardRows, withModel } from '../model.ts'
+import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { readText } from '../text-file.ts'
+
+export function evaluateCommands(): readonly Command[] {
+  const logits = new Command('logits')
+    .description('Write the logits of every position as raw little-endian f32 [positions][vocab].')
+    .argument('<model>', MODEL)
+    .requiredOption('--tokens <ids>', 'comma-separated ids', ids)
+    .option('--output <file>', 'where they go; default: stdout')
+    .action(writeLogits)
+  const text = new Command('perplexity')
+    .description("Perplexity of a text: each window's second half is scored, as llama.cpp does.")
+    .argument('<model>', MODEL)
+    .argument('<text file>', 'UTF-8 text')
+    .option('--context <tokens>', 'tokens of a window', whole(4), 256)
+    .option('--chunks <n>', 'most windows; default: all', whole(1))
+    .option('--json', 'print one JSON object')
+    .action(scoreText)
+  return [withEngineOptions(logits), withEngineOptions(text)]
+}
+
+interface LogitsFlags extends EngineFlags {
+  readonly tokens: readonly number[]
+  readonly output?: string
+}
+
+async function writeLogits(model: string, flags: LogitsFlags): Promise<void> {
+  const { tokens } = flags
+  await interruptible(async (signal) => {
+    const rows = await withModel(model, { ...flags, context: tokens.length }, signal, async (built) => {
+      const rows: Uint8Array[] = []
+      const keep = (position: number, row: Float32Array) => {
+        rows[position] = new Uint8Array(row.slice().buffer)
+      }
+      await forwardRows(built)(tokens, keep, signal)
+      return rows
+    })
+    await writeOutput(flags.output, rows, signal)
+  })
+}
+
+interface PerplexityFlags extends EngineFlags {
+  readonly context: number
+  readonly chunks?: number
+  readonly json?: true
+}
+
+async function scoreText(model: string, path: string, flags: PerplexityFlags): Promise<void> {
+  const text = await readText(path)
+  const result = await interruptible((signal) =>
+    withModel(model, flags, signal, (built) => {
+      const tokens = built.tokenizer.encode(text, { addSpecial: true })
+      return perplexity(tokens, forwardRows(built), {
+        context: flags.context,
+        chunks: flags.chunks,
+        bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
+        signal,
+        onWindow: (done, total, value) => overwrite(`${done} of ${total}: ${value.toFixed(4)}`),
+      })
+    }).finally(clearProgress),
+  )
+  const { perplexity: value, error, windows, scored } = result
+  process.stdout.write(
+    flags.json === true
+      ? `${JSON.stringify(result)}\n`
+      : `perplexity ${value.toFixed(4)} +/- ${error.toFixed(4)} (${windows} windows of ${flags.context}, ${scored} tokens scored)\n`,
+  )
+}
+
+function ids(text: string): readonly number[] {
+  const list = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))
+  if (areCounts(list)) return list
+  throw new InvalidArgumentError('give token ids like 1,2,3.')
+}

@@ -1,0 +1,82 @@
+// halfbyte generate. In: a model and a prompt. Out: its continuation as it is decoded, or one JSON object.
+import { Command } from 'commander'
+import type { GenerationResult } from '../../api/types.ts'
+import { type ConstraintFlags, constraintOptions, withConstraintOptions } from '../constraint.ts'
+import { openEngine } from '../engine.ts'
+import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
+import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { visible, visibleReply } from '../terminal/visible.ts'
+
+interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
+  readonly prompt: string
+  readonly maxTokens: number
+  readonly stop?: readonly string[]
+  readonly raw?: true
+  readonly logprobs?: number
+  readonly json?: true
+}
+
+export function generateCommand(): Command {
+  const command = new Command('generate')
+    .description('Continue a prompt.')
+    .argument('<model>', MODEL)
+    .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue')
+    .option('--max-tokens <n>', 'most tokens to generate', whole(1), 128)
+    .option(
+      '--stop <text>',
+      'a text that ends the answer; may be given again',
+      (text, texts: string[] = []) => [...texts, text],
+    )
+    .option('--raw', 'continue the bare text, without the chat template')
+    .option('--logprobs <n>', 'with --json: log-probabilities of each token and of the n likeliest', whole(0))
+    .option('--json', 'print one JSON object at the end instead of text')
+    .action((model: string, flags: GenerateFlags) =>
+      interruptible((signal) => generate(model, flags, signal)),
+    )
+  return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
+}
+
+async function generate(model: string, flags: GenerateFlags, signal: AbortSignal): Promise<void> {
+  const started = performance.now()
+  const constraint = await constraintOptions(flags)
+  await using engine = await openEngine(model, flags, signal)
+  const loadMs = performance.now() - started
+  const options = {
+    ...samplerFlags(flags),
+    ...constraint,
+    logprobs: flags.logprobs,
+    maxTokens: flags.maxTokens,
+    stop: flags.stop,
+    signal,
+  }
+  const generation =
+    flags.raw === true
+      ? engine.complete(flags.prompt, options)
+      : engine.createSession().send(flags.prompt, options)
+  if (flags.json === true) {
+    const result = await generation.result
+    const { totalBytes } = await engine.memory()
+    process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
+    return
+  }
+  for await (const { text } of generation) process.stdout.write(visibleReply(text))
+  process.stdout.write('\n')
+}
+
+function report(
+  { text, tokens, logprobs, finishReason, usage, timings }: GenerationResult,
+  loadMs: number,
+  memoryBytes: number,
+) {
+  const { prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond } = timings
+  return {
+    promptTokens: usage.promptTokens,
+    tokens,
+    logprobs,
+    text,
+    finishReason,
+    timings: { loadMs, prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond },
+    memoryBytes,
+  }
+}

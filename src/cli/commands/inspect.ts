@@ -1,0 +1,103 @@
+// halfbyte inspect. In: a model. Out: its description, its tensors, the memory it will take, and its plan on
+// request.
+import { Command } from 'commander'
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
+import { memoryNeed } from '../../engine/load/memory-need.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { printPlan } from '../../graph/plan/print.ts'
+import { planTotals } from '../../graph/plan/totals.ts'
+import { probeEngine } from '../engine.ts'
+import { aligned, bytesText, describeFit } from '../fit.ts'
+import { withPrepared } from '../model.ts'
+import {
+  type EngineFlags,
+  kvOption,
+  loraOption,
+  MODEL,
+  weightsOption,
+  withContextOption,
+} from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { visible, visibleLine } from '../terminal/visible.ts'
+
+interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
+  readonly plan?: true
+  readonly fit?: true
+}
+
+export function inspectCommand(): Command {
+  const command = new Command('inspect')
+    .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
+    .argument('<model>', MODEL)
+    .addOption(weightsOption())
+    .addOption(loraOption())
+    .addOption(kvOption())
+    .option('--plan', 'show every op of a step with its shapes and bytes')
+    .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
+    .action(async (model: string, flags: InspectFlags) => {
+      const page = await interruptible(async (signal) =>
+        flags.fit === true
+          ? describeFit(await probeEngine(model, flags, signal))
+          : withPrepared(model, flags, signal, async (prepared) =>
+              flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
+            ),
+      )
+      process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
+    })
+  return withContextOption(command)
+}
+
+function describe(prepared: PreparedModel): string {
+  const { file, config, plan, parameters, contextLength } = prepared
+  const { weightBytes, arenaBytes, blockBytes, slabBytes, decodeBytes } = planTotals(plan)
+  const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
+  const state = Math.ceil(contextLength / BLOCK_POSITIONS) * block
+  const blocks = `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`
+  const parts = [block > 0 ? blocks : '', slabBytes > 0 ? `${bytesText(slabBytes)} however long it is` : '']
+  const rows: [string, string][] = [
+    ['name', file.name],
+    ['format', [file.format, file.quantization].filter(Boolean).join(', ')],
+    ['architecture', config.family],
+    ['parameters', parameters.toLocaleString('en')],
+    [
+      'layers',
+      `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize || config.ssm?.innerSize} inside`,
+    ],
+    ...headRows(prepared),
+    ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
+    ['trained context', `${config.contextLength} tokens`],
+    ['weights', bytesText(weightBytes)],
+    ['read per token', bytesText(decodeBytes)],
+    ['activations', bytesText(arenaBytes)],
+    ['state', parts.filter((part) => part !== '').join(', and ')],
+    ['memory', `${bytesText(memoryNeed(prepared).fullBytes)} with a full context`],
+  ]
+  return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
+}
+
+function headRows({ config }: PreparedModel): [string, string][] {
+  const { heads, headDim, kvHeads, ssm, attentionLayers } = config
+  const where = attentionLayers === undefined ? '' : ` in layers ${attentionLayers.join(', ')}`
+  const rows: [string, string][] = []
+  if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
+  if (ssm === undefined) return rows
+  const shared =
+    ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
+  rows.push([
+    'recurrence',
+    `${ssm.innerSize} channels of ${ssm.stateSize}, ${shared}, convolution of ${ssm.convKernel}`,
+  ])
+  return rows
+}
+
+/** One line for each slot: how it is stored in the file and in memory. */
+function tensorLines({ plan, weights }: PreparedModel): string[] {
+  return plan.slots.map((slot) => {
+    const names = slot.ref.parts.map((part) => part.name).join(' + ')
+    const forms = slot.ref.parts.map(({ name }) => weightOf(weights, name))
+    const stored = [...new Set(forms.map(({ dtype, like }) => like ?? dtype))].join(' + ')
+    const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
+    return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
+  })
+}

@@ -1,0 +1,117 @@
+// halfbyte quantize and calibrate. In: the real program on a tiny model. Out: packs, resumed ones too, and
+// what mistakes are answered with.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ended, folder, halfbyte, MAIN, model, path, start } from '../testing/program.ts'
+
+const text = path('calibration.txt')
+const few = ['--calibration', text, '--context', '48', '--windows', '4', '--threads', '1'] as const
+
+beforeAll(async () => {
+  await writeFile(text, 'a little text that says a thing or two about the cat and the hat. '.repeat(200))
+})
+
+/** Resolves when the file is there. */
+async function appears(file: string): Promise<void> {
+  for (let wait = 0; wait < 600 && !existsSync(file); wait++)
+    await new Promise((done) => setTimeout(done, 50))
+}
+
+describe('quantize', () => {
+  test('writes a pack that is read, and says what each matrix cost', async () => {
+    const [solved, rounded] = [path('solved.hbm'), path('rounded.hbm')]
+    const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\]: [\d.]+ % of the error of rounding$/m)
+    expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
+    const inspected = (await halfbyte('inspect', solved)).out
+    expect(inspected).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4m_g32/m)
+    const json = JSON.parse(
+      (await halfbyte('quantize', model, rounded, '--method', 'rtn', '--json', '--license', 'MIT')).out,
+    )
+    expect(json).toMatchObject({ output: rounded, loss: 0, matrices: { length: 14 } })
+    const converted = path('converted.hbm')
+    await halfbyte('convert', model, converted, '--weights', 'w4')
+    // Rounding is what convert does too.
+    const tail = async (file: string) => (await readFile(file)).subarray(-30_000)
+    expect((await tail(rounded)).equals(await tail(converted))).toBe(true)
+    expect((await readdir(folder)).filter((name) => /\.(part|work)$/.test(name))).toEqual([])
+  }, 180_000)
+
+  test('goes on after Ctrl-C to the same bytes, and only when asked to', async () => {
+    const [whole, output] = [path('whole.hbm'), path('stopped.hbm')]
+    const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
+    expect((await halfbyte('quantize', model, whole, ...asked)).code).toBe(0)
+    const child = start('quantize', model, output, ...asked)
+    void appears(`${output}.work/rows-1`).then(() => child.kill('SIGINT'))
+    expect(await ended(child)).toMatchObject({ code: 130, err: expect.stringContaining('stopped') })
+    expect(existsSync(output)).toBe(false)
+    expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/holds an unfinished job; add --resume to go on/),
+    })
+    expect(await halfbyte('quantize', model, output, ...asked, '--resume', '--damp', '0.02')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/holds a job with other settings, text or model/),
+    })
+    expect((await halfbyte('quantize', model, output, ...asked, '--resume')).code).toBe(0)
+    expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
+    expect(existsSync(`${output}.work`)).toBe(false)
+  }, 240_000)
+
+  test('a disk that fills is told, and nothing is left under the name of the pack', async () => {
+    const output = path('full.hbm')
+    // Files may have 16 blocks of 1024 bytes; the rows of the first block take more.
+    const limited = spawn('bash', [
+      '-c',
+      'ulimit -f 16; exec "$0" "$@"',
+      process.execPath,
+      ...[MAIN, 'quantize', model, output, ...few],
+    ])
+    expect(await ended(limited)).toMatchObject({ code: 1, err: expect.stringMatching(/^storage-full: /) })
+    expect(existsSync(output)).toBe(false)
+  })
+
+  test('mistakes in what it is given have their own answers', async () => {
+    await writeFile(path('empty.txt'), '')
+    await writeFile(path('wrong.jsonl'), '{"text": "a"}\n{"words": "b"}\n')
+    const answers = [
+      [[], /^unsupported: gptq needs a text to calibrate on; give --calibration FILE/],
+      [
+        ['--calibration', path('empty.txt')],
+        /^format: the calibration text has 0 tokens and one window takes/,
+      ],
+      [
+        ['--calibration', path('wrong.jsonl')],
+        /^format: .*wrong\.jsonl: line 2 is not an object with a text/,
+      ],
+      [['--calibration', path('none.txt')], /^format: the text file .*none\.txt cannot be read/],
+    ] as const
+    for (const [args, line] of answers) {
+      const { code, err } = await halfbyte('quantize', model, path('no.hbm'), ...args)
+      expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(line) })
+    }
+    expect((await halfbyte('quantize', model, path('no.hbm'), ...few, '--damp', '-1')).code).toBe(2)
+    expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
+  }, 180_000)
+})
+
+test('calibrate tells what inputs are like, and writes them as JSON', async () => {
+  const asked = ['calibrate', model, text, '--context', '48', '--windows', '3', '--threads', '1'] as const
+  const { code, out } = await halfbyte(...asked)
+  expect(code).toBe(0)
+  expect(out.trimEnd().split('\n')).toHaveLength(8)
+  expect(out).toMatch(/^layers\.0\.attn_q \+ attn_k \+ attn_v: 64 inputs in 144 rows, rms [\d.]+, largest/)
+  await halfbyte(...asked, '--output', path('stats.json'))
+  const [first] = JSON.parse(await readFile(path('stats.json'), 'utf8'))
+  expect(first).toMatchObject({
+    inputs: 64,
+    rows: 144,
+    dead: 0,
+    means: { length: 64 },
+    peaks: { length: 64 },
+  })
+  expect(first.peak).toBe(Math.max(...first.peaks))
+})

@@ -1,0 +1,169 @@
+// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack of codes that were
+// chosen for the model's own inputs.
+import { stat } from 'node:fs/promises'
+import { Command, Option } from 'commander'
+import { HalfbyteError } from '../../base/errors.ts'
+import { sha256 } from '../../base/sha256.ts'
+import type { Format } from '../../compress/coded-matrix.ts'
+import { DEFAULT_DAMP } from '../../compress/factor.ts'
+import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
+import { DEFAULT_DRIFT } from '../../compress/targets.ts'
+import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { writePack } from '../../formats/hbm/hbm-writer.ts'
+import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
+import { nodeHost } from '../host.ts'
+import { withPrepared } from '../model.ts'
+import { type EngineFlags, loraOption, MODEL, real, whole } from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { visible } from '../terminal/visible.ts'
+import { openWork, removeWork } from '../work-folder.ts'
+
+interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
+  readonly method: 'rtn' | 'gptq'
+  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel'
+  readonly calibration?: string
+  readonly actOrder?: true
+  readonly damp: number
+  readonly drift: number
+  readonly sweeps: number
+  readonly resume?: true
+  readonly name?: string
+  readonly license?: string
+  readonly json?: true
+}
+
+const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format>> = {
+  w4: 'w4_g32',
+  w4m: 'w4m_g32',
+  w8: 'w8_g32',
+  w4_channel: 'w4_channel',
+}
+
+export function quantizeCommand(): Command {
+  const command = new Command('quantize')
+    .description(
+      'Write a model with 4- or 8-bit matrices as a .hbm pack. gptq lets the codes of a matrix pay for the errors of each other, as seen on a calibration text.',
+    )
+    .argument('<model>', MODEL)
+    .argument('<output>', 'the .hbm file to write; <output>.work holds what an unfinished run has done')
+    .addOption(
+      new Option('--method <method>', 'how codes are chosen; rtn rounds each weight to the nearest')
+        .choices(['rtn', 'gptq'])
+        .default('gptq'),
+    )
+    .addOption(
+      new Option('--weights <format>', 'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits')
+        .choices(Object.keys(FORMATS))
+        .default('w4'),
+    )
+    .option('--calibration <file>', 'text like the model will see: UTF-8, or .jsonl with a text in each line')
+    .option('--act-order', 'solve inputs of large activations first')
+    .option(
+      '--damp <share>',
+      "dampening: what is added to the Hessian's diagonal, as a share of its mean",
+      real(0, 10),
+      DEFAULT_DAMP,
+    )
+    .option(
+      '--drift <share>',
+      'how much of what earlier matrices changed in its inputs a matrix makes up for',
+      real(0, 1),
+      DEFAULT_DRIFT,
+    )
+    .option('--sweeps <n>', 'most sweeps over the codes after they were solved', whole(0), DEFAULT_SWEEPS)
+    .option('--resume', 'go on with an unfinished run')
+    .addOption(loraOption())
+    .option('--name <name>', "the model's name; default: its own")
+    .option('--license <text>', 'licence to state in the pack')
+    .option('--json', 'print one JSON object')
+  return withCalibrationOptions(command).action(quantize)
+}
+
+async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
+  const { method, calibration } = flags
+  if (method === 'gptq' && calibration === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      'gptq needs a text to calibrate on; give --calibration FILE, or choose --method rtn',
+    )
+  }
+  const started = performance.now()
+  const path = `${output}.work`
+  const policy = flags.weights === 'w4m' ? 'w4' : flags.weights
+  const prepareFlags = { weights: policy, lora: flags.lora, forPack: true } as const
+  const matrices = await interruptible((signal) =>
+    withPrepared(model, prepareFlags, signal, async (prepared) => {
+      const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
+      const work = await openWork(path, await settingsOf(prepared, windows, flags), flags.resume === true)
+      const { contents, matrices } = await quantizeModel(prepared, {
+        ...{ method, windows, work, signal, host: nodeHost(), threads: flags.threads },
+        ...{ format: FORMATS[flags.weights], damp: flags.damp, actOrder: flags.actOrder },
+        ...{ drift: flags.drift, sweeps: flags.sweeps },
+        card: { name: flags.name, about: aboutOf(flags), signal },
+        onProgress: ({ segment, segments, what, done, total }) =>
+          overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
+        onMatrix: (report) => {
+          if (flags.json === true) return
+          clearProgress()
+          process.stdout.write(visible(`${lineOf(report)}\n`))
+        },
+      })
+      clearProgress()
+      await writeOutput(output, writePack(contents, signal), signal)
+      return matrices
+    }),
+  ).finally(clearProgress)
+  await removeWork(path)
+  const { size: bytes } = await stat(output)
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  const [loss, lossBefore] = [sum(matrices, 'loss'), sum(matrices, 'lossBefore')]
+  process.stdout.write(
+    flags.json === true
+      ? `${JSON.stringify({ output, bytes, seconds, loss, lossBefore, matrices })}\n`
+      : `${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`,
+  )
+}
+
+/** Everything that the result depends on. */
+async function settingsOf(
+  prepared: PreparedModel,
+  windows: readonly (readonly number[])[],
+  { method, weights, actOrder, damp, drift, sweeps, lora }: QuantizeFlags,
+): Promise<string> {
+  const { file, config, weights: tensors } = prepared
+  const stored = [...tensors.values()].map(({ name, dtype, shape, byteLength }) => [
+    name,
+    dtype,
+    shape,
+    byteLength,
+  ])
+  const hashed = new TextEncoder().encode(JSON.stringify([file.name, config, stored, lora, windows]))
+  return JSON.stringify({
+    method,
+    weights,
+    actOrder: actOrder === true,
+    damp,
+    drift,
+    sweeps,
+    inputs: await sha256(hashed),
+  })
+}
+
+const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({
+  ...(license !== undefined && { license }),
+  quantization: `${method} ${FORMATS[weights]}`,
+})
+
+function lineOf({ name, shape, loss, lossBefore, dead = 0 }: MatrixReport): string {
+  const share =
+    loss === undefined || lossBefore === undefined
+      ? 'rounded'
+      : `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
+  return `${name} [${shape}]: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
+}
+
+const sum = (matrices: readonly MatrixReport[], what: 'loss' | 'lossBefore'): number =>
+  matrices.reduce((total, matrix) => total + (matrix[what] ?? 0), 0)

@@ -1,0 +1,57 @@
+// Failures. In: an error of ours, or of Node about a file. Out: an error of ours, its line for the user, the
+// exit code.
+import { getSystemErrorMessage } from 'node:util'
+import { CommanderError } from 'commander'
+import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { visible } from './visible.ts'
+
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** The system's code of an error, for example `ENOENT`; undefined for other errors. */
+export function systemCode(error: unknown): string | undefined {
+  const isSystem = error instanceof Error && 'syscall' in error && 'code' in error
+  return isSystem && typeof error.code === 'string' ? error.code : undefined
+}
+
+/**
+ * `<what>: <why>; <next>` under `code`, or under `storage-full` if the disk is full. Other errors are
+ * returned unchanged.
+ */
+export function systemError(error: unknown, code: ErrorCode, what: string, next: string): unknown {
+  const name = systemCode(error)
+  if (name === undefined) return error
+  const number = (error as NodeJS.ErrnoException).errno
+  const why = number === undefined ? name : `${getSystemErrorMessage(number)} (${name})`
+  const isFull = NO_ROOM.has(name)
+  return new HalfbyteError(
+    isFull ? 'storage-full' : code,
+    `${what}: ${why}; ${isFull ? 'free some space or choose another place' : next}`,
+    { reason: name },
+    { cause: error },
+  )
+}
+
+/** The line that the user reads. */
+export function errorLine({ code, message }: HalfbyteError): string {
+  return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`
+}
+
+/** Prints the error that ended a command, if there is anything to print, and returns the exit code. */
+export function report(error: unknown): number {
+  // Commander has already printed its own error, or the help.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  // The reader of the output closed it early, which is not an error.
+  if (systemCode(error) === 'EPIPE') return 0
+  if (error instanceof Error && error.name === 'AbortError') {
+    process.stderr.write('stopped\n')
+    return 130
+  }
+  if (isHalfbyteError(error)) process.stderr.write(`${errorLine(error)}\n`)
+  else
+    process.stderr.write(
+      `internal: the command failed unexpectedly; please report this\n${visible(trace(error))}\n`,
+    )
+  return 1
+}
+
+const trace = (error: unknown): string => (error instanceof Error && error.stack) || String(error)

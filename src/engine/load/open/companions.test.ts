@@ -1,0 +1,66 @@
+// Companions. In: prompts and options on a toy model. Out: what is read beside the reply's own prompt.
+import { expect, test } from 'vitest'
+import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
+import { toyModel } from '../../testing/toy-model.ts'
+import type { Prompt } from '../../wire/protocol.ts'
+import { openCompanions } from './companions.ts'
+
+const CONVERSATION: Prompt = {
+  type: 'messages',
+  messages: [
+    { role: 'system', content: 'be kind' },
+    { role: 'user', content: 'hi' },
+  ],
+}
+const TEXT: Prompt = { type: 'text', text: 'once upon' }
+
+function guideText(prompt: Prompt, negativePrompt?: string): string {
+  const toy = toyModel()
+  const ids = toy.text.encode(prompt.type === 'text' ? prompt.text : toy.renderPrompt(prompt.messages), true)
+  const { guide, release } = openCompanions(toy, prompt, ids, { cfgScale: 2, negativePrompt })
+  const text = guide!.tokens.map((id) => (id === 256 ? '<end>' : String.fromCharCode(id))).join('')
+  release()
+  expect(toy.liveBytes()).toBe(0)
+  return text
+}
+
+test('a negative prompt stands in place of the system text, or of the bare text', () => {
+  expect(guideText(CONVERSATION, 'be rude')).toBe('<system>be rude<end><user>hi<end><assistant>')
+  expect(guideText(CONVERSATION)).toBe('<user>hi<end><assistant>')
+  expect(guideText(TEXT, 'never')).toBe('never')
+  expect(guideText(TEXT)).toBe('n')
+})
+
+test('scale 1 reads nothing beside, whatever the negative prompt', () => {
+  for (const cfgScale of [1, undefined]) {
+    const { guide } = openCompanions(toyModel(), TEXT, [1, 2], { cfgScale, negativePrompt: 'never' })
+    expect(guide).toBeUndefined()
+  }
+})
+
+test('drafts come from the text unless they are off, and from a draft model only where one is', () => {
+  const toy = toyModel()
+  const drafterOf = (
+    speculation?: 'off' | 'lookup' | 'draft',
+    model = toy as Parameters<typeof openCompanions>[0],
+  ) => openCompanions(model, TEXT, [1, 2], { speculation }).drafter
+  expect(drafterOf('off')).toBeUndefined()
+  expect(drafterOf()).toBeInstanceOf(LookupDrafter)
+  expect(() => drafterOf('draft')).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  const opened: (readonly number[])[] = []
+  const second = toyModel()
+  const draft = {
+    newSequence: second.newSequence,
+    drafter(sequence: ReturnType<typeof second.newSequence>) {
+      opened.push(sequence.tokens)
+      return new LookupDrafter()
+    },
+  }
+  drafterOf(undefined, { ...toy, draft })
+  drafterOf('draft', { ...toy, draft })
+  drafterOf('lookup', { ...toy, draft })
+  expect(opened).toEqual([
+    [1, 2],
+    [1, 2],
+  ])
+})

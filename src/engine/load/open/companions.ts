@@ -1,0 +1,93 @@
+// Companions. In: a reply's negative prompt and how it is drafted. Out: the extra sequences for these, beside
+// the reply's own.
+import { HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
+import type { Sequence } from '../../../generate/schedule/sequence.ts'
+import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
+import type { Drafter } from '../../../generate/speculate/speculation.ts'
+import type { DecodeOptions, Message, Prompt } from '../../wire/protocol.ts'
+import type { LoadedModel } from '../loaded-model.ts'
+
+/** Release this when the reply has ended. */
+export interface Companions {
+  readonly guide: Sequence | undefined
+  readonly drafter: Drafter | undefined
+  release(): void
+}
+
+/**
+ * Throws `unsupported` if the draft model is missing, `context-overflow` or `out-of-memory` if the negative
+ * prompt does not fit. `ids` are those of `prompt`.
+ */
+export function openCompanions(
+  model: LoadedModel,
+  prompt: Prompt,
+  ids: readonly number[],
+  options: Pick<DecodeOptions, 'cfgScale' | 'negativePrompt' | 'speculation'>,
+): Companions {
+  const { cfgScale = 1, negativePrompt = '', speculation } = options
+  const opened: Sequence[] = []
+  const open = (from: Pick<LoadedModel, 'newSequence'>, tokens: readonly number[]): Sequence => {
+    const sequence = from.newSequence({ shares: true })
+    opened.push(sequence)
+    sequence.setTokens(tokens)
+    return sequence
+  }
+  const release = (): void => {
+    for (const sequence of opened) sequence.release()
+  }
+  try {
+    const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, prompt, ids, negativePrompt))
+    const drafter = openDrafter(model, speculation, (draft) => open(draft, ids))
+    return { guide, drafter, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/**
+ * The conversation with the negative prompt as its system text; for plain text, the negative prompt alone.
+ */
+function guideIds(
+  model: LoadedModel,
+  prompt: Prompt,
+  ids: readonly number[],
+  negative: string,
+): readonly number[] {
+  if (prompt.type === 'messages') {
+    const rest = prompt.messages.filter(({ role }) => role !== 'system')
+    const system: Message[] = negative === '' ? [] : [{ role: 'system', content: negative }]
+    return model.text.encode(model.renderPrompt([...system, ...rest], prompt.tools), true)
+  }
+  const encoded = model.text.encode(negative, true)
+  return encoded.length > 0 ? encoded : ids.slice(-1)
+}
+
+function openDrafter(
+  model: LoadedModel,
+  speculation: DecodeOptions['speculation'],
+  open: (from: Pick<LoadedModel, 'newSequence'>) => Sequence,
+): Drafter | undefined {
+  const { draft } = model
+  switch (speculation ?? (draft === undefined ? 'lookup' : 'draft')) {
+    case 'off':
+      return undefined
+    case 'lookup':
+      return new LookupDrafter()
+    case 'draft':
+      if (draft === undefined) {
+        throw new HalfbyteError(
+          'unsupported',
+          'speculation is draft but the engine has no draft model; load one with it, or choose lookup or off',
+        )
+      }
+      try {
+        return draft.drafter(open(draft))
+      } catch (error) {
+        // Without room for the draft's state the reply is only slower.
+        if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
+          return undefined
+        throw error
+      }
+  }
+}

@@ -1,0 +1,66 @@
+// Opening files. In: a page's load request. Out: byte sources: the files that the user picked, or those at an
+// address.
+import { type ByteSource, blobSource } from '../../../base/bytes.ts'
+import type { HalfbyteError } from '../../../base/errors.ts'
+import { distrust, trust } from '../../../store/device/trust.ts'
+import { peekAddress } from '../../../store/download/peek.ts'
+import { openAddress } from '../../../store/open.ts'
+import type { FilePeeker } from '../../probe/probe.ts'
+import type { LoadRequest } from '../../wire/protocol.ts'
+import type { LoaderHooks } from '../loaded-model.ts'
+
+/** A model's files, held open while its weights are read. */
+export interface OpenFiles {
+  readonly sources: readonly ByteSource[]
+  close(): Promise<void>
+  /** Records that the content was not a valid model, so that it is checked again before its next use. */
+  distrust?(error: HalfbyteError): Promise<void>
+  /** Records that the content matched the hashes in it. */
+  trust?(): Promise<void>
+}
+
+/**
+ * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
+ */
+export type FileOpener = (
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  hooks: LoaderHooks,
+) => Promise<OpenFiles>
+
+/**
+ * For a page or its worker. Addresses are downloaded, stored on the device if the request asks for it, and
+ * read from there.
+ */
+export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {
+  const sources =
+    typeof source === 'string'
+      ? await openAddress(source, {
+          signal,
+          cache,
+          hub,
+          onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
+        })
+      : source.map((file) => blobSource(file.name, file))
+  const isStored = typeof source === 'string' && cache !== 'none'
+  return {
+    sources,
+    async close() {
+      for (const each of sources) each.close?.()
+    },
+    ...(isStored && {
+      distrust: (error) => distrust(source, error),
+      // A file that was downloaded again may have more parts, and those have not been compared.
+      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(source))),
+    }),
+  }
+}
+
+/** The same for headers: nothing is stored, and only the bytes that are read are fetched. */
+export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub }, { signal }) =>
+  typeof source === 'string'
+    ? peekAddress(source, { signal, cache, hub })
+    : {
+        sources: source.map((file) => blobSource(file.name, file)),
+        downloadBytes: 0,
+        async close() {},
+      }

@@ -1,0 +1,111 @@
+// Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or
+// why there are none.
+import { type HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
+import type { Plan } from '../../../graph/plan/plan.ts'
+import { planTotals } from '../../../graph/plan/totals.ts'
+import type { Host, Note } from '../../../runtime/host.ts'
+import type { Runtime } from '../../../runtime/open.ts'
+import { chooseShares, type ShardMeasurement } from '../../../runtime/shards/choose.ts'
+import { ShardGroup } from '../../../runtime/shards/group.ts'
+import type { ShardedPlans } from '../deal-weights.ts'
+import type { PreparedModel } from '../prepare.ts'
+
+export interface ShardOptions {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  /** The share of each shard, above 0. Default: measured with `auto`, otherwise equal. */
+  readonly shares?: readonly number[] | undefined
+  /** Shares from an earlier measurement. */
+  readonly note?: Note | undefined
+}
+
+export const NO_HELPERS = 'no workers can be started here'
+
+/**
+ * Shards, with a sentence if they are fewer than asked for; or one that says why one thread does all the
+ * work.
+ */
+export type Shards =
+  | { readonly sharded: ShardedPlans; readonly note: string | undefined }
+  | { readonly sharded?: undefined; readonly note: string }
+
+/**
+ * With `auto` it starts as many workers as may help, measures them, and keeps those that do; a worker that
+ * fails to start only costs speed. A given number of workers get equal parts, so sums, and therefore tokens,
+ * are the same in every load. Throws `internal` if one of these cannot be started, or `out-of-memory`.
+ */
+export async function openShards(
+  prepared: PreparedModel,
+  { engine, arena, module, maxShards }: Runtime,
+  { host, threads, shares, note }: ShardOptions,
+): Promise<Shards> {
+  const { most, why } = mostShards(prepared, maxShards)
+  if (most === 1 || host.startWorker === undefined) return { note: why ?? NO_HELPERS }
+  let group: ShardGroup | undefined
+  try {
+    let known =
+      shares?.slice(0, most) ??
+      (threads === 'auto' ? knownShares(await note?.read(), most) : Array<number>(most).fill(1))
+    if (known?.length !== 1) {
+      group = await ShardGroup.start(known?.length ?? most, {
+        module,
+        startWorker: host.startWorker.bind(host),
+      })
+      if (known === undefined) {
+        known = await chooseShares(
+          group,
+          measurementOf(prepared, most, { engine, arena, now: () => host.now() }),
+        )
+        note?.write(known)
+        group.keep(known.length)
+      }
+    }
+    if (group === undefined || known.length === 1)
+      return { note: 'one thread was measured to be the fastest' }
+    const cut = known
+    const plans = cut.map((_, shard) => prepared.shardPlan(cut, shard))
+    return { sharded: { group, plans }, note: threads === 'auto' ? undefined : why }
+  } catch (error) {
+    group?.dispose()
+    if (threads !== 'auto' || !isHalfbyteError(error) || error.code !== 'internal') throw error
+    return { note: error.message }
+  }
+}
+
+/** Stored shares, if they are valid for at most this many shards. The stored value is not trusted. */
+function knownShares(value: unknown, most: number): readonly number[] | undefined {
+  const isShare = (share: unknown) =>
+    typeof share === 'number' && share > 0 && share < Number.POSITIVE_INFINITY
+  const areShares = Array.isArray(value) && value.length > 0 && value.length <= most && value.every(isShare)
+  return areShares ? value : undefined
+}
+
+function measurementOf(
+  prepared: PreparedModel,
+  shards: number,
+  machine: Pick<ShardMeasurement, 'engine' | 'arena' | 'now'>,
+): ShardMeasurement {
+  const { exchanges } = prepared.shardPlan(Array(shards).fill(1), 0)
+  const { decodeBytes } = planTotals(prepared.plan)
+  return { ...machine, decodeBytes, meetings: exchanges.length, width: exchanges[0]?.own.width ?? 1 }
+}
+
+/** The most shards, up to `limit`, that the model can be cut into, and what prevents more. */
+function mostShards(prepared: PreparedModel, limit: number): { most: number; why: string | undefined } {
+  let why: string | undefined
+  for (let most = limit; most > 1; most--) {
+    const plan = tryPlan(prepared, most)
+    if (!isHalfbyteError(plan)) return { most, why }
+    why = plan.message
+  }
+  return { most: 1, why }
+}
+
+function tryPlan(prepared: PreparedModel, shards: number): Plan | HalfbyteError {
+  try {
+    return prepared.shardPlan(Array(shards).fill(1), 0)
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code === 'unsupported') return error
+    throw error
+  }
+}

@@ -1,0 +1,105 @@
+// KV shift. In: a pool, a plan, its model's rotations. Out: stored positions moved, with keys rotated by the
+// distance.
+
+import { ABI } from '../../abi/constants.ts'
+import { OPS } from '../../abi/ops.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Plan, PlanOp } from '../../graph/plan/plan.ts'
+import type { Pool } from '../pool.ts'
+import { writeRecord } from '../write-plan.ts'
+import type { Arena, Ptr } from './arena.ts'
+
+export interface KvShiftOptions {
+  readonly pool: Pool
+  readonly arena: Arena
+  readonly plan: Plan
+  /** Inverse frequencies of each kind of rotation in the model, as in the step buffer. */
+  readonly ropes: readonly Float64Array[]
+}
+
+/** The start of a run of positions, in the block tables of all state groups. */
+export interface KvPosition {
+  /** Per state group, the address of a table: u32 addresses of blocks, each of 64 positions. */
+  readonly tables: readonly Ptr[]
+  /** The first position. */
+  readonly position: number
+}
+
+/**
+ * Moves stored positions to other positions, in all layers. K becomes as if computed at the new position, V
+ * is unchanged. Error: f32 keys rotate by sums of rounded angles, so elements change by about 2e-7 of the
+ * largest. int8 keys are quantised again, which adds up to half a step (range / 510) to each element on each
+ * move.
+ */
+export class KvShift {
+  readonly #options: KvShiftOptions
+  readonly #layers: readonly PlanOp[]
+  /** Op records, then per rope f32 [pairs][cosine, sine]. */
+  readonly #records: Ptr
+  readonly #angles: readonly Ptr[]
+
+  /** Throws `out-of-memory`. */
+  constructor(options: KvShiftOptions) {
+    const { arena, plan, ropes } = options
+    this.#options = options
+    this.#layers = plan.ops.filter(({ name }) => name === 'rope_kv')
+    this.#records = arena.allocate(this.#layers.length * ABI.OP_BYTES, 'moving the context')
+    this.#angles = ropes.map(({ length }) => arena.allocate(length * 8, 'moving the context'))
+  }
+
+  /**
+   * Moves `count` positions, in all state groups or in one. Nobody else may hold the blocks of `to`. Blocks
+   * of `from` are only read, unless they are also in `to`. Throws `internal` for a move up inside the same
+   * tables, which would read what it has overwritten, and when a thread died.
+   */
+  move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
+    const { arena, pool } = this.#options
+    const layers = this.#layers.filter(({ fields }) => group === undefined || fields.group === group)
+    if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
+      throw new HalfbyteError(
+        'internal',
+        `positions can move down in their own blocks, but ${from.position} was to go to ${to.position}`,
+      )
+    }
+    this.#turnBy(to.position - from.position)
+    for (const [index, op] of layers.entries()) {
+      const record = {
+        ...op,
+        name: 'shift_kv' as const,
+        fields: this.#fields(op, from, to, count),
+      }
+      writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
+    }
+    // The op does not read the step, so any address will do.
+    pool.run(this.#records, this.#records, 0, layers.length)
+  }
+
+  #turnBy(distance: number): void {
+    const { arena, ropes } = this.#options
+    for (const [rope, frequencies] of ropes.entries()) {
+      let at = (this.#angles[rope] ?? 0) / 4
+      for (const frequency of frequencies) {
+        arena.f32[at++] = Math.cos(distance * frequency)
+        arena.f32[at++] = Math.sin(distance * frequency)
+      }
+    }
+  }
+
+  #fields({ fields }: PlanOp, from: KvPosition, to: KvPosition, count: number): PlanOp['fields'] {
+    const number = (name: string): number => Number(fields[name])
+    const group = number('group')
+    const isTurned = to.position !== from.position
+    return {
+      // Shape and formats have the same names in both ops.
+      ...Object.fromEntries(OPS.shift_kv.fields.map((name) => [name, number(name)])),
+      rows: 0,
+      from_blocks: from.tables[group] ?? 0,
+      from: from.position,
+      to_blocks: to.tables[group] ?? 0,
+      to: to.position,
+      count,
+      angles: this.#angles[number('rope')] ?? 0,
+      rope_dims: isTurned ? number('rope_dims') : 0,
+    }
+  }
+}

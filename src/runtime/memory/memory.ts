@@ -1,0 +1,89 @@
+// Memory. In: how many bytes are needed and how many are wanted. Out: a WebAssembly.Memory that can grow that
+// far.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { MemoryKind } from '../features.ts'
+
+export const PAGE_BYTES = 65536
+/** The reach of 32-bit addresses. */
+export const MOST_BYTES = 65536 * PAGE_BYTES
+/** Enough for any engine module's own data and first stack. */
+const INITIAL_BYTES = 2 * 1024 * 1024
+/** Maximum sizes that are tried between the wanted and the needed bytes. */
+const PROBES = 6
+
+/**
+ * Makes an engine's memory. A plain memory may grow to 4 GiB. Some devices reserve a shared memory's maximum
+ * at once, so its maximum starts at `wantBytes` and goes down to `needBytes` until one is granted. Throws
+ * `out-of-memory` when even `needBytes` is refused, or is more than 32-bit addresses reach.
+ */
+export function createMemory(kind: MemoryKind, needBytes: number, wantBytes = needBytes): WebAssembly.Memory {
+  if (needBytes > MOST_BYTES) throw refused(needBytes, MOST_BYTES)
+  const initial = pages(INITIAL_BYTES)
+  if (kind === 'plain') return attempt({ initial }) ?? fail(needBytes)
+  const need = Math.max(initial, pages(needBytes))
+  const want = Math.max(need, Math.min(pages(wantBytes), pages(MOST_BYTES)))
+  for (let probe = 0; probe <= PROBES; probe++) {
+    const maximum = need + Math.floor(((want - need) * (PROBES - probe)) / PROBES)
+    const memory = attempt({ initial, maximum, shared: true })
+    if (memory !== undefined) return memory
+  }
+  return fail(needBytes)
+}
+
+/** Resolution of `grantedBytes`, in pages: 16 MiB. */
+const GRANT_STEP = 256
+/** Number of first guesses, each half of the one before. */
+const GRANT_HALVINGS = 6
+
+/**
+ * The most bytes that a memory of this kind is granted here. Asks for 4 GiB, then for less and less, and
+ * keeps nothing. `deviceBytes`: the memory of the whole device, where known. Some systems grant more than
+ * that, but the memory is not there.
+ */
+export function grantedBytes(kind: MemoryKind, deviceBytes = MOST_BYTES): number {
+  const most = Math.min(pages(MOST_BYTES), Math.floor(deviceBytes / PAGE_BYTES))
+  const isGranted = (count: number): boolean =>
+    attempt(
+      kind === 'plain' ? { initial: count } : { initial: 1, maximum: Math.max(1, count), shared: true },
+    ) !== undefined
+  if (isGranted(most)) return most * PAGE_BYTES
+  let refused = most
+  let granted = Math.floor(most / 2)
+  for (let halving = 0; !isGranted(granted); halving++) {
+    if (halving === GRANT_HALVINGS) return 0
+    refused = granted
+    granted = Math.floor(granted / 2)
+  }
+  while (refused - granted > GRANT_STEP) {
+    const middle = Math.floor((refused + granted) / 2)
+    if (isGranted(middle)) granted = middle
+    else refused = middle
+  }
+  return granted * PAGE_BYTES
+}
+
+/** The `out-of-memory` error, with both numbers. */
+export function refused(neededBytes: number, grantedBytes: number, purpose = 'the model'): HalfbyteError {
+  return new HalfbyteError(
+    'out-of-memory',
+    `${purpose} needs ${megabytes(neededBytes)} MB of memory but only ${megabytes(grantedBytes)} MB were granted; ` +
+      'close other tabs, shorten the context or choose a smaller model',
+    { neededBytes, grantedBytes },
+  )
+}
+
+const pages = (bytes: number): number => Math.ceil(bytes / PAGE_BYTES)
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+function attempt(descriptor: WebAssembly.MemoryDescriptor): WebAssembly.Memory | undefined {
+  try {
+    return new WebAssembly.Memory(descriptor)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function fail(neededBytes: number): never {
+  throw refused(neededBytes, 0)
+}

@@ -1,0 +1,158 @@
+// Tests of the step check. In: patterns and steps of tokenizer.json files. Out: which could go on and on, and
+// none that is published.
+import { describe, expect, test, vi } from 'vitest'
+import { isHalfbyteError } from '../../../base/errors.ts'
+import { jsonSpec } from '../../testing/tiny.ts'
+import { preTokenizer } from '../pre-tokenizers.ts'
+import { checkPattern } from './check-steps.ts'
+import { createTokenizer } from './create.ts'
+
+const split = (Regex: string) => ({ type: 'Split', pattern: { Regex }, behavior: 'Isolated', invert: false })
+const replace = (pattern: object, content: unknown) => ({ type: 'Replace', pattern, content })
+const sequence = (pretokenizers: readonly object[]) => ({ type: 'Sequence', pretokenizers })
+const normalizers = (list: readonly object[]) => ({ type: 'Sequence', normalizers: list })
+
+test.each([
+  ['(a*)*b', 'a'],
+  ['(a+)+$', 'a'],
+  ['(a|aa)+b', 'a'],
+  ['(?:a?){30}a{30}', 'a'],
+  [`${'a?'.repeat(30)}${'a'.repeat(30)}`, 'a'],
+  ['(a|a)'.repeat(30).concat('b'), 'a'],
+  ['a*a*a*b', 'a'],
+  ['[a-z ]*[a-z ]*[a-z ]*[a-z ]*0', 'a'],
+  ['((a{1,30}){1,30}){1,30}b', 'a'],
+  ['x|(?=(a*)*b)', 'a'],
+  ['(?<=(a*)*b)c', 'a'],
+])('%s is refused', (Regex) => {
+  expect(() => createTokenizer(jsonSpec({ pre_tokenizer: split(Regex) }))).toThrow(/may never come to an end/)
+  expect(() => createTokenizer(jsonSpec({ normalizer: replace({ Regex }, 'x') }))).toThrow(/may never come/)
+})
+
+const LLAMA3 =
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+const LETTERS = '\\p{Lm}\\p{Lo}\\p{M}'
+
+test.each([
+  LLAMA3,
+  `[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}${LETTERS}]*[\\p{Ll}${LETTERS}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}|\\s+(?!\\S)`,
+  `[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}${LETTERS}&&[^\\p{Han}]]*[\\p{Ll}${LETTERS}&&[^\\p{Han}]]+(?i:'s|'t)?|\\s*[\\r\\n]+`,
+  '(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s',
+  '[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|\\s+(?!\\S)|\\s+',
+  '\\p{N}{1,3}(?=(?:\\p{N}{3})*(?:\\P{N}|$))',
+  ' ?[^(\\s|[.,!?…。，、।۔،])]+',
+  "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+])('%s, which is published, is read', (Regex) => {
+  const tokenizer = createTokenizer(
+    jsonSpec({ pre_tokenizer: sequence([split(Regex), { type: 'ByteLevel', use_regex: false }]) }),
+  )
+  expect(tokenizer.decode(tokenizer.encode('hello world'))).toBe('hello world')
+})
+
+test('the patterns of GGUF names are bounded by the same rule', () => {
+  for (const name of [
+    'default',
+    'llama-bpe',
+    'falcon',
+    'deepseek-llm',
+    'deepseek-coder',
+    'deepseek-v3',
+    'viking',
+    'gpt-4o',
+  ]) {
+    for (const pattern of preTokenizer(name).patterns) expect(checkPattern(pattern)).toBeGreaterThan(0)
+  }
+})
+
+describe('steps', () => {
+  const doubling = new Array(34).fill(replace({ String: 'a' }, 'aa'))
+  test.each<[string, RegExp, Record<string, unknown>]>([
+    ['that double a text', /times longer/, { normalizer: normalizers(doubling) }],
+    ['that double words', /times longer/, { pre_tokenizer: sequence(doubling) }],
+    [
+      'that write bytes as characters again and again',
+      /times longer/,
+      { pre_tokenizer: sequence(new Array(40).fill({ type: 'ByteLevel', use_regex: false })) },
+    ],
+    [
+      'that write between all letters',
+      /times longer/,
+      { normalizer: replace({ Regex: 'x*' }, 'y'.repeat(200)) },
+    ],
+    ['that write what comes before', /writes "\$`"/, { normalizer: replace({ String: 'a' }, '$`') }],
+    [
+      'that write no text',
+      /writes {"toString":5}/,
+      { normalizer: replace({ String: 'a' }, { toString: 5 }) },
+    ],
+    [
+      'that put an object in front',
+      /writes {"toString":5}/,
+      { normalizer: { type: 'Prepend', prepend: { toString: 5 } } },
+    ],
+    ['with a mark that is none', /writes {}/, { pre_tokenizer: { type: 'Metaspace', replacement: {} } }],
+    ['that cut at nothing', /every 0 characters/, { pre_tokenizer: { type: 'FixedLength', length: 0 } }],
+    [
+      'in great numbers',
+      /steps to cut text/,
+      { normalizer: normalizers(new Array(1000).fill({ type: 'NFC' })) },
+    ],
+    ['that are no steps', /cuts text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
+    ['of a text', /cuts text|instead of/, { pre_tokenizer: { type: 'Split', pattern: { Regex: {} } } }],
+  ])('%s are refused', (_name, message, changes) => {
+    expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)
+  })
+
+  test('that a damaged file left half done end in a typed error, at the latest when they are used', () => {
+    // The library warns of patterns that are none.
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const odd: readonly unknown[] = [
+      undefined,
+      null,
+      5,
+      '',
+      {},
+      [],
+      { toString: 5 },
+      { String: {} },
+      { Regex: 5 },
+      'NFC',
+      [[]],
+    ]
+    for (const type of [
+      'Prepend',
+      'Strip',
+      'Split',
+      'Metaspace',
+      'Digits',
+      'Punctuation',
+      'FixedLength',
+      'BertNormalizer',
+      'Precompiled',
+    ]) {
+      for (const value of odd) {
+        for (const key of [
+          'pattern',
+          'prepend',
+          'content',
+          'replacement',
+          'str_rep',
+          'prepend_scheme',
+          'length',
+          'behavior',
+          'precompiled_charsmap',
+        ]) {
+          for (const field of ['normalizer', 'pre_tokenizer']) {
+            try {
+              const tokenizer = createTokenizer(jsonSpec({ [field]: { type, [key]: value } }))
+              tokenizer.encode('hello world')
+              tokenizer.quote('<|im_end|>')
+            } catch (error) {
+              if (!isHalfbyteError(error)) throw error
+            }
+          }
+        }
+      }
+    }
+  })
+})

@@ -1,0 +1,168 @@
+// Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without
+// end.
+import { isCount, type JsonObject } from '../../../base/values.ts'
+import { malformed, shown, unsupported } from '../../spec.ts'
+import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
+
+/** The library's object for one step, or for several. */
+interface Step {
+  readonly normalizers?: readonly (Step | null)[]
+  readonly tokenizers?: readonly (Step | null)[]
+  readonly config?: JsonObject
+  readonly pattern?: RegExp | null
+  readonly replacement?: unknown
+  readonly str_rep?: unknown
+  readonly _length?: unknown
+}
+
+/** Limit of the characters that a step inserts; published steps insert one. */
+const MAX_CHARACTERS = 256
+/** `String.replaceAll` expands these in the replacement text; the library that trained the model does not. */
+const REFERENCE = /\$[$&`'<\d]/
+
+/**
+ * Throws `format` for fields that are not texts. Throws `unsupported` for steps that together lengthen a text
+ * too much, and for patterns whose time can grow faster than the square of a text's length.
+ */
+export function checkSteps(...parts: readonly unknown[]): void {
+  const steps = parts.flatMap(leaves)
+  if (steps.length > MAX_STEPS) {
+    throw malformed(`has ${steps.length} steps to cut text; at most ${MAX_STEPS} are possible`)
+  }
+  checkGrowth(steps.reduce((growth, step) => growth * growthOfStep(step), 1))
+}
+
+function leaves(part: unknown): Step[] {
+  const step = (part ?? {}) as Step
+  return (step.normalizers ?? step.tokenizers)?.flatMap(leaves) ?? [step]
+}
+
+function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 }: Step): number {
+  const { content, prepend } = config
+  for (const text of [content, prepend, replacement, str_rep]) {
+    if (text === undefined || text === null) continue
+    if (typeof text !== 'string' || text.length > MAX_CHARACTERS || REFERENCE.test(text)) {
+      throw malformed(`writes ${shown(text)} into text instead of up to ${MAX_CHARACTERS} characters`)
+    }
+  }
+  if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)
+  if (pattern === null) throw malformed('cuts text by a pattern that is none')
+  // A UTF-16 unit has up to 3 bytes, and each becomes a character.
+  if (config['type'] === 'ByteLevel') return 3
+  const least = pattern ? checkPattern(pattern) : 1
+  const written = `${content ?? str_rep ?? ''}`
+  return least > 0 ? growthOf(written, least) : 1 + written.length
+}
+
+/** A part of a pattern, how often it may repeat and, for a group, its contents. */
+interface Item {
+  readonly min: number
+  readonly max: number
+  readonly body?: Branches | undefined
+  /** True when the part matches no characters. */
+  readonly isAssertion: boolean
+}
+
+type Branches = readonly (readonly Item[])[]
+
+/** Repetitions of at least this many count as unlimited. */
+const WIDE = 32
+/** Weight of an unlimited repetition that may have to backtrack. A choice between two branches weighs 1. */
+const WIDE_WEIGHT = 8
+const MAX_WEIGHT = 15
+
+/**
+ * The least number of characters that a pattern matches. Backtracking must be bounded: one unlimited
+ * repetition and a few choices. Throws `unsupported` when it is not.
+ */
+export function checkPattern({ source }: RegExp): number {
+  const branches = parse(source)
+  if (branches.some((branch) => weightOf([branch], false) > MAX_WEIGHT)) {
+    throw unsupported(
+      `cuts text by the pattern ${shown(source)}, which may never come to an end`,
+      'use the GGUF file of the model',
+    )
+  }
+  return lengthOf(branches)
+}
+
+function lengthOf(branches: Branches): number {
+  return Math.min(
+    ...branches.map((items) =>
+      items.reduce(
+        (sum, { min, body, isAssertion }) => sum + (isAssertion ? 0 : min * (body ? lengthOf(body) : 1)),
+        0,
+      ),
+    ),
+  )
+}
+
+function isFixed(branches: Branches): boolean {
+  return (
+    branches.length === 1 &&
+    branches[0]!.every(({ min, max, body }) => min === max && (!body || isFixed(body)))
+  )
+}
+
+/** How much backtracking is possible. `isFollowed`: a part that can fail follows. */
+function weightOf(branches: Branches, isFollowed: boolean): number {
+  let most = 0
+  for (const items of branches) {
+    let weight = 0
+    let canFail = isFollowed
+    for (const { min, max, body, isAssertion } of items.toReversed()) {
+      const varies = body !== undefined && max > 1 && !isFixed(body)
+      if (varies && (canFail || min > 1)) return Number.POSITIVE_INFINITY
+      if (canFail) weight += max > WIDE ? WIDE_WEIGHT : max - min
+      if (canFail && body !== undefined && body.length > 1) weight += 1
+      if (body !== undefined) weight += weightOf(body, canFail || isAssertion)
+      canFail ||= min > 0
+    }
+    most = Math.max(most, weight)
+  }
+  return most
+}
+
+const GROUP = /\((?:\?(?:[:=!>]|<[=!]|<\w+>|[a-z-]+:))?/y
+const ATOM = /\\[pPu]\{[^}]*\}|\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|[\s\S]/uy
+const QUANTIFIER = /([*+?])\??|\{(\d+)(,?)(\d*)\}\??/y
+
+/** Parses a JavaScript pattern, which the library translated from Oniguruma's syntax. */
+function parse(source: string): Branches {
+  let at = 0
+  const take = (pattern: RegExp) => {
+    pattern.lastIndex = at
+    const found = pattern.exec(source)
+    if (found !== null) at = pattern.lastIndex
+    return found
+  }
+  const readBranches = (): Branches => {
+    const branches: Item[][] = [[]]
+    while (at < source.length && source[at] !== ')') {
+      if (source[at] === '|') {
+        at++
+        branches.push([])
+        continue
+      }
+      const group = take(GROUP)?.[0]
+      const body = group === undefined ? undefined : readBranches()
+      if (group !== undefined) at++
+      const atom = group ?? take(ATOM)?.[0] ?? ''
+      const [, sign, from, comma, to] = take(QUANTIFIER) ?? []
+      branches.at(-1)!.push({
+        ...rangeOf(sign, from, comma, to),
+        body,
+        isAssertion: /^(?:\(\?<?[=!]|[\^$]|\\[bB])$/.test(atom),
+      })
+    }
+    return branches
+  }
+  return readBranches()
+}
+
+function rangeOf(sign?: string, from?: string, comma?: string, to?: string): { min: number; max: number } {
+  if (sign !== undefined)
+    return { min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Number.POSITIVE_INFINITY }
+  const min = from === undefined ? 1 : Number(from)
+  return { min, max: comma ? (to ? Number(to) : Number.POSITIVE_INFINITY) : min }
+}

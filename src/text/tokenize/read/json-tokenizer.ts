@@ -1,0 +1,250 @@
+// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the
+// library's ids.
+import { Tokenizer as Library } from '@huggingface/tokenizers'
+import { reasonOf } from '../../../base/errors.ts'
+import { isObject, type JsonObject } from '../../../base/values.ts'
+import { unquote } from '../../chat/quote.ts'
+import { type JsonTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
+import { AddedTokens } from '../added-tokens.ts'
+import { createBpe } from '../bpe.ts'
+import { endTokens } from '../end-tokens.ts'
+import { markedWords } from '../marks.ts'
+import { GPT2, unicodeSpace } from '../pre-tokenizers.ts'
+import { type Section, type Tokenizer, type TokenizerParts, tokenizerOf } from '../tokenizer.ts'
+import { KIND, namedByte, Vocabulary } from '../vocabulary.ts'
+import { checkSteps } from './check-steps.ts'
+import {
+  type Affixes,
+  isId,
+  type JsonAddedToken,
+  listAt,
+  objectAt,
+  readAdded,
+  readAffixes,
+  readDecoding,
+  readTokens,
+} from './json-parts.ts'
+
+type EncodeText = (text: string, section: Section, out: number[]) => void
+
+/**
+ * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging
+ * is our own code, which is several times faster. Throws `format` or `unsupported`.
+ */
+export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
+  const json = spec.tokenizer
+  const config = spec.config ?? {}
+  const model = objectAt(json, 'model')
+  checkModel(model)
+  const added = readAdded(json, objectAt(model, 'vocab'))
+  const tokens = readTokens(model, added)
+  const addedIds = new Map(added.map(({ text, id }) => [text, id]))
+  const idNamed = (key: string) => namedId(config, key, addedIds, tokens)
+  const bosId = idNamed('bos_token')
+  const eosId = idNamed('eos_token')
+  const endIds = endTokens((text) => addedIds.get(text))
+  for (const id of [eosId, ...moreEndIds]) if (id !== undefined) endIds.add(id)
+  const asSpecial = added.map((token) => ({ ...token, special: token.special || endIds.has(token.id) }))
+  const decoding = readDecoding(json['decoder'])
+  const kinds = readKinds(tokens, asSpecial, decoding.byteFallback)
+  const vocabulary = new Vocabulary(tokens, kinds, decoding)
+  return tokenizerOf({
+    vocabulary,
+    added: new AddedTokens(asSpecial.filter(({ normalized }) => !normalized)),
+    ...textEncoder(json, model, vocabulary, asSpecial, decoding.byteLevel),
+    ...affixes(readAffixes(json['post_processor']), config, bosId, eosId, tokens.length),
+    bosId,
+    eosId,
+    endIds,
+    addsSpacePrefix: decoding.stripsFirstSpace,
+    chatTemplate: readTemplate(config),
+  })
+}
+
+function checkModel(model: JsonObject): void {
+  const type = model['type'] ?? (model['merges'] === undefined ? 'none' : 'BPE')
+  const next = 'use a model with a BPE vocabulary'
+  if (type !== 'BPE') throw unsupported(`is of the kind ${shown(type)}; BPE is read`, next)
+  for (const key of ['continuing_subword_prefix', 'end_of_word_suffix']) {
+    if (model[key]) throw unsupported(`marks parts of words with ${key} ${shown(model[key])}`, next)
+  }
+}
+
+function readKinds(
+  tokens: readonly (string | undefined)[],
+  added: readonly JsonAddedToken[],
+  byteFallback: boolean,
+): Uint8Array {
+  const kinds = new Uint8Array(tokens.length).fill(KIND.normal)
+  if (byteFallback) {
+    tokens.forEach((token, id) => {
+      if (token !== undefined && namedByte(token) !== undefined) kinds[id] = KIND.byte
+    })
+  }
+  // The decoder decides how other added tokens are spelled.
+  for (const { id, special } of added) if (special) kinds[id] = KIND.special
+  return kinds
+}
+
+function textEncoder(
+  json: JsonObject,
+  model: JsonObject,
+  vocabulary: Vocabulary,
+  added: readonly JsonAddedToken[],
+  byteLevelTokens: boolean,
+): Pick<TokenizerParts, 'encodeText' | 'normalized'> {
+  const { preTokenizer, byteLevel, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
+  const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
+  const unknown = model['unk_token']
+  const bpe = createBpe(vocabulary, listAt(model, 'merges'), {
+    byteLevel: byteLevel || (byteLevelTokens && preTokenizer === null),
+    byteFallback: model['byte_fallback'] === true,
+    ignoreMerges: model['ignore_merges'] === true,
+    unknownId: typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined,
+    fuseUnknown: model['fuse_unk'] === true,
+  })
+  const alike = new AddedTokens(
+    added.filter((token) => token.normalized).map((token) => ({ ...token, text: normalize(token.text) })),
+  )
+  const cutsAtMarks = !byteLevel && !bpe.crossesWords
+  const encodeText: EncodeText = (text, { isFirst, parseSpecial }, out) => {
+    for (const found of alike.split(normalize(text), parseSpecial)) {
+      const piece = parseSpecial && typeof found === 'string' ? unquote(found) : found
+      if (typeof piece === 'number') {
+        out.push(piece)
+        continue
+      }
+      const spaced = prefixSpace && !piece.startsWith(' ') ? ` ${piece}` : piece
+      for (const word of words(spaced, isFirst)) {
+        if (cutsAtMarks) for (const part of markedWords(word)) bpe.encode(part, out)
+        else bpe.encode(word, out)
+      }
+    }
+  }
+  return { encodeText, normalized: { added: alike, normalize } }
+}
+
+interface ByteLevelSplit {
+  /** The steps left for the library; null when there are none. */
+  readonly preTokenizer: JsonObject | null
+  readonly byteLevel: boolean
+  readonly prefixSpace: boolean
+}
+
+/**
+ * Removes the last step, ByteLevel, from a pre-tokeniser. Words then arrive as text, and only new words are
+ * converted to byte characters. ByteLevel's own pattern becomes a separate step.
+ */
+function withoutByteLevel(value: unknown): ByteLevelSplit {
+  if (value === undefined || value === null)
+    return { preTokenizer: null, byteLevel: false, prefixSpace: false }
+  if (!isObject(value)) throw malformed(`has ${shown(value)} for pre_tokenizer instead of an object`)
+  const isSequence = value['type'] === 'Sequence'
+  const steps = isSequence ? listAt(value, 'pretokenizers') : [value]
+  const last = steps.at(-1)
+  const whole = { preTokenizer: value, byteLevel: false, prefixSpace: false }
+  if (!isObject(last) || last['type'] !== 'ByteLevel') return whole
+  const prefixSpace = last['add_prefix_space'] === true
+  // In a sequence, the space is added before every piece, which only the library does.
+  if (prefixSpace && steps.length > 1) return whole
+  const pattern = {
+    type: 'Split',
+    pattern: { Regex: unicodeSpace(GPT2) },
+    behavior: 'Isolated',
+    invert: false,
+  }
+  const kept = [...steps.slice(0, -1), ...(last['use_regex'] === false ? [] : [pattern])]
+  return {
+    preTokenizer: kept.length > 0 ? { type: 'Sequence', pretokenizers: kept } : null,
+    byteLevel: true,
+    prefixSpace,
+  }
+}
+
+interface LibraryParts {
+  readonly normalize: (text: string) => string
+  readonly words: (text: string, isFirst: boolean) => readonly string[]
+}
+
+function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): LibraryParts {
+  const library = ask(
+    () =>
+      new Library(
+        {
+          model: { type: 'BPE', vocab: {}, merges: [] },
+          added_tokens: [],
+          normalizer: normalizer ?? null,
+          pre_tokenizer: preTokenizer,
+          post_processor: null,
+          decoder: null,
+        },
+        {},
+      ),
+  )
+  const { normalizer: normalize, pre_tokenizer: words } = library
+  checkSteps(normalize, words)
+  return {
+    normalize: normalize === null ? (text) => text : (text) => ask(() => normalize(text)),
+    words:
+      words === null
+        ? (text) => (text === '' ? [] : [text])
+        : (text, isFirst) => ask(() => words(text, { section_index: isFirst ? 0 : 1 })),
+  }
+}
+
+/** Runs the library and turns its errors into ours. */
+function ask<T>(action: () => T): T {
+  try {
+    return action()
+  } catch (cause) {
+    const message = reasonOf(cause)
+    throw unsupported(`cuts text in an unknown way (${message})`, 'use the GGUF file of the model')
+  }
+}
+
+/** The id of the token that a configuration key names, as text or as an added token. */
+function namedId(
+  config: JsonObject,
+  key: string,
+  added: ReadonlyMap<string, number>,
+  tokens: readonly (string | undefined)[],
+): number | undefined {
+  const value = config[key]
+  const text = isObject(value) ? value['content'] : value
+  if (text === undefined || text === null) return undefined
+  if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} instead of a token`)
+  const id = added.get(text) ?? tokens.indexOf(text)
+  if (id < 0) throw malformed(`names ${shown(text)} as ${key}, which is none of its ${tokens.length} tokens`)
+  return id
+}
+
+/** The ids to add around a text. `add_bos_token` and `add_eos_token` override the post-processor. */
+function affixes(
+  { prefix, suffix }: Affixes,
+  config: JsonObject,
+  bosId: number | undefined,
+  eosId: number | undefined,
+  count: number,
+): Affixes {
+  const wrong = [...prefix, ...suffix].find((id) => !isId(id) || id >= count)
+  if (wrong !== undefined) throw malformed(`adds the id ${wrong} to every text and has ${count} tokens`)
+  const decide = (ids: readonly number[], id: number | undefined, says: unknown) =>
+    id === undefined || typeof says !== 'boolean' || ids.includes(id) === says
+      ? ids
+      : says
+        ? [id]
+        : ids.filter((other) => other !== id)
+  return {
+    prefix: decide(prefix, bosId, config['add_bos_token']),
+    suffix: decide(suffix, eosId, config['add_eos_token']),
+  }
+}
+
+/** The only template, or the one named `default`. */
+function readTemplate(config: JsonObject): string | undefined {
+  const value = config['chat_template']
+  if (!Array.isArray(value)) return typeof value === 'string' ? value : undefined
+  const named = value.filter(isObject)
+  const template = (named.find(({ name }) => name === 'default') ?? named[0])?.['template']
+  return typeof template === 'string' ? template : undefined
+}
