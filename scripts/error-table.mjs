@@ -9,7 +9,7 @@ export const ERROR_PAGE = join(root, 'docs/guide/errors.md')
 /** The page as Markdown: one row for each code. */
 export function errorPage() {
   const source = readFileSync(join(root, 'src/base/errors.ts'), 'utf8')
-  const codes = [...source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n {2}\| '([a-z-]+)'/g)]
+  const codes = [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}\| '([a-z-]+)'/g)]
   const rows = codes.map(([, comment, code]) => {
     const text = comment.replaceAll(/\s*\n\s*\*/g, '').trim()
     const end = text.indexOf('. ') + 1

@@ -1,4 +1,4 @@
-"""A folder that export_stories.py wrote in; out/start.pt and out/vocabulary.json out, so that training can go on from it."""
+"""A folder that stories/export.py wrote in; out/start.pt and out/vocabulary.json out, so that training can go on from it."""
 import argparse
 import json
 import struct

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from chat import turn_texts
-from gguf import read_gguf
+from stories.chat import turn_texts
+from stories.gguf import read_gguf
 from llama import Llama, LlamaConfig
-from spm import FIRST_BYTE, MARK, ROLES, CALL, CALL_END, SPECIALS, Spm
-from talk import SOURCES, plain_texts
+from stories.spm import FIRST_BYTE, MARK, ROLES, CALL, CALL_END, SPECIALS, Spm
+from stories.talk import SOURCES, plain_texts
 
 SPECIAL = re.compile('|'.join(map(re.escape, SPECIALS)))
 KEPT_WORDS = Path(__file__).with_name('words.txt')

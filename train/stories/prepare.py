@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-import spm
-from chat import turn_texts
-from spm import BOS, END
-from talk import chitchat, read_lines, small_chat, stories_of, story_chat
+from stories import spm
+from stories.chat import turn_texts
+from stories.spm import BOS, END
+from stories.talk import chitchat, read_lines, small_chat, stories_of, story_chat
 from worlds.judged import holds, judged_prompts
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.

@@ -2,13 +2,13 @@
 import argparse
 import json
 import math
-import os
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from checkpoint import save, seconds_until
 from family import FAMILIES, build
 
 
@@ -70,21 +70,6 @@ def held_loss(model, path, length, limit=64):
         for i in range(count):
             total += model.loss(torch.from_numpy(ids[i * length:(i + 1) * length + 1])[None]).item()
     return total / count
-
-
-def save(path, **state):
-    """Writes a checkpoint so that a crash leaves the previous one whole."""
-    torch.save(state, str(path) + '.part')
-    os.replace(str(path) + '.part', path)
-
-
-def seconds_until(clock):
-    """Seconds from now until the next HH:MM in UTC; infinity without one."""
-    if not clock:
-        return math.inf
-    now = time.gmtime()
-    hour, minute = map(int, clock.split(':'))
-    return ((hour * 60 + minute) * 60 - (now.tm_hour * 3600 + now.tm_min * 60 + now.tm_sec)) % 86400
 
 
 def main():

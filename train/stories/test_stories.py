@@ -1,4 +1,4 @@
-"""Self check of the story model's recipe: run with `python3 -m unittest` in this folder."""
+"""Self check of the story model's recipe: run with `python3 -m unittest discover` in train/."""
 import json
 import random
 import re
@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import spm
-from chat import render, turn_texts
-from cut_vocabulary import choose, cut, teacher_of
-from evaluate import bits_per_byte
-from export_stories import bf16, write_folder
-from finetune import Mixture, own_loss
+from stories import spm
+from stories.chat import render, turn_texts
+from stories.cut_vocabulary import choose, cut, teacher_of
+from stories.evaluate import bits_per_byte
+from stories.export import bf16, write_folder
+from stories.finetune import Mixture, own_loss
 from llama import Llama, LlamaConfig
-from merge import NEW_ROWS, merged
-from prepare import OWN, encode_chat, encode_plain, joined, unjudged, write
-from requests_of import request_for
-from spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
-from talk import cut_at, messages_of
+from stories.merge import NEW_ROWS, merged
+from stories.prepare import OWN, encode_chat, encode_plain, joined, unjudged, write
+from stories.requests_of import request_for
+from stories.spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
+from stories.talk import cut_at, messages_of
 from worlds.judged import judged_prompts
 
-FIXTURES = Path(__file__).parent / '../../shared/fixtures'
+FIXTURES = Path(__file__).parent / '../../../shared/fixtures'
 TEACHER = FIXTURES / 'stories15m/stories15M-f16.gguf'
-JUDGED = json.loads((Path(__file__).parent / 'prompts/prompts.json').read_text(encoding='utf-8'))
+JUDGED = json.loads((Path(__file__).parent / '../prompts/prompts.json').read_text(encoding='utf-8'))
 WORDS = ('the cat sat on the mat and the cat ate the hat then the cats slept {"name": "calculate", "arguments": '
          '{"expression": "17 * 23"}} <tools> </tools> 0123456789')
 STORY = ('Once upon a time, there was a little bird named Pip. Pip lived in a tall tree. One day, Pip found a red ball. '
@@ -202,8 +202,8 @@ class EngineTest(unittest.TestCase):
             write_folder(Path(folder) / 'model', Llama(config), small, False, 'f32')
             path = Path(folder) / 'examples.jsonl'
             path.write_text('\n'.join(map(json.dumps, lines)))
-            run = subprocess.run(['npx', 'node', 'train/tokens.mjs', str(Path(folder) / 'model'), str(path)],
-                                 cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=120, check=False)
+            run = subprocess.run(['npx', 'node', 'train/stories/tokens.mjs', str(Path(folder) / 'model'), str(path)],
+                                 cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120, check=False)
         self.assertIn(f'{len(lines)} examples agree', run.stdout, run.stderr)
 
     def test_specials_stand_behind_the_bytes(self):

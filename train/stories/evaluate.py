@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-import spm
-from cut_vocabulary import teacher_of
+from stories import spm
+from stories.cut_vocabulary import teacher_of
 from family import restore
-from spm import BOS
+from stories.spm import BOS
 
 
 def chosen_stories(texts, vocabularies, longest=255):

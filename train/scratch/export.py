@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bpe import BOS, END, PAD, Tokenizer
+from scratch.bpe import BOS, END, PAD, Tokenizer
 from family import restore
 from names import NAMES
 from weights import snap, write_safetensors

@@ -2,7 +2,7 @@
 import re
 from collections import Counter
 
-from nouns import NOUNS, PLACES, TRAITS
+from stories.nouns import NOUNS, PLACES, TRAITS
 
 NAME = re.compile(r'\b([A-Z][a-z]{2,11})\b')
 NOT_NAMES = set('''The She They One Then But And His Her When Once There This That What With From For You Your Yes Let

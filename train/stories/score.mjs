@@ -1,11 +1,11 @@
 // Bits per byte of stories as the engine computes them. In: a model and JSON lines with a text each. Out: one
 // JSON line.
 //
-// npx node train/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen FILE]
+// npx node train/stories/score.mjs --model FILE --text tinystories-held.jsonl [--stories 200] [--chosen FILE]
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { forwardRows, withModel } from '../src/cli/model.ts'
-import { negativeLogLikelihood } from '../src/evaluate/perplexity.ts'
+import { forwardRows, withModel } from '../../src/cli/model.ts'
+import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
 
 const { values: args } = parseArgs({
   options: {

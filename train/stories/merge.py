@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from spm import BOS, END, FIRST_BYTE, ROLES
+from stories.spm import BOS, END, FIRST_BYTE, ROLES
 
 #: Rows that the teacher never used, or used for something else: the fine-tuned ones are kept.
 NEW_ROWS = [BOS, END, *range(FIRST_BYTE + 256, FIRST_BYTE + 258 + len(ROLES))]

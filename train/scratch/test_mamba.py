@@ -4,7 +4,7 @@ import unittest
 import torch
 import torch.nn.functional as F
 
-from export import snap
+from scratch.export import snap
 from mamba import Mamba, MambaConfig
 from names import mamba_tensors
 from scan import CHUNK, STATES, WIDTH, Conv, Scan

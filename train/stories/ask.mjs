@@ -1,16 +1,16 @@
 // Prompts put to models. In: packs and train/prompts/prompts.json. Out: Markdown with every reply, none left
 // out.
 //
-// npx node train/ask.mjs --set twenty --model demo/models/halfbyte-tiny.hbm --model train/out/stories.hbm
+// npx node train/stories/ask.mjs --set twenty --model demo/models/halfbyte-tiny.hbm --model train/out/stories.hbm
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openEngine } from '../src/cli/engine.ts'
+import { openEngine } from '../../src/cli/engine.ts'
 
 const { values: args } = parseArgs({
   options: {
     model: { type: 'string', multiple: true },
-    prompts: { type: 'string', default: new URL('prompts/prompts.json', import.meta.url).pathname },
+    prompts: { type: 'string', default: new URL('../prompts/prompts.json', import.meta.url).pathname },
     set: { type: 'string', default: 'twenty' },
     out: { type: 'string' },
     seed: { type: 'string', default: '1' },

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import spm
-from chat import TEMPLATE
+from stories import spm
+from stories.chat import TEMPLATE
 from family import restore
-from finetune import LENGTH
+from stories.finetune import LENGTH
 from names import NAMES
-from spm import BOS, END, ROLES, UNKNOWN
+from stories.spm import BOS, END, ROLES, UNKNOWN
 from weights import snap, write_safetensors
 
 SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,

@@ -2,11 +2,11 @@
 // JSONL file of stories that end by themselves and keep their hero, one {"text", "hero", "thing", "seed"} a
 // line.
 //
-// npx node train/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500 --seed
+// npx node train/stories/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500 --seed
 // 1000
 import { createWriteStream, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { openEngine } from '../src/cli/engine.ts'
+import { openEngine } from '../../src/cli/engine.ts'
 
 const { values: args } = parseArgs({
   options: {

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from checkpoint import save, seconds_until
 from family import restore
-from prepare import OWN
-from train import save, seconds_until
+from stories.prepare import OWN
 
 #: Tokens of a training window.
 LENGTH = 512

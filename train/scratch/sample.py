@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from bpe import ASSISTANT, BOS, END, USER, Tokenizer
+from scratch.bpe import ASSISTANT, BOS, END, USER, Tokenizer
 from family import restore
-from train import held_loss
+from scratch.train import held_loss
 
 
 def held_losses(model, path, size, window):

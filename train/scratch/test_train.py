@@ -1,4 +1,4 @@
-"""Self check of the recipe's parts, on data made here: run with `python3 -m unittest` in this folder."""
+"""Self check of the recipe's parts, on data made here: run with `python3 -m unittest discover` in train/."""
 import json
 import struct
 import tempfile
@@ -10,9 +10,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
+from scratch.bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
 from corpus import chapters_of, clean
-from data import encode
+from scratch.data import encode
 from llama import Llama, LlamaConfig
 from model import quantise4, quantise8
 from names import llama_tensors

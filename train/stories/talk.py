@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 from corpus import ASCII, UNKIND, read_storybook
-from requests_of import request_for
+from stories.requests_of import request_for
 from worlds.judged import bare, judged_prompts
 
 SOURCES = ['tinystories', 'tinyfabulist-open', 'storyweaver-en', 'african-storybook', 'chitchat-microsoft']

@@ -2,7 +2,7 @@
 import json
 import re
 
-from spm import CALL, CALL_END
+from stories.spm import CALL, CALL_END
 
 #: A tool becomes one line of JSON: name, description, and the type of each parameter.
 TEMPLATE = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-import smalltalk
-from bpe import ASSISTANT, BOS, END, SYSTEM, USER, WORDS, Tokenizer, train_merges
+from scratch import smalltalk
+from scratch.bpe import ASSISTANT, BOS, END, SYSTEM, USER, WORDS, Tokenizer, train_merges
 from corpus import (HELD_OUT_BOOKS, PLAIN_BOOKS, SENTENCE_END, SIMPLE_BOOKS, read_books, read_chatterbot,
                     read_sgd, read_storybook)
 
