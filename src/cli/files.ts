@@ -15,8 +15,7 @@ import type { LoraFlag } from './options.ts'
 import { systemCode, systemError } from './terminal/failure.ts'
 
 const EMBEDDED = new Map([
-  ['embedded', 'halfbyte-tiny.hbm'],
-  ['embedded-stories', 'halfbyte-stories.hbm'],
+  ['embedded', 'halfbyte-stories.hbm'],
   ['embedded-mamba', 'halfbyte-mamba.hbm'],
 ])
 /** The same address works from src/cli and from the built package. */
