@@ -23,7 +23,8 @@ const options = new Command('bench:real')
   )
   .option('--model <file>', 'default: TinyLlama, from "npm run setup -- tinyllama"')
   .requiredOption('--text <file>', 'UTF-8 text for the perplexity')
-  .option('--windows <n>', 'windows of 256 tokens', Number, 20)
+  .option('--windows <n>', 'windows of the text', Number, 20)
+  .option('--window <n>', 'tokens of a window; the second half is scored', Number, 256)
   .option('--others <n>', 'windows for all policies but the first', Number, 6)
   .option('--tokens <n>', 'greedy tokens of each prompt', Number, 32)
   .option('--weights <list>', 'policies, separated by commas', 'auto,w8,w4')
@@ -34,6 +35,7 @@ const options = new Command('bench:real')
     model?: string
     text: string
     windows: number
+    window: number
     others: number
     tokens: number
     weights: string
@@ -49,7 +51,7 @@ const PROMPTS = [
   'Translate "good morning" into Spanish.',
   'Write a Python function that adds two numbers.',
 ]
-const WINDOW = 256
+const WINDOW = options.window
 const FIRST = WINDOW / 2
 
 /** What Halfbyte makes of the ids that llama.cpp chose. */
@@ -206,8 +208,9 @@ async function theirLosses(built: BuiltModel): Promise<number[]> {
   return losses
 }
 
-const perplexityOf = (losses: readonly number[]): number =>
-  Math.exp(losses.reduce((sum, each) => sum + each, 0) / losses.length)
+function perplexityOf(losses: readonly number[]): number {
+  return Math.exp(losses.reduce((sum, each) => sum + each, 0) / losses.length)
+}
 
 function tables(): string {
   const fixed = (pair: readonly number[] | undefined) => pair?.map((each) => each.toFixed(3)).join(', ') ?? ''
