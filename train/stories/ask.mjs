@@ -14,6 +14,8 @@ const { values: args } = parseArgs({
     set: { type: 'string', default: 'twenty' },
     out: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    /** Offers the tools for every prompt, as the chat page does, not only for those of the group "tools". */
+    'all-tools': { type: 'boolean', default: false },
   },
 })
 if (!args.model) throw new Error('give --model FILE, once or more')
@@ -73,7 +75,7 @@ for (const model of args.model) {
   const engine = await openEngine(model, { threads: 1 }, new AbortController().signal)
   for (const [group, prompts] of Object.entries(groups)) {
     for (const prompt of prompts) {
-      const found = await ask(engine, prompt, group === 'tools')
+      const found = await ask(engine, prompt, args['all-tools'] || group === 'tools')
       replies.set(prompt, [...(replies.get(prompt) ?? []), found])
     }
   }
