@@ -1,6 +1,8 @@
 // The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what is asked, downloaded, shown
 // and reported, from the first gesture to an answer.
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { endlessModel } from '../endless-model.ts'
+import { serveModels } from '../model-server.ts'
 import { accept, answersOf, chat, expect, field, refused, reported, send, TINY, test } from './widget-site.ts'
 
 const GREEDY = `document.querySelector('halfbyte-chat').generateOptions = ${JSON.stringify(EMBEDDED_OPTIONS)}`
@@ -66,11 +68,10 @@ test('a stored model needs no consent, and autoload no gesture', async ({ page, 
 })
 
 test('an answer streams, is stopped by Escape, and is answered again', async ({ page, sites }) => {
-  await sites.open(page, { markup: `<halfbyte-chat model="${TINY}" autoload></halfbyte-chat>` })
-  await page.evaluate(() => {
-    Object.assign(document.querySelector('halfbyte-chat') as HTMLElement, {
-      generateOptions: { temperature: 0, minTokens: 2000, logitBias: {} },
-    })
+  const models = await serveModels(endlessModel())
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${models.address}" autoload></halfbyte-chat>`,
+    headers: {},
   })
   await send(page, 'Tell me a very long story.')
   await expect(chat(page).locator('.message.growing .body')).toContainText(/\w+/)
@@ -80,6 +81,7 @@ test('an answer streams, is stopped by Escape, and is answered again', async ({ 
   await expect(chat(page).getByRole('button', { name: 'Stop' })).toBeVisible()
   await chat(page).getByRole('button', { name: 'Stop' }).click()
   await expect(chat(page).locator('.message.assistant')).toHaveCount(1)
+  await models.close()
 })
 
 test('an error says what to do, and the retry goes on with the question', async ({ page, sites }) => {

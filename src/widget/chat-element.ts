@@ -5,11 +5,11 @@ import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
-import type { GenerateOptions, LoadOptions, ModelSource } from '../api/types.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import { Conversation } from './conversation/conversation.ts'
-import type { Entry, Settings, WidgetDocument, WidgetTool } from './conversation/entries.ts'
-import { type Keep, Kept } from './conversation/keep.ts'
+import type { Entry, Settings } from './conversation/entries.ts'
+import { Kept } from './conversation/keep.ts'
+import type { ChatState, HalfbyteChat } from './element.ts'
 import { isFatal } from './explain.ts'
 import { Loader, type ModelPlan, type Outside, type Phase } from './loading/loader.ts'
 import { GrowingMarkdown } from './markdown/markdown.ts'
@@ -25,8 +25,8 @@ import { ENGLISH, fill, type Words } from './words.ts'
 /** Distance from the end of the log that still counts as the end, in pixels. */
 const AT_END = 24
 
-/** A chat with a language model that runs in the page. Every property may change at any time. */
-export class HalfbyteChat extends LitElement {
+/** The element; element.ts says what its members are for. */
+export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   static override styles = [baseStyles, conversationStyles, messageStyles]
   static override properties = {
     model: {},
@@ -50,42 +50,24 @@ export class HalfbyteChat extends LitElement {
     engine: { attribute: false, noAccessor: true },
     following: { state: true },
   }
-  /** What to load, as `Engine.load` takes it. Not needed with `engine`. */
-  declare model: ModelSource | undefined
-  /** What the model is told before the conversation. Default: nothing. */
-  declare system: string | undefined
-  /** The title. Default: the word `heading`. */
-  declare heading: string | undefined
-  /** The hint of the empty field. Default: the word `placeholder`. */
-  declare placeholder: string | undefined
-  /** `inline`: in the page, as large as its box; `bubble`: a button in a corner that opens a panel. */
-  declare mode: 'inline' | 'bubble'
-  /** Whether the panel of a `bubble` is open. */
-  declare open: boolean
-  /** `inherit`: light or dark as the page's `color-scheme`; `auto`: as the device. Default `inherit`. */
-  declare theme: 'inherit' | 'auto' | 'light' | 'dark'
-  /** Loads the model when the element appears, without a gesture and without asking. Default false. */
-  declare autoload: boolean
-  /** Bytes of the download. If given, the server is asked nothing before the person has agreed. */
-  declare downloadBytes: number | undefined
-  /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
-  declare keep: Keep
-  /** The name under which it is kept. Default `default`. */
-  declare name: string
-  /** Who else uses the engine: widgets of the `page`, or also the `tabs` of the site. Default `page`. */
-  declare share: 'page' | 'tabs'
-  /** Questions to begin with. As an attribute: a JSON list, or texts with `|` between them. */
-  declare suggestions: readonly string[]
-  /** Functions of the page that the model may call. Default: none. */
-  declare tools: readonly WidgetTool[]
-  /** Texts that answers are looked up in. Set a new list when one changes. Default: none. */
-  declare documents: readonly (string | WidgetDocument)[]
-  /** Options of the load, without `signal` and `onProgress`. */
-  declare loadOptions: LoadOptions
-  /** Options of each reply, without `signal` and `tools`. */
-  declare generateOptions: GenerateOptions
-  /** Texts of the widget in another language: any of the names in `ENGLISH`. */
-  declare messages: Partial<Words>
+  declare model: HalfbyteChat['model']
+  declare system: HalfbyteChat['system']
+  declare heading: HalfbyteChat['heading']
+  declare placeholder: HalfbyteChat['placeholder']
+  declare mode: HalfbyteChat['mode']
+  declare open: HalfbyteChat['open']
+  declare theme: HalfbyteChat['theme']
+  declare autoload: HalfbyteChat['autoload']
+  declare downloadBytes: HalfbyteChat['downloadBytes']
+  declare keep: HalfbyteChat['keep']
+  declare name: HalfbyteChat['name']
+  declare share: HalfbyteChat['share']
+  declare suggestions: HalfbyteChat['suggestions']
+  declare tools: HalfbyteChat['tools']
+  declare documents: HalfbyteChat['documents']
+  declare loadOptions: HalfbyteChat['loadOptions']
+  declare generateOptions: HalfbyteChat['generateOptions']
+  declare messages: HalfbyteChat['messages']
   declare protected following: boolean
 
   /** What the element asks of its page; set once by `define`. */
@@ -124,7 +106,6 @@ export class HalfbyteChat extends LitElement {
     this.following = true
   }
 
-  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. */
   get engine(): Engine | undefined {
     return this.#loader?.engine
   }
@@ -136,20 +117,14 @@ export class HalfbyteChat extends LitElement {
     }
   }
 
-  /** The conversation so far, as it is shown. */
   get conversation(): readonly Entry[] {
     return this.#conversation.entries
   }
 
-  /** What the widget is doing. */
-  get state(): Phase['name'] | 'answering' {
+  get state(): ChatState {
     return this.#conversation.activity === undefined ? this.#loading.phase.name : 'answering'
   }
 
-  /**
-   * Loads the model without asking for consent, and resolves when it can answer. Call it from a page that has
-   * asked. Rejects with a HalfbyteError; rejects with an AbortError if the person cancels.
-   */
   async load(): Promise<Engine> {
     await this.#loading.load(this.#plan())
     const { phase } = this.#loading
@@ -158,7 +133,6 @@ export class HalfbyteChat extends LitElement {
     throw new DOMException('the load was cancelled', 'AbortError')
   }
 
-  /** Asks a question as if the person had sent it. Consent is asked for as then. */
   send(text: string): void {
     if (text.trim() === '' || !this.#canSend) return
     this.following = true
@@ -166,31 +140,26 @@ export class HalfbyteChat extends LitElement {
     this.#go()
   }
 
-  /** Stops the answer under way. What it has so far stays. */
   stop(): void {
     this.#conversation.stop()
   }
 
-  /** Tries what failed again, or answers the last question again. */
   retry(): void {
     if (this.#conversation.activity !== undefined) return
     if (!this.#conversation.isWaiting && this.#loading.phase.name !== 'failed') this.#conversation.takeBack()
     this.#go()
   }
 
-  /** Begins a new conversation, and forgets a kept one. */
   clear(): void {
     this.#isAsked = false
     this.#conversation.restore([])
     this.#kept?.write([])
   }
 
-  /** Opens the panel of a `bubble`. */
   show(): void {
     this.open = true
   }
 
-  /** Closes the panel of a `bubble`. An answer under way goes on. */
   hide(): void {
     this.open = false
   }
@@ -348,7 +317,7 @@ export class HalfbyteChat extends LitElement {
 
   get #loading(): Loader {
     this.#loader ??= new Loader(
-      () => HalfbyteChat.outside[this.share === 'tabs' ? 'tabs' : 'page'],
+      () => HalfbyteChatElement.outside[this.share === 'tabs' ? 'tabs' : 'page'],
       (phase) => this.#onPhase(phase),
     )
     return this.#loader

@@ -3,7 +3,7 @@ import { Engine } from '../api/engine.ts'
 import { storedBytes } from '../api/stored.ts'
 import { loadForTabs } from '../api/tabs/shared-engine.ts'
 import type { ModelSource } from '../api/types.ts'
-import { HalfbyteChat } from './chat-element.ts'
+import { HalfbyteChatElement } from './chat-element.ts'
 import { EnginePool } from './loading/engine-pool.ts'
 import type { Outside } from './loading/loader.ts'
 
@@ -19,9 +19,8 @@ const outside = (load: typeof Engine.load): Outside => ({
 })
 
 const page = outside((source, options) => Engine.load(source, options))
-HalfbyteChat.outside = { page, tabs: outside(loadForTabs) }
-
-export { HalfbyteChat }
+HalfbyteChatElement.outside = { page, tabs: outside(loadForTabs) }
 
 // Another copy of the package on the page may have been first.
-if (customElements.get('halfbyte-chat') === undefined) customElements.define('halfbyte-chat', HalfbyteChat)
+if (customElements.get('halfbyte-chat') === undefined)
+  customElements.define('halfbyte-chat', HalfbyteChatElement)

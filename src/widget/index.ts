@@ -2,20 +2,21 @@
 //
 // The element comes in a chunk of its own: importing the entry does nothing where there are no elements, as on
 // a server.
-import type { HalfbyteChat } from './chat-element.ts'
+import type { HalfbyteChat, HalfbyteChatEvents } from './element.ts'
 
-export type { HalfbyteChat } from './chat-element.ts'
 export type { Entry, Passage, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+export type { ChatState, HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from './element.ts'
 export { ENGLISH, type Words } from './words.ts'
 
 /** Resolves when the element is defined. Never resolves on a server. */
-export const defined: Promise<typeof HalfbyteChat> =
+export const defined: Promise<void> =
   globalThis.customElements === undefined
     ? new Promise(() => undefined)
-    : import('./define.ts').then(({ HalfbyteChat: element }) => element)
+    : import('./define.ts').then(() => undefined)
 
 declare global {
   interface HTMLElementTagNameMap {
     'halfbyte-chat': HalfbyteChat
   }
+  interface HTMLElementEventMap extends HalfbyteChatEvents {}
 }

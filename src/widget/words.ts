@@ -50,9 +50,9 @@ export const ENGLISH = {
   searching: 'Reading the documents: {done} of {total}',
   sources: 'Sources',
   source: 'Source {number}',
-  toolRunning: 'Running {name}',
-  toolDone: 'Ran {name}',
-  toolFailed: '{name} failed',
+  toolRunning: 'Running: {name}',
+  toolDone: 'Done: {name}',
+  toolFailed: 'Failed: {name}',
   toolArguments: 'Arguments',
   toolResult: 'Result',
   /** The model reads this one: what it is sent when passages of the documents were found. */

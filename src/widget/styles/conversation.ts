@@ -71,7 +71,7 @@ export const conversationStyles = css`
   .notice {
     display: grid;
     gap: 10px;
-    margin: 0 16px 12px;
+    margin: 0 12px 4px;
     padding: 14px;
     border: 1px solid var(--line);
     border-radius: var(--small-radius);
@@ -147,7 +147,7 @@ export const conversationStyles = css`
     display: flex;
     align-items: flex-end;
     gap: 8px;
-    padding: 0 12px 12px;
+    padding: 8px 12px 12px;
   }
   textarea {
     flex: 1;
