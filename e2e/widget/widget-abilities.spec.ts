@@ -8,7 +8,7 @@ test('the model calls a function of the page, and the call is shown', async ({ p
     script: `Object.assign(document.querySelector('halfbyte-chat'), {
       generateOptions: { temperature: 0, maxTokens: 120 },
       tools: [{
-        name: 'get_weather', label: 'Weather', description: 'Get the weather in a city',
+        name: 'get_weather', label: 'Weather', description: 'Tells the weather of a city.',
         parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
         run: ({ city }) => ({ city, sky: 'clear', degrees: 21 }),
       }],

@@ -329,11 +329,9 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
   }
 
+  /** One question may wait for the model; the next has to wait for its answer. */
   get #canSend(): boolean {
-    return (
-      this.#conversation.activity === undefined &&
-      ['idle', 'ready', 'failed'].includes(this.#loading.phase.name)
-    )
+    return this.#conversation.activity === undefined && !(this.#isAsked && this.#conversation.isWaiting)
   }
 
   #plan(): ModelPlan {
@@ -398,7 +396,10 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       else this.#emit('progress', phase.progress)
     }
     if (phase.name === 'consent') void this.#focusFirst('.accept')
-    if (phase.name === 'failed') this.#report(phase.error)
+    if (phase.name === 'failed') {
+      this.#isAsked = false
+      this.#report(phase.error)
+    }
     if (phase.name !== 'ready') return
     this.#say(words.ready)
     this.#emit('ready', phase.engine)
@@ -475,12 +476,12 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   }
 
   async #focusFirst(selector: string): Promise<void> {
+    this.requestUpdate()
     await this.updateComplete
     if (this.mode === 'bubble' && !this.open && selector !== '.launcher') return
     // A page's own focus is not taken by a load that the page began.
     if (selector === '.accept' && !this.matches(':focus-within')) return
-    const found = [...this.renderRoot.querySelectorAll<HTMLElement>(selector)]
-    found.at(0)?.focus()
+    this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
   }
 
   #onScroll(event: Event): void {

@@ -3,6 +3,7 @@
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../engine/wire/protocol.ts'
+import type { Feed } from '../../engine/wire/stream.ts'
 import { CALLS, type CallName, type Host, Lost } from './tab-protocol.ts'
 
 export interface LocalEngine extends Host {
@@ -32,7 +33,9 @@ export function localHost(
   return {
     loaded,
     async call(name, args, signal) {
-      if (name === 'load') return Promise.race([loaded, lost, abortOf(signal)])
+      // A tab that takes over is asked before it has the model.
+      const info = await Promise.race([loaded, lost, abortOf(signal)])
+      if (name === 'load') return info
       const ask = (service: unknown, ...more: readonly unknown[]) =>
         (service as Service)[name](...args, ...more)
       const answer = CALLS[name].hasPort
@@ -42,7 +45,21 @@ export function localHost(
     },
     generate(asked, sink) {
       const fail = (error: unknown) => sink.fail(ended.signal.aborted ? new Lost() : error)
-      return client.generate(asked, { ...sink, fail })
+      let feed: Feed | undefined
+      let isCancelled = false
+      loaded
+        .then(() => {
+          feed = client.generate(asked, { ...sink, fail })
+          if (isCancelled) feed.cancel()
+        })
+        .catch(fail)
+      return {
+        credit: (count) => feed?.credit(count),
+        cancel() {
+          isCancelled = true
+          feed?.cancel()
+        },
+      }
     },
     lose() {
       ended.abort()

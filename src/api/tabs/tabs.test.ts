@@ -34,11 +34,17 @@ interface Tab {
   readonly tab: TabService
 }
 
+/** A model takes a while, in which questions arrive. */
+async function slowToy(): Promise<ReturnType<typeof toyModel>> {
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  return toyModel()
+}
+
 /**
  * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: what each load adds to
  * the seeds, so that a later engine draws otherwise.
  */
-function site({ load = async () => toyModel(), shift = 0 } = {}) {
+function site({ load = slowToy, shift = 0 } = {}) {
   const name = `test ${names++}`
   const loads: number[] = []
   const open = async (): Promise<Tab> => {
