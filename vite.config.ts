@@ -10,6 +10,8 @@ const entries = {
   openai: 'src/api/adapters/openai.ts',
   'ai-sdk': 'src/api/adapters/ai-sdk.ts',
   'prompt-api': 'src/api/adapters/prompt-api.ts',
+  tabs: 'src/api/tabs/shared-engine.ts',
+  widget: 'src/widget/index.ts',
   cli: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
 }

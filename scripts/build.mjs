@@ -37,6 +37,13 @@ const copyModels = () => {
   }
 }
 
+/** What describes the widget to editors and frameworks is written by hand. */
+const copyWidgetTypes = () => {
+  const widget = join(root, 'src/widget')
+  cpSync(join(widget, 'frameworks'), join(root, 'dist/widget/frameworks'), { recursive: true })
+  cpSync(join(widget, 'custom-elements.json'), join(root, 'dist/custom-elements.json'))
+}
+
 /** tsc leaves .ts in the imports of declarations, where not every resolver looks for .d.ts files. */
 const finishTypes = () => {
   const dist = join(root, 'dist')
@@ -65,6 +72,7 @@ if (wants('library')) {
   cleanLibrary()
   step('library', bin('vite'), ['build', '--logLevel', 'warn'])
   step('types', bin('tsc'), ['-p', 'tsconfig.build.json'])
+  copyWidgetTypes()
   finishTypes()
   copyModels()
   finishCommand()

@@ -1,5 +1,6 @@
-// In: src/index.ts, the workers and dist/wasm. Out: dist/cdn, the library for pages without a bundler:
-// scripts that import nothing, the wasm modules beside them, and integrity.json with the hash of every file.
+// In: src/index.ts, the widget, the workers and dist/wasm. Out: dist/cdn, the library and the widget for pages
+// without a bundler: scripts that import nothing, the wasm modules beside them, and integrity.json with the
+// hash of every file.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { root } from './pinned-node.mjs'
 /** Files of dist/cdn by their source. Each is built by itself, so none imports another. */
 export const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
+  'widget.js': 'src/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
 }

@@ -56,6 +56,7 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'halfbyte.js',
+    'widget.js',
     'workers/compute.worker.js',
     'workers/engine.worker.js',
   ])
@@ -116,6 +117,8 @@ import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFA
 import { createHalfbyte } from 'halfbyte/ai-sdk'
 import { openai } from 'halfbyte/openai'
 import { promptApi } from 'halfbyte/prompt-api'
+import { loadForTabs } from 'halfbyte/tabs'
+import { defined, ENGLISH, type HalfbyteChat, type WidgetTool } from 'halfbyte/widget'
 
 export async function run(signal: AbortSignal): Promise<string> {
   const onProgress = (event: LoadProgress) => {
@@ -135,6 +138,17 @@ export async function run(signal: AbortSignal): Promise<string> {
   console.log(part?.type === 'text' ? part.text : part?.toolName, await model.prompt('Hello'))
   if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
   return engine.complete('x').text().catch((error: unknown) => (isHalfbyteError(error) ? error.code : ''))
+}
+export async function chat(engine: Engine): Promise<string> {
+  await defined
+  const widget: HalfbyteChat = document.createElement('halfbyte-chat')
+  const tool: WidgetTool = { name: 'now', run: (args, { signal }) => (signal.aborted ? args : Date.now()) }
+  Object.assign(widget, { messages: { ...ENGLISH, send: 'Senden' } })
+  widget.tools = [tool]
+  widget.engine = engine
+  widget.addEventListener('halfbyte-error', ({ detail }) => console.log(detail.code))
+  widget.addEventListener('halfbyte-message', ({ detail }) => console.log(detail.content))
+  return (await loadForTabs('model.gguf')).model.id
 }
 // @ts-expect-error there is no such option
 void Engine.load('x', { colour: 1 })

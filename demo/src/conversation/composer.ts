@@ -1,7 +1,7 @@
 // The composer. In: whether the engine is ready or answering. Out: events `send`, with the text, and `stop`.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
+import { isTouch, sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
-import { isTouch, sends } from '../shell/keys.ts'
 
 export class ChatComposer extends LitElement {
   static override properties = {

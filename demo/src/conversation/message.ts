@@ -1,12 +1,12 @@
 // One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`,
 // `resend` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { copyText } from '../../../src/widget/markdown/clipboard.ts'
+import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
+import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
+import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
-import { sends } from '../shell/keys.ts'
 import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
-import { copyText } from './clipboard.ts'
-import { type Block, GrowingMarkdown, inParts } from './render/markdown.ts'
-import { renderMarkdown } from './render/render-markdown.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {

@@ -15,7 +15,7 @@ import {
   threadText,
   worstTable,
 } from '../../../bench/roofline/tables.ts'
-import { copyText } from '../conversation/clipboard.ts'
+import { copyText } from '../../../src/widget/markdown/clipboard.ts'
 import { choiceSource, DEFAULT } from '../models/models.ts'
 import { readSettings } from '../shell/settings.ts'
 import { describe, type Figure, figureOf, type Point } from './figure.ts'

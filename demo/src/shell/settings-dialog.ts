@@ -1,6 +1,7 @@
 // The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, and `reload`.
 import { html, nothing, type TemplateResult } from 'lit'
-import { isTouch, SHORTCUTS } from './keys.ts'
+import { isTouch } from '../../../src/widget/view/keys.ts'
+import { SHORTCUTS } from './keys.ts'
 import { Modal } from './modal.ts'
 import {
   type ChoiceField,

@@ -3,27 +3,41 @@
 import { html, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
-import { copyText } from '../clipboard.ts'
+import { copyText } from './clipboard.ts'
 import type { Block, Piece } from './markdown.ts'
+
+/** What the rendering says itself. */
+export interface MarkdownWords {
+  readonly copyCode: string
+  readonly table: string
+  /** Stands for the language of a code block that names none. */
+  readonly code: string
+}
+
+const ENGLISH: MarkdownWords = { copyCode: 'Copy code', table: 'Table', code: 'code' }
 
 /**
  * Renders a text's parts from `first` on. While an answer grows, only its last block is rendered again.
  * Earlier parts may be added later.
  */
-export function renderMarkdown(parts: readonly (readonly Block[])[], first = 0): TemplateResult {
+export function renderMarkdown(
+  parts: readonly (readonly Block[])[],
+  first = 0,
+  words: MarkdownWords = ENGLISH,
+): TemplateResult {
   const place = (_: unknown, index: number) => first + index
-  const part = (blocks: readonly Block[]) => html`<div class="part">${blocks.map(renderBlock)}</div>`
+  const part = (blocks: readonly Block[]) =>
+    html`<div class="part">${blocks.map((block) => renderBlock(block, words))}</div>`
   return html`${repeat(parts.slice(first), place, part)}`
 }
 
-const renderBlock = ({ source, piece }: Block) => guard([source], () => render(piece))
+const renderBlock = ({ source, piece }: Block, words: MarkdownWords) =>
+  guard([source, words], () => render(piece, words))
 
 type Inside = TemplateResult | string
 
-const renderInside = (part: Piece | string): Inside => (typeof part === 'string' ? part : render(part))
-
-function render(piece: Piece): TemplateResult {
-  const inside = piece.children.map(renderInside)
+function render(piece: Piece, words: MarkdownWords): TemplateResult {
+  const inside = piece.children.map((part): Inside => (typeof part === 'string' ? part : render(part, words)))
   switch (piece.tag) {
     case 'p':
       return html`<p dir="auto">${inside}</p>`
@@ -44,11 +58,11 @@ function render(piece: Piece): TemplateResult {
     case 'br':
       return html`<br />`
     case 'pre':
-      return code(piece, inside)
+      return code(piece, inside, words)
     case 'code':
       return html`<code>${inside}</code>`
     case 'table':
-      return html`<div class="table" tabindex="0" role="region" aria-label="Table"><table>${inside}</table></div>`
+      return html`<div class="table" tabindex="0" role="region" aria-label=${words.table}><table>${inside}</table></div>`
     case 'thead':
       return html`<thead>${inside}</thead>`
     case 'tbody':
@@ -74,10 +88,14 @@ function render(piece: Piece): TemplateResult {
   }
 }
 
-function code({ children, language }: Piece, inside: readonly Inside[]): TemplateResult {
+function code(
+  { children, language }: Piece,
+  inside: readonly Inside[],
+  { copyCode: label, code: unnamed }: MarkdownWords,
+): TemplateResult {
   return html`<div class="code">
-    <div class="code-head"><span>${language === '' ? 'code' : language}</span>
-      <button class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>Copy code</button></div>
+    <div class="code-head"><span>${language === '' ? unnamed : language}</span>
+      <button type="button" class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>${label}</button></div>
     <pre tabindex="0" dir="ltr"><code>${inside}</code></pre>
   </div>`
 }

@@ -1,0 +1,54 @@
+// Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
+// that run and are shown, passages that are quoted with their source.
+import { answersOf, chat, expect, field, refused, reported, send, TINY, test } from './widget-site.ts'
+
+test('the model calls a function of the page, and the call is shown', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: '<halfbyte-chat model="/models/halfbyte-stories.hbm" autoload></halfbyte-chat>',
+    script: `Object.assign(document.querySelector('halfbyte-chat'), {
+      generateOptions: { temperature: 0, maxTokens: 120 },
+      tools: [{
+        name: 'get_weather', label: 'Weather', description: 'Tells the weather of a city.',
+        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        run: ({ city }) => ({ city, sky: 'clear', degrees: 21 }),
+      }],
+    })`,
+  })
+  await send(page, 'What is the weather in Oslo?')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  const runs = (await reported(page)).filter(({ name }) => name === 'tool').map(({ detail }) => detail)
+  expect(runs.map((run) => run?.['state'])).toEqual(['running', 'done'])
+  expect(runs[1]).toMatchObject({ name: 'get_weather', label: 'Weather', arguments: { city: 'Oslo' } })
+  await chat(page).getByText('Done: Weather').click()
+  await expect(chat(page).locator('.tool pre').last()).toContainText('"degrees":21')
+  expect(await refused(page)).toEqual([])
+})
+
+test('passages of the documents are found for a question, and quoted with their source', async ({
+  page,
+  sites,
+}) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}" autoload></halfbyte-chat>`,
+    script: `Object.assign(document.querySelector('halfbyte-chat'), {
+      generateOptions: { temperature: 0, maxTokens: 20 },
+      documents: [
+        { title: 'Returns', url: '/returns', text: 'Lanterns may be returned within thirty days of delivery.' },
+        { title: 'Opening hours', text: 'The shop is open from nine to five on weekdays.' },
+        { title: 'Care', text: 'Dry the kettle after use, and descale it with vinegar.' },
+        { title: 'Delivery', text: 'Parcels take three days within the country.' },
+        { title: 'Gifts', text: 'We wrap presents in paper with stars.' },
+      ],
+    })`,
+  })
+  await send(page, 'May lanterns be returned?')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  await chat(page).getByText('Sources (3)').click()
+  await expect(chat(page).getByRole('link', { name: 'Returns' })).toHaveAttribute('href', '/returns')
+  await expect(chat(page).locator('.sources blockquote').first()).toHaveText(
+    'Lanterns may be returned within thirty days of delivery.',
+  )
+  await expect(chat(page).locator('.message.user .body')).toHaveText('May lanterns be returned?')
+  await expect(field(page)).toBeEnabled()
+  expect(await refused(page)).toEqual([])
+})

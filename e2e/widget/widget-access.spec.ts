@@ -1,0 +1,101 @@
+// The widget for everybody. In: the bubble and the inline form. Out: use by keyboard alone, what a screen
+// reader is told, no finding of axe in any state, right to left, other words.
+import AxeBuilder from '@axe-core/playwright'
+import type { Page } from '@playwright/test'
+import { accept, answersOf, chat, expect, field, send, TINY, test } from './widget-site.ts'
+
+const findings = async (page: Page): Promise<readonly string[]> => {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
+}
+
+const BUBBLE = `<halfbyte-chat mode="bubble" model="${TINY}" heading="Help" suggestions="Hello! How are you?|Tell me a story about a fox."></halfbyte-chat>`
+
+test('a bubble is used by keyboard alone', async ({ page, sites }) => {
+  await sites.open(page, { markup: BUBBLE })
+  await page.keyboard.press('Tab')
+  await expect(chat(page).getByRole('button', { name: 'Open the chat' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(field(page)).toBeFocused()
+  await page.keyboard.type('Hello')
+  await page.keyboard.press('Control+Enter')
+  await expect(chat(page).getByRole('button', { name: 'Download' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(field(page)).toBeFocused()
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  await expect(chat(page).getByRole('status')).toHaveText((await answersOf(chat(page)).innerText()).trim())
+  await page.keyboard.press('Escape')
+  await expect(chat(page).getByRole('dialog')).toHaveCount(0)
+  await expect(chat(page).getByRole('button', { name: 'Open the chat' })).toBeFocused()
+})
+
+for (const scheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing in any state, ${scheme}`, async ({ page, sites }) => {
+    await page.emulateMedia({ colorScheme: scheme })
+    await sites.open(page, { markup: BUBBLE })
+    expect(await findings(page)).toEqual([])
+    await chat(page).getByRole('button', { name: 'Open the chat' }).click()
+    expect(await findings(page)).toEqual([])
+    await send(page, 'Hello')
+    await expect(chat(page).getByRole('button', { name: 'Download' })).toBeVisible()
+    expect(await findings(page)).toEqual([])
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(`**${TINY}`, async (route) => {
+      await held
+      await route.continue()
+    })
+    await accept(page)
+    await expect(chat(page).getByRole('progressbar')).toBeVisible()
+    expect(await findings(page)).toEqual([])
+    release()
+    await expect(answersOf(chat(page))).toHaveCount(1)
+    expect(await findings(page)).toEqual([])
+    await page.evaluate(() => {
+      const widget = document.querySelector('halfbyte-chat') as HTMLElement & { send(text: string): void }
+      Object.assign(widget, { generateOptions: { temperature: -1 } })
+      widget.send('Again')
+    })
+    await expect(chat(page).getByRole('alert')).toBeVisible()
+    await chat(page).getByText('Details').click()
+    expect(await findings(page)).toEqual([])
+  })
+}
+
+test('right to left the panel turns round, and other words are used', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}"></halfbyte-chat>`,
+    lang: 'ar',
+    dir: 'rtl',
+    script: `document.querySelector('halfbyte-chat').messages = { send: 'إرسال', consentSize: 'الحجم {size}', heading: 'محادثة' }`,
+  })
+  const [text, button] = await Promise.all([
+    field(page).boundingBox(),
+    chat(page).getByRole('button', { name: 'إرسال' }).boundingBox(),
+  ])
+  expect(button?.x).toBeLessThan(text?.x ?? 0)
+  await expect(chat(page).getByRole('heading')).toHaveText('محادثة')
+  await send(page, 'Hello')
+  await expect(chat(page).getByText(/^الحجم .*1[.٫]6|١٫٦/)).toBeVisible()
+})
+
+test('a page styles the widget by properties and parts, and fills its slots', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}"><b slot="header">Ask the shop</b><p slot="empty">Welcome</p><small slot="footer">Small print</small></halfbyte-chat>`,
+    script: `const sheet = new CSSStyleSheet()
+sheet.replaceSync('halfbyte-chat { --halfbyte-accent: rgb(10, 20, 200); --halfbyte-height: 400px } halfbyte-chat::part(input) { border-radius: 3px }')
+document.adoptedStyleSheets = [sheet]`,
+  })
+  await expect(chat(page)).toHaveCSS('height', '400px')
+  await expect(field(page)).toHaveCSS('border-radius', '3px')
+  await expect(chat(page).getByRole('button', { name: 'Send' })).toHaveCSS(
+    'background-color',
+    'rgb(10, 20, 200)',
+  )
+  for (const text of ['Ask the shop', 'Welcome', 'Small print'])
+    await expect(page.getByText(text)).toBeVisible()
+})

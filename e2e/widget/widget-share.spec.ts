@@ -1,0 +1,125 @@
+// Sharing. In: several widgets on a page that is not isolated and not the script's own, several tabs of a
+// site. Out: one engine for all of them, also after the tab with the engine has closed.
+import type { BrowserContext, Page } from '@playwright/test'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { endlessModel } from '../endless-model.ts'
+import { serveModels } from '../model-server.ts'
+import { serveFolder } from '../static-server.ts'
+import { answersOf, DIST, expect, TINY, test } from './widget-site.ts'
+
+const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
+const REPLY = embeddedReplies()[0] as string
+
+interface Chat extends HTMLElement {
+  send(text: string): void
+}
+
+const say = (page: Page, id: string, text: string) =>
+  page.evaluate(([at, said]) => (document.querySelector(`#${at}`) as Chat).send(said as string), [id, text])
+
+/** Bytes of the page's heap after a collection. */
+async function heapOf(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('HeapProfiler.enable')
+  await session.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await session.send('Runtime.getHeapUsage')
+  await session.detach()
+  return usedSize
+}
+
+test('two widgets of a script from another origin answer at once with one engine', async ({ page }) => {
+  const library = await serveFolder(DIST, OPEN)
+  const markup = (id: string) =>
+    `<halfbyte-chat id="${id}" model="${library.address}${TINY.slice(1)}"></halfbyte-chat>`
+  const site = await serveFolder(
+    DIST,
+    {},
+    {
+      '/': `<!doctype html><title>A shop</title>${markup('one')}<div id="place"></div>
+      <script type="module" src="${library.address}cdn/widget.js"></script>`,
+    },
+  )
+  await page.goto(site.address)
+  const ready = (id: string) =>
+    page.evaluate(
+      async ([at, generateOptions]) => {
+        await customElements.whenDefined('halfbyte-chat')
+        const widget = document.querySelector(`#${at}`) as Chat & { load(): Promise<unknown> }
+        Object.assign(widget, { generateOptions })
+        await widget.load()
+      },
+      [id, EMBEDDED_OPTIONS] as const,
+    )
+  await ready('one')
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
+  const [workers, heap] = [page.workers().length, await heapOf(page)]
+  await page.evaluate((html) => {
+    ;(document.querySelector('#place') as HTMLElement).innerHTML = html
+  }, markup('two'))
+  await ready('two')
+  expect(await heapOf(page)).toBeLessThan(heap + 5e6)
+  expect(page.workers()).toHaveLength(workers)
+  await Promise.all(['one', 'two'].map((id) => say(page, id, EMBEDDED_TURNS[0])))
+  for (const id of ['one', 'two']) await expect(answersOf(page.locator(`#${id}`))).toHaveText(REPLY)
+  await library.close()
+  await site.close()
+})
+
+const tabMarkup = (model: string) =>
+  `<!doctype html><title>A shop</title><halfbyte-chat id="one" share="tabs" autoload model="${model}"></halfbyte-chat>
+   <script>document.querySelector('#one').loadOptions = { threads: 1 }</script>
+   <script type="module" src="/cdn/widget.js"></script>`
+
+async function openTab(context: BrowserContext, address: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(address)
+  await expect
+    .poll(() => page.evaluate(() => (document.querySelector('#one') as Chat & { state: string }).state))
+    .toBe('ready')
+  return page
+}
+
+test('the tabs of a site share one engine, and the next tab takes it over', async ({ context }) => {
+  const site = await serveFolder(DIST, {}, { '/': tabMarkup(TINY) })
+  const first = await openTab(context, site.address)
+  const second = await openTab(context, site.address)
+  expect(first.workers().length).toBeGreaterThan(0)
+  expect(second.workers()).toHaveLength(0)
+  for (const page of [first, second]) {
+    await page.evaluate((generateOptions) => {
+      Object.assign(document.querySelector('#one') as Chat, { generateOptions })
+    }, EMBEDDED_OPTIONS)
+    await say(page, 'one', EMBEDDED_TURNS[0])
+    await expect(answersOf(page.locator('#one'))).toHaveText(REPLY)
+  }
+  await first.close()
+  await say(second, 'one', EMBEDDED_TURNS[1])
+  await expect(answersOf(second.locator('#one'))).toHaveCount(2)
+  expect(second.workers().length).toBeGreaterThan(0)
+  await site.close()
+})
+
+test('a reply goes on in the next tab when the tab with the engine is killed in the middle of it', async ({
+  context,
+}) => {
+  const models = await serveModels(endlessModel())
+  const site = await serveFolder(DIST, {}, { '/': tabMarkup(models.address) })
+  const first = await openTab(context, site.address)
+  const second = await openTab(context, site.address)
+  await second.evaluate(() => {
+    Object.assign(document.querySelector('#one') as Chat, {
+      generateOptions: { maxTokens: 600, seed: 3 },
+    })
+  })
+  await say(second, 'one', 'Go on.')
+  const text = () => second.locator('#one .message.assistant .body').innerText()
+  await expect.poll(async () => (await text()).length).toBeGreaterThan(40)
+  const before = await text()
+  const session = await first.context().newCDPSession(first)
+  // A tab that crashes answers nothing more, this command included.
+  void session.send('Page.crash').catch(() => undefined)
+  await expect.poll(async () => (await text()).length).toBeGreaterThan(before.length + 200)
+  expect((await text()).slice(0, 30)).toBe(before.slice(0, 30))
+  await models.close()
+  await site.close()
+})

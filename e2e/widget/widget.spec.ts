@@ -1,0 +1,144 @@
+// The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what is asked, downloaded, shown
+// and reported, from the first gesture to an answer.
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { endlessModel } from '../endless-model.ts'
+import { serveModels } from '../model-server.ts'
+import { accept, answersOf, chat, expect, field, refused, reported, send, TINY, test } from './widget-site.ts'
+
+const GREEDY = `document.querySelector('halfbyte-chat').generateOptions = ${JSON.stringify(EMBEDDED_OPTIONS)}`
+const SIZE = 1_553_088
+
+test('nothing of the model is asked for before a gesture, nothing downloaded before consent', async ({
+  page,
+  sites,
+}) => {
+  const server = await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}"></halfbyte-chat>`,
+    script: GREEDY,
+  })
+  await expect(chat(page).getByText('It is answered on this device')).toBeVisible()
+  const own = ['/', '/page.css', '/page.js', '/cdn/widget.js']
+  expect([...server.requests].sort()).toEqual([...own].sort())
+  await send(page, EMBEDDED_TURNS[0] as string)
+  await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
+  expect((await reported(page)).map(({ name }) => name)).toEqual(['message'])
+  await accept(page)
+  await expect(answersOf(chat(page))).toHaveText(embeddedReplies()[0] as string)
+  const names = (await reported(page)).map(({ name }) => name)
+  expect(names.filter((name, at) => name !== names[at - 1])).toEqual([
+    'message',
+    'progress',
+    'ready',
+    'message',
+  ])
+  expect(await refused(page)).toEqual([])
+})
+
+test('a size that the page gives is told without any request', async ({ page, sites }) => {
+  const server = await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}" download-bytes="${SIZE}"></halfbyte-chat>`,
+  })
+  await send(page, 'Hello')
+  await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
+  expect(server.requests.filter((path) => /models|wasm|worker/.test(path))).toEqual([])
+  await chat(page).getByRole('button', { name: 'Not now' }).click()
+  await expect(field(page)).toBeFocused()
+  await chat(page).getByRole('button', { name: 'Try again' }).click()
+  await accept(page)
+  await expect(answersOf(chat(page))).toHaveCount(1)
+})
+
+test('a stored model needs no consent, and autoload no gesture', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}" autoload></halfbyte-chat><halfbyte-chat id="later"></halfbyte-chat>`,
+  })
+  await expect.poll(async () => (await reported(page)).map(({ name }) => name)).toContain('ready')
+  await page.reload()
+  await expect.poll(async () => (await reported(page)).map(({ name }) => name)).toContain('ready')
+  await page.evaluate((model) => {
+    const later = document.querySelector('#later') as HTMLElement & {
+      model: string
+      send(text: string): void
+    }
+    document.querySelector('halfbyte-chat')?.remove()
+    later.model = model
+    later.send('Hello')
+  }, `.${TINY}`)
+  await expect(answersOf(page.locator('#later'))).toHaveCount(1)
+})
+
+test('an answer streams, is stopped by Escape, and is answered again', async ({ page, sites }) => {
+  const models = await serveModels(endlessModel())
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${models.address}" autoload></halfbyte-chat>`,
+    headers: {},
+  })
+  await send(page, 'Tell me a very long story.')
+  await expect(chat(page).locator('.message.growing .body')).toContainText(/\w+/)
+  await field(page).press('Escape')
+  await expect(chat(page).getByText('Stopped', { exact: true })).toBeVisible()
+  await chat(page).getByRole('button', { name: 'Answer again' }).click()
+  await expect(chat(page).getByRole('button', { name: 'Stop' })).toBeVisible()
+  await chat(page).getByRole('button', { name: 'Stop' }).click()
+  await expect(chat(page).locator('.message.assistant')).toHaveCount(1)
+  await models.close()
+})
+
+test('an error says what to do, and the retry goes on with the question', async ({ page, sites }) => {
+  await sites.open(page, { markup: '<halfbyte-chat model="/missing.hbm"></halfbyte-chat>' })
+  await send(page, 'Hello')
+  await expect(chat(page).getByRole('alert')).toContainText('The model could not be downloaded.')
+  const [error] = (await reported(page)).filter(({ name }) => name === 'error')
+  expect(error?.detail).toMatchObject({ code: 'network' })
+  await page.evaluate((model) => {
+    Object.assign(document.querySelector('halfbyte-chat') as HTMLElement, { model })
+  }, TINY)
+  await chat(page).getByRole('button', { name: 'Try again' }).click()
+  await accept(page)
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  await expect(chat(page).getByRole('alert')).toHaveCount(0)
+})
+
+test('a page without a model is told what is missing', async ({ page, sites }) => {
+  await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
+  await send(page, 'Hello')
+  const [error] = (await reported(page)).filter(({ name }) => name === 'error')
+  expect(error?.detail).toEqual({
+    code: 'unsupported',
+    message: 'no model is given; set the attribute model or the property engine',
+  })
+})
+
+test('what a model writes and what is kept cannot act', async ({ page, sites }) => {
+  const evil = '<img src=x onerror="globalThis.hacked = 1"> [a](javascript:hacked=1) **b**'
+  const kept = [
+    { role: 'user', content: evil },
+    { role: 'assistant', content: evil, passages: [{ text: evil, title: 'T', url: 'javascript:hacked=1' }] },
+  ]
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}" keep="device"></halfbyte-chat>`,
+    script: `localStorage.setItem('halfbyte-chat:default', ${JSON.stringify(JSON.stringify(kept))})`,
+  })
+  await expect(answersOf(chat(page)).locator('strong')).toHaveText('b')
+  await chat(page).getByText('Sources (1)').click()
+  await expect(chat(page).locator('.sources blockquote')).toHaveText(evil)
+  expect(await chat(page).locator('img, a').count()).toBe(0)
+  expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false)
+  expect(await refused(page)).toEqual([])
+})
+
+test('a conversation is kept as the page says, and forgotten with a new one', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${TINY}" autoload keep="device" name="help"></halfbyte-chat>
+      <halfbyte-chat id="other" keep="device" name="other"></halfbyte-chat>`,
+  })
+  await send(page, 'Hello')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  const said = await answersOf(chat(page)).textContent()
+  await page.reload()
+  await expect(answersOf(chat(page))).toHaveText(said ?? '')
+  await expect(page.locator('#other .message')).toHaveCount(0)
+  await chat(page).getByRole('button', { name: 'New conversation' }).click()
+  await page.reload()
+  await expect(chat(page).getByText('It is answered on this device')).toBeVisible()
+})

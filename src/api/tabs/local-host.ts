@@ -1,0 +1,76 @@
+// The engine of this tab. In: load options. Out: a host that answers this tab, and the others through
+// `serveTabs`.
+import { EngineClient } from '../../engine/wire/client.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../engine/wire/protocol.ts'
+import type { Feed } from '../../engine/wire/stream.ts'
+import { CALLS, type CallName, type Host, Lost } from './tab-protocol.ts'
+
+export interface LocalEngine extends Host {
+  /** Rejects if the load fails. */
+  readonly loaded: Promise<EngineInfo>
+}
+
+/** Starts the load. `onDeath` is called when the worker has ended by itself. */
+export function localHost(
+  connection: Connection,
+  request: LoadRequest,
+  hooks: {
+    readonly onProgress: (progress: LoadProgress) => void
+    readonly onNeed: (neededBytes: number) => void
+    readonly onDeath: () => void
+  },
+): LocalEngine {
+  const client = new EngineClient(connection)
+  connection.onDeath(() => hooks.onDeath())
+  const ended = new AbortController()
+  const lost = new Promise<never>((_, reject) => {
+    ended.signal.addEventListener('abort', () => reject(new Lost()))
+  })
+  lost.catch(() => undefined)
+  const loaded = client.load(request, { ...hooks, signal: ended.signal })
+  loaded.catch(() => undefined)
+  return {
+    loaded,
+    async call(name, args, signal) {
+      // A tab that takes over is asked before it has the model.
+      const info = await Promise.race([loaded, lost, abortOf(signal)])
+      if (name === 'load') return info
+      const ask = (service: unknown, ...more: readonly unknown[]) =>
+        (service as Service)[name](...args, ...more)
+      const answer = CALLS[name].hasPort
+        ? client.callAbortable(signal, (service, port) => ask(service, port))
+        : client.call((service) => ask(service))
+      return Promise.race([answer, lost])
+    },
+    generate(asked, sink) {
+      const fail = (error: unknown) => sink.fail(ended.signal.aborted ? new Lost() : error)
+      let feed: Feed | undefined
+      let isCancelled = false
+      loaded
+        .then(() => {
+          feed = client.generate(asked, { ...sink, fail })
+          if (isCancelled) feed.cancel()
+        })
+        .catch(fail)
+      return {
+        credit: (count) => feed?.credit(count),
+        cancel() {
+          isCancelled = true
+          feed?.cancel()
+        },
+      }
+    },
+    lose() {
+      ended.abort()
+      void client.dispose()
+    },
+  }
+}
+
+type Service = { readonly [Name in CallName & keyof EngineService]: (...args: unknown[]) => Promise<unknown> }
+
+const abortOf = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })

@@ -1,0 +1,37 @@
+// Engines for all tabs. In: where a model is. Out: an engine that the tabs of this site have in common.
+import { digest, hex } from '../../base/sha256.ts'
+import { localConnection, startEngineWorker } from '../../engine/wire/connection.ts'
+import { Engine } from '../engine.ts'
+import { noted } from '../interrupted.ts'
+import { checkLoadOptions, loadRequest, workerAddress } from '../request/load-request.ts'
+import type { LoadOptions, ModelSource } from '../types.ts'
+import { engineKey } from './engine-key.ts'
+import { localHost } from './local-host.ts'
+import { endingWith, TabService } from './tab-service.ts'
+
+/**
+ * The same as `Engine.load`, but tabs of this origin that load the same model with the same options share one
+ * engine, and so its memory. It lives in one of the tabs; when that closes, another loads the model from this
+ * device, and replies under way go on there. A reply that cannot rejects with `disposed`. Files, and pages
+ * without Web Locks, get an engine of their own.
+ */
+export async function loadForTabs(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+  checkLoadOptions(options, 'onProgress')
+  options.signal?.throwIfAborted()
+  const key = engineKey(source, options)
+  if (key === undefined || globalThis.navigator?.locks === undefined) return Engine.load(source, options)
+  const tab = new TabService(nameOf(key), (onProgress, onDeath) => {
+    let onNeed = (_: number) => {}
+    const hooks = { onProgress, onDeath, onNeed: (bytes: number) => onNeed(bytes) }
+    const host = localHost(startEngineWorker(workerAddress(options)), loadRequest(source, options), hooks)
+    noted(source, options, (its) => {
+      onNeed = its.onNeed ?? onNeed
+      return host.loaded
+    }).catch(() => undefined)
+    return host
+  })
+  return Engine.open(endingWith(localConnection(tab.service), tab), source, options)
+}
+
+/** A token of the hub is part of the key, and no name of a lock shows it. */
+const nameOf = (key: string): string => hex(digest(new TextEncoder().encode(key))).slice(0, 32)

@@ -1,0 +1,288 @@
+// An engine for the tabs of a site. In: calls of this tab. Out: answers of the one engine that all tabs
+// share, wherever it is.
+//
+// The tab that holds a Web Lock is the leader: it has the worker and the weights. The others wait for the
+// lock and ask the leader through a BroadcastChannel. When its tab closes, the browser gives the lock to the
+// next, which loads the model from this device; what was pending is asked again there. Replies have a seed
+// from their beginning, so the next leader's reply begins like the one that was lost, and goes on.
+import { HalfbyteError } from '../../base/errors.ts'
+import { randomId } from '../../base/random-id.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import { toFailure } from '../../engine/wire/failure.ts'
+import type {
+  EngineInfo,
+  EngineService,
+  GenerateRequest,
+  LoadProgress,
+  StreamCommand,
+  StreamReport,
+  TextChunk,
+} from '../../engine/wire/protocol.ts'
+import type { Feed } from '../../engine/wire/stream.ts'
+import type { LocalEngine } from './local-host.ts'
+import { type RemoteHost, remoteHost } from './remote-host.ts'
+import { serveTabs, type TabServer } from './serve-tabs.ts'
+import { type CallName, type Host, Lost, type TabMessage, type Unsent } from './tab-protocol.ts'
+
+/** How an engine starts in this tab. */
+export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
+
+export class TabService {
+  readonly #id = randomId()
+  readonly #name: string
+  readonly #start: StartHost
+  readonly #channel: BroadcastChannel
+  readonly #left = new AbortController()
+  #host: Host | undefined
+  #remote: { readonly id: string; readonly host: RemoteHost } | undefined
+  #server: TabServer | undefined
+  #waiting: ((host: Host) => void)[] = []
+  #progress: ((progress: LoadProgress) => void) | undefined
+  /** Tabs whose end the leader watches. */
+  readonly #watched = new Set<string>()
+
+  /** `name`: what the tabs that share the engine have in common. */
+  constructor(name: string, start: StartHost) {
+    this.#name = `halfbyte ${name}`
+    this.#start = start
+    this.#channel = new BroadcastChannel(this.#name)
+    this.#channel.onmessage = ({ data }: MessageEvent<TabMessage>) => this.#hear(data)
+    // The leader frees what this tab holds when the lock is free.
+    void this.#hold(this.#lifeLock(this.#id), {}, () => undefined)
+    this.#stand()
+    this.#post({ type: 'who' })
+  }
+
+  /** The service, as an engine's client calls it. */
+  readonly service: EngineService = {
+    load: (_, port) => {
+      this.#progress = (progress) => port.postMessage({ type: 'progress', progress })
+      return this.#ask('load', [], port) as Promise<EngineInfo>
+    },
+    probe: () =>
+      Promise.reject(new HalfbyteError('unsupported', 'a shared engine is not probed; use Engine.probe')),
+    generate: (request, port) => this.#generate(request, port),
+    countTokens: ((...args: unknown[]) => this.#ask('countTokens', args)) as never,
+    tokenize: ((...args: unknown[]) => this.#ask('tokenize', args)) as never,
+    detokenize: ((...args: unknown[]) => this.#ask('detokenize', args)) as never,
+    memory: (() => this.#ask('memory', [])) as never,
+    score: (prompt, continuations, port) => this.#ask('score', [prompt, continuations], port) as never,
+    embed: (texts, options, port) => this.#ask('embed', [texts, options], port) as never,
+    fork: (from, to) => this.#ask('fork', [from, to]) as Promise<void>,
+    save: (session, extra, port) => this.#ask('save', [session, extra], port) as never,
+    store: (session, name, extra, port) => this.#ask('store', [session, name, extra], port) as never,
+    restore: (session, file, port) => this.#ask('restore', [session, file], port) as never,
+    close: (session) => this.#ask('close', [session]) as Promise<void>,
+    dispose: async () => this.leave(),
+  }
+
+  /** This tab needs the engine no more. A leader's place goes to another tab. */
+  leave(): void {
+    if (this.#left.signal.aborted) return
+    this.#left.abort()
+    this.#host?.lose()
+    this.#channel.close()
+  }
+
+  /** Waits for the lead, for as long as this tab is here. */
+  #stand(options: LockOptions = {}): void {
+    void this.#hold(this.#name, options, (end) => this.#lead(end))
+  }
+
+  /** Holds a lock until this tab leaves or `end` is called; `begin` is called when it has it. */
+  async #hold(name: string, options: LockOptions, begin: (end: () => void) => void): Promise<void> {
+    const { signal } = this.#left
+    let hasBegun = false
+    try {
+      // A stolen lock takes no signal.
+      await navigator.locks.request(name, options.steal ? options : { ...options, signal }, () => {
+        if (signal.aborted) return undefined
+        hasBegun = true
+        return new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve(), { once: true })
+          begin(resolve)
+        })
+      })
+    } catch {
+      // The lock was stolen: this tab was silent, and another leads.
+      if (hasBegun && !signal.aborted && name === this.#name) {
+        this.#stepDown()
+        this.#stand()
+        this.#post({ type: 'who' })
+      }
+    }
+  }
+
+  #lead(end: () => void): void {
+    const host = this.#start(
+      (progress) => {
+        this.#progress?.(progress)
+        this.#post({ type: 'progress', progress })
+      },
+      () => end(),
+    )
+    this.#server = serveTabs(host, (message) => this.#post(message))
+    this.#remote?.host.lose()
+    this.#remote = undefined
+    this.#take(host)
+    this.#post({ type: 'leader' })
+    // Those who wait are told by then; whoever leads next tries again.
+    host.loaded.catch(() => setTimeout(end))
+  }
+
+  #stepDown(): void {
+    const host = this.#host
+    this.#host = undefined
+    this.#server = undefined
+    this.#watched.clear()
+    host?.lose()
+  }
+
+  #follow(leader: string): void {
+    if (this.#server !== undefined || this.#remote?.id === leader) return
+    const before = this.#remote?.host
+    const host = remoteHost(
+      (message) => this.#post(message),
+      leader,
+      () => this.#stand({ steal: true }),
+    )
+    this.#remote = { id: leader, host }
+    this.#take(host)
+    before?.lose()
+  }
+
+  #take(host: Host): void {
+    this.#host = host
+    for (const tell of this.#waiting.splice(0)) tell(host)
+  }
+
+  /** The host, or the next one if `lost` was the last. */
+  #hostAfter(lost?: Host): Promise<Host> {
+    if (this.#host !== undefined && this.#host !== lost) return Promise.resolve(this.#host)
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+    })
+  }
+
+  #hear(message: TabMessage): void {
+    const { type, from, to } = message
+    if (to !== undefined && to !== this.#id) return
+    if (type === 'leader') this.#follow(from)
+    else if (type === 'progress') {
+      if (from === this.#remote?.id) this.#progress?.(message.progress)
+    } else if (this.#server !== undefined) {
+      if (type === 'who') this.#post({ type: 'leader', to: from })
+      else this.#server.hear(message)
+      this.#watch(from)
+    } else if (from === this.#remote?.id) this.#remote.host.hear(message)
+  }
+
+  #watch(tab: string): void {
+    if (this.#watched.has(tab)) return
+    this.#watched.add(tab)
+    navigator.locks
+      .request(this.#lifeLock(tab), { signal: this.#left.signal }, () => {
+        this.#watched.delete(tab)
+        this.#server?.drop(tab)
+      })
+      .catch(() => undefined)
+  }
+
+  #lifeLock(tab: string): string {
+    return `${this.#name} ${tab}`
+  }
+
+  #post(message: Unsent): void {
+    if (!this.#left.signal.aborted) this.#channel.postMessage({ ...message, from: this.#id })
+  }
+
+  /** Asks the leader, and the next one if it is lost. */
+  async #ask(name: CallName, args: readonly unknown[], port?: MessagePort): Promise<unknown> {
+    const abort = new AbortController()
+    if (port !== undefined) port.onmessage = () => abort.abort()
+    let host: Host | undefined
+    for (;;) {
+      host = await this.#hostAfter(host)
+      try {
+        return await host.call(name, args, abort.signal)
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error
+      }
+    }
+  }
+
+  #generate(asked: GenerateRequest, port: MessagePort): void {
+    const { options } = asked
+    const request = { ...asked, options: { ...options, seed: options.seed ?? randomSeed() } }
+    const post = (report: StreamReport) => port.postMessage(report)
+    const end = (report: StreamReport) => {
+      post(report)
+      port.close()
+    }
+    let feed: Feed | undefined
+    let isCancelled = false
+    let delivered = ''
+    port.onmessage = ({ data }: MessageEvent<StreamCommand>) => {
+      if (data.type === 'cancel') isCancelled = true
+      if (data.type === 'credit') feed?.credit(data.count)
+      else feed?.cancel()
+    }
+    const start = async (lost?: Host) => {
+      const host = await this.#hostAfter(lost)
+      let known = delivered
+      const chunk = (given: TextChunk) => {
+        const { rest, isSame } = after(known, given.text)
+        if (!isSame) {
+          feed?.cancel()
+          end({ type: 'failed', failure: toFailure(differs()) })
+          return
+        }
+        known = known.slice(given.text.length - rest.length)
+        // The reader has had this one.
+        if (rest === '') feed?.credit(1)
+        else {
+          delivered += rest
+          post({ type: 'chunk', chunk: { ...given, text: rest } })
+        }
+      }
+      const fail = (error: unknown) => {
+        if (error instanceof Lost) void start(host)
+        else end({ type: 'failed', failure: toFailure(error) })
+      }
+      try {
+        feed = host.generate(request, {
+          chunk,
+          end: (outcome, contextUsed) => end({ type: 'end', outcome, contextUsed }),
+          fail,
+        })
+        if (isCancelled) feed.cancel()
+      } catch (error) {
+        fail(error)
+      }
+    }
+    void start()
+  }
+}
+
+/** What a chunk adds to a text of which `known` is still to come. */
+function after(known: string, text: string): { readonly rest: string; readonly isSame: boolean } {
+  const length = Math.min(known.length, text.length)
+  return { rest: text.slice(length), isSame: known.slice(0, length) === text.slice(0, length) }
+}
+
+const differs = (): HalfbyteError =>
+  new HalfbyteError(
+    'disposed',
+    'the tab with the model was closed in the middle of this reply, and the next tab would have gone on otherwise; ask again',
+  )
+
+const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] as number
+
+/** The connection through which an engine's client talks to `tab`. */
+export const endingWith = (connection: Connection, tab: TabService): Connection => ({
+  ...connection,
+  close() {
+    tab.leave()
+    connection.close()
+  },
+})

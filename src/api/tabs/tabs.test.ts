@@ -1,0 +1,161 @@
+// Shared engines. In: several tabs in one process, each with the real service over a toy model. Out: whether
+// one engine answers all of them, and what happens when it goes.
+import { afterEach, expect, test } from 'vitest'
+import { HalfbyteError } from '../../base/errors.ts'
+import { createService } from '../../engine/service.ts'
+import { toyModel } from '../../engine/testing/toy-model.ts'
+import { localConnection } from '../../engine/wire/connection.ts'
+import { Engine } from '../engine.ts'
+import { errorOf, PLAIN } from '../testing/toy-engine.ts'
+import { localHost } from './local-host.ts'
+import { endingWith, TabService } from './tab-service.ts'
+
+const REQUEST = {
+  source: 'toy',
+  threads: 1,
+  build: 'auto',
+  weights: 'auto',
+  cache: 'none',
+  assets: {},
+} as const
+
+/** Every token is about as likely as any other. */
+const FLAT = { temperature: 100, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, speculation: 'off' } as const
+
+let names = 0
+const tabs: TabService[] = []
+
+afterEach(() => {
+  for (const tab of tabs.splice(0)) tab.leave()
+})
+
+interface Tab {
+  readonly engine: Engine
+  readonly tab: TabService
+}
+
+/** A model takes a while, in which questions arrive. */
+async function slowToy(): Promise<ReturnType<typeof toyModel>> {
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  return toyModel()
+}
+
+/**
+ * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: what each load adds to
+ * the seeds, so that a later engine draws otherwise.
+ */
+function site({ load = slowToy, shift = 0 } = {}) {
+  const name = `test ${names++}`
+  const loads: number[] = []
+  const open = async (): Promise<Tab> => {
+    const index = tabs.length
+    const tab = new TabService(name, (onProgress, onDeath) => {
+      loads.push(index)
+      const connection = localConnection(createService(load))
+      const host = localHost(connection, REQUEST, { onProgress, onDeath, onNeed: () => undefined })
+      const added = shift * loads.length
+      return {
+        ...host,
+        generate: (request, sink) => {
+          const { seed = 0 } = request.options
+          return host.generate({ ...request, options: { ...request.options, seed: seed + added } }, sink)
+        },
+      }
+    })
+    tabs.push(tab)
+    return { tab, engine: await Engine.open(endingWith(localConnection(tab.service), tab), 'toy') }
+  }
+  return { open, loads }
+}
+
+const reply = ({ engine }: Tab, maxTokens = 12) =>
+  engine.createSession().send('hello world', { ...PLAIN, maxTokens })
+
+test('two tabs load one model, and both are answered alike', async () => {
+  const { open, loads } = site()
+  const [first, second] = [await open(), await open()]
+  expect(loads).toHaveLength(1)
+  expect(second.engine.model).toEqual(first.engine.model)
+  const texts = await Promise.all([reply(first).text(), reply(second).text()])
+  expect(texts[0]).not.toBe('')
+  expect(texts[1]).toBe(texts[0])
+  expect(await second.engine.countTokens('hello')).toBe(await first.engine.countTokens('hello'))
+  expect((await second.engine.embed(['hello']))[0]).toEqual((await first.engine.embed(['hello']))[0])
+})
+
+test('sessions of two tabs with the same number do not meet', async () => {
+  const { open } = site()
+  const [first, second] = [await open(), await open()]
+  const mine = first.engine.createSession()
+  const theirs = second.engine.createSession()
+  await mine.send('hello world', { ...PLAIN, maxTokens: 4 }).result
+  await theirs.send('the river goes to the sea', { ...PLAIN, maxTokens: 4 }).result
+  const again = await (await open()).engine
+    .createSession({ messages: [...mine.messages] })
+    .send('the sea', { ...PLAIN, maxTokens: 6 })
+    .text()
+  expect(await mine.send('the sea', { ...PLAIN, maxTokens: 6 }).text()).toBe(again)
+})
+
+test('when the leader leaves, the next tab loads the model and answers', async () => {
+  const { open, loads } = site()
+  const [first, second, third] = [await open(), await open(), await open()]
+  const text = await reply(second).text()
+  first.tab.leave()
+  expect(await reply(second).text()).toBe(text)
+  expect(await reply(third).text()).toBe(text)
+  expect(loads).toHaveLength(2)
+})
+
+test('a reply under way goes on where it was when the leader leaves', async () => {
+  const { open, loads } = site()
+  const [first, second] = [await open(), await open()]
+  const options = { maxTokens: 60, temperature: 1, seed: 5, speculation: 'off' } as const
+  const whole = await first.engine.createSession().send('hello world', options).text()
+  const generation = second.engine.createSession().send('hello world', options)
+  let text = ''
+  for await (const chunk of generation) {
+    text += chunk.text
+    if (loads.length === 1 && text.length > 3) first.tab.leave()
+  }
+  expect(loads).toHaveLength(2)
+  expect(text).toBe(whole)
+  expect((await generation.result).text).toBe(whole)
+})
+
+test('a reply that the next leader would not continue fails with a typed error', async () => {
+  const { open } = site({ shift: 1 })
+  const [first, second] = [await open(), await open()]
+  const options = { ...FLAT, maxTokens: 60, seed: 5 } as const
+  const generation = second.engine.createSession().send('hello world', options)
+  const taken: string[] = []
+  const run = (async () => {
+    for await (const { text } of generation) {
+      taken.push(text)
+      if (taken.length === 3) first.tab.leave()
+    }
+  })()
+  expect(await errorOf(run)).toMatchObject({ code: 'disposed', message: expect.stringMatching(/ask again$/) })
+})
+
+test('a failed load is told to every tab that waits, with its code', async () => {
+  const load = async () => {
+    throw new HalfbyteError('out-of-memory', 'the model needs more than there is')
+  }
+  const { open } = site({ load })
+  const errors = await Promise.all([errorOf(open()), errorOf(open())])
+  for (const error of errors) expect(error).toMatchObject({ name: 'HalfbyteError', code: 'out-of-memory' })
+})
+
+test('an aborted call of another tab rejects with the reason, and cancelling reaches the leader', async () => {
+  const { open } = site()
+  await open()
+  const second = await open()
+  const generation = reply(second, 400)
+  for await (const _ of generation) break
+  expect((await generation.result).finishReason).toBe('cancelled')
+  const stop = new AbortController()
+  const embedding = second.engine.embed(['hello'.repeat(20)], { signal: stop.signal })
+  stop.abort(new Error('enough'))
+  expect(await errorOf(embedding)).toMatchObject({ message: 'enough' })
+})

@@ -1,0 +1,540 @@
+// <halfbyte-chat>. In: attributes and properties of a page, gestures of a person. Out: a chat with a model on
+// this device, and events.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
+import { guard } from 'lit/directives/guard.js'
+import { repeat } from 'lit/directives/repeat.js'
+import { checkEngine } from '../api/adapters/load-once.ts'
+import type { Engine } from '../api/engine.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
+import { Conversation } from './conversation/conversation.ts'
+import type { Entry, Settings } from './conversation/entries.ts'
+import { Kept } from './conversation/keep.ts'
+import type { ChatState, HalfbyteChat } from './element.ts'
+import { isFatal } from './explain.ts'
+import { Loader, type ModelPlan, type Outside, type Phase } from './loading/loader.ts'
+import { GrowingMarkdown } from './markdown/markdown.ts'
+import { baseStyles } from './styles/base.ts'
+import { conversationStyles } from './styles/conversation.ts'
+import { messageStyles } from './styles/messages.ts'
+import { composerView } from './view/composer.ts'
+import { icon } from './view/icons.ts'
+import { messageView } from './view/message.ts'
+import { noticeView } from './view/notice.ts'
+import { ENGLISH, fill, type Words } from './words.ts'
+
+/** Distance from the end of the log that still counts as the end, in pixels. */
+const AT_END = 24
+
+/** The element; element.ts says what its members are for. */
+export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
+  static override styles = [baseStyles, conversationStyles, messageStyles]
+  static override properties = {
+    model: {},
+    system: {},
+    heading: {},
+    placeholder: {},
+    mode: { reflect: true },
+    open: { type: Boolean, reflect: true },
+    theme: { reflect: true },
+    autoload: { type: Boolean },
+    downloadBytes: { type: Number, attribute: 'download-bytes' },
+    keep: {},
+    name: {},
+    share: {},
+    suggestions: { converter: listOf },
+    tools: { attribute: false },
+    documents: { attribute: false },
+    loadOptions: { attribute: false },
+    generateOptions: { attribute: false },
+    messages: { attribute: false },
+    engine: { attribute: false, noAccessor: true },
+    following: { state: true },
+  }
+  declare model: HalfbyteChat['model']
+  declare system: HalfbyteChat['system']
+  declare heading: HalfbyteChat['heading']
+  declare placeholder: HalfbyteChat['placeholder']
+  declare mode: HalfbyteChat['mode']
+  declare open: HalfbyteChat['open']
+  declare theme: HalfbyteChat['theme']
+  declare autoload: HalfbyteChat['autoload']
+  declare downloadBytes: HalfbyteChat['downloadBytes']
+  declare keep: HalfbyteChat['keep']
+  declare name: HalfbyteChat['name']
+  declare share: HalfbyteChat['share']
+  declare suggestions: HalfbyteChat['suggestions']
+  declare tools: HalfbyteChat['tools']
+  declare documents: HalfbyteChat['documents']
+  declare loadOptions: HalfbyteChat['loadOptions']
+  declare generateOptions: HalfbyteChat['generateOptions']
+  declare messages: HalfbyteChat['messages']
+  declare protected following: boolean
+
+  /** What the element asks of its page; set once by `define`. */
+  static outside: { readonly page: Outside; readonly tabs: Outside }
+
+  readonly #conversation = new Conversation({
+    onChange: () => this.#schedule(),
+    onEntry: (entry) => this.#onEntry(entry),
+    onToolRun: (run) => this.#emit('tool', run),
+  })
+  #loader: Loader | undefined
+  readonly #markdown = new GrowingMarkdown()
+  #kept: Kept | undefined
+  #words: Words = ENGLISH
+  /** Read out by screen readers. */
+  #status = ''
+  /** The person asked in this visit, so an engine that gets ready answers. */
+  #isAsked = false
+  #isScheduled = false
+
+  constructor() {
+    super()
+    this.mode = 'inline'
+    this.open = false
+    this.theme = 'inherit'
+    this.autoload = false
+    this.keep = 'none'
+    this.name = 'default'
+    this.share = 'page'
+    this.suggestions = []
+    this.tools = []
+    this.documents = []
+    this.loadOptions = {}
+    this.generateOptions = {}
+    this.messages = {}
+    this.following = true
+  }
+
+  get engine(): Engine | undefined {
+    return this.#loader?.engine
+  }
+  set engine(engine: Engine | undefined) {
+    if (engine === undefined) this.#loading.cancel()
+    else {
+      checkEngine(engine)
+      this.#loading.adopt(engine)
+    }
+  }
+
+  get conversation(): readonly Entry[] {
+    return this.#conversation.entries
+  }
+
+  get state(): ChatState {
+    return this.#conversation.activity === undefined ? this.#loading.phase.name : 'answering'
+  }
+
+  async load(): Promise<Engine> {
+    await this.#loading.load(this.#plan())
+    const { phase } = this.#loading
+    if (phase.name === 'ready') return phase.engine
+    if (phase.name === 'failed') throw phase.error
+    throw new DOMException('the load was cancelled', 'AbortError')
+  }
+
+  send(text: string): void {
+    if (text.trim() === '' || !this.#canSend) return
+    this.following = true
+    this.#conversation.ask(text.trim())
+    this.#go()
+  }
+
+  stop(): void {
+    this.#conversation.stop()
+  }
+
+  retry(): void {
+    if (this.#conversation.activity !== undefined) return
+    if (!this.#conversation.isWaiting && this.#loading.phase.name !== 'failed') this.#conversation.takeBack()
+    this.#go()
+  }
+
+  clear(): void {
+    this.#isAsked = false
+    this.#conversation.restore([])
+    this.#kept?.write([])
+  }
+
+  show(): void {
+    this.open = true
+  }
+
+  hide(): void {
+    this.open = false
+  }
+
+  override focus(options?: FocusOptions): void {
+    this.renderRoot.querySelector<HTMLElement>('textarea')?.focus(options)
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    if (this.autoload) void this.updateComplete.then(() => this.isConnected && this.#autoload())
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    void this.#conversation.dispose()
+    // Frameworks move elements: what is back by the next task has only been moved.
+    setTimeout(() => {
+      if (!this.isConnected) this.#loader?.leave()
+    })
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('messages')) this.#words = { ...ENGLISH, ...this.messages }
+    if (changed.has('keep') || changed.has('name')) this.#restore()
+    if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
+      this.#hadFocus = this.matches(':focus-within')
+  }
+
+  #hadFocus = false
+
+  protected override updated(changed: PropertyValues<this>): void {
+    if (changed.has('open') && this.mode === 'bubble' && changed.get('open') !== undefined) this.#onToggle()
+    if (this.following) this.#toEnd()
+  }
+
+  protected override render(): TemplateResult {
+    const words = this.#words
+    const heading = this.heading ?? words.heading
+    const isBubble = this.mode === 'bubble'
+    return html`
+      <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
+        ?hidden=${isBubble && !this.open} @keydown=${this.#onKey}>
+        ${this.#bar(heading)}
+        ${this.#log()}
+        <div class="foot-notice">${this.#notice()}</div>
+        <div>${this.#composer()}<slot name="footer"></slot></div>
+      </section>
+      ${isBubble ? this.#launcher() : nothing}
+      <div class="visually-hidden" role="status">${this.#status}</div>`
+  }
+
+  #bar(heading: string): TemplateResult {
+    const words = this.#words
+    return html`<header class="bar" part="header">
+      <h2 dir="auto"><slot name="header">${heading}</slot></h2>
+      ${
+        this.conversation.length === 0
+          ? nothing
+          : html`<button type="button" class="quiet clear" part="button" aria-label=${words.clear} title=${words.clear}
+              @click=${() => this.#clearByHand()}>${icon('clear')}</button>`
+      }
+      ${
+        this.mode === 'bubble'
+          ? html`<button type="button" class="quiet close" part="button" aria-label=${words.close} title=${words.close}
+              @click=${() => this.hide()}>${icon('close')}</button>`
+          : nothing
+      }
+    </header>`
+  }
+
+  #log(): TemplateResult {
+    const { entries, activity } = this.#conversation
+    const words = this.#words
+    const keyOf = (_: unknown, index: number) => index
+    return html`<div class="place">
+      <div class="log" part="log" role="log" aria-live="off" tabindex="0" aria-label=${words.conversation} @scroll=${this.#onScroll}>
+        ${entries.length === 0 ? this.#empty() : repeat(entries, keyOf, (_, index) => this.#message(index))}
+        ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}
+      </div>
+      ${
+        this.following || entries.length === 0
+          ? nothing
+          : html`<button type="button" class="to-end" aria-label=${words.toEnd} @click=${this.#onToEnd}>${icon('down')}</button>`
+      }
+    </div>`
+  }
+
+  #empty(): TemplateResult {
+    const words = this.#words
+    return html`<div class="empty" part="empty">
+      <slot name="empty"><span class="mark">${icon('chat')}</span><p>${words.empty}</p></slot>
+      ${
+        this.suggestions.length === 0
+          ? nothing
+          : html`<ul class="suggestions" aria-label=${words.suggestions}>
+              ${this.suggestions.map(
+                (text) =>
+                  html`<li><button type="button" part="suggestion" dir="auto" ?disabled=${!this.#canSend} @click=${() => this.#suggest(text)}>${text}</button></li>`,
+              )}
+            </ul>`
+      }
+    </div>`
+  }
+
+  #message(index: number): unknown {
+    const { entries, activity } = this.#conversation
+    const entry = entries[index] as Entry
+    const words = this.#words
+    const isLast = index === entries.length - 1
+    const isGrowing = isLast && activity !== undefined && entry.role === 'assistant'
+    const onAgain = isLast && this.#canSend ? () => this.retry() : undefined
+    const view = { entry, words, isGrowing, onAgain }
+    if (isGrowing) return messageView(view, this.#markdown)
+    return guard([entry, words, onAgain === undefined], () => messageView(view))
+  }
+
+  #notice(): TemplateResult | typeof nothing {
+    const { isWaiting, error } = this.#conversation
+    const { phase } = this.#loading
+    const isQuiet = phase.name === 'idle' || phase.name === 'ready'
+    if (isQuiet && error === undefined && isWaiting)
+      return html`<div class="notice loading"><div class="row"><button type="button" class="outline retry" part="button"
+        @click=${() => this.retry()}>${icon('again')}<span>${this.#words.retry}</span></button></div></div>`
+    return noticeView({
+      phase,
+      error,
+      words: this.#words,
+      language: this.#language,
+      onAccept: () => this.#accept(),
+      onCancel: () => this.#cancel(),
+      onRetry: () => this.#retryByHand(),
+    })
+  }
+
+  #composer(): TemplateResult {
+    const { activity } = this.#conversation
+    return composerView({
+      words: this.#words,
+      placeholder: this.placeholder ?? this.#words.placeholder,
+      isAnswering: activity !== undefined,
+      canSend: this.#canSend,
+      onSend: (text) => this.send(text),
+      onStop: () => this.#stopByHand(),
+    })
+  }
+
+  #launcher(): TemplateResult {
+    const words = this.#words
+    return html`<button type="button" class="launcher" part="launcher" aria-label=${this.open ? words.close : words.open}
+      aria-expanded=${this.open} aria-controls="panel" @click=${() => {
+        this.open = !this.open
+      }}><slot name="launcher">${icon(this.open ? 'close' : 'chat')}</slot></button>`
+  }
+
+  get #loading(): Loader {
+    this.#loader ??= new Loader(
+      () => HalfbyteChatElement.outside[this.share === 'tabs' ? 'tabs' : 'page'],
+      (phase) => this.#onPhase(phase),
+    )
+    return this.#loader
+  }
+
+  /** The language of the page at this place, for numbers. */
+  get #language(): string | undefined {
+    const lang = this.closest<HTMLElement>('[lang]')?.lang ?? ''
+    return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
+  }
+
+  /** One question may wait for the model; the next has to wait for its answer. */
+  get #canSend(): boolean {
+    return this.#conversation.activity === undefined && !(this.#isAsked && this.#conversation.isWaiting)
+  }
+
+  #plan(): ModelPlan {
+    const { model, loadOptions, downloadBytes } = this
+    if (model === undefined || model === null || model === '')
+      throw new HalfbyteError(
+        'unsupported',
+        'no model is given; set the attribute model or the property engine',
+      )
+    return { source: model, options: loadOptions, bytes: downloadBytes }
+  }
+
+  #settings(): Settings {
+    const { system, tools, documents, generateOptions } = this
+    return {
+      system: system === '' ? undefined : system,
+      tools,
+      documents,
+      generateOptions,
+      passagesPrompt: this.#words.passages,
+    }
+  }
+
+  /** After a question: answers it, or does first what is needed for that. */
+  #go(): void {
+    this.#isAsked = true
+    const { engine } = this.#loading
+    if (engine !== undefined) void this.#answer(engine)
+    else this.#attempt(() => void this.#loading.begin(this.#plan()))
+  }
+
+  #autoload(): void {
+    if (this.#loading.phase.name === 'idle') this.#attempt(() => void this.#loading.load(this.#plan()))
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#loading.fail(error)
+    }
+  }
+
+  async #answer(engine: Engine): Promise<void> {
+    if (!this.#conversation.isWaiting) return
+    this.#isAsked = false
+    this.#say(this.#words.answering)
+    await this.#conversation.answer(engine, this.#settings())
+    const { error } = this.#conversation
+    if (error === undefined) return
+    this.#report(error)
+    // Without a model to load, the page's own engine is all there is.
+    if (isFatal(error) && this.model !== undefined) this.#loading.fail(error, true)
+  }
+
+  #onPhase(phase: Phase): void {
+    const words = this.#words
+    this.#schedule()
+    if (phase.name === 'checking') this.#say(words.checking)
+    if (phase.name === 'loading') {
+      if (phase.progress === undefined) this.#say(words.waiting)
+      else this.#emit('progress', phase.progress)
+    }
+    if (phase.name === 'consent') void this.#focusFirst('.accept')
+    if (phase.name === 'failed') {
+      this.#isAsked = false
+      this.#report(phase.error)
+    }
+    if (phase.name !== 'ready') return
+    this.#say(words.ready)
+    this.#emit('ready', phase.engine)
+    if (this.#isAsked) void this.#answer(phase.engine)
+  }
+
+  #onEntry(entry: Entry): void {
+    this.#kept?.write(this.conversation)
+    if (entry.role === 'assistant') this.#say(entry.content)
+    this.#emit('message', entry)
+  }
+
+  #report(error: unknown): void {
+    this.#emit(
+      'error',
+      isHalfbyteError(error)
+        ? error
+        : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error }),
+    )
+  }
+
+  #accept(): void {
+    void this.#loading.load(this.#plan())
+    this.focus()
+  }
+
+  #cancel(): void {
+    this.#isAsked = false
+    this.#loading.cancel()
+    this.focus()
+  }
+
+  #retryByHand(): void {
+    this.retry()
+    this.focus()
+  }
+
+  #stopByHand(): void {
+    this.stop()
+    this.focus()
+  }
+
+  #clearByHand(): void {
+    this.clear()
+    this.focus()
+  }
+
+  #suggest(text: string): void {
+    this.send(text)
+    this.focus()
+  }
+
+  #restore(): void {
+    if (this.#kept?.isFor(this.keep, this.name)) return
+    const isFirst = this.#kept === undefined
+    this.#kept = new Kept(this.keep, this.name)
+    if (this.keep === 'none') return
+    const kept = this.#kept.read()
+    if (kept.length > 0 || !isFirst) this.#conversation.restore(kept)
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    if (event.key !== 'Escape' || event.isComposing) return
+    if (this.#conversation.activity !== undefined) this.#stopByHand()
+    else if (this.mode === 'bubble') this.hide()
+    else return
+    event.stopPropagation()
+  }
+
+  #onToggle(): void {
+    this.#emit('toggle', { open: this.open })
+    if (this.open) void this.#focusFirst('.accept, textarea')
+    else if (this.#hadFocus) void this.#focusFirst('.launcher')
+  }
+
+  async #focusFirst(selector: string): Promise<void> {
+    this.requestUpdate()
+    await this.updateComplete
+    if (this.mode === 'bubble' && !this.open && selector !== '.launcher') return
+    // A page's own focus is not taken by a load that the page began.
+    if (selector === '.accept' && !this.matches(':focus-within')) return
+    this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
+  }
+
+  #onScroll(event: Event): void {
+    const log = event.currentTarget as HTMLElement
+    this.following = log.scrollHeight - log.scrollTop - log.clientHeight < AT_END
+  }
+
+  #onToEnd(): void {
+    this.following = true
+    this.#toEnd()
+    this.renderRoot.querySelector<HTMLElement>('.log')?.focus()
+  }
+
+  #toEnd(): void {
+    const log = this.renderRoot.querySelector('.log')
+    if (log !== null && this.conversation.length > 0) log.scrollTop = log.scrollHeight
+  }
+
+  #say(text: string): void {
+    this.#status = text
+    this.#schedule()
+  }
+
+  /** An answer may bring many chunks in a frame. A hidden page has no frames. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    if (document.hidden) {
+      this.requestUpdate()
+      return
+    }
+    this.#isScheduled = true
+    requestAnimationFrame(() => {
+      this.#isScheduled = false
+      this.requestUpdate()
+    })
+  }
+
+  #emit(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(`halfbyte-${name}`, { detail, bubbles: true, composed: true }))
+  }
+}
+
+/** A JSON list of texts, or texts with `|` between them. */
+function listOf(value: string | null): readonly string[] {
+  if (value === null) return []
+  try {
+    const parsed: unknown = JSON.parse(value)
+    if (Array.isArray(parsed)) return parsed.map(String)
+  } catch {
+    // It is no JSON, so it is plain text.
+  }
+  return value
+    .split('|')
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+}

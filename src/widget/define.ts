@@ -1,0 +1,26 @@
+// In: nothing. Out: <halfbyte-chat> as an element of the page.
+import { Engine } from '../api/engine.ts'
+import { storedBytes } from '../api/stored.ts'
+import { loadForTabs } from '../api/tabs/shared-engine.ts'
+import type { ModelSource } from '../api/types.ts'
+import { HalfbyteChatElement } from './chat-element.ts'
+import { EnginePool } from './loading/engine-pool.ts'
+import type { Outside } from './loading/loader.ts'
+
+const stored = async (source: ModelSource): Promise<number> =>
+  Array.isArray(source) || source instanceof File
+    ? 0
+    : storedBytes(source as Exclude<ModelSource, File | readonly File[]>)
+
+const outside = (load: typeof Engine.load): Outside => ({
+  pool: new EnginePool(load),
+  probe: (source, options) => Engine.probe(source, options),
+  stored,
+})
+
+const page = outside((source, options) => Engine.load(source, options))
+HalfbyteChatElement.outside = { page, tabs: outside(loadForTabs) }
+
+// Another copy of the package on the page may have been first.
+if (customElements.get('halfbyte-chat') === undefined)
+  customElements.define('halfbyte-chat', HalfbyteChatElement)

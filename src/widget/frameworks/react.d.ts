@@ -1,0 +1,21 @@
+// <halfbyte-chat> in JSX, for React 18 and 19: `import type {} from 'halfbyte/widget/react'`.
+import type { ClassAttributes, HTMLAttributes } from 'react'
+import type { HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from '../element.ts'
+
+/** React 19 sets properties and listens by these names; React 18 sets attributes only: use a ref there. */
+type Listeners = {
+  [Name in keyof HalfbyteChatEvents as `on${Name}`]?: (event: HalfbyteChatEvents[Name]) => void
+}
+
+type Attributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
+  ClassAttributes<HalfbyteChat> &
+  Partial<HalfbyteChatProps> &
+  Listeners & { 'download-bytes'?: number }
+
+declare module 'react' {
+  namespace JSX {
+    interface IntrinsicElements {
+      'halfbyte-chat': Attributes
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// The entry `halfbyte/widget`. In: nothing. Out: <halfbyte-chat> as an element of the page, and its types.
+//
+// The element comes in a chunk of its own: importing the entry does nothing where there are no elements, as on
+// a server.
+import type { HalfbyteChat, HalfbyteChatEvents } from './element.ts'
+
+export type { Entry, Passage, ToolRun, WidgetDocument, WidgetTool } from './conversation/entries.ts'
+export type { ChatState, HalfbyteChat, HalfbyteChatEvents, HalfbyteChatProps } from './element.ts'
+export { ENGLISH, type Words } from './words.ts'
+
+/** Resolves when the element is defined. Never resolves on a server. */
+export const defined: Promise<void> =
+  globalThis.customElements === undefined
+    ? new Promise(() => undefined)
+    : import('./define.ts').then(() => undefined)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'halfbyte-chat': HalfbyteChat
+  }
+  interface HTMLElementEventMap extends HalfbyteChatEvents {}
+}

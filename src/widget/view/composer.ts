@@ -1,0 +1,61 @@
+// The composer. In: whether something can be sent. Out: the form for a message.
+import { html, type TemplateResult } from 'lit'
+import type { Words } from '../words.ts'
+import { icon } from './icons.ts'
+import { isTouch, sends } from './keys.ts'
+
+export interface ComposerView {
+  readonly words: Words
+  readonly placeholder: string
+  /** True while an answer can be stopped. */
+  readonly isAnswering: boolean
+  /** False while a message could not be answered next. */
+  readonly canSend: boolean
+  /** Gets the trimmed text. */
+  readonly onSend: (text: string) => void
+  readonly onStop: () => void
+}
+
+/** Characters of a message: far more than a model reads, and few enough for every step before it. */
+const MOST_LETTERS = 200_000
+
+export function composerView({
+  words,
+  placeholder,
+  isAnswering,
+  canSend,
+  onSend,
+  onStop,
+}: ComposerView): TemplateResult {
+  const submit = (event: Event) => {
+    event.preventDefault()
+    const area = (event.currentTarget as HTMLElement).closest('form')?.querySelector('textarea')
+    const text = area?.value.trim() ?? ''
+    if (area == null || text === '' || !canSend) return
+    area.value = ''
+    grow(area)
+    onSend(text)
+  }
+  return html`<form class="composer" part="composer" @submit=${submit}>
+    <textarea part="input" rows="1" dir="auto" maxlength=${MOST_LETTERS} aria-label=${words.message} placeholder=${placeholder}
+      enterkeyhint=${isTouch() ? 'enter' : 'send'}
+      @keydown=${(event: KeyboardEvent) => {
+        if (sends(event)) submit(event)
+      }}
+      @input=${(event: Event) => grow(event.currentTarget as HTMLTextAreaElement)}></textarea>
+    ${
+      isAnswering
+        ? html`<button type="button" class="round stop" part="button-primary stop" aria-label=${words.stop} title=${words.stop}
+            aria-keyshortcuts="Escape" @click=${onStop}>${icon('stop')}</button>`
+        : html`<button class="round send" part="button-primary send" aria-label=${words.send} title=${words.send}
+            ?disabled=${!canSend}>${icon('send')}</button>`
+    }
+  </form>`
+}
+
+/** Grows with its text in browsers whose CSS cannot do it. Setting a property is no inline style to a policy. */
+function grow(area: HTMLTextAreaElement): void {
+  if (CSS.supports('field-sizing', 'content')) return
+  area.style.height = 'auto'
+  area.style.height = `${area.scrollHeight + 2}px`
+}

@@ -1,0 +1,83 @@
+// Words. In: nothing. Out: every text that the widget shows or reads out, in English. A page replaces any of
+// them through the property `messages`.
+
+/** Names in braces are filled in; a translation may leave them out or move them. */
+export const ENGLISH = {
+  heading: 'Chat',
+  open: 'Open the chat',
+  close: 'Close the chat',
+  conversation: 'Conversation',
+  clear: 'New conversation',
+  empty: 'Ask a question. It is answered on this device.',
+  suggestions: 'Suggestions',
+
+  message: 'Message',
+  placeholder: 'Write a message',
+  send: 'Send',
+  stop: 'Stop',
+  you: 'You',
+  model: 'Answer',
+  copy: 'Copy',
+  copied: 'Copied',
+  copyCode: 'Copy code',
+  code: 'code',
+  table: 'Table',
+  again: 'Answer again',
+  retry: 'Try again',
+  stopped: 'Stopped',
+  cut: 'Cut short: the answer reached its length limit',
+  toEnd: 'To the newest message',
+  answering: 'Answering',
+  details: 'Details',
+
+  checking: 'Checking the size of the download',
+  consentTitle: 'Download the language model?',
+  consentSize: 'This chat runs on your device. Its language model is downloaded once: {size}.',
+  consentUnknown:
+    'This chat runs on your device. Its language model is downloaded once; the size is not known.',
+  consentTight: 'This device may not have enough memory for it.',
+  accept: 'Download',
+  decline: 'Not now',
+  cancel: 'Cancel',
+  waiting: 'Waiting for the server',
+  downloading: 'Downloading: {loaded} of {total}',
+  downloadingUnknown: 'Downloading: {loaded}',
+  left: '{time} left',
+  reading: 'Reading the model from this device',
+  preparing: 'Preparing the model',
+  ready: 'Ready',
+
+  searching: 'Reading the documents: {done} of {total}',
+  sources: 'Sources',
+  source: 'Source {number}',
+  toolRunning: 'Running: {name}',
+  toolDone: 'Done: {name}',
+  toolFailed: 'Failed: {name}',
+  toolArguments: 'Arguments',
+  toolResult: 'Result',
+  /** The model reads this one: what it is sent when passages of the documents were found. */
+  passages:
+    'Answer the question from these passages. Say so if they do not answer it.\n\n{passages}\n\nQuestion: {question}',
+
+  offline: 'You are offline. Connect to the internet, then try again.',
+  'error-unsupported':
+    'This chat cannot run here. Use a current version of Chrome, Edge, Firefox or Safari; if you do, tell the site.',
+  'error-worker': 'The chat could not start. Reload the page; if this happens again, tell the site.',
+  'error-network': 'The model could not be downloaded. Check the connection, then try again.',
+  'error-integrity': 'The download was damaged. Try again: only the damaged parts are fetched.',
+  'error-format': 'The model’s file is damaged or incomplete. Tell the site.',
+  'error-architecture': 'This model cannot be used here. Tell the site.',
+  'error-out-of-memory': 'There is not enough memory. Close other tabs, then try again.',
+  'error-storage-full': 'The device’s storage is full. Free some space, then try again.',
+  'error-context-overflow':
+    'The message is too long for this model. Shorten it, or begin a new conversation.',
+  'error-disposed': 'The model was closed. Try again: it is loaded anew.',
+  'error-internal': 'Something went wrong in the model. Try again: it is loaded anew.',
+} as const
+
+export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
+
+/** Puts `values` in the place of the names in braces. */
+export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
+}
