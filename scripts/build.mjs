@@ -5,6 +5,7 @@ import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, write
 import { join } from 'node:path'
 import { buildCdn } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
+import { bundleTypes, cleanDeclarations } from './types.mjs'
 
 requirePinnedNode()
 
@@ -37,18 +38,6 @@ const copyModels = () => {
   }
 }
 
-/** tsc leaves .ts in the imports of declarations, where not every resolver looks for .d.ts files. */
-const finishTypes = () => {
-  const dist = join(root, 'dist')
-  for (const name of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'))) {
-    const path = join(dist, name)
-    const text = readFileSync(path, 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'")
-    // Engines and sessions are AsyncDisposable, which is newer than most projects' `lib`.
-    const head = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : ''
-    writeFileSync(path, head + text)
-  }
-}
-
 /** npm marks bins executable when it installs them; this one is also run in place. */
 const finishCommand = () => {
   const path = join(root, 'dist/cli.js')
@@ -64,8 +53,9 @@ step('wasm', process.execPath, ['wasm/tools/build.mjs'])
 if (wants('library')) {
   cleanLibrary()
   step('library', bin('vite'), ['build', '--logLevel', 'warn'])
+  cleanDeclarations()
   step('types', bin('tsc'), ['-p', 'tsconfig.build.json'])
-  finishTypes()
+  await bundleTypes()
   copyModels()
   finishCommand()
   await buildCdn()
