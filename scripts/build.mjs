@@ -1,10 +1,20 @@
 // In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and
 // build/demo (the chat page).
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { buildCdn } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
+import { bundleTypes, cleanDeclarations } from './types.mjs'
 
 requirePinnedNode()
 
@@ -40,20 +50,13 @@ const copyModels = () => {
 /** What describes the widget to editors and frameworks is written by hand. */
 const copyWidgetTypes = () => {
   const widget = join(root, 'src/widget')
-  cpSync(join(widget, 'frameworks'), join(root, 'dist/widget/frameworks'), { recursive: true })
-  cpSync(join(widget, 'custom-elements.json'), join(root, 'dist/custom-elements.json'))
-}
-
-/** tsc leaves .ts in the imports of declarations, where not every resolver looks for .d.ts files. */
-const finishTypes = () => {
-  const dist = join(root, 'dist')
-  for (const name of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'))) {
-    const path = join(dist, name)
-    const text = readFileSync(path, 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'")
-    // Engines and sessions are AsyncDisposable, which is newer than most projects' `lib`.
-    const head = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : ''
-    writeFileSync(path, head + text)
+  const to = join(root, 'dist/widget')
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(join(widget, 'frameworks'))) {
+    const text = readFileSync(join(widget, 'frameworks', name), 'utf8')
+    writeFileSync(join(to, name), text.replace("'../element.ts'", "'../widget.js'"))
   }
+  cpSync(join(widget, 'custom-elements.json'), join(root, 'dist/custom-elements.json'))
 }
 
 /** npm marks bins executable when it installs them; this one is also run in place. */
@@ -71,9 +74,10 @@ step('wasm', process.execPath, ['wasm/tools/build.mjs'])
 if (wants('library')) {
   cleanLibrary()
   step('library', bin('vite'), ['build', '--logLevel', 'warn'])
+  cleanDeclarations()
   step('types', bin('tsc'), ['-p', 'tsconfig.build.json'])
+  await bundleTypes()
   copyWidgetTypes()
-  finishTypes()
   copyModels()
   finishCommand()
   await buildCdn()

@@ -11,7 +11,8 @@ import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const TSC = join(ROOT, 'node_modules/.bin/tsc')
+const NEWEST = join(ROOT, 'node_modules/typescript/bin/tsc')
+const OLDEST = join(ROOT, 'e2e/types/node_modules/typescript/bin/tsc')
 
 let app: PackedApp
 let files: string[]
@@ -41,6 +42,14 @@ test('the package holds what it needs and nothing else', () => {
   expect(files).toContain('dist/workers/compute.worker.js')
   expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(8)
   expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+})
+
+test('each entry has one file of declarations, and no other is shipped', () => {
+  const declared = Object.values(manifest.exports).flatMap((target) =>
+    typeof target === 'object' && target['types'] !== undefined ? [target['types'].replace('./', '')] : [],
+  )
+  expect(declared).toHaveLength(4)
+  expect(files.filter((name) => name.endsWith('.d.ts')).sort()).toEqual(declared.sort())
 })
 
 test('scripts for pages without a bundler import nothing, and their hashes are listed', async () => {
@@ -154,12 +163,26 @@ export async function chat(engine: Engine): Promise<string> {
 void Engine.load('x', { colour: 1 })
 `
 
+// `esnext` declares what disposal needs, as the package does for libraries without it.
 test.each([
-  ['bundler', 'esnext'],
-  ['nodenext', 'nodenext'],
-])('a strict consumer compiles with %s resolution', async (moduleResolution, module) => {
-  await writeFile(join(app.folder, 'consumer.mts'), CONSUMER)
-  const flags = `--ignoreConfig --noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --target es2022 --lib es2022,dom,dom.iterable,dom.asynciterable --moduleResolution ${moduleResolution} --module ${module}`
-  const compiled = run(TSC, [...flags.split(' '), '--types', '', 'consumer.mts'], { cwd: app.folder })
-  await expect(compiled.catch(({ stdout }) => stdout)).resolves.toMatchObject({ stdout: '' })
-})
+  ['the newest', 'bundler', 'esnext', 'esnext,dom,dom.iterable,dom.asynciterable'],
+  ['the newest', 'nodenext', 'nodenext', 'es2022,dom,dom.iterable,dom.asynciterable'],
+  ['the oldest', 'bundler', 'esnext', 'es2022,dom,dom.iterable'],
+  ['the oldest', 'nodenext', 'nodenext', 'es2022,dom,dom.iterable'],
+])(
+  'a strict consumer compiles with %s TypeScript and %s resolution',
+  async (age, resolution, module, lib) => {
+    const isOldest = age === 'the oldest'
+    const { stdout: version } = await run(process.execPath, [isOldest ? OLDEST : NEWEST, '--version'])
+    expect(version).toMatch(isOldest ? /^Version 5\.0\./ : /^Version (?!5\.)/)
+    // `await using` came with TypeScript 5.2.
+    await writeFile(
+      join(app.folder, 'consumer.mts'),
+      isOldest ? CONSUMER.replace('await using', 'const') : CONSUMER,
+    )
+    const flags = `--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --skipLibCheck false --target es2022 --lib ${lib} --moduleResolution ${resolution} --module ${module}`
+    const asked = [isOldest ? OLDEST : NEWEST, ...flags.split(' '), 'consumer.mts']
+    const compiled = run(process.execPath, asked, { cwd: app.folder })
+    await expect(compiled.catch(({ stdout }) => stdout)).resolves.toMatchObject({ stdout: '' })
+  },
+)

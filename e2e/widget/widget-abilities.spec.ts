@@ -1,6 +1,6 @@
 // Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
 // that run and are shown, passages that are quoted with their source.
-import { answersOf, chat, expect, field, refused, reported, send, TINY, test } from './widget-site.ts'
+import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
 
 test('the model calls a function of the page, and the call is shown', async ({ page, sites }) => {
   await sites.open(page, {
@@ -29,7 +29,7 @@ test('passages of the documents are found for a question, and quoted with their 
   sites,
 }) => {
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}" autoload></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat>`,
     script: `Object.assign(document.querySelector('halfbyte-chat'), {
       generateOptions: { temperature: 0, maxTokens: 20 },
       documents: [

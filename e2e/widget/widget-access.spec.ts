@@ -2,7 +2,7 @@
 // reader is told, no finding of axe in any state, right to left, other words.
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from '@playwright/test'
-import { accept, answersOf, chat, expect, field, send, TINY, test } from './widget-site.ts'
+import { accept, answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
 
 const findings = async (page: Page): Promise<readonly string[]> => {
   const { violations } = await new AxeBuilder({ page }).analyze()
@@ -11,7 +11,7 @@ const findings = async (page: Page): Promise<readonly string[]> => {
   )
 }
 
-const BUBBLE = `<halfbyte-chat mode="bubble" model="${TINY}" heading="Help" suggestions="Hello! How are you?|Tell me a story about a fox."></halfbyte-chat>`
+const BUBBLE = `<halfbyte-chat mode="bubble" model="${MODEL}" heading="Help" suggestions="Hello! How are you?|Tell me a story about a fox."></halfbyte-chat>`
 
 test('a bubble is used by keyboard alone', async ({ page, sites }) => {
   await sites.open(page, { markup: BUBBLE })
@@ -45,7 +45,7 @@ for (const scheme of ['light', 'dark'] as const) {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    await page.route(`**${TINY}`, async (route) => {
+    await page.route(`**${MODEL}`, async (route) => {
       await held
       await route.continue()
     })
@@ -68,7 +68,7 @@ for (const scheme of ['light', 'dark'] as const) {
 
 test('right to left the panel turns round, and other words are used', async ({ page, sites }) => {
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}"></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}"></halfbyte-chat>`,
     lang: 'ar',
     dir: 'rtl',
     script: `document.querySelector('halfbyte-chat').messages = { send: 'إرسال', consentSize: 'الحجم {size}', heading: 'محادثة' }`,
@@ -85,7 +85,7 @@ test('right to left the panel turns round, and other words are used', async ({ p
 
 test('a page styles the widget by properties and parts, and fills its slots', async ({ page, sites }) => {
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}"><b slot="header">Ask the shop</b><p slot="empty">Welcome</p><small slot="footer">Small print</small></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}"><b slot="header">Ask the shop</b><p slot="empty">Welcome</p><small slot="footer">Small print</small></halfbyte-chat>`,
     script: `const sheet = new CSSStyleSheet()
 sheet.replaceSync('halfbyte-chat { --halfbyte-accent: rgb(10, 20, 200); --halfbyte-height: 400px } halfbyte-chat::part(input) { border-radius: 3px }')
 document.adoptedStyleSheets = [sheet]`,

@@ -1,14 +1,14 @@
 // Sharing. In: several widgets on a page that is not isolated and not the script's own, several tabs of a
 // site. Out: one engine for all of them, also after the tab with the engine has closed.
 import type { BrowserContext, Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
 import { serveFolder } from '../static-server.ts'
-import { answersOf, DIST, expect, TINY, test } from './widget-site.ts'
+import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
 
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
-const REPLY = embeddedReplies()[0] as string
+const REPLY = repliesOf('embedded')[0] as string
 
 interface Chat extends HTMLElement {
   send(text: string): void
@@ -30,7 +30,7 @@ async function heapOf(page: Page): Promise<number> {
 test('two widgets of a script from another origin answer at once with one engine', async ({ page }) => {
   const library = await serveFolder(DIST, OPEN)
   const markup = (id: string) =>
-    `<halfbyte-chat id="${id}" model="${library.address}${TINY.slice(1)}"></halfbyte-chat>`
+    `<halfbyte-chat id="${id}" model="${library.address}${MODEL.slice(1)}"></halfbyte-chat>`
   const site = await serveFolder(
     DIST,
     {},
@@ -80,7 +80,7 @@ async function openTab(context: BrowserContext, address: string): Promise<Page> 
 }
 
 test('the tabs of a site share one engine, and the next tab takes it over', async ({ context }) => {
-  const site = await serveFolder(DIST, {}, { '/': tabMarkup(TINY) })
+  const site = await serveFolder(DIST, {}, { '/': tabMarkup(MODEL) })
   const first = await openTab(context, site.address)
   const second = await openTab(context, site.address)
   expect(first.workers().length).toBeGreaterThan(0)

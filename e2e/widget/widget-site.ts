@@ -7,7 +7,7 @@ import { type StaticServer, serveFolder } from '../static-server.ts'
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 /** Waits for a load and an answer on a busy machine. */
 export const expect = baseExpect.configure({ timeout: 45_000 })
-export const TINY = '/models/halfbyte-tiny.hbm'
+export const MODEL = '/models/halfbyte-stories.hbm'
 
 /** No inline style or script, no string that becomes markup or a script's address. */
 export const STRICT = {

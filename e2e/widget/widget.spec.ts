@@ -1,9 +1,20 @@
 // The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what is asked, downloaded, shown
 // and reported, from the first gesture to an answer.
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
-import { accept, answersOf, chat, expect, field, refused, reported, send, TINY, test } from './widget-site.ts'
+import {
+  accept,
+  answersOf,
+  chat,
+  expect,
+  field,
+  MODEL,
+  refused,
+  reported,
+  send,
+  test,
+} from './widget-site.ts'
 
 const GREEDY = `document.querySelector('halfbyte-chat').generateOptions = ${JSON.stringify(EMBEDDED_OPTIONS)}`
 const SIZE = 1_553_088
@@ -13,7 +24,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
   sites,
 }) => {
   const server = await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}"></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}"></halfbyte-chat>`,
     script: GREEDY,
   })
   await expect(chat(page).getByText('It is answered on this device')).toBeVisible()
@@ -23,7 +34,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
   await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
   expect((await reported(page)).map(({ name }) => name)).toEqual(['message'])
   await accept(page)
-  await expect(answersOf(chat(page))).toHaveText(embeddedReplies()[0] as string)
+  await expect(answersOf(chat(page))).toHaveText(repliesOf('embedded')[0] as string)
   const names = (await reported(page)).map(({ name }) => name)
   expect(names.filter((name, at) => name !== names[at - 1])).toEqual([
     'message',
@@ -36,7 +47,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
 
 test('a size that the page gives is told without any request', async ({ page, sites }) => {
   const server = await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}" download-bytes="${SIZE}"></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}" download-bytes="${SIZE}"></halfbyte-chat>`,
   })
   await send(page, 'Hello')
   await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
@@ -50,7 +61,7 @@ test('a size that the page gives is told without any request', async ({ page, si
 
 test('a stored model needs no consent, and autoload no gesture', async ({ page, sites }) => {
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}" autoload></halfbyte-chat><halfbyte-chat id="later"></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat><halfbyte-chat id="later"></halfbyte-chat>`,
   })
   await expect.poll(async () => (await reported(page)).map(({ name }) => name)).toContain('ready')
   await page.reload()
@@ -63,7 +74,7 @@ test('a stored model needs no consent, and autoload no gesture', async ({ page, 
     document.querySelector('halfbyte-chat')?.remove()
     later.model = model
     later.send('Hello')
-  }, `.${TINY}`)
+  }, `.${MODEL}`)
   await expect(answersOf(page.locator('#later'))).toHaveCount(1)
 })
 
@@ -92,7 +103,7 @@ test('an error says what to do, and the retry goes on with the question', async 
   expect(error?.detail).toMatchObject({ code: 'network' })
   await page.evaluate((model) => {
     Object.assign(document.querySelector('halfbyte-chat') as HTMLElement, { model })
-  }, TINY)
+  }, MODEL)
   await chat(page).getByRole('button', { name: 'Try again' }).click()
   await accept(page)
   await expect(answersOf(chat(page))).toHaveCount(1)
@@ -116,7 +127,7 @@ test('what a model writes and what is kept cannot act', async ({ page, sites }) 
     { role: 'assistant', content: evil, passages: [{ text: evil, title: 'T', url: 'javascript:hacked=1' }] },
   ]
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}" keep="device"></halfbyte-chat>`,
+    markup: `<halfbyte-chat model="${MODEL}" keep="device"></halfbyte-chat>`,
     script: `localStorage.setItem('halfbyte-chat:default', ${JSON.stringify(JSON.stringify(kept))})`,
   })
   await expect(answersOf(chat(page)).locator('strong')).toHaveText('b')
@@ -129,7 +140,7 @@ test('what a model writes and what is kept cannot act', async ({ page, sites }) 
 
 test('a conversation is kept as the page says, and forgotten with a new one', async ({ page, sites }) => {
   await sites.open(page, {
-    markup: `<halfbyte-chat model="${TINY}" autoload keep="device" name="help"></halfbyte-chat>
+    markup: `<halfbyte-chat model="${MODEL}" autoload keep="device" name="help"></halfbyte-chat>
       <halfbyte-chat id="other" keep="device" name="other"></halfbyte-chat>`,
   })
   await send(page, 'Hello')
