@@ -44,6 +44,7 @@ const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format>> = {
 
 export function quantizeCommand(): Command {
   const command = new Command('quantize')
+    .alias('quantise')
     .description(
       'Write a model with 4- or 8-bit matrices as a .hbm pack. gptq lets the codes of a matrix pay for the errors of each other, as seen on a calibration text.',
     )
