@@ -1,6 +1,7 @@
-// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack of codes that were
-// chosen for the model's own inputs.
+// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack, GGUF or GPTQ folder of
+// codes that were chosen for the model's own inputs.
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { sha256 } from '../../base/sha256.ts'
@@ -10,16 +11,15 @@ import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
 import { type EngineFlags, loraOption, MODEL, real, whole } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
 import { openWork, removeWork } from '../work-folder.ts'
+import { GPTQ_FILE, writeModel } from '../write-model.ts'
 
 interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly method: 'rtn' | 'gptq'
@@ -29,6 +29,7 @@ interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
+  readonly as?: 'hbm' | 'gguf' | 'gptq'
   readonly resume?: true
   readonly name?: string
   readonly license?: string
@@ -49,7 +50,10 @@ export function quantizeCommand(): Command {
       'Write a model with 4- or 8-bit matrices as a .hbm pack. gptq lets the codes of a matrix pay for the errors of each other, as seen on a calibration text.',
     )
     .argument('<model>', MODEL)
-    .argument('<output>', 'the .hbm file to write; <output>.work holds what an unfinished run has done')
+    .argument(
+      '<output>',
+      'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds what is done until then',
+    )
     .addOption(
       new Option('--method <method>', 'how codes are chosen; rtn rounds each weight to the nearest')
         .choices(['rtn', 'gptq'])
@@ -75,6 +79,12 @@ export function quantizeCommand(): Command {
       DEFAULT_DRIFT,
     )
     .option('--sweeps <n>', 'most sweeps over the codes after they were solved', whole(0), DEFAULT_SWEEPS)
+    .addOption(
+      new Option(
+        '--as <kind>',
+        "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
+      ).choices(['hbm', 'gguf', 'gptq']),
+    )
     .option('--resume', 'go on with an unfinished run')
     .addOption(loraOption())
     .option('--name <name>', "the model's name; default: its own")
@@ -113,12 +123,12 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         },
       })
       clearProgress()
-      await writeOutput(output, writePack(contents, signal), signal)
+      await writeModel({ model, output, as: kindOf(output, flags), prepared, contents, signal })
       return matrices
     }),
   ).finally(clearProgress)
   await removeWork(path)
-  const { size: bytes } = await stat(output)
+  const { size: bytes } = await stat(flags.as === 'gptq' ? join(output, GPTQ_FILE) : output)
   const seconds = Math.round((performance.now() - started) / 100) / 10
   const [loss, lossBefore] = [sum(matrices, 'loss'), sum(matrices, 'lossBefore')]
   process.stdout.write(
@@ -127,6 +137,9 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
       : `${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`,
   )
 }
+
+const kindOf = (output: string, { as }: QuantizeFlags): 'hbm' | 'gguf' | 'gptq' =>
+  as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
 
 /** Everything that the result depends on. */
 async function settingsOf(
