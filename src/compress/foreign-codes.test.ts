@@ -1,4 +1,4 @@
-// Codes for others. In: coded matrices. Out: ggml's blocks and GPTQ's tensors, which stand for the same values.
+// Codes for others. In: coded matrices. Out: ggml blocks and GPTQ tensors that stand for the same values.
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { packedInts } from '../formats/safetensors/packed-ints.ts'

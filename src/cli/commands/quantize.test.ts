@@ -24,7 +24,7 @@ describe('quantize', () => {
     const [solved, rounded] = [path('solved.hbm'), path('rounded.hbm')]
     const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
     expect(code).toBe(0)
-    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\]: [\d.]+ % of the error of rounding$/m)
+    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
     const inspected = (await halfbyte('inspect', solved)).out
     expect(inspected).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4m_g32/m)

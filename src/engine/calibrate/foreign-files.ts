@@ -120,6 +120,12 @@ export async function quantizedGptq(
       tensors.push({ name, dtype, shape, bytes: byteLength, data })
       continue
     }
+    if (own.format !== coded[0]?.format) {
+      throw new HalfbyteError(
+        'unsupported',
+        `${own.tensor.name} is ${own.format} and others are ${coded[0]?.format}, and a GPTQ model has one format; choose --weights w4, or write a .gguf`,
+      )
+    }
     const { tensors: parts, bits, groupSize } = gptqMatrix(own.tensor.name, await matrixOf(own))
     scheme = { bits, groupSize }
     for (const [part, { dtype, shape, data }] of Object.entries(parts)) {
