@@ -12,7 +12,7 @@ import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
-import { nodeHost } from '../host.ts'
+import { loadSolver, nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
 import { type EngineFlags, loraOption, MODEL, real, size, whole } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -131,6 +131,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
       const work = await openWork(path, await settingsOf(prepared, windows, flags), flags.resume === true)
       const { contents, matrices } = await quantizeModel(prepared, {
         ...{ method, windows, work, signal, host: nodeHost(), threads: flags.threads },
+        solver: method === 'gptq' ? await loadSolver() : undefined,
         ...{ format: FORMATS[flags.weights], damp: flags.damp, actOrder: flags.actOrder },
         ...{ drift: flags.drift, sweeps: flags.sweeps, budgetBytes: flags.budget },
         card: { name: flags.name, about: aboutOf(flags), signal },

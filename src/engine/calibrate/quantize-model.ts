@@ -6,6 +6,7 @@ import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { CodedMatrix, Format } from '../../compress/coded-matrix.ts'
+import { solverBytes } from '../../compress/dense.ts'
 import { type FactorOptions, factorize } from '../../compress/factor.ts'
 import { gptq, lossOf } from '../../compress/gptq.ts'
 import { layMatrix } from '../../compress/lay.ts'
@@ -19,11 +20,12 @@ import { type PackCard, packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { readMatrix } from './read-matrix.ts'
 import { scaledModel } from './scaled-model.ts'
+import { openSolver } from './solver-module.ts'
 import { type Surveyed, survey } from './survey.ts'
 import { type WalkOptions, walk } from './walk.ts'
 import { readWork, type WorkFiles } from './work-files.ts'
 
-export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit' | 'drift'> {
+export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, Omit<WalkOptions, 'visit' | 'drift'> {
   /**
    * `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. `awq`: the same
    * after inputs were scaled.
@@ -40,6 +42,8 @@ export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit
   readonly drift: number
   /** Most sweeps over the codes after they were solved. */
   readonly sweeps: number
+  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
+  readonly solver?: WebAssembly.Module | undefined
   readonly card?: PackCard | undefined
   /** Called when a matrix is done. */
   readonly onMatrix?: ((report: MatrixReport) => void) | undefined
@@ -173,8 +177,11 @@ function visitor(job: Job): WalkOptions['visit'] {
     const files = await Promise.all(parts.map(({ name }) => options.work.open(codesName(name))))
     if (files.some((file) => file === undefined)) {
       const found = await stats()
-      const factor = factorize(product.name, found, options)
-      for (const { name, n } of parts) {
+      const most = Math.max(...parts.map(({ n }) => n))
+      const dense = options.solver && (await openSolver(options.solver, solverBytes(most, k)))
+      const factor = factorize(product.name, found, { ...options, dense })
+      // The widest first: the others find room where it was.
+      for (const { name, n } of parts.toSorted((left, right) => right.n - left.n)) {
         const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
         const targets =
           found.drift === undefined ? weights : targetsOf(weights, n, k, found, factor, options.drift)
