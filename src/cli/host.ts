@@ -28,17 +28,30 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
       try {
         return await WebAssembly.compile(await readFile(file))
       } catch (cause) {
-        throw new HalfbyteError(
-          'internal',
-          `the engine's module ${fileURLToPath(file)} cannot be loaded: ${cause instanceof Error ? cause.message : cause}; ` +
-            'install the package again, or in its repository run npm run build:wasm',
-          { file: fileURLToPath(file) },
-          { cause },
-        )
+        throw missingModule(file, cause)
       }
     },
   }
 }
+
+/** The module of solvers, which no page loads. Throws `internal` when it is not there. */
+export async function loadSolver(): Promise<WebAssembly.Module> {
+  const file = new URL('../solve/halfbyte-solve.wasm', WASM_FOLDER)
+  try {
+    return await WebAssembly.compile(await readFile(file))
+  } catch (cause) {
+    throw missingModule(file, cause)
+  }
+}
+
+const missingModule = (file: URL, cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'internal',
+    `the engine's module ${fileURLToPath(file)} cannot be loaded: ${cause instanceof Error ? cause.message : cause}; ` +
+      'install the package again, or in its repository run npm run build:wasm',
+    { file: fileURLToPath(file) },
+    { cause },
+  )
 
 function startNodeWorker(): ComputePort {
   const worker = new Worker(COMPUTE_WORKER, { execArgv: [], name: 'halfbyte compute' })

@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
 import { convertCommand } from './commands/convert.ts'
+import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
 import { inspectCommand } from './commands/inspect.ts'
@@ -24,6 +25,7 @@ const commands = [
   inspectCommand(),
   tokenizeCommand(),
   ...evaluateCommands(),
+  evalCommand(),
   convertCommand(),
   calibrateCommand(),
   quantizeCommand(),

@@ -51,14 +51,14 @@ export async function withModel<T>(
   model: string,
   flags: EngineFlags,
   signal: AbortSignal,
-  use: (built: BuiltModel) => Promise<T>,
+  use: (built: BuiltModel, prepared: PreparedModel) => Promise<T>,
 ): Promise<T> {
   return withPrepared(model, { ...flags, beyondTraining: true }, signal, async (whole) => {
     const { prepared } = withStateBudget({ prepared: whole, draft: undefined }, flags.stateBytes)
     const hooks = { signal, onProgress: showProgress }
     const built = await buildModel(prepared, { ...flags, host: nodeHost() }, hooks).finally(clearProgress)
     try {
-      return await use(built)
+      return await use(built, prepared)
     } finally {
       await built.dispose()
     }

@@ -8,6 +8,7 @@
 // Cholesky factor is C^-1; it is not needed.
 
 import { HalfbyteError } from '../base/errors.ts'
+import { type Dense, plainDense, rowsOf } from './dense.ts'
 import type { InputStats } from './hessian.ts'
 
 export interface FactorOptions {
@@ -18,6 +19,8 @@ export interface FactorOptions {
   readonly damp?: number | undefined
   /** Solves inputs of large activations first. Default false: in the model's order. */
   readonly actOrder?: boolean | undefined
+  /** Where products are computed. Default: in TypeScript. */
+  readonly dense?: Dense | undefined
 }
 
 export const DEFAULT_DAMP = 0.01
@@ -35,6 +38,7 @@ export interface Factor {
   readonly added: Float64Array
   /** Number of inputs that were always zero. No error in them costs anything, so they are rounded. */
   readonly dead: number
+  readonly dense: Dense
 }
 
 /** Rows of C that are applied to the rest of H together. */
@@ -42,13 +46,16 @@ const BLOCK = 32
 /** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
 const LEAST_PIVOT = 1e-13
 
+/** Rows of H that are updated together. */
+const UPDATE_ROWS = 64
+
 /**
- * Overwrites `stats.gram` when the order is the model's. Throws `unsupported` when H cannot be solved for
+ * Throws `unsupported` when H cannot be solved for
  * lack of dampening or of text, `internal` without inputs.
  */
 export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
   const { k, gram } = stats
-  const { damp = DEFAULT_DAMP, actOrder = false } = options
+  const { damp = DEFAULT_DAMP, actOrder = false, dense = plainDense } = options
   const diagonal = Float64Array.from({ length: k }, (_, i) => gram[i * k + i]!)
   const live = diagonal.filter((value) => value > 0)
   if (live.length === 0) throw noInputs(name, stats.rows)
@@ -56,14 +63,16 @@ export function factorize(name: string, stats: InputStats, options: FactorOption
   const order = Uint32Array.from({ length: k }, (_, i) => i)
   if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
   const hessian = bothTriangles(gram, k)
-  const triangle = actOrder ? ordered(gram, order, k) : gram
+  const triangle = dense.room('triangle', k * k)
+  if (actOrder) takeOrdered(gram, order, k, triangle)
+  else triangle.set(gram)
   const added = Float64Array.from(order, (input) => (diagonal[input]! > 0 ? damp * mean : mean))
   for (let j = 0; j < k; j++) {
     triangle[j * k + j]! += added[j]!
     hessian[order[j]! * (k + 1)]! += added[j]!
   }
-  decompose(name, triangle, k, LEAST_PIVOT * mean, damp)
-  return { k, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
+  decompose(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
+  return { k, dense, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
 }
 
 function bothTriangles(gram: Float64Array, k: number): Float64Array {
@@ -74,19 +83,24 @@ function bothTriangles(gram: Float64Array, k: number): Float64Array {
   return whole
 }
 
-function ordered(gram: Float64Array, order: Uint32Array, k: number): Float64Array {
-  const triangle = new Float64Array(k * k)
+function takeOrdered(gram: Float64Array, order: Uint32Array, k: number, triangle: Float64Array): void {
   for (let j = 0; j < k; j++) {
     for (let i = 0; i <= j; i++) {
       const [a, b] = [order[j]!, order[i]!]
       triangle[j * k + i] = gram[Math.max(a, b) * k + Math.min(a, b)]!
     }
   }
-  return triangle
 }
 
 /** H -> C in place, from the last row up. */
-function decompose(name: string, h: Float64Array, k: number, least: number, damp: number): void {
+function decompose(
+  name: string,
+  h: Float64Array,
+  k: number,
+  least: number,
+  damp: number,
+  dense: Dense,
+): void {
   for (let end = k; end > 0; end -= BLOCK) {
     const start = Math.max(0, end - BLOCK)
     for (let j = end - 1; j >= start; j--) {
@@ -99,32 +113,29 @@ function decompose(name: string, h: Float64Array, k: number, least: number, damp
       const root = Math.sqrt(pivot)
       for (let a = 0; a <= j; a++) h[j * k + a]! /= root
     }
-    for (let b = 0; b < start; b++) applyBlock(h, k, start, end, b)
+    applyBlock(h, k, start, end, dense)
   }
 }
 
-// hot
-/** Subtracts from row b of H what rows [start, end) of C explain of it. */
-function applyBlock(h: Float64Array, k: number, start: number, end: number, b: number): void {
-  const row = b * k
-  let j = start
-  for (; j + 4 <= end; j += 4) {
-    const r0 = j * k
-    const r1 = r0 + k
-    const r2 = r1 + k
-    const r3 = r2 + k
-    const c0 = h[r0 + b]!
-    const c1 = h[r1 + b]!
-    const c2 = h[r2 + b]!
-    const c3 = h[r3 + b]!
-    for (let a = 0; a <= b; a++) {
-      h[row + a]! -= c0 * h[r0 + a]! + c1 * h[r1 + a]! + c2 * h[r2 + a]! + c3 * h[r3 + a]!
-    }
+/** Subtracts from the rows before `start` of H what rows [start, end) of C explain of them. */
+function applyBlock(h: Float64Array, k: number, start: number, end: number, dense: Dense): void {
+  const panel = rowsOf(columns(h, k, start, end, dense), end - start)
+  for (let b = 0; b < start; b += UPDATE_ROWS) {
+    const last = Math.min(b + UPDATE_ROWS, start)
+    const rows = { ...panel, at: b * panel.stride }
+    // The upper triangle of H is not used, so it does not matter what the corner of a block writes there.
+    dense.gemm(rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1)
   }
-  for (; j < end; j++) {
-    const c = h[j * k + b]!
-    for (let a = 0; a <= b; a++) h[row + a]! -= c * h[j * k + a]!
+}
+
+/** Rows [start, end) of C before column `start`, transposed: [start][end - start]. */
+export function columns(c: Float64Array, k: number, start: number, end: number, dense: Dense): Float64Array {
+  const count = end - start
+  const panel = dense.room('panel', start * count)
+  for (let j = 0; j < count; j++) {
+    for (let i = 0; i < start; i++) panel[i * count + j] = c[(start + j) * k + i]!
   }
+  return panel
 }
 
 function noInputs(name: string, rows: number): HalfbyteError {

@@ -19,6 +19,7 @@ import {
   groupCount,
   groupSize,
 } from './coded-matrix.ts'
+import { rowsOf } from './dense.ts'
 import type { Factor } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 import { refine } from './refine.ts'
@@ -132,8 +133,8 @@ function solve(
     ...{ weights, coded, factor, how, stretches, format, k },
     size: groupSize(format, k),
     groups: groupCount(format, k),
-    errors: new Float64Array(n * k),
-    sums: new Float64Array(BLOCK),
+    errors: factor.dense.room('errors', n * k),
+    sums: factor.dense.room('sums', n * BLOCK),
     free: new Float64Array(BLOCK),
     importance: new Float64Array(BLOCK),
     grid: newGrid(),
@@ -142,6 +143,7 @@ function solve(
   const losses = new Float64Array(n)
   for (let first = 0; first < k; first += BLOCK) {
     const end = Math.min(first + BLOCK, k)
+    earlier(work, n, first, end)
     for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
   }
   const { added } = factor
@@ -164,6 +166,7 @@ interface Work {
   readonly groups: number
   /** e, [n][k] in solving order. */
   readonly errors: Float64Array
+  /** s without what the block itself adds, [n][BLOCK]. */
   readonly sums: Float64Array
   /** The values that a group would take if it could be stored exactly. */
   readonly free: Float64Array
@@ -175,9 +178,8 @@ interface Work {
 // hot
 /** Returns what the block adds to the row's loss, dampening included. */
 function solveBlock(work: Work, row: number, first: number, end: number): number {
-  const { coded, factor, how, k, size, groups, errors, sums, grid } = work
+  const { coded, factor, how, k, size, groups, grid } = work
   const { scales, minimums, codes } = coded
-  earlier(errors, row * k, factor.triangle, k, first, end, sums)
   if (how === 'fitted') {
     const loss = fitBlock(work, row, first, end)
     const group = row * groups + first / BLOCK
@@ -207,7 +209,7 @@ function solveInput(
 ): number {
   const base = row * k
   const { triangle, order } = factor
-  let sum = sums[j - first]!
+  let sum = sums[row * BLOCK + j - first]!
   for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
   const root = triangle[j * k + j]!
   const weight = weights[base + order[j]!]!
@@ -228,7 +230,7 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   const { triangle, order } = factor
   // First what is left of e when each input takes its best value.
   for (let j = first; j < end; j++) {
-    let sum = sums[j - first]!
+    let sum = sums[row * BLOCK + j - first]!
     for (let i = first; i < j; i++) sum += free[i - first]! * triangle[j * k + i]!
     const root = triangle[j * k + j]!
     free[j - first] = -sum / root
@@ -267,42 +269,9 @@ function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number,
   return true
 }
 
-// hot
-/** sums[j - first] = sum over i < first of errors[base + i] * C_ji, for j in [first, end). */
-function earlier(
-  errors: Float64Array,
-  base: number,
-  c: Float64Array,
-  k: number,
-  first: number,
-  end: number,
-  sums: Float64Array,
-): void {
-  let j = first
-  for (; j + 4 <= end; j += 4) {
-    const r0 = j * k
-    const r1 = r0 + k
-    const r2 = r1 + k
-    const r3 = r2 + k
-    let s0 = 0
-    let s1 = 0
-    let s2 = 0
-    let s3 = 0
-    for (let i = 0; i < first; i++) {
-      const error = errors[base + i]!
-      s0 += error * c[r0 + i]!
-      s1 += error * c[r1 + i]!
-      s2 += error * c[r2 + i]!
-      s3 += error * c[r3 + i]!
-    }
-    sums[j - first] = s0
-    sums[j - first + 1] = s1
-    sums[j - first + 2] = s2
-    sums[j - first + 3] = s3
-  }
-  for (; j < end; j++) {
-    let sum = 0
-    for (let i = 0; i < first; i++) sum += errors[base + i]! * c[j * k + i]!
-    sums[j - first] = sum
-  }
+/** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). */
+function earlier({ factor, errors, sums, k }: Work, n: number, first: number, end: number): void {
+  sums.fill(0)
+  const rows = rowsOf(factor.triangle, k, first * k)
+  factor.dense.gemm(rowsOf(errors, k), rows, rowsOf(sums, BLOCK), n, end - first, first, 1)
 }

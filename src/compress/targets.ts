@@ -9,7 +9,8 @@
 // A solver that aims at v makes up for part of the errors of the matrices before it. Only a share of the way
 // is taken: the whole way fits the calibration text better and other texts worse.
 
-import type { Factor } from './factor.ts'
+import { type Dense, rowsOf } from './dense.ts'
+import { columns, type Factor } from './factor.ts'
 
 export const DEFAULT_DRIFT = 0.5
 
@@ -30,34 +31,65 @@ export function targetsOf(
   factor: Factor,
   share: number,
 ): Float64Array {
-  const targets = Float64Array.from(weights)
-  const product = new Float64Array(k)
-  const solved = new Float64Array(k)
-  for (let row = 0; row < n; row++) {
-    product.fill(0)
-    if (behind !== undefined) product.set(behind.subarray(row * k, (row + 1) * k))
-    for (let i = 0; drift !== undefined && i < k; i++) {
-      const weight = weights[row * k + i]!
-      for (let j = 0; j < k; j++) product[j]! += weight * drift[i * k + j]!
-    }
-    divide(product, factor, solved)
-    for (let i = 0; i < k; i++) targets[row * k + i]! += share * solved[i]!
+  const { dense } = factor
+  const products = dense.room('products', n * k)
+  if (behind !== undefined) products.set(behind)
+  if (drift !== undefined) {
+    const own = dense.room('weights', n * k)
+    own.set(weights)
+    const turned = transposed(drift, k, dense)
+    dense.gemm(rowsOf(own, k), rowsOf(turned, k), rowsOf(products, k), n, k, k, 1)
   }
-  return targets
+  const solved = divide(products, n, factor)
+  return Float64Array.from(weights, (weight, at) => weight + share * solved[at]!)
 }
 
-/** result = row H^-1, with H = C^T C in solving order. */
-function divide(row: Float64Array, { k, triangle, order }: Factor, result: Float64Array): void {
-  const rest = Float64Array.from(order, (input) => row[input]!)
-  for (let j = k - 1; j >= 0; j--) {
-    const value = rest[j]! / triangle[j * k + j]!
-    rest[j] = value
-    for (let i = 0; i < j; i++) rest[i]! -= value * triangle[j * k + i]!
+function transposed(matrix: Float64Array, k: number, dense: Dense): Float64Array {
+  const turned = dense.room('drift', k * k)
+  for (let i = 0; i < k; i++) {
+    for (let j = 0; j < k; j++) turned[j * k + i] = matrix[i * k + j]!
   }
-  for (let j = 0; j < k; j++) {
-    let sum = rest[j]!
-    for (let i = 0; i < j; i++) sum -= rest[i]! * triangle[j * k + i]!
-    rest[j] = sum / triangle[j * k + j]!
+  return turned
+}
+
+/** Columns that are divided together. */
+const BLOCK = 32
+
+/** Rows times H^-1, with H = C^T C in solving order: first by C, from its end, then by C^T. */
+function divide(rows: Float64Array, n: number, { k, triangle, order, dense }: Factor): Float64Array {
+  const rest = dense.room('weights', n * k)
+  for (let at = 0; at < rest.length; at++) rest[at] = rows[at - (at % k) + order[at % k]!]!
+  for (let end = k; end > 0; end -= BLOCK) {
+    const start = Math.max(0, end - BLOCK)
+    for (let row = 0; row < n * k; row += k) {
+      for (let j = end - 1; j >= start; j--) {
+        const value = rest[row + j]! / triangle[j * k + j]!
+        rest[row + j] = value
+        for (let i = start; i < j; i++) rest[row + i]! -= value * triangle[j * k + i]!
+      }
+    }
+    const panel = rowsOf(columns(triangle, k, start, end, dense), end - start)
+    dense.gemm(rowsOf(rest, k, start), panel, rowsOf(rest, k), n, start, end - start, -1)
   }
-  for (let j = 0; j < k; j++) result[order[j]!] = rest[j]!
+  for (let start = 0; start < k; start += BLOCK) {
+    const end = Math.min(start + BLOCK, k)
+    dense.gemm(
+      rowsOf(rest, k),
+      rowsOf(triangle, k, start * k),
+      rowsOf(rest, k, start),
+      n,
+      end - start,
+      start,
+      -1,
+    )
+    for (let row = 0; row < n * k; row += k) {
+      for (let j = start; j < end; j++) {
+        let sum = rest[row + j]!
+        for (let i = start; i < j; i++) sum -= rest[row + i]! * triangle[j * k + i]!
+        rest[row + j] = sum / triangle[j * k + j]!
+      }
+    }
+  }
+  for (let at = 0; at < rest.length; at++) rows[at - (at % k) + order[at % k]!] = rest[at]!
+  return rows
 }

@@ -59,30 +59,60 @@ export async function perplexity(
   const tally = { sum: 0, squares: 0, count: 0 }
   for (let window = 0; window < windows; window++) {
     const ids = tokens.slice(window * context, (window + 1) * context)
-    const targets = [...ids]
-    if (options.bos !== undefined) ids[0] = options.bos
-    await forward(
-      ids,
-      (position, logits) => {
-        if (position < first || position >= context - 1) return
-        const loss = negativeLogLikelihood(logits, targets[position + 1] ?? 0)
-        tally.sum += loss
-        tally.squares += loss * loss
-        tally.count++
-      },
-      options.signal,
-    )
+    const own = await scoreWindow(ids, forward, { first, bos: options.bos, signal: options.signal })
+    tally.sum += own.sum
+    tally.squares += own.squares
+    tally.count += own.count
     options.onWindow?.(window + 1, windows, Math.exp(tally.sum / tally.count))
   }
-  const mean = tally.sum / tally.count
-  const variance = Math.max(0, tally.squares / tally.count - mean * mean)
-  const value = Math.exp(mean)
-  return {
-    perplexity: value,
-    error: value * Math.sqrt(variance / Math.max(1, tally.count - 1)),
-    windows,
-    scored: tally.count,
+  const { value, error } = perplexityOfTokens(tally)
+  return { perplexity: value, error, windows, scored: tally.count }
+}
+
+/** Losses of scored tokens, in nats. */
+export interface WindowTally {
+  readonly sum: number
+  /** Sum of squares. */
+  readonly squares: number
+  readonly count: number
+}
+
+/**
+ * Scores the tokens of a window after position `first`, each with all earlier ones as context. `bos` takes
+ * the place of the first token, but is never scored.
+ */
+export async function scoreWindow(
+  targets: readonly number[],
+  forward: ForwardRows,
+  options: {
+    readonly first: number
+    readonly bos?: number | undefined
+    readonly signal?: AbortSignal | undefined
+  },
+): Promise<WindowTally> {
+  const { first, bos, signal } = options
+  const ids = bos === undefined ? targets : [bos, ...targets.slice(1)]
+  const tally = { sum: 0, squares: 0, count: 0 }
+  const take = (position: number, logits: Float32Array) => {
+    if (position < first || position >= targets.length - 1) return
+    const loss = negativeLogLikelihood(logits, targets[position + 1] ?? 0)
+    tally.sum += loss
+    tally.squares += loss * loss
+    tally.count++
   }
+  await forward(ids, take, signal)
+  return tally
+}
+
+/** Perplexity with llama.cpp's standard error, which takes the losses of tokens for independent. */
+export function perplexityOfTokens({ sum, squares, count }: WindowTally): {
+  readonly value: number
+  readonly error: number
+} {
+  const mean = sum / count
+  const variance = Math.max(0, squares / count - mean * mean)
+  const value = Math.exp(mean)
+  return { value, error: value * Math.sqrt(variance / Math.max(1, count - 1)) }
 }
 
 /** -log softmax(logits)[id], summed in f64. Throws `integrity` on NaN or +Infinity. */

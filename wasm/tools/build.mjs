@@ -1,6 +1,6 @@
 // In: the C files of wasm/ (testing/ and limits/ for modules of their own). Out: the modules
 // dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm, the same four with the test exports in
-// build/test-wasm, and those that measure the machine in build/limits. Objects and modules that are newer
+// build/test-wasm, those that measure the machine in build/limits, and the solver's in dist/solve. Objects and modules that are newer
 // than their sources are kept.
 //
 // Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links. Nothing runs
@@ -157,6 +157,14 @@ const build = async () => {
       }
     }
   }
+  const solve = sourcesIn('solve')
+  const solved = join(root, 'build/wasm/solve.o')
+  if (modified(solved) < newest(solve)) {
+    const args = ['-c', ...COMPILE, ...solve, '-o', solved]
+    compiles.push(() => tool(emcc, args, 'compiling wasm/solve'))
+  }
+  const solver = join(root, 'dist/solve/halfbyte-solve.wasm')
+  links.push({ path: solver, objects: [solved], args: [...LINK, '--strip-all', solved, '-o', solver] })
   const start = performance.now()
   await inParallel(compiles)
   // All objects of a module may be older than it and yet differ: a deleted source shows in the folder's time.

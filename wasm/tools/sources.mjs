@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const WASM = fileURLToPath(new URL('..', import.meta.url))
 /** Folders whose sources are not part of the engine. */
-const ASIDE = ['testing', 'limits', 'native']
+const ASIDE = ['testing', 'limits', 'native', 'solve']
 
 /** Every file of wasm/, or of one folder of it. */
 export const filesIn = (folder = '') =>

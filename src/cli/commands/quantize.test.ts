@@ -24,7 +24,7 @@ describe('quantize', () => {
     const [solved, rounded] = [path('solved.hbm'), path('rounded.hbm')]
     const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
     expect(code).toBe(0)
-    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\]: [\d.]+ % of the error of rounding$/m)
+    expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
     const inspected = (await halfbyte('inspect', solved)).out
     expect(inspected).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4m_g32/m)
@@ -60,6 +60,19 @@ describe('quantize', () => {
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
+
+  test('writes GGUF and GPTQ folders, and says when a model is of another kind', async () => {
+    const [gguf, folder] = [path('q.gguf'), path('q-folder')]
+    const rtn = ['--method', 'rtn'] as const
+    expect((await halfbyte('quantise', model, gguf, ...rtn)).code).toBe(0)
+    expect((await halfbyte('inspect', gguf)).out).toMatch(/^layers\.1\.mlp_down\.weight .*Q4_0/m)
+    expect((await halfbyte('quantize', path('folder'), folder, ...rtn, '--as', 'gptq')).code).toBe(0)
+    expect((await halfbyte('inspect', folder)).out).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4_g32/m)
+    expect(await halfbyte('quantize', path('folder'), path('no.gguf'), ...rtn)).toMatchObject({
+      ...{ code: 1, err: expect.stringMatching(/^unsupported: .* is no GGUF file/) },
+    })
+    expect(existsSync(path('no.gguf'))).toBe(false)
+  }, 120_000)
 
   test('a disk that fills is told, and nothing is left under the name of the pack', async () => {
     const output = path('full.hbm')

@@ -1,6 +1,7 @@
-// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack of codes that were
-// chosen for the model's own inputs.
+// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack, GGUF or GPTQ folder of
+// codes that were chosen for the model's own inputs.
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { sha256 } from '../../base/sha256.ts'
@@ -10,55 +11,68 @@ import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
-import { nodeHost } from '../host.ts'
+import { loadSolver, nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
-import { type EngineFlags, loraOption, MODEL, real, whole } from '../options.ts'
+import { type EngineFlags, loraOption, MODEL, real, size, whole } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
 import { openWork, removeWork } from '../work-folder.ts'
+import { GPTQ_FILE, writeModel } from '../write-model.ts'
 
 interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
-  readonly method: 'rtn' | 'gptq'
-  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel'
+  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
+  readonly budget?: number
   readonly calibration?: string
   readonly actOrder?: true
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
+  readonly as?: 'hbm' | 'gguf' | 'gptq'
   readonly resume?: true
   readonly name?: string
   readonly license?: string
   readonly json?: true
 }
 
-const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format>> = {
+const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
   w4: 'w4_g32',
   w4m: 'w4m_g32',
   w8: 'w8_g32',
   w4_channel: 'w4_channel',
+  mixed: 'mixed',
 }
 
 export function quantizeCommand(): Command {
   const command = new Command('quantize')
+    .alias('quantise')
     .description(
       'Write a model with 4- or 8-bit matrices as a .hbm pack. gptq lets the codes of a matrix pay for the errors of each other, as seen on a calibration text.',
     )
     .argument('<model>', MODEL)
-    .argument('<output>', 'the .hbm file to write; <output>.work holds what an unfinished run has done')
+    .argument(
+      '<output>',
+      'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds what is done until then',
+    )
     .addOption(
-      new Option('--method <method>', 'how codes are chosen; rtn rounds each weight to the nearest')
-        .choices(['rtn', 'gptq'])
+      new Option(
+        '--method <method>',
+        'how codes are chosen; rtn rounds each weight to the nearest, awq after scaling inputs',
+      )
+        .choices(['rtn', 'gptq', 'awq'])
         .default('gptq'),
     )
     .addOption(
-      new Option('--weights <format>', 'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits')
+      new Option(
+        '--weights <format>',
+        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: of these what --budget allows',
+      )
         .choices(Object.keys(FORMATS))
         .default('w4'),
     )
+    .option('--budget <size>', 'most bytes of all weights, like 300MB; for --weights mixed', size(1))
     .option('--calibration <file>', 'text like the model will see: UTF-8, or .jsonl with a text in each line')
     .option('--act-order', 'solve inputs of large activations first')
     .option(
@@ -74,6 +88,12 @@ export function quantizeCommand(): Command {
       DEFAULT_DRIFT,
     )
     .option('--sweeps <n>', 'most sweeps over the codes after they were solved', whole(0), DEFAULT_SWEEPS)
+    .addOption(
+      new Option(
+        '--as <kind>',
+        "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
+      ).choices(['hbm', 'gguf', 'gptq']),
+    )
     .option('--resume', 'go on with an unfinished run')
     .addOption(loraOption())
     .option('--name <name>', "the model's name; default: its own")
@@ -84,15 +104,26 @@ export function quantizeCommand(): Command {
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
   const { method, calibration } = flags
-  if (method === 'gptq' && calibration === undefined) {
+  const isMixed = flags.weights === 'mixed'
+  if ((method !== 'rtn' || isMixed) && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
-      'gptq needs a text to calibrate on; give --calibration FILE, or choose --method rtn',
+      isMixed
+        ? 'mixed formats are chosen on a text; give --calibration FILE, or choose other --weights'
+        : `${method} needs a text to calibrate on; give --calibration FILE, or choose --method rtn`,
+    )
+  }
+  if (isMixed !== (flags.budget !== undefined)) {
+    throw new HalfbyteError(
+      'unsupported',
+      isMixed
+        ? 'mixed formats need a budget; give --budget, like --budget 300MB'
+        : `--budget is for --weights mixed, and the weights are ${flags.weights}; leave it out, or choose mixed`,
     )
   }
   const started = performance.now()
   const path = `${output}.work`
-  const policy = flags.weights === 'w4m' ? 'w4' : flags.weights
+  const policy = flags.weights === 'w4m' || isMixed ? 'w4' : flags.weights
   const prepareFlags = { weights: policy, lora: flags.lora, forPack: true } as const
   const matrices = await interruptible((signal) =>
     withPrepared(model, prepareFlags, signal, async (prepared) => {
@@ -100,8 +131,9 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
       const work = await openWork(path, await settingsOf(prepared, windows, flags), flags.resume === true)
       const { contents, matrices } = await quantizeModel(prepared, {
         ...{ method, windows, work, signal, host: nodeHost(), threads: flags.threads },
+        solver: method === 'gptq' ? await loadSolver() : undefined,
         ...{ format: FORMATS[flags.weights], damp: flags.damp, actOrder: flags.actOrder },
-        ...{ drift: flags.drift, sweeps: flags.sweeps },
+        ...{ drift: flags.drift, sweeps: flags.sweeps, budgetBytes: flags.budget },
         card: { name: flags.name, about: aboutOf(flags), signal },
         onProgress: ({ segment, segments, what, done, total }) =>
           overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
@@ -112,12 +144,12 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         },
       })
       clearProgress()
-      await writeOutput(output, writePack(contents, signal), signal)
+      await writeModel({ model, output, as: kindOf(output, flags), prepared, contents, signal })
       return matrices
     }),
   ).finally(clearProgress)
   await removeWork(path)
-  const { size: bytes } = await stat(output)
+  const { size: bytes } = await stat(flags.as === 'gptq' ? join(output, GPTQ_FILE) : output)
   const seconds = Math.round((performance.now() - started) / 100) / 10
   const [loss, lossBefore] = [sum(matrices, 'loss'), sum(matrices, 'lossBefore')]
   process.stdout.write(
@@ -127,11 +159,14 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
   )
 }
 
+const kindOf = (output: string, { as }: QuantizeFlags): 'hbm' | 'gguf' | 'gptq' =>
+  as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
+
 /** Everything that the result depends on. */
 async function settingsOf(
   prepared: PreparedModel,
   windows: readonly (readonly number[])[],
-  { method, weights, actOrder, damp, drift, sweeps, lora }: QuantizeFlags,
+  { method, weights, budget, actOrder, damp, drift, sweeps, lora }: QuantizeFlags,
 ): Promise<string> {
   const { file, config, weights: tensors } = prepared
   const stored = [...tensors.values()].map(({ name, dtype, shape, byteLength }) => [
@@ -144,6 +179,7 @@ async function settingsOf(
   return JSON.stringify({
     method,
     weights,
+    budget,
     actOrder: actOrder === true,
     damp,
     drift,
@@ -157,12 +193,14 @@ const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({
   quantization: `${method} ${FORMATS[weights]}`,
 })
 
-function lineOf({ name, shape, loss, lossBefore, dead = 0 }: MatrixReport): string {
+function lineOf({ name, shape, format, loss, lossBefore, exponent, dead = 0 }: MatrixReport): string {
   const share =
-    loss === undefined || lossBefore === undefined
-      ? 'rounded'
-      : `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
-  return `${name} [${shape}]: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
+    loss !== undefined && lossBefore !== undefined
+      ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
+      : exponent === undefined
+        ? 'rounded'
+        : `rounded, inputs scaled by their size to the power of ${exponent}`
+  return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }
 
 const sum = (matrices: readonly MatrixReport[], what: 'loss' | 'lossBefore'): number =>

@@ -16,8 +16,12 @@ import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/model-file.ts'
 import type { NodeOf } from '../../graph/nodes.ts'
 import { interpret } from '../../graph/testing/interpret.ts'
+import { packContents } from '../load/pack-model.ts'
 import { prepareModel } from '../load/prepare.ts'
-import { type QuantizeOptions, quantizeModel, readMatrix } from './quantize-model.ts'
+import { type QuantizeOptions, quantizeModel } from './quantize-model.ts'
+import { readMatrix } from './read-matrix.ts'
+import { scaledModel } from './scaled-model.ts'
+import { survey } from './survey.ts'
 import { walk } from './walk.ts'
 import { calibrationWindows } from './windows.ts'
 import { memoryWork, type WorkFiles } from './work-files.ts'
@@ -182,6 +186,81 @@ describe('a quantised model', () => {
     await expect(packBytes(files, options)).rejects.toThrow(/abort/i)
   })
 })
+
+describe('scaled and mixed models', () => {
+  const model = randomLlama({ seed: 8, intermediate: 88, gain: 1.4 })
+  // A few large channels after each norm, as in trained models.
+  for (const [name, { values }] of model.weights)
+    if (/layernorm/.test(name)) for (let i = 5; i < values.length; i += 16) values[i] = values[i]! * 12
+  const files = safetensorsFiles(model)
+  const windows = idsOf(12, 64)
+  const tokens = idsOf(1, 60)[0]!.map((id) => (id * 11 + 1) % 90)
+  const logits = (own: readonly File[], weights: 'auto' | 'f32' = 'auto') =>
+    withBuilt(own, { weights }, (built) => logitsOf(built, tokens))
+
+  test('scales change no product, only what rounding costs', async () => {
+    const whole = await prepared(files)
+    const surveyed = await survey(whole, {
+      ...optionsOf({ windows }),
+      scaledFor: 'w4_g32',
+      withLosses: false,
+    })
+    expect(surveyed.filter(({ scaling }) => (scaling?.exponent ?? 0) > 0).length).toBeGreaterThan(2)
+    const contents = await packContents(
+      await scaledModel({ ...whole, plan: (await f32Plan(files)).plan }, surveyed, signal),
+    )
+    const chunks: Uint8Array<ArrayBuffer>[] = []
+    for await (const chunk of writePack(contents)) chunks.push(chunk.slice())
+    const scaled = new File(chunks, 'scaled.hbm')
+    expect(relativeError(await logits([scaled], 'f32'), await logits(files, 'f32'))).toBeLessThan(1e-5)
+  })
+
+  test('AWQ is nearer to the float model than rounding, and resumes to the same bytes', async () => {
+    const float = await logits(files)
+    const errors: number[] = []
+    for (const method of ['rtn', 'awq'] as const) {
+      const bytes = await packBytes(files, optionsOf({ method, windows }))
+      errors.push(relativeError(await logits([new File([bytes], 'q.hbm')]), float))
+      if (method === 'rtn') continue
+      const work = memoryWork()
+      let left = 9
+      const failing = countedWork(work, () => {
+        if (left-- === 0) throw new Error('killed')
+      })
+      await expect(packBytes(files, optionsOf({ method, windows, work: failing }))).rejects.toThrow('killed')
+      expect(await packBytes(files, optionsOf({ method, windows, work }))).toEqual(bytes)
+    }
+    expect(errors[1]).toBeLessThan(0.9 * errors[0]!)
+  }, 120_000)
+
+  test('mixed formats fill a budget and lose less than w4', async () => {
+    const float = await logits(files)
+    const all = await packBytes(files, optionsOf({ format: 'w4_g32', windows }))
+    const { contents, matrices } = await quantizeModel(
+      await prepared(files),
+      optionsOf({ format: 'mixed', budgetBytes: Math.round(1.2 * all.length), windows }),
+    )
+    expect(new Set(matrices.map(({ format }) => format)).size).toBeGreaterThan(1)
+    const bytes = contents.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0)
+    expect(bytes).toBeLessThanOrEqual(1.2 * all.length)
+    const chunks: Uint8Array<ArrayBuffer>[] = []
+    for await (const chunk of writePack(contents)) chunks.push(chunk.slice())
+    const errors = await Promise.all(
+      [new File(chunks, 'm.hbm'), new File([all], 'q.hbm')].map(async (file) =>
+        relativeError(await logits([file]), float),
+      ),
+    )
+    expect(errors[0]).toBeLessThan(0.8 * errors[1]!)
+    const small = optionsOf({ format: 'mixed', budgetBytes: 1000, windows })
+    await expect(quantizeModel(await prepared(files), small)).rejects.toThrow(/raise --budget by \d+ bytes/)
+  }, 120_000)
+})
+
+const f32Plan = async (files: readonly File[]) =>
+  prepareModel(await openModel(files.map((file) => blobSource(file.name, file))), {
+    weights: 'f32',
+    forPack: true,
+  })
 
 /** Calls `before` ahead of every write. */
 const countedWork = (work: WorkFiles, before: () => void): WorkFiles => ({

@@ -6,25 +6,35 @@ import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { CodedMatrix, Format } from '../../compress/coded-matrix.ts'
+import { solverBytes } from '../../compress/dense.ts'
 import { type FactorOptions, factorize } from '../../compress/factor.ts'
 import { gptq, lossOf } from '../../compress/gptq.ts'
 import { layMatrix } from '../../compress/lay.ts'
+import { chooseFormats } from '../../compress/mixed.ts'
 import { rtn } from '../../compress/rtn.ts'
 import { targetsOf } from '../../compress/targets.ts'
 import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { packedChunks } from '../../weights/slabs.ts'
-import { unpackPanels } from '../../weights/unpack.ts'
 import { type PackCard, packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
+import { readMatrix } from './read-matrix.ts'
+import { scaledModel } from './scaled-model.ts'
+import { openSolver } from './solver-module.ts'
+import { type Surveyed, survey } from './survey.ts'
 import { type WalkOptions, walk } from './walk.ts'
 import { readWork, type WorkFiles } from './work-files.ts'
 
-export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit' | 'drift'> {
-  /** `rtn`: each weight to its nearest code. It needs no windows. */
-  readonly method: 'rtn' | 'gptq'
-  readonly format: Format
+export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, Omit<WalkOptions, 'visit' | 'drift'> {
+  /**
+   * `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. `awq`: the same
+   * after inputs were scaled.
+   */
+  readonly method: 'rtn' | 'gptq' | 'awq'
+  /** `mixed`: each product has the format that the budget allows it. */
+  readonly format: Format | 'mixed'
+  /** Most bytes of the pack's tensors; `mixed` only. */
+  readonly budgetBytes?: number | undefined
   /**
    * By how much of what inputs have drifted, behind matrices that were quantised before, a matrix makes up
    * for. 0: the float model is not run beside the other.
@@ -32,6 +42,8 @@ export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit
   readonly drift: number
   /** Most sweeps over the codes after they were solved. */
   readonly sweeps: number
+  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
+  readonly solver?: WebAssembly.Module | undefined
   readonly card?: PackCard | undefined
   /** Called when a matrix is done. */
   readonly onMatrix?: ((report: MatrixReport) => void) | undefined
@@ -44,8 +56,11 @@ export interface QuantizeOptions extends FactorOptions, Omit<WalkOptions, 'visit
 export interface MatrixReport {
   readonly name: string
   readonly shape: readonly [number, number]
-  readonly method: 'rtn' | 'gptq'
-  /** Absent for `rtn`, which runs no text. */
+  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly format: Format
+  /** AWQ's exponent; absent where inputs cannot be scaled. */
+  readonly exponent?: number | undefined
+  /** Absent for `rtn` and `awq`. */
   readonly loss?: number | undefined
   /** The loss with each weight rounded to its nearest code. */
   readonly lossBefore?: number | undefined
@@ -69,16 +84,23 @@ export async function quantizeModel(
       `${prepared.file.name} has no matrices that can be quantised; convert it as it is`,
     )
   }
-  const job: Job = { prepared, options, reports: new Map() }
-  if (method === 'gptq') await walk(prepared, { ...options, drift: options.drift > 0, visit: visitor(job) })
+  const surveyed = await surveyFor(prepared, options)
+  const own = method === 'awq' ? await scaledModel(prepared, surveyed, signal) : prepared
+  const contents = await packContents(own, options.card)
+  const formats =
+    options.format === 'mixed'
+      ? mixedFormats(contents.tensors, surveyed, options.budgetBytes ?? 0)
+      : undefined
+  const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
+  const job: Job = { prepared: own, options, reports: new Map(), formatOf, surveyed }
+  if (method === 'gptq') await walk(own, { ...options, drift: options.drift > 0, visit: visitor(job) })
   for (const name of matrices) {
     signal.throwIfAborted()
     if ((await work.open(codesName(name))) === undefined) await roundMatrix(job, name)
     else if (!job.reports.has(name)) await recall(job, name)
   }
-  const contents = await packContents(prepared, options.card)
   const tensors = contents.tensors.map((tensor) =>
-    matrices.includes(tensor.name) ? codedTensor(tensor, options.format, work) : tensor,
+    matrices.includes(tensor.name) ? codedTensor(tensor, formatOf(tensor.name), work) : tensor,
   )
   return {
     contents: { ...contents, tensors },
@@ -86,10 +108,56 @@ export async function quantizeModel(
   }
 }
 
+/** Of matrices that no product of the walk reads, such as experts. */
+const fallback = (format: Format | 'mixed'): Format => (format === 'mixed' ? 'w4_g32' : format)
+
+async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Promise<readonly Surveyed[]> {
+  const { method, format } = options
+  if (method !== 'awq' && format !== 'mixed') return []
+  return survey(prepared, {
+    ...options,
+    scaledFor: method === 'awq' ? fallback(format) : undefined,
+    withLosses: format === 'mixed',
+  })
+}
+
+/** By matrix. What is no product's matrix takes its bytes off the budget first. */
+function mixedFormats(
+  tensors: readonly PackTensor[],
+  surveyed: readonly Surveyed[],
+  budgetBytes: number,
+): ReadonlyMap<string, Format> {
+  const shapes = new Map(tensors.map(({ name, shape }) => [name, shape]))
+  const known = new Set(surveyed.flatMap(({ parts }) => parts))
+  const fixed = tensors.reduce((sum, { name, bytes }) => sum + (known.has(name) ? 0 : bytes), 0)
+  const bytesOf = (parts: readonly string[], format: Format) =>
+    parts.reduce((sum, name) => {
+      const [n = 0, k = 0] = shapes.get(name) ?? []
+      return sum + matrixBytes(format, n, k)
+    }, 0)
+  const products = surveyed.flatMap(({ parts, losses }) => {
+    const [name = ''] = parts
+    const bytes = {
+      w4_g32: bytesOf(parts, 'w4_g32'),
+      w4m_g32: bytesOf(parts, 'w4m_g32'),
+      w8_g32: bytesOf(parts, 'w8_g32'),
+    }
+    return losses === undefined ? [] : [{ name, losses, bytes }]
+  })
+  const chosen = chooseFormats(products, budgetBytes - fixed)
+  return new Map(
+    surveyed.flatMap(({ parts }) =>
+      parts.map((name) => [name, chosen.get(parts[0] ?? '') ?? 'w4_g32'] as const),
+    ),
+  )
+}
+
 interface Job {
   readonly prepared: PreparedModel
   readonly options: QuantizeOptions
   readonly reports: Map<string, MatrixReport>
+  readonly formatOf: (name: string) => Format
+  readonly surveyed: readonly Surveyed[]
 }
 
 /** Canonical names of the matrices that are read by products, in the plan's order. */
@@ -109,15 +177,19 @@ function visitor(job: Job): WalkOptions['visit'] {
     const files = await Promise.all(parts.map(({ name }) => options.work.open(codesName(name))))
     if (files.some((file) => file === undefined)) {
       const found = await stats()
-      const factor = factorize(product.name, found, options)
-      for (const { name, n } of parts) {
+      const most = Math.max(...parts.map(({ n }) => n))
+      const dense = options.solver && (await openSolver(options.solver, solverBytes(most, k)))
+      const factor = factorize(product.name, found, { ...options, dense })
+      // The widest first: the others find room where it was.
+      for (const { name, n } of parts.toSorted((left, right) => right.n - left.n)) {
         const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
         const targets =
           found.drift === undefined ? weights : targetsOf(weights, n, k, found, factor, options.drift)
-        const lossBefore = lossOf(targets, rtn(weights, n, k, options.format), factor)
-        const { coded, loss } = gptq(targets, n, k, options.format, factor, options)
+        const format = job.formatOf(name)
+        const lossBefore = lossOf(targets, rtn(weights, n, k, format), factor)
+        const { coded, loss } = gptq(targets, n, k, format, factor, options)
         const report: MatrixReport = {
-          ...{ name, shape: [n, k], method: 'gptq', loss, lossBefore, dead: factor.dead },
+          ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: factor.dead },
         }
         await keep(job, coded, report)
         await options.host.yieldTask()
@@ -136,8 +208,13 @@ function visitor(job: Job): WalkOptions['visit'] {
 async function roundMatrix(job: Job, name: string): Promise<void> {
   const tensor = weightOf(job.prepared.weights, name)
   const [n = 0, k = 0] = tensor.shape
-  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, job.options.format)
-  await keep(job, coded, { name, shape: [n, k], method: 'rtn' })
+  const isScaled = job.options.method === 'awq'
+  const own = isScaled ? job.surveyed.find(({ parts }) => parts.includes(name)) : undefined
+  const format = job.formatOf(name)
+  const importance = own && Float64Array.from(own.importance)
+  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
+  const method = own === undefined ? 'rtn' : 'awq'
+  await keep(job, coded, { name, shape: [n, k], method, format, exponent: own?.scaling?.exponent })
   await job.options.host.yieldTask()
 }
 
@@ -156,11 +233,16 @@ async function recall({ options, reports }: Job, name: string): Promise<void> {
 }
 
 /** What the codes stand for, read like a pack's tensor. */
-async function storedTensor({ options }: Job, name: string, n: number, k: number): Promise<TensorInfo> {
+async function storedTensor(
+  { options, formatOf }: Job,
+  name: string,
+  n: number,
+  k: number,
+): Promise<TensorInfo> {
   const source = await options.work.open(codesName(name))
   if (source === undefined) throw lost(name)
   return {
-    ...{ name, dtype: DTYPE_OF[options.format], shape: [n, k], packed: options.format },
+    ...{ name, dtype: DTYPE_OF[formatOf(name)], shape: [n, k], packed: formatOf(name) },
     ...{ source, offset: 0, byteLength: source.size },
   }
 }
@@ -179,16 +261,3 @@ const lost = (name: string): HalfbyteError =>
   new HalfbyteError('integrity', `the codes of ${name} are no longer among the work files; start again`, {
     name,
   })
-
-/** All weights of a matrix, [n][k], whatever its format. */
-export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
-  const [n = 0, k = 0] = tensor.shape
-  const values = new Float32Array(n * k)
-  let at = 0
-  for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
-    const rows = unpackPanels('f32', chunk, k)
-    values.set(rows.subarray(0, Math.min(rows.length, values.length - at)), at)
-    at += rows.length
-  }
-  return values
-}

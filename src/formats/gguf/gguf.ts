@@ -17,12 +17,20 @@ export interface GgufFile {
   readonly source: ByteSource
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tensors: TensorIndex
+  readonly header: {
+    /** Where the metadata end and the list of tensors begins. */
+    readonly end: number
+    /** Where the number of `general.file_type` is, if it is there. */
+    readonly fileTypeAt?: number | undefined
+  }
 }
 
 const LEAST_ENTRY_BYTES = 13
 const LEAST_TENSOR_BYTES = 32
 const NAME_LIMIT_BYTES = 64 << 10
 const MAX_DIMS = 4
+/** GGUF's number of a value of 32 bits without sign. */
+const U32 = 4
 const DEFAULT_ALIGNMENT = 32
 const MAX_ALIGNMENT = 1 << 16
 
@@ -46,12 +54,16 @@ export async function readGguf(source: ByteSource, signal?: AbortSignal): Promis
   const entryCount = checkCount(reader, source.name, reader.u64(), LEAST_ENTRY_BYTES, 'metadata entries')
 
   const metadata = new Map<string, MetaValue>()
+  let fileTypeAt: number | undefined
   for (let index = 0; index < entryCount; index++) {
     const key = await readString(reader, source.name, `the key of metadata entry ${index}`, NAME_LIMIT_BYTES)
     if (metadata.has(key)) throw malformed(source.name, `the metadata key ${shown(key)} occurs twice`)
     if (reader.available < 4) await reader.fill(4)
-    metadata.set(key, await readValue(reader, source.name, key, reader.u32()))
+    const type = reader.u32()
+    if (key === 'general.file_type' && type === U32) fileTypeAt = reader.position
+    metadata.set(key, await readValue(reader, source.name, key, type))
   }
+  const header = { end: reader.position, fileTypeAt }
 
   const raw: RawTensor[] = []
   const names = new Set<string>()
@@ -66,7 +78,7 @@ export async function readGguf(source: ByteSource, signal?: AbortSignal): Promis
   const dataStart = Math.ceil(reader.position / alignment) * alignment
   const tensors = raw.map((tensor) => locate(source, tensor, dataStart, alignment))
   checkOverlap(source.name, tensors)
-  return { source, metadata, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) }
+  return { source, metadata, header, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) }
 }
 
 function checkVersion(file: string, version: number): void {

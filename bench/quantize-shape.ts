@@ -1,0 +1,84 @@
+// The cost of quantising. In: a shape, a number of windows. Out: processor seconds of each product of the
+// first two layers, and what 24 layers and 128 windows would take.
+//
+//   npx node bench/quantize-shape.ts --windows 8 [--drift 0] [--sweeps 0] [--threads 2]
+//
+// Weights are random. Every 64th input of a norm is 15 times as large as the others, as in trained models.
+// Windows are 512 tokens. Statistics grow with the windows, solving does not.
+import { parseArgs } from 'node:util'
+import { safetensorsFiles } from '../conformance/testing/model-files.ts'
+import { randomLlama } from '../conformance/testing/random-llama.ts'
+import { blobSource } from '../src/base/bytes.ts'
+import { loadSolver, nodeHost } from '../src/cli/host.ts'
+import { quantizeModel } from '../src/engine/calibrate/quantize-model.ts'
+import { memoryWork } from '../src/engine/calibrate/work-files.ts'
+import { prepareModel } from '../src/engine/load/prepare.ts'
+import { openModel } from '../src/formats/model-file.ts'
+
+const LAYERS = 2
+const TOKENS = 512
+const ASKED = { windows: 128, layers: 24 }
+
+const { values } = parseArgs({
+  options: {
+    windows: { type: 'string', default: '8' },
+    drift: { type: 'string', default: '0.5' },
+    sweeps: { type: 'string', default: '8' },
+    threads: { type: 'string', default: '2' },
+  },
+})
+const count = Number(values.windows)
+
+const model = randomLlama({
+  ...{ seed: 1, layers: LAYERS, heads: 14, kvHeads: 2, headDim: 64, intermediate: 4864 },
+  contextLength: TOKENS,
+})
+for (const [name, { values: gains }] of model.weights)
+  if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15
+
+const sources = safetensorsFiles(model).map((file) => blobSource(file.name, file))
+const prepared = await prepareModel(await openModel(sources), { weights: 'w4', forPack: true })
+const windows = Array.from({ length: count }, (_, w) =>
+  Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
+)
+
+const seconds = () => process.cpuUsage().user / 1e6
+const spent = { running: 0, solving: 0 }
+let last = seconds()
+const take = (kind: keyof typeof spent): number => {
+  const now = seconds()
+  const own = now - last
+  spent[kind] += own
+  last = now
+  return own
+}
+let seen = ''
+let solved = 0
+const started = performance.now()
+await quantizeModel(prepared, {
+  ...{ method: 'gptq', format: 'w4_g32', drift: Number(values.drift), sweeps: Number(values.sweeps) },
+  ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
+  ...{ signal: new AbortController().signal, solver: await loadSolver() },
+  onProgress({ what, done, total }) {
+    if (done === total - 1 || what !== seen) take('running')
+    seen = what
+  },
+  onMatrix({ name, shape }) {
+    // What the last window took is counted with the first matrix after it.
+    const own = take('solving')
+    solved++
+    console.log(`${name} [${shape}]: ${own.toFixed(1)} s`)
+  },
+})
+take('running')
+const layers = ASKED.layers / LAYERS
+const running = (spent.running / count) * ASKED.windows * layers
+const solving = spent.solving * layers
+const minutes = (value: number) => `${(value / 60).toFixed(0)} min`
+console.log(
+  `${solved} matrices, ${count} windows: running ${spent.running.toFixed(0)} s, solving ${spent.solving.toFixed(0)} s of processor time; ` +
+    `${((performance.now() - started) / 1000).toFixed(0)} s of clock; resident ${(process.resourceUsage().maxRSS / 1e6).toFixed(2)} GB`,
+)
+console.log(
+  `for ${ASKED.layers} layers and ${ASKED.windows} windows: running ${minutes(running)}, solving ${minutes(solving)} of processor time`,
+)

@@ -1,0 +1,88 @@
+// halfbyte eval. In: the real program on a tiny model and small data sets. Out: JSON, table and plot, also
+// after a stop, and what mistakes are answered with.
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { beforeAll, expect, test } from 'vitest'
+import { ended, halfbyte, model, path, start } from '../testing/program.ts'
+
+const data = path('choices.jsonl')
+const text = path('eval.txt')
+const few = [`second_halves=${text}`, `choices=${data}`, '--threads', '1', '--context', '32'] as const
+
+beforeAll(async () => {
+  const lines = Array.from({ length: 150 }, (_, i) => ({
+    query: `q ${i}`,
+    choices: ['yes', 'no, never'],
+    gold: i % 2,
+  }))
+  await writeFile(data, lines.map((line) => JSON.stringify(line)).join('\n'))
+  await writeFile(text, 'the cat and the hat. '.repeat(60))
+})
+
+test('writes JSON, a table and a plot, and shows an earlier model beside', async () => {
+  const [json, plot, samples] = [path('a.json'), path('a.svg'), path('a.jsonl')]
+  const asked = ['eval', model, ...few, '--limit', '5'] as const
+  const first = await halfbyte(
+    ...asked,
+    '--output',
+    json,
+    '--plot',
+    plot,
+    '--samples',
+    samples,
+    '--name',
+    'one',
+  )
+  expect(first).toMatchObject({ code: 0, err: '' })
+  expect(first.out).toMatch(/^\| task \| scored \| metric \| one \| chance \|$/m)
+  expect(first.out).toMatch(/^\| choices \| 5 questions \| acc_norm, % \| [\d.]+ ± [\d.]+ \| 50\.0 \|$/m)
+  expect(JSON.parse(await readFile(json, 'utf8'))).toMatchObject({
+    ...{ model: 'one', settings: { maxTokens: 32, bos: false } },
+    tasks: [
+      { task: 'second_halves', items: 5, metrics: { perplexity: { value: expect.any(Number) } } },
+      { task: 'choices', items: 5, of: 150, chance: 0.5, data: [{ file: 'choices.jsonl' }] },
+    ],
+  })
+  expect((await readFile(samples, 'utf8')).trimEnd().split('\n')).toHaveLength(10)
+  expect(await readFile(plot, 'utf8')).toContain('choices: acc_norm, %')
+  const second = await halfbyte(...asked, '--beside', json, '--name', 'two', '--batch', '1')
+  const [, , line = ''] = second.out.split('\n')
+  const [, , , , one, two] = line.split('|')
+  expect(two).toBe(one)
+}, 120_000)
+
+test('goes on after Ctrl-C to the same result', async () => {
+  const [whole, output] = [path('whole.json'), path('stopped.json')]
+  expect((await halfbyte('eval', model, ...few, '--output', whole)).code).toBe(0)
+  const child = start('eval', model, ...few, '--output', output)
+  const watch = setInterval(() => {
+    if (!existsSync(`${output}.work/1.json`)) return
+    clearInterval(watch)
+    child.kill('SIGINT')
+  }, 2)
+  const { code } = await ended(child)
+  clearInterval(watch)
+  // On a fast machine it may have ended first.
+  if (code === 130) {
+    expect(existsSync(output)).toBe(false)
+    const refused = await halfbyte('eval', model, ...few, '--output', output)
+    expect(refused.err).toMatch(/holds an unfinished job; add --resume/)
+    expect((await halfbyte('eval', model, ...few, '--output', output, '--resume')).code).toBe(0)
+  }
+  const tasks = async (file: string) =>
+    JSON.parse(await readFile(file, 'utf8')).tasks.map(({ metrics }: { metrics: unknown }) => metrics)
+  expect(await tasks(output)).toEqual(await tasks(whole))
+  expect(existsSync(`${output}.work`)).toBe(false)
+}, 180_000)
+
+test('mistakes have their own answers', async () => {
+  const answers = [
+    [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
+    [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
+    [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],
+    [[`choices=${data}`, '--resume'], 1, /^unsupported: .*give --output FILE to resume/],
+    [[`choices=${data}`, '--beside', data], 1, /^format: .* is not a result of halfbyte eval/],
+  ] as const
+  for (const [args, code, line] of answers)
+    expect(await halfbyte('eval', model, ...args)).toMatchObject({ code, err: expect.stringMatching(line) })
+}, 120_000)

@@ -1,0 +1,171 @@
+// halfbyte eval. In: a model, data sets. Out: perplexities and accuracies with their standard errors, as a
+// Markdown table, JSON and an SVG plot.
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { Command } from 'commander'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject } from '../../base/values.ts'
+import { memoryWork, readWork, type WorkFiles } from '../../engine/calibrate/work-files.ts'
+import { svgPlot } from '../../evaluate/plot.ts'
+import { type ModelReport, markdownTable, type TaskReport } from '../../evaluate/report.ts'
+import { DEFAULT_BATCH, type ItemResult, runTask } from '../../evaluate/task.ts'
+import {
+  makeTask,
+  type OpenedTask,
+  openTask,
+  TASK_NAMES,
+  type TaskModel,
+  type TaskSpec,
+  taskSpec,
+} from '../evaluation-tasks.ts'
+import { withModel } from '../model.ts'
+import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { visible } from '../terminal/visible.ts'
+import { openWork, removeWork } from '../work-folder.ts'
+
+interface EvalFlags extends EngineFlags {
+  readonly limit?: number
+  readonly batch: number
+  readonly bos?: true
+  readonly name?: string
+  readonly output?: string
+  readonly resume?: true
+  readonly samples?: string
+  readonly markdown?: string
+  readonly plot?: string
+  readonly beside?: readonly string[]
+}
+
+export function evalCommand(): Command {
+  const command = new Command('eval')
+    .description(
+      'Evaluate a model on data sets from files, by the published definitions: perplexities, LAMBADA, multiple choice.',
+    )
+    .argument('<model>', MODEL)
+    .argument('<task=file...>', `what to evaluate, and its data: ${TASK_NAMES.join(', ')}`, taskSpec)
+    .option('--limit <n>', 'most items of each task; default: all', whole(1))
+    .option(
+      '--context <tokens>',
+      "tokens read at once, and of a window; default: the model's limit, 512 for second_halves, 2048 for windows",
+      whole(4),
+    )
+    .option('--batch <n>', 'items that are scored at the same time', whole(1), DEFAULT_BATCH)
+    .option('--bos', 'put BOS before the context of each request, where the model has one')
+    .option('--name <name>', 'what the model is called in table and plot; default: its file')
+    .option('--output <file>', 'write JSON; until then <file>.work holds what is done')
+    .option('--resume', 'go on with an unfinished run')
+    .option('--samples <file>', 'write the numbers of each item as JSON lines')
+    .option('--markdown <file>', 'write the table; default: stdout')
+    .option('--plot <file>', 'write an SVG plot')
+    .option('--beside <file...>', 'JSON of other models, shown in the same table and plot')
+  return withEngineOptions(command).action(evaluate)
+}
+
+async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFlags): Promise<void> {
+  if (flags.resume === true && flags.output === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      'what is done is kept beside the output; give --output FILE to resume',
+    )
+  }
+  const others = await Promise.all((flags.beside ?? []).map(readReport))
+  const opened = await Promise.all(specs.map(openTask))
+  const path = flags.output && `${flags.output}.work`
+  await interruptible(async (signal) => {
+    const samples: string[] = []
+    const report = await withModel(model, flags, signal, async (built, { config, contextLength }) => {
+      const { tokenizer } = built
+      const maxTokens = flags.context ?? Math.min(contextLength, config.contextLength)
+      const evaluated: TaskModel = {
+        ...{ built, tokenizer, scheduler: built.scheduler, newSequence: () => built.newSequence() },
+        ...{ maxTokens, addBos: flags.bos === true, context: flags.context },
+      }
+      const settings = settingsOf(flags, maxTokens)
+      const described = JSON.stringify({
+        ...{ model: await built.fingerprint(), settings, limit: flags.limit ?? 'all' },
+        tasks: opened.map(({ spec, data }) => [spec.name, data]),
+      })
+      const work = path === undefined ? memoryWork() : await openWork(path, described, flags.resume === true)
+      const tasks: TaskReport[] = []
+      for (const [index, each] of opened.entries()) {
+        const { told, results } = await run(each, evaluated, { work, file: `${index}.json`, signal, flags })
+        tasks.push(told)
+        for (const [item, result] of results.entries())
+          samples.push(`${JSON.stringify({ task: told.task, item, result })}\n`)
+      }
+      return { model: flags.name ?? basename(model), settings, tasks } satisfies ModelReport
+    }).finally(clearProgress)
+    const reports = [...others, report]
+    await writeText(flags.samples, samples.join(''), signal)
+    await writeText(flags.plot, flags.plot && svgPlot(reports), signal)
+    await writeText(flags.output, `${JSON.stringify(report)}\n`, signal)
+    if (flags.markdown === undefined) process.stdout.write(visible(markdownTable(reports)))
+    else await writeText(flags.markdown, markdownTable(reports), signal)
+  })
+  if (path !== undefined) await removeWork(path)
+}
+
+interface Place {
+  readonly work: WorkFiles
+  /** The work file of the task's results. */
+  readonly file: string
+  readonly signal: AbortSignal
+  readonly flags: EvalFlags
+}
+
+async function run(
+  opened: OpenedTask,
+  model: TaskModel,
+  { work, file, signal, flags: { limit, batch } }: Place,
+): Promise<{ told: TaskReport; results: readonly ItemResult[] }> {
+  const started = performance.now()
+  const task = makeTask(opened, model)
+  const found = await readWork(work, file)
+  const results = await runTask(model, task, {
+    ...{ signal, limit, batch },
+    known: found && (parseJson(new TextDecoder().decode(found)) as ItemResult[]),
+    keep: (all) => work.write(file, [new TextEncoder().encode(JSON.stringify(all))]),
+    onProgress: (done, total) => overwrite(`${task.name}: ${done} of ${total} ${task.unit}`),
+  })
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  const { name, count, unit, chance } = task
+  const told: TaskReport = {
+    ...{ task: name, metrics: task.metrics(results), items: results.length, of: count, unit },
+    ...(chance !== undefined && { chance }),
+    ...{ seconds, data: opened.data },
+  }
+  return { told, results }
+}
+
+const settingsOf = (flags: EvalFlags, maxTokens: number): ModelReport['settings'] => ({
+  ...{ maxTokens, context: flags.context ?? 'default', bos: flags.bos === true },
+  ...{ weights: flags.weights, keys: flags.kv.k, values: flags.kv.v },
+})
+
+async function writeText(
+  path: string | undefined,
+  text: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (path !== undefined && text !== undefined)
+    await writeOutput(path, [new TextEncoder().encode(text)], signal)
+}
+
+/** Throws `format` for a file that `--output` did not write. */
+async function readReport(path: string): Promise<ModelReport> {
+  let value: unknown
+  try {
+    value = parseJson(await readFile(path, 'utf8'))
+  } catch {
+    value = undefined
+  }
+  if (isObject(value) && typeof value['model'] === 'string' && Array.isArray(value['tasks']))
+    return value as unknown as ModelReport
+  throw new HalfbyteError('format', `${path} is not a result of halfbyte eval; give what --output wrote`, {
+    path,
+  })
+}

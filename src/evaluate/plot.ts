@@ -1,0 +1,63 @@
+// Plots. In: what evaluations of models came to. Out: an SVG with a panel per metric and a bar per model.
+//
+// A bar begins at zero, its whisker is one standard error to each side, a dashed line is chance.
+import { isShare, type ModelReport, type Row, rowsOf, shown } from './report.ts'
+
+const WIDTH = 720
+const LABELS = 200
+const VALUES = 130
+const BAR = 16
+const GAP = 6
+const TITLE = 30
+/** Told apart by brightness too. */
+const COLORS = ['#1f5a96', '#d98032', '#5aa469', '#b23a48', '#7b6ba8', '#6b6b6b']
+
+export function svgPlot(reports: readonly ModelReport[]): string {
+  const rows = rowsOf(reports)
+  let top = 10
+  const panels: string[] = []
+  for (const row of rows) {
+    panels.push(`<g transform="translate(0 ${top})">${panel(row, reports)}</g>`)
+    top += TITLE + reports.length * (BAR + GAP) + 14
+  }
+  const names = escaped(reports.map(({ model }) => model).join(', '))
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top}" role="img" ` +
+    `font-family="system-ui, sans-serif" font-size="12"><title>Evaluation of ${names}</title>` +
+    `<rect width="100%" height="100%" fill="#fff"/>${panels.join('')}</svg>\n`
+  )
+}
+
+function panel({ task, metric, items, chance, values }: Row, reports: readonly ModelReport[]): string {
+  const most = Math.max(chance ?? 0, ...values.map((each) => (each?.value ?? 0) + (each?.error ?? 0)))
+  const scale = (value: number) => ((WIDTH - LABELS - VALUES) * Math.max(0, value)) / (most || 1)
+  const title = `${task}: ${metric}${isShare(metric) ? ', %' : ''} (${items})`
+  const bars = values.map((each, index) => {
+    const y = TITLE + index * (BAR + GAP)
+    const name = `<text x="${LABELS - 8}" y="${y + 12}" text-anchor="end">${escaped(short(reports[index]!.model))}</text>`
+    if (each === undefined) return name
+    const end = LABELS + scale(each.value)
+    const [low, high] = [each.value - (each.error ?? 0), each.value + (each.error ?? 0)].map(
+      (value) => LABELS + scale(value),
+    )
+    return (
+      `${name}<rect x="${LABELS}" y="${y}" width="${fixed(end - LABELS)}" height="${BAR}" fill="${COLORS[index % COLORS.length]}"/>` +
+      (each.error === undefined ? '' : `<path d="M${fixed(low!)} ${y + 8}H${fixed(high!)}" stroke="#000"/>`) +
+      `<text x="${fixed(Math.max(end, high!) + 6)}" y="${y + 12}">${escaped(shown(metric, each))}</text>`
+    )
+  })
+  const x = fixed(LABELS + scale(chance ?? 0))
+  const bottom = TITLE + values.length * (BAR + GAP)
+  const line =
+    chance === undefined
+      ? ''
+      : `<path d="M${x} ${TITLE - 6}V${bottom}" stroke="#000" stroke-dasharray="4 3"/>`
+  return `<text x="8" y="18" font-weight="600">${escaped(title)}</text>${bars.join('')}${line}`
+}
+
+const fixed = (value: number): string => value.toFixed(1)
+
+/** The end of a name says most: a path's file. */
+const short = (name: string): string => (name.length > 28 ? `…${name.slice(-27)}` : name)
+
+const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)

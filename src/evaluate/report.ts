@@ -1,0 +1,78 @@
+// Reports. In: what evaluations of models came to. Out: a JSON value, and the models side by side as a
+// Markdown table.
+import type { Estimate } from './statistics.ts'
+import type { Metrics } from './task.ts'
+
+export interface TaskReport {
+  readonly task: string
+  readonly metrics: Metrics
+  /** Items scored, of `of` in the file. */
+  readonly items: number
+  readonly of: number
+  readonly unit: string
+  /** The accuracy of guessing. */
+  readonly chance?: number | undefined
+  readonly seconds: number
+  /** The files it was read from. */
+  readonly data: readonly { readonly file: string; readonly sha256: string }[]
+}
+
+export interface ModelReport {
+  readonly model: string
+  /** What else the result depends on: tokens read at once, precision, BOS. */
+  readonly settings: Readonly<Record<string, string | number | boolean>>
+  readonly tasks: readonly TaskReport[]
+}
+
+/** A metric of a task, with what each model came to; undefined where a model was not asked. */
+export interface Row {
+  readonly task: string
+  readonly metric: string
+  readonly items: string
+  readonly chance: number | undefined
+  readonly values: readonly (Estimate | undefined)[]
+}
+
+/** Accuracies are in per cent in tables and plots. */
+export const isShare = (metric: string): boolean => metric.startsWith('acc')
+
+/** Metrics in the order in which they first occur. */
+export function rowsOf(reports: readonly ModelReport[]): Row[] {
+  const rows = new Map<string, Row>()
+  for (const { tasks } of reports) {
+    for (const { task, metrics, items, unit, chance } of tasks) {
+      for (const metric of Object.keys(metrics)) {
+        const key = `${task} ${metric} ${items}`
+        if (rows.has(key)) continue
+        const values = reports.map(
+          (each) => each.tasks.find((own) => own.task === task && own.items === items)?.metrics[metric],
+        )
+        const own = isShare(metric) ? chance : undefined
+        rows.set(key, { task, metric, items: `${items} ${unit}`, chance: own, values })
+      }
+    }
+  }
+  return [...rows.values()]
+}
+
+/** `44.7 ± 1.2`, with as many places as the error has. */
+export function shown(metric: string, { value, error }: Estimate): string {
+  const factor = isShare(metric) ? 100 : 1
+  const places = isShare(metric) ? 1 : 4
+  const text = (factor * value).toFixed(places)
+  return error === undefined ? text : `${text} ± ${(factor * error).toFixed(places)}`
+}
+
+export function markdownTable(reports: readonly ModelReport[]): string {
+  const names = reports.map(({ model }) => cell(model))
+  const lines = rowsOf(reports).map(({ task, metric, items, chance, values }) => [
+    ...[cell(task), items, isShare(metric) ? `${metric}, %` : metric],
+    ...values.map((value) => (value === undefined ? '' : shown(metric, value))),
+    chance === undefined ? '' : (100 * chance).toFixed(1),
+  ])
+  const head = ['task', 'scored', 'metric', ...names, 'chance']
+  const rule = head.map((_, column) => (column < 3 ? '---' : '--:'))
+  return [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`).join('')
+}
+
+const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')

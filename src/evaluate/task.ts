@@ -1,0 +1,71 @@
+// Tasks. In: nothing. Out: what a task is, and the loop that runs one: several items at once, with progress,
+// going on where an earlier run stopped.
+import type { EvaluatedModel } from './pairs.ts'
+import type { Estimate } from './statistics.ts'
+
+/** A metric's name, e.g. `acc_norm`. */
+export type Metrics = Readonly<Record<string, Estimate>>
+
+/** Numbers that an item came to. They are all that `metrics` needs. */
+export type ItemResult = readonly number[]
+
+export interface Task {
+  readonly name: string
+  /** Number of items. */
+  readonly count: number
+  /** What an item is, e.g. `questions`. */
+  readonly unit: string
+  /** The accuracy of guessing; undefined where nothing is chosen. */
+  readonly chance?: number | undefined
+  /** Scores one item. Throws errors of the scheduler, or the signal's reason. */
+  score(model: EvaluatedModel, index: number, signal: AbortSignal): Promise<ItemResult>
+  /** `results`: of the items from the first on. */
+  metrics(results: readonly ItemResult[]): Metrics
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal
+  /** Most items. Default: all. */
+  readonly limit?: number | undefined
+  /** Items that are scored at the same time, in the same steps. Default 8. */
+  readonly batch?: number | undefined
+  /** Results of the first items, which an earlier run left. */
+  readonly known?: readonly ItemResult[] | undefined
+  /** Called with every result so far, each `KEEP_ITEMS` items and at the end. */
+  readonly keep?: ((results: readonly ItemResult[]) => Promise<void>) | undefined
+  readonly onProgress?: ((done: number, total: number) => void) | undefined
+}
+
+export const DEFAULT_BATCH = 8
+/** Items between two calls of `keep`. */
+const KEEP_ITEMS = 64
+
+/** Throws what `score` and `keep` throw. */
+export async function runTask(
+  model: EvaluatedModel,
+  task: Task,
+  { signal, limit, batch = DEFAULT_BATCH, known = [], keep, onProgress }: RunOptions,
+): Promise<ItemResult[]> {
+  const total = Math.min(task.count, limit ?? task.count)
+  const results = known.slice(0, total)
+  while (results.length < total) {
+    const first = results.length
+    const end = Math.min(first + KEEP_ITEMS, total)
+    const slice: ItemResult[] = new Array(end - first)
+    let next = first
+    let done = first
+    const worker = async () => {
+      while (next < end) {
+        const index = next++
+        slice[index - first] = await task.score(model, index, signal)
+        onProgress?.(++done, total)
+      }
+    }
+    // All workers end before an error is passed on: none uses the model after it.
+    const ended = await Promise.allSettled(Array.from({ length: Math.min(batch, end - first) }, worker))
+    for (const each of ended) if (each.status === 'rejected') throw each.reason
+    results.push(...slice)
+    await keep?.(results)
+  }
+  return results
+}

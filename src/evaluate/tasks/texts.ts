@@ -1,0 +1,113 @@
+// Texts. In: WikiText, LAMBADA or any text. Out: tasks whose result is a perplexity, each by one published
+// definition.
+import { HalfbyteError } from '../../base/errors.ts'
+import { encodePair, prefixToken, scorePairs } from '../pairs.ts'
+import { type ForwardRows, perplexityOfTokens, scoreWindow } from '../perplexity.ts'
+import { rollingWindows } from '../rolling.ts'
+import { mean, perplexityOf } from '../statistics.ts'
+import type { Task } from '../task.ts'
+import { type DataFile, readLines, textField, wrong } from './read.ts'
+import { detokenizeWikitext, pagesOf, rowsOf } from './wikitext.ts'
+
+/** How a text is cut into windows that do not overlap. */
+export interface WindowRules {
+  readonly name: 'second_halves' | 'windows'
+  /** Tokens of a window. */
+  readonly context: number
+  /** Ids of the whole text. */
+  readonly ids: readonly number[]
+  /** Replaces the first id of each window; undefined: nothing does. */
+  readonly bos?: number | undefined
+  readonly forward: ForwardRows
+}
+
+/**
+ * `second_halves`: llama.cpp's. Each window scores what comes after its middle.
+ * `windows`: GPTQ's. Each window scores all but its first token. Throws `format` for a text
+ * shorter than a window.
+ */
+export function windowTask({ name, context, ids, bos, forward }: WindowRules): Task {
+  const count = Math.floor(ids.length / context)
+  if (count < 1) {
+    throw new HalfbyteError(
+      'format',
+      `the text has ${ids.length} tokens but one window needs ${context}; use a longer text or a smaller --context`,
+      { tokens: ids.length, context },
+    )
+  }
+  const first = name === 'second_halves' ? Math.floor(context / 2) : 0
+  return {
+    ...{ name, count, unit: `windows of ${context}` },
+    async score(_, index, signal) {
+      const own = ids.slice(index * context, (index + 1) * context)
+      const { sum, squares, count: scored } = await scoreWindow(own, forward, { first, bos, signal })
+      return [sum, squares, scored]
+    },
+    metrics(results) {
+      const total = (at: number) => results.reduce((sum, each) => sum + each[at]!, 0)
+      return { perplexity: perplexityOfTokens({ sum: total(0), squares: total(1), count: total(2) }) }
+    },
+  }
+}
+
+/** The text that GPTQ's loader makes of WikiText's rows: two line breaks between them. */
+export const joinedRows = (text: string): string => rowsOf(text).join('\n\n')
+
+/**
+ * The harness' `wikitext`: each page as one text, over rolling windows. `word_perplexity` and
+ * `byte_perplexity` count the words and bytes of the page before it was cleaned. Reads the raw text, or JSON
+ * lines with a `page`.
+ */
+export function wikitext(file: DataFile): Task {
+  const pages = file.text.trimStart().startsWith('{')
+    ? readLines(file).map((line) => textField(line, 'page'))
+    : pagesOf(file.text)
+  const words = pages.map((page) => page.split(/\s+/).length)
+  const bytes = pages.map((page) => new TextEncoder().encode(page).length)
+  return {
+    ...{ name: 'wikitext', count: pages.length, unit: 'pages' },
+    async score(model, index, signal) {
+      const ids = model.tokenizer.encode(detokenizeWikitext(pages[index]!))
+      let logLikelihood = 0
+      for (const { context, continuation } of rollingWindows(ids, prefixToken(model), model.maxTokens)) {
+        const [score] = await scorePairs(model, context, [continuation], signal)
+        logLikelihood += score!.logProbability
+      }
+      return [logLikelihood]
+    },
+    metrics(results) {
+      const found = results.map(([logLikelihood]) => logLikelihood!)
+      const byByte = perplexityOf(found, bytes.slice(0, found.length))
+      return {
+        word_perplexity: perplexityOf(found, words.slice(0, found.length)),
+        byte_perplexity: byByte,
+        bits_per_byte: {
+          value: Math.log2(byByte.value),
+          error: byByte.error === undefined ? undefined : byByte.error / byByte.value / Math.LN2,
+        },
+      }
+    },
+  }
+}
+
+/** The last word of each text after all others. `acc`: greedy decoding would write it. */
+export function lambada(file: DataFile): Task {
+  const items = readLines(file).map((line) => {
+    const words = textField(line, 'text').split(' ')
+    if (words.length < 2) throw wrong(line, 'has a text of one word')
+    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
+  })
+  return {
+    ...{ name: 'lambada', count: items.length, unit: 'texts' },
+    async score(model, index, signal) {
+      const { context, word } = items[index]!
+      const pair = encodePair(model, context, word)
+      const [score] = await scorePairs(model, pair.context, [pair.continuation], signal)
+      return [score!.logProbability, score!.isGreedy ? 1 : 0]
+    },
+    metrics: (results) => ({
+      perplexity: perplexityOf(results.map(([logLikelihood]) => logLikelihood!)),
+      acc: mean(results.map(([, isGreedy]) => isGreedy!)),
+    }),
+  }
+}

@@ -1,0 +1,97 @@
+// GGUF rewriter. In: a GGUF file, tensors that take the place of its own. Out: the file with those, as
+// chunks; metadata and all other tensors keep their bytes.
+import { HalfbyteError } from '../../base/errors.ts'
+import { rowBytes } from '../dtypes.ts'
+import type { DType } from '../tensors.ts'
+import { GGML_DTYPES } from './ggml-types.ts'
+import { GGUF_MAGIC, type GgufFile } from './gguf.ts'
+
+/** Has the shape of the tensor that it replaces. */
+export interface NewTensor {
+  readonly dtype: DType
+  /** Called once, when the tensor is reached. */
+  readonly data: () => Promise<Uint8Array>
+}
+
+const TYPES = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
+/** Values of `general.file_type` by what most matrices are. */
+const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = { Q4_0: 2, Q4_1: 3, Q8_0: 7 }
+/** Bytes of a copied tensor that are in memory at once. */
+const COPY_BYTES = 16 << 20
+
+/**
+ * `mostly`: the dtype that the file is named by. Throws `unsupported` for one of several splits, `internal`
+ * when data has the wrong length, errors of reading, or the signal's reason.
+ */
+export async function* rewriteGguf(
+  file: GgufFile,
+  replaced: ReadonlyMap<string, NewTensor>,
+  mostly: DType,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const { source, metadata, header } = file
+  if (metadata.has('split.count')) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${source.name} is one of several splits; join them with llama.cpp's gguf-split --merge first, or write a .hbm`,
+    )
+  }
+  const tensors = [...file.tensors.values()].map((tensor) => {
+    const own = replaced.get(tensor.name)
+    const dtype = own?.dtype ?? tensor.dtype
+    const elements = tensor.shape.reduce((product, size) => product * size, 1)
+    return { ...tensor, own, dtype, bytes: rowBytes(dtype, elements) }
+  })
+  const head = await source.read(0, header.end, signal)
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength)
+  const fileType = FILE_TYPES[mostly]
+  if (header.fileTypeAt !== undefined && fileType !== undefined)
+    view.setUint32(header.fileTypeAt, fileType, true)
+  if (view.getUint32(0, true) !== GGUF_MAGIC) throw changed(source.name)
+  const alignment = Number(metadata.get('general.alignment') ?? 32)
+  const padding = (bytes: number) => new Uint8Array((alignment - (bytes % alignment)) % alignment)
+  yield head
+  let length = head.length
+  let offset = 0
+  for (const { name, shape, dtype, bytes } of tensors) {
+    const entry = tensorEntry(name, shape, TYPES.get(dtype)!, offset)
+    length += entry.length
+    yield entry
+    offset += bytes + padding(bytes).length
+  }
+  yield padding(length)
+  for (const { name, own, bytes, offset: from } of tensors) {
+    signal.throwIfAborted()
+    if (own !== undefined) {
+      const data = await own.data()
+      if (data.length !== bytes)
+        throw new HalfbyteError('internal', `${name}: ${data.length} bytes came, ${bytes} are due`)
+      yield data
+    } else {
+      for (let at = 0; at < bytes; at += COPY_BYTES)
+        yield await source.read(from + at, Math.min(COPY_BYTES, bytes - at), signal)
+    }
+    yield padding(bytes)
+  }
+}
+
+function tensorEntry(name: string, shape: readonly number[], type: number, offset: number): Uint8Array {
+  const text = new TextEncoder().encode(name)
+  const bytes = new Uint8Array(8 + text.length + 4 + 8 * shape.length + 12)
+  const view = new DataView(bytes.buffer)
+  view.setBigUint64(0, BigInt(text.length), true)
+  bytes.set(text, 8)
+  let at = 8 + text.length
+  view.setUint32(at, shape.length, true)
+  at += 4
+  for (const size of shape.toReversed()) {
+    view.setBigUint64(at, BigInt(size), true)
+    at += 8
+  }
+  view.setUint32(at, type, true)
+  view.setBigUint64(at + 4, BigInt(offset), true)
+  return bytes
+}
+
+const changed = (file: string): HalfbyteError =>
+  new HalfbyteError('integrity', `${file} changed while it was read; start again`)

@@ -1,0 +1,137 @@
+"""Self check of QAT, distillation and adapters, on tiny models: `python3 -m unittest discover` in train/."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from compress.grids import asymmetric, by_groups, clipped, quantise_w4, quantise_w4m, stored
+from compress.lora import Lora
+from compress.losses import cakld, confidence
+from compress.source import input_squares, sampled, windows_of
+from compress.train import held_loss, prepare_student, train
+from compress.write import write_folder
+from llama import Llama, LlamaConfig
+from mamba import Mamba, MambaConfig
+from weights import snap
+
+SMALL = dict(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=40)
+
+
+def small_llama():
+    """A seeded model whose losses move within a few steps."""
+    torch.manual_seed(3)
+    return Llama(LlamaConfig(**SMALL))
+
+
+class GridTest(unittest.TestCase):
+    """The values of codes."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.matrix = torch.randn(6, 76)
+
+    def test_few_values_in_a_group_and_what_is_snapped_stays(self):
+        for quantise, most in ((quantise_w4, 16), (quantise_w4m, 16)):
+            value = quantise(self.matrix)
+            for first, last in ((0, 32), (32, 64), (64, 76)):
+                self.assertLessEqual(len(value[0, first:last].unique()), most)
+            again = quantise(value)
+            self.assertLess(float((again - value).abs().max()), 1e-3)
+
+    def test_scales_are_those_of_a_pack(self):
+        scales = stored(torch.rand(100) * 1e-4)
+        self.assertTrue(torch.equal(scales * 256, (scales * 256).half().float()))
+
+    def test_clipping_lowers_the_weighted_error(self):
+        squares = torch.rand(76) ** 4
+        error = lambda value: float(((value - self.matrix).square() * squares).sum())
+        plain = error(by_groups(self.matrix, asymmetric))
+        self.assertLess(error(quantise_w4m(clipped(self.matrix, squares))), 0.95 * plain)
+
+
+class LossTest(unittest.TestCase):
+    """What is trained."""
+
+    def test_cakld_is_zero_for_equal_models_and_mixes_both_directions(self):
+        student, teacher = torch.randn(2, 5, 7), torch.randn(2, 5, 7)
+        self.assertAlmostEqual(float(cakld(teacher, teacher, 0.3)), 0, places=6)
+        both = [float(cakld(student, teacher, g)) for g in (0.0, 0.25, 1.0)]
+        self.assertAlmostEqual(both[1], 0.75 * both[0] + 0.25 * both[2], places=5)
+        t = torch.distributions.Categorical(logits=teacher)
+        s = torch.distributions.Categorical(logits=student)
+        self.assertAlmostEqual(both[0], float(torch.distributions.kl_divergence(t, s).mean()), places=5)
+        self.assertAlmostEqual(both[2], float(torch.distributions.kl_divergence(s, t).mean()), places=5)
+
+    def test_confidence_is_a_mean_probability(self):
+        ids = torch.randint(64, (2, 9))
+        self.assertAlmostEqual(confidence(lambda given: torch.zeros(*given.shape, 64), [ids]), 1 / 64, places=6)
+
+
+class TrainTest(unittest.TestCase):
+    """The loop, for both families."""
+
+    def test_distilling_comes_nearer_to_the_float_model_and_starts_from_clipped_weights(self):
+        models = (small_llama(), Mamba(MambaConfig(vocab=64, hidden=64, layers=2, inner=64, rank=32, context=40)))
+        for teacher in models:
+            windows = torch.randint(64, (16, 33))
+            squares = input_squares(teacher, [windows[:4]])
+            student = prepare_student(teacher, 'w4m', squares)
+            losses = list(train(student, teacher, windows, 30, 8, 1e-3, 0.4))
+            self.assertLess(np.mean(losses[-5:]), 0.9 * np.mean(losses[:5]))
+
+    def test_plain_qat_lowers_the_loss_and_leaves_the_teacher_alone(self):
+        teacher = small_llama()
+        before = {name: t.clone() for name, t in teacher.state_dict().items()}
+        windows = torch.arange(33 * 8).reshape(8, 33) % 60
+        student = prepare_student(teacher, 'w4')
+        first = held_loss(student, windows)
+        list(train(student, teacher, windows, 30, 8, 3e-3, None))
+        self.assertLess(held_loss(student, windows), 0.8 * first)
+        self.assertTrue(all(torch.equal(t, before[name]) for name, t in teacher.state_dict().items()))
+
+    def test_the_folder_holds_the_values_that_were_trained(self):
+        student = prepare_student(small_llama(), 'w4')
+        with tempfile.TemporaryDirectory() as folder:
+            write_folder(Path(folder), 'llama', student, None)
+            data = (Path(folder) / 'model.safetensors').read_bytes()
+        value = snap(student)['layers.0.down'].numpy().tobytes()
+        self.assertIn(value, data)
+
+    def test_short_texts_are_refused_and_teachers_write_windows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / 'ids.pt'
+            torch.save(torch.arange(10), path)
+            with self.assertRaisesRegex(ValueError, '10 tokens and one window takes 33'):
+                windows_of(path, None, 32, 4)
+        self.assertEqual(sampled(small_llama(), 3, 8, torch.Generator().manual_seed(1)).shape, (3, 9))
+
+
+class LoraTest(unittest.TestCase):
+    """Adapters."""
+
+    def test_an_adapter_begins_as_nothing_learns_and_its_parts_are_the_change(self):
+        torch.manual_seed(2)
+        model = small_llama()
+        ids = torch.arange(33)[None] % 60
+        before = model(ids)
+        lora = Lora(model, 4, 8)
+        self.assertTrue(torch.equal(model(ids), before))
+        optimizer = torch.optim.SGD(lora.parameters(), 0.5)
+        for _ in range(3):
+            loss = model.loss(ids)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        self.assertLess(float(model.loss(ids)), float(torch.nn.functional.cross_entropy(before[0, :-1], ids[0, 1:])))
+        tensors = lora.tensors()
+        at = 'base_model.model.model.layers.1.self_attn.k_proj.lora_'
+        change = 2 * tensors[at + 'B.weight'] @ tensors[at + 'A.weight']
+        down, up = lora.pairs['layers.1.qkv']
+        np.testing.assert_allclose(change, (2 * up @ down).detach().numpy()[64:96], atol=1e-6)
+        self.assertEqual(len(tensors), 2 * 7 * 2)
+
+
+if __name__ == '__main__':
+    unittest.main()
