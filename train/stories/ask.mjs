@@ -40,7 +40,8 @@ function resultOf({ name, arguments: given }) {
 }
 
 /** The reply, and for tools the call, its result and the answer after it. */
-async function ask(engine, prompt, withTools) {
+async function ask(engine, prompt, group) {
+  const withTools = args['all-tools'] || group === 'tools'
   const session = engine.createSession()
   const options = { seed: Number(args.seed), maxTokens: 400 }
   let offered = withTools
@@ -62,7 +63,7 @@ async function ask(engine, prompt, withTools) {
     lines.push(`result: \`${content}\``)
     lines.push(cut(await send({ role: 'tool', content, toolCallId: call.id, name: call.name })))
   }
-  if (withTools && !offered) lines.push('(its template does not support tools)')
+  if (group === 'tools' && !offered) lines.push('(its template does not support tools)')
   return lines.filter(Boolean)
 }
 
@@ -75,7 +76,7 @@ for (const model of args.model) {
   const engine = await openEngine(model, { threads: 1 }, new AbortController().signal)
   for (const [group, prompts] of Object.entries(groups)) {
     for (const prompt of prompts) {
-      const found = await ask(engine, prompt, args['all-tools'] || group === 'tools')
+      const found = await ask(engine, prompt, group)
       replies.set(prompt, [...(replies.get(prompt) ?? []), found])
     }
   }
