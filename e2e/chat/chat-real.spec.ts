@@ -23,7 +23,7 @@ import {
 
 /** Loading 322 MB and decoding on a busy machine. */
 const PATIENCE_MS = 600_000
-/** By a reload: the small files beside the weights, and the byte that tells whether the weights are the same. */
+/** Bytes by a reload: small files beside the weights, and the one that tells whether these are the same. */
 const MOST_FETCHED = 2_000_000
 const MODELS = { tinyllama: realModel('tinyllama'), minimind2: realModel('minimind2') }
 
