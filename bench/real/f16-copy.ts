@@ -1,7 +1,7 @@
 // F16 copies. In: a GGUF file of one part. Out: a file of the same model whose quantised weights are F16.
 //
-// llama.cpp rounds activations to 8 bits beside quantised weights, under one scale for 256 of them, and to F16
-// beside F16. So its results on the copy show what both engines' rounding does.
+// llama.cpp rounds activations to 8 bits beside quantised weights, under one scale for 256 of them, and to
+// F16 beside F16. So its results on the copy show what both engines' rounding does.
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename } from 'node:path'

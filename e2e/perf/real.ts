@@ -64,17 +64,23 @@ if (data === undefined) throw new Error('the model has no tokenizer')
 const tokenizer = createTokenizer(data)
 const text = await readFile(options.text, 'utf8')
 const kinds = ENGINES.filter(({ name }) => options.peer.split(',').includes(name))
+const machine = `${cpus().length} x ${cpus()[0]?.model}`
 const rows: Row[] = []
 const site = await openSite()
 try {
-  for (const threads of options.threads.split(',').map(Number)) rows.push(...(await measure(threads, site)))
+  for (const threads of options.threads.split(',').map(Number)) {
+    rows.push(...(await measure(threads, site)))
+    // What a long run has found is kept when it is ended.
+    await mkdir(dirname(options.json), { recursive: true })
+    await writeFile(
+      options.json,
+      `${JSON.stringify({ machine, model: basename(modelPath), rows }, null, 2)}\n`,
+    )
+    console.log(table())
+  }
 } finally {
   await site.close()
 }
-const machine = `${cpus().length} x ${cpus()[0]?.model}`
-await mkdir(dirname(options.json), { recursive: true })
-await writeFile(options.json, `${JSON.stringify({ machine, model: basename(modelPath), rows }, null, 2)}\n`)
-console.log(table())
 
 async function measure(threads: number, served: Site): Promise<Row[]> {
   const players: Player[] = []

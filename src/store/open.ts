@@ -120,10 +120,19 @@ async function openOnce(
   }
   const onProgress = tally.file()
   const headers = hubHeaders(url, options.hub)
-  const filled = await store?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
-    signal: options.signal,
-    onWait: onProgress,
-  })
+  const filled = await store
+    ?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
+      signal: options.signal,
+      onWait: onProgress,
+    })
+    .catch(async (error) => {
+      // Weights are fetched last: once some are stored, what the folder had is stored too.
+      const isHere = ({ url: stored }: { readonly url: string }) =>
+        WEIGHTS.test(stored) && stored.startsWith(new URL('.', url).href)
+      if (file.optional && error.code === 'network' && (await store.list()).some(isHere))
+        return { file: undefined }
+      throw error
+    })
   const source =
     filled === undefined
       ? await openUnstored(url, { ...options, headers, onProgress })
