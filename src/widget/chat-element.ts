@@ -13,6 +13,7 @@ import type { ChatState, HalfbyteChat } from './element.ts'
 import { isFatal } from './explain.ts'
 import { Loader, type ModelPlan, type Outside, type Phase } from './loading/loader.ts'
 import { GrowingMarkdown } from './markdown/markdown.ts'
+import { plainText } from './markdown/plain-text.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
@@ -395,7 +396,10 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       if (phase.progress === undefined) this.#say(words.waiting)
       else this.#emit('progress', phase.progress)
     }
-    if (phase.name === 'consent') void this.#focusFirst('.accept')
+    if (phase.name === 'consent') {
+      this.#say(words.consentTitle)
+      void this.#focusFirst('.accept')
+    }
     if (phase.name === 'failed') {
       this.#isAsked = false
       this.#report(phase.error)
@@ -408,7 +412,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
 
   #onEntry(entry: Entry): void {
     this.#kept?.write(this.conversation)
-    if (entry.role === 'assistant') this.#say(entry.content)
+    if (entry.role === 'assistant') this.#say(plainText(entry.content))
     this.#emit('message', entry)
   }
 
