@@ -8,19 +8,27 @@ test('the model calls a function of the page, and the call is shown', async ({ p
     script: `Object.assign(document.querySelector('halfbyte-chat'), {
       generateOptions: { temperature: 0, maxTokens: 120 },
       tools: [{
-        name: 'get_weather', label: 'Weather', description: 'Tells the weather of a city.',
-        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-        run: ({ city }) => ({ city, sky: 'clear', degrees: 21 }),
+        name: 'calculate', label: 'Calculator', description: 'Works out an arithmetic expression.',
+        parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
+        run: ({ expression }) => {
+          const [, left, right] = /^(\\d+) \\* (\\d+)$/.exec(expression)
+          return { result: left * right }
+        },
       }],
     })`,
   })
-  await send(page, 'What is the weather in Oslo?')
+  await send(page, 'What is 17 times 23?')
   await expect(answersOf(chat(page))).toHaveCount(1)
   const runs = (await reported(page)).filter(({ name }) => name === 'tool').map(({ detail }) => detail)
   expect(runs.map((run) => run?.['state'])).toEqual(['running', 'done'])
-  expect(runs[1]).toMatchObject({ name: 'get_weather', label: 'Weather', arguments: { city: 'Oslo' } })
-  await chat(page).getByText('Done: Weather').click()
-  await expect(chat(page).locator('.tool pre').last()).toContainText('"degrees":21')
+  expect(runs[1]).toMatchObject({
+    name: 'calculate',
+    label: 'Calculator',
+    arguments: { expression: '17 * 23' },
+  })
+  await expect(answersOf(chat(page))).toContainText('391')
+  await chat(page).getByText('Done: Calculator').click()
+  await expect(chat(page).locator('.tool pre').last()).toHaveText('{"result":391}')
   expect(await refused(page)).toEqual([])
 })
 

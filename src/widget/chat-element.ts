@@ -6,6 +6,7 @@ import { repeat } from 'lit/directives/repeat.js'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
+import { listOf } from './attributes.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry, Settings } from './conversation/entries.ts'
 import { Kept } from './conversation/keep.ts'
@@ -13,10 +14,12 @@ import type { ChatState, HalfbyteChat } from './element.ts'
 import { isFatal } from './explain.ts'
 import { Loader, type ModelPlan, type Outside, type Phase } from './loading/loader.ts'
 import { GrowingMarkdown } from './markdown/markdown.ts'
+import { plainText } from './markdown/plain-text.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
 import { composerView } from './view/composer.ts'
+import { barView, emptyView, launcherView, waitingView } from './view/frame.ts'
 import { icon } from './view/icons.ts'
 import { messageView } from './view/message.ts'
 import { noticeView } from './view/notice.ts'
@@ -185,6 +188,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (changed.has('messages')) this.#words = { ...ENGLISH, ...this.messages }
     if (changed.has('keep') || changed.has('name')) this.#restore()
+    if (changed.get('model') !== undefined) this.#changeModel()
     if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
       this.#hadFocus = this.matches(':focus-within')
   }
@@ -203,32 +207,18 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
         ?hidden=${isBubble && !this.open} @keydown=${this.#onKey}>
-        ${this.#bar(heading)}
+        ${barView({
+          words,
+          heading,
+          onClear: this.conversation.length === 0 ? undefined : () => this.#clearByHand(),
+          onClose: isBubble ? () => this.hide() : undefined,
+        })}
         ${this.#log()}
         <div class="foot-notice">${this.#notice()}</div>
         <div>${this.#composer()}<slot name="footer"></slot></div>
       </section>
-      ${isBubble ? this.#launcher() : nothing}
+      ${isBubble ? launcherView(words, this.open, () => this.#toggle()) : nothing}
       <div class="visually-hidden" role="status">${this.#status}</div>`
-  }
-
-  #bar(heading: string): TemplateResult {
-    const words = this.#words
-    return html`<header class="bar" part="header">
-      <h2 dir="auto"><slot name="header">${heading}</slot></h2>
-      ${
-        this.conversation.length === 0
-          ? nothing
-          : html`<button type="button" class="quiet clear" part="button" aria-label=${words.clear} title=${words.clear}
-              @click=${() => this.#clearByHand()}>${icon('clear')}</button>`
-      }
-      ${
-        this.mode === 'bubble'
-          ? html`<button type="button" class="quiet close" part="button" aria-label=${words.close} title=${words.close}
-              @click=${() => this.hide()}>${icon('close')}</button>`
-          : nothing
-      }
-    </header>`
   }
 
   #log(): TemplateResult {
@@ -237,30 +227,22 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     const keyOf = (_: unknown, index: number) => index
     return html`<div class="place">
       <div class="log" part="log" role="log" aria-live="off" tabindex="0" aria-label=${words.conversation} @scroll=${this.#onScroll}>
-        ${entries.length === 0 ? this.#empty() : repeat(entries, keyOf, (_, index) => this.#message(index))}
+        ${
+          entries.length === 0
+            ? emptyView({
+                words,
+                suggestions: this.suggestions,
+                canSend: this.#canSend,
+                onSuggest: (text) => this.#suggest(text),
+              })
+            : repeat(entries, keyOf, (_, index) => this.#message(index))
+        }
         ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}
       </div>
       ${
         this.following || entries.length === 0
           ? nothing
           : html`<button type="button" class="to-end" aria-label=${words.toEnd} @click=${this.#onToEnd}>${icon('down')}</button>`
-      }
-    </div>`
-  }
-
-  #empty(): TemplateResult {
-    const words = this.#words
-    return html`<div class="empty" part="empty">
-      <slot name="empty"><span class="mark">${icon('chat')}</span><p>${words.empty}</p></slot>
-      ${
-        this.suggestions.length === 0
-          ? nothing
-          : html`<ul class="suggestions" aria-label=${words.suggestions}>
-              ${this.suggestions.map(
-                (text) =>
-                  html`<li><button type="button" part="suggestion" dir="auto" ?disabled=${!this.#canSend} @click=${() => this.#suggest(text)}>${text}</button></li>`,
-              )}
-            </ul>`
       }
     </div>`
   }
@@ -282,8 +264,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     const { phase } = this.#loading
     const isQuiet = phase.name === 'idle' || phase.name === 'ready'
     if (isQuiet && error === undefined && isWaiting)
-      return html`<div class="notice loading"><div class="row"><button type="button" class="outline retry" part="button"
-        @click=${() => this.retry()}>${icon('again')}<span>${this.#words.retry}</span></button></div></div>`
+      return waitingView(this.#words, () => this.#retryByHand())
     return noticeView({
       phase,
       error,
@@ -305,14 +286,6 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       onSend: (text) => this.send(text),
       onStop: () => this.#stopByHand(),
     })
-  }
-
-  #launcher(): TemplateResult {
-    const words = this.#words
-    return html`<button type="button" class="launcher" part="launcher" aria-label=${this.open ? words.close : words.open}
-      aria-expanded=${this.open} aria-controls="panel" @click=${() => {
-        this.open = !this.open
-      }}><slot name="launcher">${icon(this.open ? 'close' : 'chat')}</slot></button>`
   }
 
   get #loading(): Loader {
@@ -363,6 +336,13 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     else this.#attempt(() => void this.#loading.begin(this.#plan()))
   }
 
+  /** The next question is answered by the new model. */
+  #changeModel(): void {
+    this.#conversation.stop()
+    this.#loader?.leave()
+    if (this.autoload) this.#autoload()
+  }
+
   #autoload(): void {
     if (this.#loading.phase.name === 'idle') this.#attempt(() => void this.#loading.load(this.#plan()))
   }
@@ -395,11 +375,12 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       if (phase.progress === undefined) this.#say(words.waiting)
       else this.#emit('progress', phase.progress)
     }
-    if (phase.name === 'consent') void this.#focusFirst('.accept')
-    if (phase.name === 'failed') {
-      this.#isAsked = false
-      this.#report(phase.error)
+    if (phase.name === 'consent') {
+      this.#say(words.consentTitle)
+      void this.#focusFirst('.accept')
     }
+    if (phase.name === 'failed' || phase.name === 'idle') this.#isAsked = false
+    if (phase.name === 'failed') this.#report(phase.error)
     if (phase.name !== 'ready') return
     this.#say(words.ready)
     this.#emit('ready', phase.engine)
@@ -408,7 +389,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
 
   #onEntry(entry: Entry): void {
     this.#kept?.write(this.conversation)
-    if (entry.role === 'assistant') this.#say(entry.content)
+    if (entry.role === 'assistant') this.#say(plainText(entry.content))
     this.#emit('message', entry)
   }
 
@@ -427,7 +408,6 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   }
 
   #cancel(): void {
-    this.#isAsked = false
     this.#loading.cancel()
     this.focus()
   }
@@ -445,6 +425,10 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   #clearByHand(): void {
     this.clear()
     this.focus()
+  }
+
+  #toggle(): void {
+    this.open = !this.open
   }
 
   #suggest(text: string): void {
@@ -522,19 +506,4 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   #emit(name: string, detail: unknown): void {
     this.dispatchEvent(new CustomEvent(`halfbyte-${name}`, { detail, bubbles: true, composed: true }))
   }
-}
-
-/** A JSON list of texts, or texts with `|` between them. */
-function listOf(value: string | null): readonly string[] {
-  if (value === null) return []
-  try {
-    const parsed: unknown = JSON.parse(value)
-    if (Array.isArray(parsed)) return parsed.map(String)
-  } catch {
-    // It is no JSON, so it is plain text.
-  }
-  return value
-    .split('|')
-    .map((text) => text.trim())
-    .filter((text) => text !== '')
 }

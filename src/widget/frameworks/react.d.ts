@@ -7,7 +7,7 @@ type Listeners = {
   [Name in keyof HalfbyteChatEvents as `on${Name}`]?: (event: HalfbyteChatEvents[Name]) => void
 }
 
-type Attributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
+type ChatAttributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
   ClassAttributes<HalfbyteChat> &
   Partial<HalfbyteChatProps> &
   Listeners & { 'download-bytes'?: number }
@@ -15,7 +15,7 @@ type Attributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
 declare module 'react' {
   namespace JSX {
     interface IntrinsicElements {
-      'halfbyte-chat': Attributes
+      'halfbyte-chat': ChatAttributes
     }
   }
 }

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GrowingMarkdown, inParts, type Piece, parseMarkdown } from './markdown.ts'
+import { plainText } from './plain-text.ts'
 
 /** The tree as text: `p(a strong(b))`. */
 const print = (piece: Piece | string): string =>
@@ -36,6 +37,12 @@ describe('Markdown', () => {
     expect(parseMarkdown('```js\nlet a = 1\n```')[0]?.piece).toEqual(expected)
     expect(parseMarkdown('```js\nlet a = 1\n')[0]?.piece).toEqual(expected)
   })
+})
+
+test('what is read out has no marks', () => {
+  expect(plainText('# A **b**\n\n- `c`\n- [d](https://e.example)\n\n|f|g|\n|-|-|\n|1|2|')).toBe(
+    'A b\nc\nd\n\nf, g\n1, 2',
+  )
 })
 
 describe('what a model writes cannot act', () => {
