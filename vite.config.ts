@@ -9,7 +9,7 @@ const entries = {
   openai: 'src/api/adapters/openai.ts',
   'ai-sdk': 'src/api/adapters/ai-sdk.ts',
   'prompt-api': 'src/api/adapters/prompt-api.ts',
-  cli: 'src/cli/main.ts',
+  command: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
 }
 

@@ -1,7 +1,7 @@
 // In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and
 // build/demo (the chat page).
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildCdn } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
@@ -38,11 +38,13 @@ const copyModels = () => {
   }
 }
 
-/** npm marks bins executable when it installs them; this one is also run in place. */
-const finishCommand = () => {
+/**
+ * Copies the launcher as it is, because a build would write newer syntax. npm marks bins executable when it
+ * installs them; this one is also run in place.
+ */
+const copyLauncher = () => {
   const path = join(root, 'dist/cli.js')
-  const text = readFileSync(path, 'utf8')
-  if (!text.startsWith('#!')) writeFileSync(path, `#!/usr/bin/env node\n${text}`)
+  cpSync(join(root, 'src/cli/launch.js'), path)
   chmodSync(path, 0o755)
 }
 
@@ -57,7 +59,7 @@ if (wants('library')) {
   step('types', bin('tsc'), ['-p', 'tsconfig.build.json'])
   await bundleTypes()
   copyModels()
-  finishCommand()
+  copyLauncher()
   await buildCdn()
 }
 if (wants('demo'))
