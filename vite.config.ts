@@ -11,7 +11,7 @@ const entries = {
   'prompt-api': 'src/api/adapters/prompt-api.ts',
   tabs: 'src/api/tabs/shared-engine.ts',
   widget: 'src/widget/index.ts',
-  cli: 'src/cli/main.ts',
+  command: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
 }
 

@@ -59,11 +59,13 @@ const copyWidgetTypes = () => {
   cpSync(join(widget, 'custom-elements.json'), join(root, 'dist/custom-elements.json'))
 }
 
-/** npm marks bins executable when it installs them; this one is also run in place. */
-const finishCommand = () => {
+/**
+ * Copies the launcher as it is, because a build would write newer syntax. npm marks bins executable when it
+ * installs them; this one is also run in place.
+ */
+const copyLauncher = () => {
   const path = join(root, 'dist/cli.js')
-  const text = readFileSync(path, 'utf8')
-  if (!text.startsWith('#!')) writeFileSync(path, `#!/usr/bin/env node\n${text}`)
+  cpSync(join(root, 'src/cli/launch.js'), path)
   chmodSync(path, 0o755)
 }
 
@@ -79,7 +81,7 @@ if (wants('library')) {
   await bundleTypes()
   copyWidgetTypes()
   copyModels()
-  finishCommand()
+  copyLauncher()
   await buildCdn()
 }
 if (wants('demo'))

@@ -6,6 +6,8 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { runInNewContext } from 'node:vm'
+import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
 
@@ -16,7 +18,10 @@ const OLDEST = join(ROOT, 'e2e/types/node_modules/typescript/bin/tsc')
 
 let app: PackedApp
 let files: string[]
-let manifest: Record<string, unknown> & { exports: Record<string, string | Record<string, string>> }
+let manifest: Record<string, unknown> & {
+  readonly engines: { readonly node: string }
+  readonly exports: Record<string, string | Record<string, string>>
+}
 
 beforeAll(async () => {
   app = await packedApp()
@@ -89,7 +94,9 @@ test('every file in the manifest exists, types come first, and files with side e
   const { halfbyte } = manifest['bin'] as { halfbyte: string }
   expect(await readFile(join(app.installed, halfbyte), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
   const effects = manifest['sideEffects'] as string[]
-  expect(effects).toEqual(expect.arrayContaining(['./dist/workers/*.js', './dist/cli.js']))
+  expect(effects).toEqual(
+    expect.arrayContaining(['./dist/workers/*.js', './dist/cli.js', './dist/command.js']),
+  )
 })
 
 test('no file names a place on the machine that built it', async () => {
@@ -119,6 +126,52 @@ test('the installed command generates on two threads', async () => {
   )
   expect(one.tokens.length).toBeGreaterThan(0)
   expect(two.tokens).toEqual(one.tokens)
+})
+
+test('the installed command tells its version', async () => {
+  const command = join(app.installed, 'dist/cli.js')
+  const { stdout } = await run(process.execPath, [command, '--version'])
+  expect(stdout).toBe(`${manifest['version']}\n`)
+})
+
+test('an old Node is told in one sentence, in syntax that it can read', async () => {
+  const launcher = await readFile(join(app.installed, 'dist/cli.js'), 'utf8')
+  expect(launcher).not.toMatch(/=>|`|\b(?:const|let|class|async|await)\b|^(?:import|export)\s/m)
+  const oldest = Number.parseInt(manifest.engines.node.replace('>=', ''), 10)
+  const tell = (node: string) => {
+    let said = ''
+    const stderr = { write: (text: string) => (said += text) }
+    const process = { versions: { node }, stderr, exitCode: 0 }
+    runInNewContext(launcher.replace(/import\(.*\)/, 'process.exitCode = 3'), { process })
+    return { said, exitCode: process.exitCode }
+  }
+  const last = `${oldest - 1}.9.0`
+  expect(tell(last)).toEqual({
+    said: `unsupported: halfbyte needs Node ${oldest} or newer but runs under ${last}; install a newer Node\n`,
+    exitCode: 1,
+  })
+  expect(tell('8.0.0').exitCode).toBe(1)
+  expect(tell(`${oldest}.0.0`)).toEqual({ said: '', exitCode: 3 })
+})
+
+test('a page imports the address of a model that comes with the package', async () => {
+  const entry = join(app.folder, 'page.js')
+  await writeFile(
+    entry,
+    `import model from 'halfbyte/models/halfbyte-stories.hbm?url'\ndocument.title = model\n`,
+  )
+  const built = await build({
+    root: app.folder,
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, rolldownOptions: { input: entry } },
+  })
+  const { output } = built as Exclude<typeof built, unknown[] | { close(): unknown }>
+  const model = output.find(({ fileName }) => fileName.endsWith('.hbm'))
+  const [script] = output
+  expect(script.code).toContain(model?.fileName)
+  const shipped = await readFile(join(app.installed, 'dist/models/halfbyte-stories.hbm'))
+  expect(model?.type === 'asset' && shipped.equals(model.source as Uint8Array)).toBe(true)
 })
 
 const CONSUMER = `

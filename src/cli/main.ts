@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for
 // usage, 130 for Ctrl-C.
 import { Command } from 'commander'
@@ -14,10 +13,13 @@ import { quantizeCommand } from './commands/quantize.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
 import { report } from './terminal/failure.ts'
+import { packageVersion } from './version.ts'
 
-const program = new Command('halfbyte').description(
-  `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
-)
+const program = new Command('halfbyte')
+  .description(
+    `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
+  )
+  .version(packageVersion(), '--version', 'print the version')
 const commands = [
   generateCommand(),
   chatCommand(),
