@@ -139,11 +139,13 @@ function solve(
     importance: new Float64Array(BLOCK),
     grid: newGrid(),
     best: newGrid(),
+    group: newGroup(),
   }
   const losses = new Float64Array(n)
   for (let first = 0; first < k; first += BLOCK) {
     const end = Math.min(first + BLOCK, k)
     earlier(work, n, first, end)
+    if (how === 'fitted') takeCorner(work, first, end)
     for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
   }
   const { added } = factor
@@ -173,6 +175,8 @@ interface Work {
   readonly importance: Float64Array
   readonly grid: Grid
   readonly best: Grid
+  /** Of `fitted`, whose inputs are in the model's order. */
+  readonly group: Group
 }
 
 // hot
@@ -226,38 +230,92 @@ function solveInput(
  * Returns its loss.
  */
 function fitBlock(work: Work, row: number, first: number, end: number): number {
-  const { weights, factor, format, k, sums, free, importance, grid, best, stretches } = work
-  const { triangle, order } = factor
+  const { weights, coded, format, k, sums, free, importance, grid, best, stretches, group } = work
+  const { corner } = group
+  const count = end - first
   // First what is left of e when each input takes its best value.
-  for (let j = first; j < end; j++) {
-    let sum = sums[row * BLOCK + j - first]!
-    for (let i = first; i < j; i++) sum += free[i - first]! * triangle[j * k + i]!
-    const root = triangle[j * k + j]!
-    free[j - first] = -sum / root
-    importance[j - first] = root * root
+  for (let j = 0; j < count; j++) {
+    let sum = sums[row * BLOCK + j]!
+    for (let i = 0; i < j; i++) sum += free[i]! * corner[j * BLOCK + i]!
+    const root = corner[j * BLOCK + j]!
+    free[j] = -sum / root
+    importance[j] = root * root
   }
-  for (let j = first; j < end; j++) free[j - first] = weights[row * k + order[j]!]! - free[j - first]!
-  fitGrid(format, free, 0, end - first, grid, importance)
+  for (let j = 0; j < count; j++) {
+    group.weights[j] = weights[row * k + first + j]!
+    group.sums[j] = sums[row * BLOCK + j]!
+    free[j] = group.weights[j]! - free[j]!
+  }
+  fitGrid(format, free, 0, count, grid, importance)
   const { scale, minimum } = grid
-  const solveOn = (): number => {
-    let loss = 0
-    for (let j = first; j < end; j++) loss += solveInput(work, grid, row, first, j)
-    return loss
-  }
-  let least = solveOn()
+  let least = solveGroup(group, count, format, grid)
   loadGrid(best, grid.scalePattern, grid.minimumPattern)
   let isLast = true
   for (const stretch of stretches) {
     if (!stretchGrid(format, grid, scale, minimum, stretch)) continue
-    const loss = solveOn()
+    const loss = solveGroup(group, count, format, grid)
     isLast = loss < least
     if (!isLast) continue
     least = loss
     loadGrid(best, grid.scalePattern, grid.minimumPattern)
   }
-  if (isLast) return least
-  loadGrid(grid, best.scalePattern, best.minimumPattern)
-  return solveOn()
+  if (!isLast) least = solveGroup(group, count, format, best)
+  coded.codes.set(group.codes.subarray(0, count), row * k + first)
+  work.errors.set(group.errors.subarray(0, count), row * k + first)
+  return least
+}
+
+/** What solving one group reads and makes, close together: it is done many times. */
+interface Group {
+  /** Rows and columns of C that belong to the group, [BLOCK][BLOCK]. */
+  readonly corner: Float64Array
+  readonly weights: Float64Array
+  readonly sums: Float64Array
+  readonly errors: Float64Array
+  readonly codes: Uint8Array
+}
+
+const newGroup = (): Group => ({
+  corner: new Float64Array(BLOCK * BLOCK),
+  weights: new Float64Array(BLOCK),
+  sums: new Float64Array(BLOCK),
+  errors: new Float64Array(BLOCK),
+  codes: new Uint8Array(BLOCK),
+})
+
+function takeCorner({ factor, k, group: { corner } }: Work, first: number, end: number): void {
+  for (let j = first; j < end; j++) {
+    const at = j * k
+    corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * BLOCK)
+  }
+}
+
+// hot
+/** Chooses the codes of a group on a grid and returns its loss. */
+function solveGroup(
+  { corner, weights, sums, errors, codes }: Group,
+  count: number,
+  format: Format,
+  grid: Grid,
+): number {
+  const { least, most, zero } = CODES[format]
+  const { scale, minimum, inverse } = grid
+  let loss = 0
+  for (let j = 0; j < count; j++) {
+    const at = j * BLOCK
+    let sum = sums[j]!
+    for (let i = 0; i < j; i++) sum += errors[i]! * corner[at + i]!
+    const root = corner[at + j]!
+    const weight = weights[j]!
+    let code = Math.floor((weight + sum / root - minimum) * inverse + (zero + 0.5))
+    code = code > most ? most : code < least ? least : code
+    codes[j] = code
+    const error = weight - (scale * (code - zero) + minimum)
+    errors[j] = error
+    sum += error * root
+    loss += sum * sum
+  }
+  return loss
 }
 
 /** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
