@@ -45,7 +45,7 @@ export interface HalfbyteChatProps {
   generateOptions: GenerateOptions
   /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
-  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. A property only. */
+  /** The engine that answers; undefined before one is loaded. Set it to use the page's own. Property only. */
   engine: Engine | undefined
 }
 

@@ -68,6 +68,21 @@ export function localHost(
   }
 }
 
+/** An engine that could not even be started: everything fails with `error`. */
+export function failedHost(error: unknown): LocalEngine {
+  const loaded = Promise.reject(error)
+  loaded.catch(() => undefined)
+  return {
+    loaded,
+    call: () => loaded,
+    generate(_, sink) {
+      queueMicrotask(() => sink.fail(error))
+      return { credit: () => undefined, cancel: () => undefined }
+    },
+    lose: () => undefined,
+  }
+}
+
 type Service = { readonly [Name in CallName & keyof EngineService]: (...args: unknown[]) => Promise<unknown> }
 
 const abortOf = (signal: AbortSignal): Promise<never> =>

@@ -19,7 +19,7 @@ export async function loadForTabs(source: ModelSource, options: LoadOptions = {}
   checkLoadOptions(options, 'onProgress')
   options.signal?.throwIfAborted()
   const key = engineKey(source, options)
-  if (key === undefined || globalThis.navigator?.locks === undefined) return Engine.load(source, options)
+  if (key === undefined || !(await mayLock())) return Engine.load(source, options)
   const tab = new TabService(nameOf(key), (onProgress, onDeath) => {
     let onNeed = (_: number) => {}
     const hooks = { onProgress, onDeath, onNeed: (bytes: number) => onNeed(bytes) }
@@ -31,6 +31,16 @@ export async function loadForTabs(source: ModelSource, options: LoadOptions = {}
     return host
   })
   return Engine.open(endingWith(localConnection(tab.service), tab), source, options)
+}
+
+/** Pages over plain HTTP have no locks, and sandboxed frames are refused them. */
+async function mayLock(): Promise<boolean> {
+  try {
+    await navigator.locks.request('halfbyte', { ifAvailable: true }, () => undefined)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A token of the hub is part of the key, and no name of a lock shows it. */

@@ -19,7 +19,7 @@ import type {
   TextChunk,
 } from '../../engine/wire/protocol.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
-import type { LocalEngine } from './local-host.ts'
+import { failedHost, type LocalEngine } from './local-host.ts'
 import { type RemoteHost, remoteHost } from './remote-host.ts'
 import { serveTabs, type TabServer } from './serve-tabs.ts'
 import { type CallName, type Host, Lost, type TabMessage, type Unsent } from './tab-protocol.ts'
@@ -47,10 +47,11 @@ export class TabService {
     this.#start = start
     this.#channel = new BroadcastChannel(this.#name)
     this.#channel.onmessage = ({ data }: MessageEvent<TabMessage>) => this.#hear(data)
-    // The leader frees what this tab holds when the lock is free.
-    void this.#hold(this.#lifeLock(this.#id), {}, () => undefined)
-    this.#stand()
-    this.#post({ type: 'who' })
+    // The leader frees what this tab holds when this lock is free, so it is taken before the first message.
+    void this.#hold(this.#lifeLock(this.#id), {}, () => {
+      this.#stand()
+      this.#post({ type: 'who' })
+    })
   }
 
   /** The service, as an engine's client calls it. */
@@ -114,13 +115,11 @@ export class TabService {
   }
 
   #lead(end: () => void): void {
-    const host = this.#start(
-      (progress) => {
-        this.#progress?.(progress)
-        this.#post({ type: 'progress', progress })
-      },
-      () => end(),
-    )
+    const onProgress = (progress: LoadProgress) => {
+      this.#progress?.(progress)
+      this.#post({ type: 'progress', progress })
+    }
+    const host = started(() => this.#start(onProgress, () => end()))
     this.#server = serveTabs(host, (message) => this.#post(message))
     this.#remote?.host.lose()
     this.#remote = undefined
@@ -261,6 +260,15 @@ export class TabService {
       }
     }
     void start()
+  }
+}
+
+/** A browser may refuse a worker at once. */
+function started(start: () => LocalEngine): LocalEngine {
+  try {
+    return start()
+  } catch (error) {
+    return failedHost(error)
   }
 }
 

@@ -147,6 +147,15 @@ test('a failed load is told to every tab that waits, with its code', async () =>
   for (const error of errors) expect(error).toMatchObject({ name: 'HalfbyteError', code: 'out-of-memory' })
 })
 
+test('a worker that the browser refuses is told with its code, and nothing hangs', async () => {
+  const tab = new TabService(`test ${names++}`, () => {
+    throw new HalfbyteError('worker', 'the browser refused to start a worker')
+  })
+  tabs.push(tab)
+  const opening = Engine.open(endingWith(localConnection(tab.service), tab), 'toy')
+  expect(await errorOf(opening)).toMatchObject({ code: 'worker' })
+})
+
 test('an aborted call of another tab rejects with the reason, and cancelling reaches the leader', async () => {
   const { open } = site()
   await open()

@@ -53,7 +53,7 @@ export function composerView({
   </form>`
 }
 
-/** Grows with its text in browsers whose CSS cannot do it. Setting a property is no inline style to a policy. */
+/** Grows with its text in browsers whose CSS cannot. A policy takes a set property for no inline style. */
 function grow(area: HTMLTextAreaElement): void {
   if (CSS.supports('field-sizing', 'content')) return
   area.style.height = 'auto'

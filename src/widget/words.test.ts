@@ -1,0 +1,72 @@
+// Texts for people. In: errors, sizes, attributes. Out: what is shown for them.
+import { expect, test } from 'vitest'
+import { type ErrorCode, HalfbyteError } from '../base/errors.ts'
+import { listOf } from './attributes.ts'
+import { explain, isFatal } from './explain.ts'
+import { bytesText, secondsText } from './units.ts'
+import { loadingText } from './view/notice.ts'
+import { ENGLISH, fill } from './words.ts'
+
+const CODES = Object.keys(ENGLISH)
+  .filter((name) => name.startsWith('error-'))
+  .map((name) => name.slice('error-'.length) as ErrorCode)
+
+test.each(CODES)('an error %s has a sentence that says what to do, and its message as details', (code) => {
+  const { text, details } = explain(new HalfbyteError(code, 'it broke; mend it'), ENGLISH)
+  expect(text).toBe(ENGLISH[`error-${code}`])
+  expect(text).toMatch(/[tT]ell the site|[tT]ry again|Use |Shorten |Reload /)
+  expect(details).toBe('it broke; mend it')
+})
+
+test('an error that is not of the library is one of the model', () => {
+  expect(explain(new TypeError('x'), ENGLISH)).toEqual({ text: ENGLISH['error-internal'], details: 'x' })
+  expect([isFatal(new TypeError('x')), isFatal(new HalfbyteError('context-overflow', 'x'))]).toEqual([
+    true,
+    false,
+  ])
+})
+
+test('names in braces are filled in, and unknown ones are left', () => {
+  expect(fill('{a} of {b}, {c}', { a: 1, b: 'two' })).toBe('1 of two, {c}')
+  expect(fill('{a}', { a: '{b}', b: 'no' })).toBe('{b}')
+})
+
+test('sizes and times follow the language', () => {
+  expect([bytesText(1_553_088, 'en'), bytesText(5e8, 'en'), bytesText(2.345e9, 'de')]).toEqual([
+    '1.6 MB',
+    '500 MB',
+    '2,35\u00a0GB',
+  ])
+  expect([secondsText(0.2, 'en'), secondsText(90, 'en')]).toEqual(['1 sec', '2 min'])
+})
+
+test('a load says what it does', () => {
+  const text = (progress: Parameters<typeof loadingText>[0]) =>
+    loadingText(progress, { words: ENGLISH, language: 'en' })
+  const download = { phase: 'download', loaded: 5e5, total: 1e6, cached: false } as const
+  expect([
+    text(undefined),
+    text(download),
+    text({ ...download, total: 0 }),
+    text({ ...download, secondsLeft: 3 }),
+    text({ ...download, cached: true }),
+    text({ phase: 'warmup' }),
+  ]).toEqual([
+    ENGLISH.waiting,
+    'Downloading: 0.5 MB of 1 MB',
+    'Downloading: 0.5 MB',
+    'Downloading: 0.5 MB of 1 MB, 3 sec left',
+    ENGLISH.reading,
+    ENGLISH.preparing,
+  ])
+})
+
+test.each([
+  [null, []],
+  ['', []],
+  ['Hello| How are you? |', ['Hello', 'How are you?']],
+  ['["a | b", "c"]', ['a | b', 'c']],
+  ['{"a": 1}', ['{"a": 1}']],
+])('the suggestions of %j', (value, list) => {
+  expect(listOf(value)).toEqual(list)
+})
