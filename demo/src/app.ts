@@ -5,11 +5,13 @@ import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
+import type { Renaming } from './conversation/list/conversation-list.ts'
 import type { ChatLog } from './conversation/log.ts'
 import { icon, logo } from './shell/icons.ts'
 import './conversation/log.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
+import type { Conversation } from './conversation/store/conversations.ts'
 import { choiceName, type ModelChoice } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
 import { isTouch } from './shell/keys.ts'
@@ -155,7 +157,8 @@ export class ChatApp extends LitElement {
   #dialogs(): TemplateResult {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
-        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
+        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
+        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-drawer>
       <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
@@ -164,11 +167,13 @@ export class ChatApp extends LitElement {
   }
 
   #side(): TemplateResult {
-    const { conversations, conversation } = this.#chat
+    const chat = this.#chat
+    const { conversations, conversation } = chat
     return html`<nav class="side" aria-label="Conversations">
       <div class="brand">${logo()}<span>Halfbyte</span></div>
       <conversation-list .conversations=${conversations} current=${conversation.id}
-        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-list>
+        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
+        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-list>
     </nav>`
   }
 
@@ -262,6 +267,18 @@ export class ChatApp extends LitElement {
 
   #onRemove(event: CustomEvent<string>): void {
     void this.#chat.remove(event.detail)
+  }
+
+  #onRestore(): void {
+    void this.#chat.restore()
+  }
+
+  #onRename({ detail }: CustomEvent<Renaming>): void {
+    void this.#chat.rename(detail.id, detail.title)
+  }
+
+  #onAdd(event: CustomEvent<readonly Conversation[]>): void {
+    void this.#chat.add(event.detail)
   }
 
   #onRegenerate(): void {

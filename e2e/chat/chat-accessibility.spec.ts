@@ -71,6 +71,11 @@ for (const colorScheme of ['light', 'dark'] as const) {
       expect(await violations(page)).toEqual([])
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+      await page.getByRole('button', { name: 'More for Everything' }).click()
+      expect(await violations(page)).toEqual([])
+      await page.getByRole('button', { name: 'Rename Everything' }).click()
+      expect(await violations(page)).toEqual([])
+      await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Delete Everything' }).click()
       expect(await violations(page)).toEqual([])
     })
@@ -125,16 +130,18 @@ test('dialogs take the focus, keep it, and give it back', async ({ page }) => {
   }
 })
 
-test('Escape in the deletion question closes the question and leaves the drawer open', async ({ page }) => {
+test('Escape closes the editor of a title and leaves the drawer open', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await ask(page, 'Hello!')
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
-  await page.getByRole('button', { name: 'Delete Hello!' }).click()
-  await expect(page.getByRole('button', { name: 'Keep' })).toBeFocused()
+  await page.getByRole('button', { name: 'More for Hello!' }).click()
+  await expect(page.getByRole('button', { name: 'Rename Hello!' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('textbox', { name: 'Title' })).toBeFocused()
   await page.keyboard.press('Escape')
   await expect(page.getByRole('dialog', { name: 'Conversations' })).toBeVisible()
-  await expect(page.getByRole('button', { name: 'Delete Hello!' })).toBeFocused()
+  await expect(page.getByRole('button', { name: 'More for Hello!' })).toBeFocused()
 })
 
 test('a screen reader hears that the model answers, and then the answer once', async ({ page }) => {

@@ -20,6 +20,7 @@ import {
   type Conversation,
   type Ending,
   newConversation,
+  renamed,
   type StoredMessage,
   withMessages,
 } from './store/conversations.ts'
@@ -55,6 +56,8 @@ export class Chat extends EventTarget {
   problem: Explained | undefined
   /** Name of the file that answered at the last visit and cannot be opened again. */
   lost: string | undefined
+  /** The conversation that was removed last, which can be brought back. */
+  removed: Conversation | undefined
 
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
@@ -175,17 +178,55 @@ export class Chat extends EventTarget {
   }
 
   open(id: string): void {
-    const conversation = this.conversations.find((candidate) => candidate.id === id)
+    const conversation = this.#find(id)
     if (conversation !== undefined && id !== this.conversation.id) this.#show(conversation)
   }
 
+  /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
+  async rename(id: string, title: string): Promise<void> {
+    if (id === this.conversation.id) await this.#answered
+    const conversation = this.#find(id)
+    if (conversation === undefined) return
+    const stored = this.#store.put(renamed(conversation, title))
+    if (id === this.conversation.id) this.conversation = renamed(this.conversation, title)
+    this.#changed()
+    await stored
+  }
+
+  /** Stores conversations of a file. One whose id is taken gets another. */
+  async add(conversations: readonly Conversation[]): Promise<void> {
+    const isTaken = new Set(this.conversations.map(({ id }) => id))
+    for (const conversation of conversations) {
+      const { id } = isTaken.has(conversation.id) ? newConversation() : conversation
+      isTaken.add(id)
+      await this.#store.restore({ ...conversation, id })
+    }
+    this.#changed()
+  }
+
+  /** `removed` holds it until another one is removed or the page closes. */
   async remove(id: string): Promise<void> {
+    this.removed = this.#find(id)
     if (id === this.conversation.id) this.fresh()
     const gone = this.#store.remove(id)
     this.#changed()
     await gone
     await this.#speaker?.drop(id)
     await unkeep(id)
+  }
+
+  /** Brings back what was removed last. */
+  async restore(): Promise<void> {
+    const { removed } = this
+    if (removed === undefined) return
+    this.removed = undefined
+    const stored = this.#store.restore(removed)
+    this.#changed()
+    await stored
+  }
+
+  #find(id: string): Conversation | undefined {
+    return this.conversations.find((candidate) => candidate.id === id)
   }
 
   /** Takes note of what the page says about the last visit's file. */
