@@ -98,7 +98,8 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}></chat-log>`
+                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}
+                @fork=${this.#onFork}></chat-log>`
             : nothing
         }
         ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
@@ -291,8 +292,13 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
-  #onTurn(event: Event): void {
-    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']))
+  #onTurn(event: CustomEvent<1 | -1>): void {
+    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']), event.detail)
+  }
+
+  #onFork(event: Event): void {
+    void this.#chat.fork(Number((event.target as HTMLElement).dataset['index']))
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
   }
 
   /**

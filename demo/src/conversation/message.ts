@@ -1,5 +1,5 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`,
-// `resend` and `turn`.
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `resend`,
+// `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
 import { sends } from '../shell/keys.ts'
@@ -7,6 +7,7 @@ import { copyText } from './clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from './render/markdown.ts'
 import { renderMarkdown } from './render/render-markdown.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
+import { placeOf } from './store/versions.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
   cancelled: 'Stopped',
@@ -90,7 +91,7 @@ export class ChatMessage extends LitElement {
   }
 
   #actions(): TemplateResult {
-    const { role, ending, model, others = [] } = this.message
+    const { role, ending, model } = this.message
     return html`<div class="actions">
       <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
@@ -100,14 +101,35 @@ export class ChatMessage extends LitElement {
           : nothing
       }
       ${
-        others.length === 0
+        role === 'user'
           ? nothing
-          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('turn')}
-              aria-label="Show the next of ${others.length + 1} versions">${icon('again')}${others.length + 1} versions</button>`
+          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('fork')}
+              aria-label="Fork: go on from here in a new chat">${icon('fork')}Fork</button>`
       }
+      ${this.#versions()}
       ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
       ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title="The model that wrote this">${model}</span>` : nothing}
     </div>`
+  }
+
+  #versions(): TemplateResult | typeof nothing {
+    const { others = [] } = this.message
+    if (others.length === 0) return nothing
+    const place = placeOf(this.message)
+    const step = (by: 1 | -1, name: string) =>
+      html`<button class="small" ?disabled=${this.busy || (by < 0 ? place === 0 : place === others.length)}
+        aria-label="${name} version" @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`
+    return html`<span class="versions" role="group" aria-label="Versions">
+      ${step(-1, 'Earlier')}<span role="status"><span class="visually-hidden">Version </span>${place + 1}/${others.length + 1}</span>${step(1, 'Later')}
+    </span>`
+  }
+
+  /** The button that was pressed may have no further version. */
+  async #turn(step: 1 | -1): Promise<void> {
+    this.#emit('turn', step)
+    await new Promise(requestAnimationFrame)
+    if (document.activeElement === document.body)
+      this.querySelector<HTMLElement>('.versions button:enabled')?.focus()
   }
 
   #editor(): TemplateResult {
@@ -161,7 +183,7 @@ export class ChatMessage extends LitElement {
     }, COPIED_MS)
   }
 
-  #emit(name: string, detail?: string): void {
+  #emit(name: string, detail?: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
   }
 }

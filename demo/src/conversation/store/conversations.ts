@@ -10,8 +10,10 @@ export interface StoredMessage {
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
   readonly model?: string
-  /** Other versions of this question, each with what followed it. */
+  /** Other versions of this message, oldest first, each with what followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
+  /** Number of the versions in `others` that are older than this message. Absent: all are. */
+  readonly place?: number
 }
 
 export interface Conversation {
@@ -60,11 +62,11 @@ const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending, model, others } = fields(message)
+    const { role, content, ending, model, others, place } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
-    const whole = read.filter(([first]) => first?.role === 'user')
+    const whole = read.filter(([first]) => first?.role === role)
     return [
       {
         role,
@@ -72,10 +74,14 @@ function readMessages(messages: readonly unknown[], depth: number): StoredMessag
         ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
         ...(typeof model === 'string' && model !== '' && { model }),
         ...(whole.length > 0 && { others: whole }),
+        ...(isBelow(place, whole.length) && { place }),
       },
     ]
   })
 }
+
+const isBelow = (value: unknown, end: number): value is number =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < end
 
 /**
  * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
