@@ -5,9 +5,9 @@ import { expect, type Page, test } from '@playwright/test'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
 
 const MARKDOWN = [
-  '# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
+  '<think>\nWhat is everything?\n</think>\n\n# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
   '1. one\n2. two\n\n> quoted\n\n```js\nconst answer = 42\n```\n',
-  '| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nEnd.',
+  '| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] not yet\n\n---\n\nSee https://example.com.',
 ].join('\n')
 
 /** Axe's findings, one line each. */
@@ -52,6 +52,10 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await openChat(page)
       expect(await violations(page)).toEqual([])
       await seed(page)
+      await page.getByText('Thoughts').click()
+      await expect(page.getByText('What is everything?')).toBeVisible()
+      await expect(page.getByRole('checkbox', { name: 'Done' })).toBeChecked()
+      await expect(page.getByRole('checkbox', { name: 'To do' })).not.toBeChecked()
       expect(await violations(page)).toEqual([])
       await page.getByRole('button', { name: 'Edit', exact: true }).click()
       expect(await violations(page)).toEqual([])

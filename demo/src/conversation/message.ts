@@ -6,6 +6,7 @@ import { sends } from '../shell/keys.ts'
 import { copyText } from './clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from './render/markdown.ts'
 import { renderMarkdown } from './render/render-markdown.ts'
+import { withoutThoughts } from './render/thoughts.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
 
@@ -71,17 +72,18 @@ export class ChatMessage extends LitElement {
   }
 
   #answer(): TemplateResult {
-    const { content } = this.message
-    if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
+    const { thoughts, isThinking, answer: content } = withoutThoughts(this.message.content)
+    const folded = thoughts === undefined ? nothing : thinking(thoughts, isThinking)
+    if (content === '') return this.streaming ? html`${folded}${WAITING}` : html`${folded}`
     const isPart = this.tail < content.length
-    if (isPart && this.#read < content.length) return html``
+    if (isPart && this.#read < content.length) return html`${folded}`
     const parts = inParts(this.#markdown.blocks(content))
-    return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)
+    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)}`
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
   read(ms: number): boolean {
-    const { content } = this.message
+    const { answer: content } = withoutThoughts(this.message.content)
     const end = performance.now() + ms
     while (this.#read < content.length && performance.now() < end) {
       this.#read = Math.min(content.length, this.#read + AT_ONCE)
@@ -176,7 +178,7 @@ export class ChatMessage extends LitElement {
   }
 
   async #copy(): Promise<void> {
-    if (!(await copyText(this.message.content))) return
+    if (!(await copyText(withoutThoughts(this.message.content).answer))) return
     this.copied = true
     setTimeout(() => {
       this.copied = false
@@ -187,6 +189,12 @@ export class ChatMessage extends LitElement {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
   }
 }
+
+const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
+
+/** Folded, since they are long and not the answer. */
+const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
+  html`<details class="thoughts"><summary>${isThinking ? 'Thinking' : 'Thoughts'}</summary><div>${thoughts}</div></details>`
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {
