@@ -5,12 +5,14 @@ import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
+import type { Renaming } from './conversation/list/conversation-list.ts'
 import type { ChatLog } from './conversation/log.ts'
 import { icon, logo } from './shell/icons.ts'
 import './conversation/log.ts'
 import { isTouch } from '../../src/widget/view/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
+import type { Conversation } from './conversation/store/conversations.ts'
 import { choiceName, type ModelChoice } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
 import type { Modal } from './shell/modal.ts'
@@ -96,7 +98,8 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}></chat-log>`
+                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}
+                @fork=${this.#onFork}></chat-log>`
             : nothing
         }
         ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
@@ -155,7 +158,8 @@ export class ChatApp extends LitElement {
   #dialogs(): TemplateResult {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
-        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-drawer>
+        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
+        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-drawer>
       <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
@@ -164,11 +168,13 @@ export class ChatApp extends LitElement {
   }
 
   #side(): TemplateResult {
-    const { conversations, conversation } = this.#chat
+    const chat = this.#chat
+    const { conversations, conversation } = chat
     return html`<nav class="side" aria-label="Conversations">
       <div class="brand">${logo()}<span>Halfbyte</span></div>
       <conversation-list .conversations=${conversations} current=${conversation.id}
-        @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}></conversation-list>
+        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
+        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-list>
     </nav>`
   }
 
@@ -264,6 +270,18 @@ export class ChatApp extends LitElement {
     void this.#chat.remove(event.detail)
   }
 
+  #onRestore(): void {
+    void this.#chat.restore()
+  }
+
+  #onRename({ detail }: CustomEvent<Renaming>): void {
+    void this.#chat.rename(detail.id, detail.title)
+  }
+
+  #onAdd(event: CustomEvent<readonly Conversation[]>): void {
+    void this.#chat.add(event.detail)
+  }
+
   #onRegenerate(): void {
     this.querySelector<ChatLog>('chat-log')?.toEnd()
     void this.#chat.regenerate()
@@ -274,8 +292,13 @@ export class ChatApp extends LitElement {
     void this.#chat.resend(Number(index), event.detail)
   }
 
-  #onTurn(event: Event): void {
-    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']))
+  #onTurn(event: CustomEvent<1 | -1>): void {
+    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']), event.detail)
+  }
+
+  #onFork(event: Event): void {
+    void this.#chat.fork(Number((event.target as HTMLElement).dataset['index']))
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
   }
 
   /**

@@ -5,9 +5,9 @@ import { expect, type Page, test } from '@playwright/test'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
 
 const MARKDOWN = [
-  '# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
+  '<think>\nWhat is everything?\n</think>\n\n# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
   '1. one\n2. two\n\n> quoted\n\n```js\nconst answer = 42\n```\n',
-  '| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nEnd.',
+  '| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] not yet\n\n---\n\nSee https://example.com.',
 ].join('\n')
 
 /** Axe's findings, one line each. */
@@ -52,6 +52,10 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await openChat(page)
       expect(await violations(page)).toEqual([])
       await seed(page)
+      await page.getByText('Thoughts').click()
+      await expect(page.getByText('What is everything?')).toBeVisible()
+      await expect(page.getByRole('checkbox', { name: 'Done' })).toBeChecked()
+      await expect(page.getByRole('checkbox', { name: 'To do' })).not.toBeChecked()
       expect(await violations(page)).toEqual([])
       await page.getByRole('button', { name: 'Edit', exact: true }).click()
       expect(await violations(page)).toEqual([])
@@ -71,6 +75,11 @@ for (const colorScheme of ['light', 'dark'] as const) {
       expect(await violations(page)).toEqual([])
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+      await page.getByRole('button', { name: 'More for Everything' }).click()
+      expect(await violations(page)).toEqual([])
+      await page.getByRole('button', { name: 'Rename Everything' }).click()
+      expect(await violations(page)).toEqual([])
+      await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Delete Everything' }).click()
       expect(await violations(page)).toEqual([])
     })
@@ -125,16 +134,18 @@ test('dialogs take the focus, keep it, and give it back', async ({ page }) => {
   }
 })
 
-test('Escape in the deletion question closes the question and leaves the drawer open', async ({ page }) => {
+test('Escape closes the editor of a title and leaves the drawer open', async ({ page }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '5' })
   await ask(page, 'Hello!')
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
-  await page.getByRole('button', { name: 'Delete Hello!' }).click()
-  await expect(page.getByRole('button', { name: 'Keep' })).toBeFocused()
+  await page.getByRole('button', { name: 'More for Hello!' }).click()
+  await expect(page.getByRole('button', { name: 'Rename Hello!' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('textbox', { name: 'Title' })).toBeFocused()
   await page.keyboard.press('Escape')
   await expect(page.getByRole('dialog', { name: 'Conversations' })).toBeVisible()
-  await expect(page.getByRole('button', { name: 'Delete Hello!' })).toBeFocused()
+  await expect(page.getByRole('button', { name: 'More for Hello!' })).toBeFocused()
 })
 
 test('a screen reader hears that the model answers, and then the answer once', async ({ page }) => {

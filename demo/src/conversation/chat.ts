@@ -21,12 +21,13 @@ import {
   type Conversation,
   type Ending,
   newConversation,
+  renamed,
   type StoredMessage,
   withMessages,
 } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { startChoice } from './store/remember.ts'
-import { edited, turned } from './store/versions.ts'
+import { type Asked, again, asked, edited, forked, turned } from './store/versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {
@@ -68,6 +69,8 @@ export class Chat extends EventTarget {
   problem: Explained | undefined
   /** Name of the file that answered at the last visit and cannot be opened again. */
   lost: string | undefined
+  /** The conversation that was removed last, which can be brought back. */
+  removed: Conversation | undefined
 
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
@@ -150,20 +153,20 @@ export class Chat extends EventTarget {
   }
 
   async send(text: string): Promise<void> {
-    await this.#answer((messages) => [...messages, { role: 'user', content: text }])
+    await this.#answer((messages) => asked([...messages, { role: 'user', content: text }]))
   }
 
   /**
    * Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version.
    */
   async resend(index: number, text: string): Promise<void> {
-    await this.#answer((messages) => edited(messages, index, text))
+    await this.#answer((messages) => asked(edited(messages, index, text)))
   }
 
-  /** Shows the next version of question `index`. */
-  async turn(index: number): Promise<void> {
+  /** Shows the next newer or older version of message `index`. */
+  async turn(index: number, step: 1 | -1): Promise<void> {
     if (this.isAnswering) return
-    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index))
+    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index, step))
     this.conversation = turnedTo
     this.figures = undefined
     this.#changed()
@@ -172,11 +175,18 @@ export class Chat extends EventTarget {
     this.#changed()
   }
 
-  /** Answers the last question again. */
+  /** Answers the last question again. The earlier answer is kept as a version. */
   async regenerate(): Promise<void> {
-    await this.#answer((messages) =>
-      messages.slice(0, messages.findLastIndex(({ role }) => role === 'user') + 1),
-    )
+    await this.#answer(again)
+  }
+
+  /** Goes on from message `index` in a conversation of its own. */
+  async fork(index: number): Promise<void> {
+    if (this.isAnswering) return
+    const fork = forked(this.conversation, index)
+    this.#show(fork)
+    await this.#store.put(fork)
+    this.#changed()
   }
 
   stop(): void {
@@ -188,17 +198,55 @@ export class Chat extends EventTarget {
   }
 
   open(id: string): void {
-    const conversation = this.conversations.find((candidate) => candidate.id === id)
+    const conversation = this.#find(id)
     if (conversation !== undefined && id !== this.conversation.id) this.#show(conversation)
   }
 
+  /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
+  async rename(id: string, title: string): Promise<void> {
+    if (id === this.conversation.id) await this.#answered
+    const conversation = this.#find(id)
+    if (conversation === undefined) return
+    const stored = this.#store.put(renamed(conversation, title))
+    if (id === this.conversation.id) this.conversation = renamed(this.conversation, title)
+    this.#changed()
+    await stored
+  }
+
+  /** Stores conversations of a file. One whose id is taken gets another. */
+  async add(conversations: readonly Conversation[]): Promise<void> {
+    const isTaken = new Set(this.conversations.map(({ id }) => id))
+    for (const conversation of conversations) {
+      const { id } = isTaken.has(conversation.id) ? newConversation() : conversation
+      isTaken.add(id)
+      await this.#store.restore({ ...conversation, id })
+    }
+    this.#changed()
+  }
+
+  /** `removed` holds it until another one is removed or the page closes. */
   async remove(id: string): Promise<void> {
+    this.removed = this.#find(id)
     if (id === this.conversation.id) this.fresh()
     const gone = this.#store.remove(id)
     this.#changed()
     await gone
     await this.#speaker?.drop(id)
     await unkeep(id)
+  }
+
+  /** Brings back what was removed last. */
+  async restore(): Promise<void> {
+    const { removed } = this
+    if (removed === undefined) return
+    this.removed = undefined
+    const stored = this.#store.restore(removed)
+    this.#changed()
+    await stored
+  }
+
+  #find(id: string): Conversation | undefined {
+    return this.conversations.find((candidate) => candidate.id === id)
   }
 
   /** Takes note of what the page says about the last visit's file. */
@@ -225,11 +273,12 @@ export class Chat extends EventTarget {
   }
 
   /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
-  async #answer(change: (messages: readonly StoredMessage[]) => readonly StoredMessage[]): Promise<void> {
+  async #answer(change: (messages: readonly StoredMessage[]) => Asked): Promise<void> {
     const { engine } = this.model
     const speaker = this.#speaker
     const before = this.conversation
-    let home = withMessages(before, change(before.messages))
+    let turn = change(before.messages)
+    let home = withMessages(before, turn.messages)
     if (engine === undefined || speaker === undefined || this.isAnswering || home.messages.length === 0)
       return
     const stopping = new AbortController()
@@ -240,23 +289,27 @@ export class Chat extends EventTarget {
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
     const model = choiceName(this.model.shown)
-    this.#grow(home, '', model)
+    this.#grow(home, { content: '', model, ...turn.versions })
     this.#changed()
     try {
       // When this task ends, the page shows the person's message.
       await nextTask()
       await this.#store.alone(before.id, stopping.signal, async () => {
         const known = (await this.#store.newest(before.id)) ?? before
-        home = withMessages(known, change(known.messages))
-        this.#grow(home, '', model)
-        const { text, ...rest } = await this.#speak(engine, speaker, home, stopping.signal, model)
-        const answer: StoredMessage = { role: 'assistant', content: text, model, ...rest }
+        turn = change(known.messages)
+        home = withMessages(known, turn.messages)
+        const growing = { model, ...turn.versions }
+        await this.#store.put(withMessages(home, turn.unanswered))
+        this.#grow(home, { content: '', ...growing })
+        const { text, ...rest } = await this.#speak(engine, speaker, home, stopping.signal, growing)
+        const answer: StoredMessage = { role: 'assistant', content: text, ...growing, ...rest }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(
-          withMessages(home, text === '' ? home.messages : [...home.messages, answer]),
+          withMessages(home, text === '' ? turn.unanswered : [...home.messages, answer]),
         )
       })
     } catch (error) {
+      home = withMessages(home, turn.unanswered)
       // Stopped while another tab was answering here: the question stays.
       if (stopping.signal.aborted) home = await this.#store.put(home)
       else this.#fail(error)
@@ -276,17 +329,16 @@ export class Chat extends EventTarget {
     speaker: Speaker,
     home: Conversation,
     stop: AbortSignal,
-    model: string,
+    growing: Omit<StoredMessage, 'role' | 'content'>,
   ): Promise<Spoken> {
     let text = ''
     let used: readonly UsedTool[] = []
     try {
-      await this.#store.put(home)
       const generation = await speaker.answer(home.id, home.messages, this.settings)
       const listener = {
         grow: (grown: string) => {
           text = grown
-          this.#grow(home, text, model, used)
+          this.#grow(home, { content: text, ...growing, ...usedOf(used) })
         },
         save: () => this.#saveDraft(),
         room: (letters: number) => this.room(letters),
@@ -296,7 +348,7 @@ export class Chat extends EventTarget {
         if (stop.aborted || used.length >= MOST_TOOLS) break
         const results = calls.map((call) => ({ ...call, result: useTool(call) }))
         used = [...used, ...results]
-        this.#grow(home, text, model, used)
+        this.#grow(home, { content: text, ...growing, ...usedOf(used) })
         result = await listen(speaker.goOn(results, this.settings), stop, listener)
       }
       // The result alone, where the model adds nothing to it.
@@ -317,6 +369,9 @@ export class Chat extends EventTarget {
   /** Saves the conversation with its unfinished answer. */
   #saveDraft(): void {
     const { messages } = this.conversation
+    const last = messages.at(-1)
+    // What is stored still has the earlier versions of the answer.
+    if (last?.content === '' && last.others !== undefined) return
     const said = messages.filter(({ content }) => content !== '')
     if (said.length > 0) void this.#store.put(withMessages(this.conversation, said))
   }
@@ -328,12 +383,9 @@ export class Chat extends EventTarget {
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
-  #grow(home: Conversation, text: string, model: string, used: readonly UsedTool[] = []): void {
+  #grow(home: Conversation, said: Omit<StoredMessage, 'role'>): void {
     if (this.conversation.id !== home.id) return
-    const answer: StoredMessage = {
-      ...{ role: 'assistant', content: text, model, ending: 'interrupted' },
-      ...usedOf(used),
-    }
+    const answer: StoredMessage = { role: 'assistant', ...said, ending: 'interrupted' }
     this.conversation = { ...home, messages: [...home.messages, answer] }
     this.dispatchEvent(new Event('grow'))
   }

@@ -1,5 +1,5 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`,
-// `resend` and `turn`.
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `resend`,
+// `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyText } from '../../../src/widget/markdown/clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
@@ -7,7 +7,9 @@ import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
 import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
 import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
+import { withoutThoughts } from './render/thoughts.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
+import { placeOf } from './store/versions.ts'
 
 const ENDINGS: Readonly<Record<Ending, string>> = {
   cancelled: 'Stopped',
@@ -77,17 +79,18 @@ export class ChatMessage extends LitElement {
   }
 
   #answer(): TemplateResult {
-    const { content } = this.message
-    if (content === '') return html`<span class="waiting"><i></i><i></i><i></i></span>`
+    const { thoughts, isThinking, answer: content } = withoutThoughts(this.message.content)
+    const folded = thoughts === undefined ? nothing : thinking(thoughts, isThinking)
+    if (content === '') return this.streaming ? html`${folded}${WAITING}` : html`${folded}`
     const isPart = this.tail < content.length
-    if (isPart && this.#read < content.length) return html``
+    if (isPart && this.#read < content.length) return html`${folded}`
     const parts = inParts(this.#markdown.blocks(content))
-    return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)
+    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)}`
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
   read(ms: number): boolean {
-    const { content } = this.message
+    const { answer: content } = withoutThoughts(this.message.content)
     const end = performance.now() + ms
     while (this.#read < content.length && performance.now() < end) {
       this.#read = Math.min(content.length, this.#read + AT_ONCE)
@@ -97,7 +100,7 @@ export class ChatMessage extends LitElement {
   }
 
   #actions(): TemplateResult {
-    const { role, ending, model, others = [] } = this.message
+    const { role, ending, model } = this.message
     return html`<div class="actions">
       <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
@@ -107,14 +110,35 @@ export class ChatMessage extends LitElement {
           : nothing
       }
       ${
-        others.length === 0
+        role === 'user'
           ? nothing
-          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('turn')}
-              aria-label="Show the next of ${others.length + 1} versions">${icon('again')}${others.length + 1} versions</button>`
+          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('fork')}
+              aria-label="Fork: go on from here in a new chat">${icon('fork')}Fork</button>`
       }
+      ${this.#versions()}
       ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
       ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title="The model that wrote this">${model}</span>` : nothing}
     </div>`
+  }
+
+  #versions(): TemplateResult | typeof nothing {
+    const { others = [] } = this.message
+    if (others.length === 0) return nothing
+    const place = placeOf(this.message)
+    const step = (by: 1 | -1, name: string) =>
+      html`<button class="small" ?disabled=${this.busy || (by < 0 ? place === 0 : place === others.length)}
+        aria-label="${name} version" @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`
+    return html`<span class="versions" role="group" aria-label="Versions">
+      ${step(-1, 'Earlier')}<span role="status"><span class="visually-hidden">Version </span>${place + 1}/${others.length + 1}</span>${step(1, 'Later')}
+    </span>`
+  }
+
+  /** The button that was pressed may have no further version. */
+  async #turn(step: 1 | -1): Promise<void> {
+    this.#emit('turn', step)
+    await new Promise(requestAnimationFrame)
+    if (document.activeElement === document.body)
+      this.querySelector<HTMLElement>('.versions button:enabled')?.focus()
   }
 
   #editor(): TemplateResult {
@@ -161,17 +185,23 @@ export class ChatMessage extends LitElement {
   }
 
   async #copy(): Promise<void> {
-    if (!(await copyText(this.message.content))) return
+    if (!(await copyText(withoutThoughts(this.message.content).answer))) return
     this.copied = true
     setTimeout(() => {
       this.copied = false
     }, COPIED_MS)
   }
 
-  #emit(name: string, detail?: string): void {
+  #emit(name: string, detail?: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
   }
 }
+
+const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
+
+/** Folded, since they are long and not the answer. */
+const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
+  html`<details class="thoughts"><summary>${isThinking ? 'Thinking' : 'Thoughts'}</summary><div>${thoughts}</div></details>`
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {

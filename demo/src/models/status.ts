@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
+import { withoutThoughts } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
 import type { Explained } from './explain.ts'
 import type { Phase, Verdict } from './model-slot.ts'
@@ -185,6 +186,6 @@ export function announcement({ model, conversation, figures, isAnswering }: Chat
   if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
   const last = conversation.messages.at(-1)
   return last?.role === 'assistant' && figures !== undefined
-    ? `The model says: ${last.content}`
+    ? `The model says: ${withoutThoughts(last.content).answer}`
     : 'The model is ready'
 }

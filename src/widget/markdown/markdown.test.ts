@@ -88,6 +88,34 @@ test('every letter of a text without marks is shown', () => {
   )
 })
 
+const only = (text: string) => parseMarkdown(text)[0]?.piece
+const insides = (piece: Piece | undefined) => (piece?.children ?? []) as readonly Piece[]
+
+test('bare addresses become links, and names of files do not', () => {
+  const links = insides(only('See https://example.com/a_b, readme.md and www.example.com.'))
+  expect(links.filter((part) => part.tag === 'a')).toEqual([
+    { tag: 'a', children: ['https://example.com/a_b'], href: 'https://example.com/a_b' },
+  ])
+})
+
+test('items of a task list know whether they are done, tight or loose', () => {
+  for (const between of ['\n', '\n\n']) {
+    const items = insides(only(['- [x] **one**', '- [ ] two', '- [y] three'].join(between)))
+    expect(items.map(({ isDone }) => isDone)).toEqual([true, false, undefined])
+    expect(items.map((item) => print(item))).toEqual(
+      between === '\n'
+        ? ['li(strong(one))', 'li(two)', 'li([y] three)']
+        : ['li(p(strong(one)))', 'li(p(two))', 'li(p([y] three))'],
+    )
+  }
+})
+
+test('cells stand at the side that the table gives their column', () => {
+  const [head] = insides(only('|a|b|c|d|\n|:-|:-:|-:|-|\n|1|2|3|4|'))
+  const [row] = insides(head)
+  expect(insides(row).map(({ align }) => align)).toEqual(['left', 'center', 'right', undefined])
+})
+
 describe('a text that grows', () => {
   const lines = [
     '# Title',
@@ -95,6 +123,8 @@ describe('a text that grows', () => {
     '**bold',
     'end**',
     '- one',
+    '- [x] done',
+    'https://example.com',
     '  more',
     '1. a',
     '2. b',

@@ -15,7 +15,13 @@ export interface Piece {
   readonly start?: number
   /** Language of a code block. */
   readonly language?: string
+  /** Side of a table's column. */
+  readonly align?: Align
+  /** Whether an item of a task list is done. */
+  readonly isDone?: boolean
 }
+
+export type Align = 'left' | 'center' | 'right'
 
 /** A block at the top level and its source lines. While these are the same, the block object is the same. */
 export interface Block {
@@ -28,8 +34,11 @@ export interface Block {
 let parser: InstanceType<typeof MarkdownIt> | undefined
 /** Created on first use, because creating it takes as long as parsing many texts. */
 const theParser = (): InstanceType<typeof MarkdownIt> => {
-  const rules = ['table', 'strikethrough']
-  parser ??= new MarkdownIt('commonmark', { html: false, linkify: false }).enable(rules)
+  if (parser !== undefined) return parser
+  const rules = ['table', 'strikethrough', 'linkify']
+  parser = new MarkdownIt('commonmark', { html: false, linkify: true }).enable(rules)
+  // Names of files such as readme.md end like names of sites.
+  parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
   return parser
 }
 
@@ -136,7 +145,23 @@ function container(token: Token, children: readonly (Piece | string)[]): readonl
   // The parser hides the paragraphs of a tight list.
   if (tag === undefined || token.hidden) return children
   if (tag === 'ol') return [{ tag, children, start: Number(token.attrGet('start') ?? 1) }]
-  return [{ tag, children }]
+  if (tag === 'li') return [item(children)]
+  const align = /text-align:(left|center|right)/.exec(String(token.attrGet('style') ?? ''))?.[1]
+  return [{ tag, children, ...(align !== undefined && { align: align as Align }) }]
+}
+
+const TASK = /^\[([ xX])\]\s+/
+
+/** An item of a list; of a task list, if its text starts with a box. */
+function item(children: readonly (Piece | string)[]): Piece {
+  const [first, ...others] = children
+  const [text, ...inside] =
+    typeof first === 'object' && first.tag === 'p' ? first.children : children.slice(0, 1)
+  const box = typeof text === 'string' ? TASK.exec(text) : null
+  if (box === null || typeof text !== 'string') return { tag: 'li', children }
+  const rest = text.slice(box[0].length)
+  const told = typeof first === 'object' ? { ...first, children: [rest, ...inside] } : rest
+  return { tag: 'li', children: [told, ...others], isDone: box[1] !== ' ' }
 }
 
 function link(href: string, children: readonly (Piece | string)[]): Piece {

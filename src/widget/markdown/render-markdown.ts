@@ -1,6 +1,6 @@
 // Rendering Markdown. In: the blocks of a model's text. Out: a Lit template. Text becomes text nodes, never
 // markup.
-import { html, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
 import { copyText } from './clipboard.ts'
@@ -50,7 +50,7 @@ function render(piece: Piece, words: MarkdownWords): TemplateResult {
     case 'ol':
       return html`<ol dir="auto" start=${piece.start ?? 1}>${inside}</ol>`
     case 'li':
-      return html`<li dir="auto">${inside}</li>`
+      return piece.isDone === undefined ? html`<li dir="auto">${inside}</li>` : task(piece.isDone, inside)
     case 'blockquote':
       return html`<blockquote dir="auto">${inside}</blockquote>`
     case 'hr':
@@ -70,9 +70,9 @@ function render(piece: Piece, words: MarkdownWords): TemplateResult {
     case 'tr':
       return html`<tr>${inside}</tr>`
     case 'th':
-      return html`<th dir="auto">${inside}</th>`
+      return html`<th dir="auto" class=${piece.align ?? nothing}>${inside}</th>`
     case 'td':
-      return html`<td dir="auto">${inside}</td>`
+      return html`<td dir="auto" class=${piece.align ?? nothing}>${inside}</td>`
     case 'strong':
       return html`<strong>${inside}</strong>`
     case 'em':
@@ -86,6 +86,12 @@ function render(piece: Piece, words: MarkdownWords): TemplateResult {
     default:
       throw new TypeError(`unknown tag ${piece.tag satisfies never}`)
   }
+}
+
+function task(isDone: boolean, inside: readonly Inside[]): TemplateResult {
+  return html`<li dir="auto" class="task">
+    <input type="checkbox" disabled .checked=${isDone} aria-label=${isDone ? 'Done' : 'To do'} />${inside}
+  </li>`
 }
 
 function code(

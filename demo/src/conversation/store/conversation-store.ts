@@ -78,6 +78,13 @@ export class ConversationStore {
     this.#channel?.postMessage(id)
   }
 
+  /** Stores a conversation again that was removed. */
+  async restore(conversation: Conversation): Promise<Conversation> {
+    this.#removed.delete(conversation.id)
+    this.#revisions.delete(conversation.id)
+    return this.put(conversation)
+  }
+
   /**
    * Runs `work` while no other tab answers in the conversation. Rejects with the signal's reason if it is
    * aborted before that. Pages over plain HTTP have no locks; there, `put` keeps both tabs' turns.
@@ -115,7 +122,7 @@ export class ConversationStore {
     if (conversation === undefined) {
       this.#removed.add(id)
       this.#known.delete(id)
-    }
+    } else this.#removed.delete(id)
     this.changedElsewhere(id, conversation)
   }
 

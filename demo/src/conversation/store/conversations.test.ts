@@ -2,7 +2,7 @@
 // from memory.
 import { describe, expect, test } from 'vitest'
 import { ConversationStore } from './conversation-store.ts'
-import { newConversation, readConversation, withMessages } from './conversations.ts'
+import { newConversation, readConversation, renamed, withMessages } from './conversations.ts'
 
 const titled = (content: string) => withMessages(newConversation(), [{ role: 'user', content }]).title
 
@@ -17,6 +17,18 @@ describe('a title', () => {
 
   test('of an empty conversation says that it is new', () => {
     expect(titled('  ')).toBe('New chat')
+  })
+
+  test('by the person stays when messages change and in a record, until it is emptied', () => {
+    const messages = [{ role: 'user' as const, content: 'Hello' }]
+    const named = renamed(withMessages(newConversation(), messages), '  My \n chat ')
+    expect(named.title).toBe('My chat')
+    expect(withMessages(named, [{ role: 'user', content: 'Other' }]).title).toBe('My chat')
+    expect(readConversation(JSON.parse(JSON.stringify(named)))).toEqual(named)
+    expect(renamed(named, ' ')).toEqual({
+      ...withMessages({ ...newConversation(), id: named.id }, messages),
+      updated: named.updated,
+    })
   })
 })
 
@@ -38,6 +50,16 @@ describe('a store that is refused storage', () => {
     await store.remove(conversation.id)
     await store.put(withMessages(conversation, [{ role: 'assistant', content: 'late' }]))
     expect(store.all).toEqual([])
+  })
+
+  test('brings a removed conversation back, and takes its later turns', async () => {
+    const store = new ConversationStore()
+    const conversation = newConversation()
+    await store.put(conversation)
+    await store.remove(conversation.id)
+    await store.restore(conversation)
+    const later = await store.put({ ...conversation, title: 'later' })
+    expect(store.all).toEqual([later])
   })
 })
 

@@ -13,31 +13,47 @@ export interface StoredMessage {
   readonly model?: string
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
-  /** Other versions of this question, each with what followed it. */
+  /** Other versions of this message, oldest first, each with what followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
+  /** Number of the versions in `others` that are older than this message. Absent: all are. */
+  readonly place?: number
 }
 
 export interface Conversation {
   readonly id: string
   readonly title: string
+  /** Present if the person gave the title, so that it stays when the first message changes. */
+  readonly isNamed?: true
   /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
 }
 
 const TITLE_LENGTH = 48
+/** UTF-16 units of a title that a person gives. */
+export const MOST_TITLE = 120
 
 export function newConversation(): Conversation {
   return { id: randomId(), title: 'New chat', updated: Date.now(), messages: [] }
 }
 
-/** The same conversation with other messages. Its title is the person's first message. */
+/** The same conversation with other messages. Unless it was renamed, its title is the first message. */
 export function withMessages(conversation: Conversation, messages: readonly StoredMessage[]): Conversation {
   const said = messages.find(({ role }) => role === 'user')?.content ?? ''
   const line = said.trim().replace(/\s+/g, ' ')
   const letters = [...line]
   const title = letters.length > TITLE_LENGTH ? `${letters.slice(0, TITLE_LENGTH).join('').trimEnd()}…` : line
-  return { ...conversation, title: title || 'New chat', updated: Date.now(), messages }
+  const shown = conversation.isNamed ? conversation.title : title || 'New chat'
+  return { ...conversation, title: shown, updated: Date.now(), messages }
+}
+
+/** The same conversation with the person's title. An empty one brings the first message back. */
+export function renamed(conversation: Conversation, title: string): Conversation {
+  const { isNamed: _, ...plain } = conversation
+  const { updated } = conversation
+  const line = title.trim().replace(/\s+/g, ' ').slice(0, MOST_TITLE)
+  if (line === '') return { ...withMessages(plain, conversation.messages), updated }
+  return { ...plain, title: line, isNamed: true }
 }
 
 const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
@@ -55,11 +71,11 @@ const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending, model, used, others } = fields(message)
+    const { role, content, ending, model, used, others, place } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
-    const whole = read.filter(([first]) => first?.role === 'user')
+    const whole = read.filter(([first]) => first?.role === role)
     const tools = Array.isArray(used) ? used.filter(isUsedTool) : []
     return [
       {
@@ -69,22 +85,26 @@ function readMessages(messages: readonly unknown[], depth: number): StoredMessag
         ...(typeof model === 'string' && model !== '' && { model }),
         ...(tools.length > 0 && { used: tools }),
         ...(whole.length > 0 && { others: whole }),
+        ...(isBelow(place, whole.length) && { place }),
       },
     ]
   })
 }
+
+const isBelow = (value: unknown, end: number): value is number =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < end
 
 /**
  * Checks a database record, which another release, an extension or a disk fault may have written. Invalid
  * messages are left out. A record without an id or a list of messages is not a conversation.
  */
 export function readConversation(record: unknown): Conversation | undefined {
-  const { id, title, updated, messages } = fields(record)
+  const { id, title, isNamed, updated, messages } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
   const read = readMessages(messages, 0)
   return {
     ...withMessages({ ...newConversation(), id }, read),
-    ...(typeof title === 'string' && title !== '' && { title }),
+    ...(typeof title === 'string' && title !== '' && { title, ...(isNamed === true && { isNamed }) }),
     updated: Number.isFinite(updated) ? (updated as number) : 0,
   }
 }

@@ -1,7 +1,7 @@
-// In: conversations with edited questions. Out: whether every version and what followed it can be had again.
+// In: conversations with edited questions and answers that were asked for again. Out: whether every version and what followed it can be had again.
 import { expect, test } from 'vitest'
-import { readConversation, type StoredMessage } from './conversations.ts'
-import { edited, turned } from './versions.ts'
+import { newConversation, readConversation, type StoredMessage, withMessages } from './conversations.ts'
+import { again, edited, forked, placeOf, turned } from './versions.ts'
 
 const user = (content: string): StoredMessage => ({ role: 'user', content })
 const model = (content: string): StoredMessage => ({ role: 'assistant', content })
@@ -13,21 +13,25 @@ test('an edit keeps the earlier question with everything that followed it', () =
   expect(texts(second)).toBe('c C')
   const third = [...edited(second, 0, 'd'), model('D')]
   expect(texts(third)).toBe('d D')
-  const round = [third, turned(third, 0), turned(turned(third, 0), 0)]
-  expect(round.map(texts)).toEqual(['d D', 'a A b B', 'c C'])
-  expect(turned(turned(turned(third, 0), 0), 0)).toEqual(third)
+  const second2 = turned(third, 0, -1)
+  const first2 = turned(second2, 0, -1)
+  expect([second2, first2].map(texts)).toEqual(['c C', 'a A b B'])
+  expect([third, second2, first2].map(([question]) => placeOf(question))).toEqual([2, 1, 0])
+  expect(turned(first2, 0, -1)).toBe(first2)
+  expect(turned(turned(first2, 0, 1), 0, 1)).toEqual(third)
+  expect(turned(third, 0, 1)).toBe(third)
 })
 
 test('versions of a later question stay with their own earlier one', () => {
   const inner = [...edited([user('a'), model('A'), user('b'), model('B')], 2, 'e'), model('E')]
   const outer = [...edited(inner, 0, 'f'), model('F')]
-  expect(texts(turned(turned(outer, 0), 2))).toBe('a A b B')
+  expect(texts(turned(turned(outer, 0, -1), 2, -1))).toBe('a A b B')
 })
 
 test('a question without an answer leaves no version, and one without versions does not change', () => {
   expect(edited([user('a')], 0, 'b')).toEqual([user('b')])
   const messages = [user('a'), model('A')]
-  expect(turned(messages, 0)).toBe(messages)
+  expect(turned(messages, 0, 1)).toBe(messages)
 })
 
 test('versions are read from a record, and damaged ones are left out', () => {
@@ -37,4 +41,37 @@ test('versions are read from a record, and damaged ones are left out', () => {
   let deep: unknown = { ...user('end') }
   for (let depth = 0; depth < 5000; depth++) deep = { ...user(String(depth)), others: [[deep]] }
   expect(readConversation({ ...record, messages: [deep] })?.messages).toHaveLength(1)
+})
+
+test('another answer keeps the earlier ones in order, also when an older one was shown', () => {
+  const one = again([user('a'), model('A')])
+  expect(texts(one.messages)).toBe('a')
+  expect(texts(one.unanswered), 'if nothing comes, the earlier answer is back').toBe('a A')
+  const two = [...one.messages, { ...model('B'), ...one.versions }]
+  const older = turned(two, 1, -1)
+  expect(texts(older)).toBe('a A')
+  const next = again(older)
+  const three = [...next.messages, { ...model('C'), ...next.versions }]
+  const seen = [three, turned(three, 1, -1), turned(turned(three, 1, -1), 1, -1)]
+  expect(seen.map(texts)).toEqual(['a C', 'a B', 'a A'])
+})
+
+test('a question without an answer has no versions of one', () => {
+  expect(again([user('a')])).toEqual({ messages: [user('a')], versions: {}, unanswered: [user('a')] })
+})
+
+test('the place among versions is read from a record, and one that cannot be is left out', () => {
+  const others = [[model('X')], [model('Y')]]
+  const read = (place: unknown) =>
+    readConversation({ id: 'a', messages: [user('a'), { ...model('A'), others, place }] })?.messages[1]?.place
+  expect([0, 1, 2, -1, 0.5, '0'].map(read)).toEqual([0, 1, undefined, undefined, undefined, undefined])
+})
+
+test('a fork has the messages up to one, with their versions, and another id', () => {
+  const messages = [user('a'), { ...model('A'), others: [[model('X')]] }, user('b'), model('B')]
+  const conversation = withMessages(newConversation(), messages)
+  const fork = forked(conversation, 1)
+  expect(fork.messages).toEqual(messages.slice(0, 2))
+  expect(fork.title).toBe('a')
+  expect(fork.id).not.toBe(conversation.id)
 })

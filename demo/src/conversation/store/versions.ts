@@ -1,29 +1,63 @@
-// Versions. In: messages, and a question that is edited. Out: messages that keep what followed the earlier
-// question.
-import type { StoredMessage } from './conversations.ts'
+// Versions. In: messages, and a question that is edited or an answer that is asked for again. Out: messages that
+// keep the earlier version with what followed it.
+import { type Conversation, newConversation, type StoredMessage, withMessages } from './conversations.ts'
 
-/** Replaces question `index` and what follows it. The earlier one is kept with its answers, if it has any. */
-export function edited(
-  messages: readonly StoredMessage[],
-  index: number,
-  content: string,
-): readonly StoredMessage[] {
-  const before = messages[index]
-  const followed = messages.slice(index + 1)
-  const question: StoredMessage = { role: 'user', content }
-  if (before === undefined) return [...messages, question]
-  const { others = [], ...bare } = before
-  const kept = followed.length === 0 ? others : [...others, [bare, ...followed]]
-  return [...messages.slice(0, index), kept.length === 0 ? question : { ...question, others: kept }]
+type Messages = readonly StoredMessage[]
+
+/** Messages whose last one is to be answered, and the versions that the answer has beside it. */
+export interface Asked {
+  readonly messages: Messages
+  readonly versions: Pick<StoredMessage, 'others'>
+  /** The messages if no answer comes. */
+  readonly unanswered: Messages
 }
 
-/**
- * Shows the next version of question `index`, with what followed it; the last one is followed by the first.
- */
-export function turned(messages: readonly StoredMessage[], index: number): readonly StoredMessage[] {
-  const { others = [], ...bare } = messages[index] ?? { role: 'user', content: '' }
-  const [[next, ...followed] = [], ...later] = others
+/** Asks for the first answer to the last message. */
+export const asked = (messages: Messages): Asked => ({ messages, versions: {}, unanswered: messages })
+
+/** Replaces question `index` and what follows it. The earlier one is kept with its answers, if it has any. */
+export function edited(messages: Messages, index: number, content: string): Messages {
+  const question: StoredMessage = { role: 'user', content }
+  if (messages[index] === undefined) return [...messages, question]
+  // Without an answer there is nothing to come back to.
+  const others = messages.length === index + 1 ? (messages[index].others ?? []) : inOrder(messages, index)
+  return [...messages.slice(0, index), others.length === 0 ? question : { ...question, others }]
+}
+
+/** Asks for another answer to the last question. The earlier answers are kept. */
+export function again(messages: Messages): Asked {
+  const end = messages.findLastIndex(({ role }) => role === 'user') + 1
+  const questions = messages.slice(0, end)
+  if (messages.length === end) return asked(questions)
+  return { messages: questions, versions: { others: inOrder(messages, end) }, unanswered: messages }
+}
+
+/** Shows the version of message `index` that is `step` newer, with what followed it. */
+export function turned(messages: Messages, index: number, step: 1 | -1): Messages {
+  const versions = inOrder(messages, index)
+  const place = placeOf(messages[index]) + step
+  const [next, ...followed] = versions[place] ?? []
   if (next === undefined) return messages
-  const kept = [...later, [bare, ...messages.slice(index + 1)]]
-  return [...messages.slice(0, index), { ...next, others: kept }, ...followed]
+  const others = versions.filter((_, other) => other !== place)
+  const isNewest = place === others.length
+  return [...messages.slice(0, index), { ...next, others, ...(!isNewest && { place }) }, ...followed]
+}
+
+/** Which of its versions a message is, counted from 0 for the oldest. */
+export const placeOf = (message: StoredMessage | undefined): number =>
+  message?.place ?? message?.others?.length ?? 0
+
+/** All versions of message `index`, oldest first, each with what follows it. */
+function inOrder(messages: Messages, index: number): readonly Messages[] {
+  const [message, ...followed] = messages.slice(index)
+  if (message === undefined) return []
+  const { others = [], place: _, ...bare } = message
+  const place = placeOf(message)
+  return [...others.slice(0, place), [bare, ...followed], ...others.slice(place)]
+}
+
+/** A conversation of its own with the messages up to `index` and all their versions. */
+export function forked(conversation: Conversation, index: number): Conversation {
+  const { id } = newConversation()
+  return withMessages({ ...conversation, id }, conversation.messages.slice(0, index + 1))
 }

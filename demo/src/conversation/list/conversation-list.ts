@@ -1,0 +1,228 @@
+// The list of conversations. In: conversations. Out: those that the person looks for, by date, and events that
+// bubble: `fresh`, `open`, `remove` and `restore`, `rename`, `add`.
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { icon } from '../../shell/icons.ts'
+import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
+import { byDate, matching } from './groups.ts'
+import { canShare, saveFile, share } from './hand-out.ts'
+
+export interface Renaming {
+  readonly id: string
+  readonly title: string
+}
+
+/** Conversations from which on they can be searched. */
+const SEARCH_FROM = 5
+
+export class ConversationList extends LitElement {
+  static override properties = {
+    conversations: { attribute: false },
+    current: { type: String },
+    removed: { attribute: false },
+    query: { state: true },
+    chosen: { state: true },
+    said: { state: true },
+  }
+  declare conversations: readonly Conversation[]
+  declare current: string
+  /** The conversation that was removed last. Its row offers to bring it back. */
+  declare removed: Conversation | undefined
+  declare query: string
+  /** The conversation whose actions are shown, or whose title is edited. */
+  declare chosen: { readonly id: string; readonly isNaming: boolean } | undefined
+  /** What came of the last import, or why one action failed. */
+  declare said: { readonly text: string; readonly isError: boolean } | undefined
+
+  constructor() {
+    super()
+    this.query = ''
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  protected override render(): TemplateResult {
+    const { conversations, removed, query } = this
+    const all =
+      removed === undefined
+        ? conversations
+        : [...conversations, removed].sort((a, b) => b.updated - a.updated)
+    const found = matching(all, query)
+    return html`
+      <button class="outline wide" @click=${() => this.#emit('fresh')}>${icon('plus')}New chat</button>
+      ${
+        conversations.length < SEARCH_FROM && query === ''
+          ? nothing
+          : html`<input type="search" class="search" aria-label="Search conversations" placeholder="Search" dir="auto"
+              .value=${query} @input=${this.#onSearch} @keydown=${this.#onSearchKey} />`
+      }
+      ${byDate(found, Date.now()).map(
+        ({ name, conversations: members }) => html`<div class="group" aria-hidden="true">${name}</div>
+          <ul class="list" aria-label=${name}>${members.map((conversation) => this.#row(conversation))}</ul>`,
+      )}
+      ${all.length === 0 ? html`<p class="hint">Your conversations are kept here, on this device.</p>` : nothing}
+      <p class="hint" role="status">${query === '' ? '' : `${found.length} of ${all.length} conversations`}</p>
+      ${this.#foot()}
+    `
+  }
+
+  #row(conversation: Conversation): TemplateResult {
+    const { id, title } = conversation
+    if (id === this.removed?.id) {
+      return html`<li class="gone"><span>Deleted</span>
+        <button class="outline" aria-label="Undo: bring back ${title}" @click=${() => this.#restore(id)}>Undo</button></li>`
+    }
+    const isChosen = this.chosen?.id === id
+    if (isChosen && this.chosen?.isNaming) return this.#editor(conversation)
+    return html`<li data-id=${id}>
+      <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.#emit('open', id)}>${title}</button>
+      <button class="quiet more" aria-label="More for ${title}" aria-expanded=${isChosen}
+        @click=${() => this.#choose(isChosen ? undefined : { id, isNaming: false })}>${icon('dots')}</button>
+      <button class="quiet remove" aria-label="Delete ${title}" @click=${() => this.#remove(id)}>${icon('trash')}</button>
+    </li>
+    ${isChosen ? this.#actions(conversation) : nothing}`
+  }
+
+  #actions(conversation: Conversation): TemplateResult {
+    const { id, title } = conversation
+    return html`<li class="more-actions" @keydown=${this.#onEscape}>
+      <button class="small" aria-label="Rename ${title}" @click=${() => this.#choose({ id, isNaming: true })}>Rename</button>
+      <button class="small" aria-label="Markdown file of ${title}" @click=${() => this.#saveMarkdown(conversation)}>Markdown</button>
+      <button class="small" aria-label="JSON file of ${title}" @click=${() => this.#saveJson([conversation], title)}>JSON</button>
+      ${
+        canShare()
+          ? html`<button class="small" aria-label="Share ${title}" @click=${() => this.#share(conversation)}>Share</button>`
+          : nothing
+      }
+    </li>`
+  }
+
+  #editor({ id, title }: Conversation): TemplateResult {
+    return html`<li class="naming" @keydown=${this.#onEscape}>
+      <form @submit=${(event: Event) => this.#rename(event, id)}>
+        <input aria-label="Title" dir="auto" maxlength=${MOST_TITLE} enterkeyhint="done" .value=${title} />
+        <button class="outline">Save</button>
+      </form>
+    </li>`
+  }
+
+  #foot(): TemplateResult {
+    return html`<div class="list-foot">
+      <label class="small-pick">Import<input class="visually-hidden" type="file" accept=".json,application/json"
+        aria-label="Import conversations" @change=${this.#onImport} /></label>
+      ${
+        this.conversations.length === 0
+          ? nothing
+          : html`<button class="small" @click=${() => this.#saveJson(this.conversations, 'conversations')}>Export all</button>`
+      }
+    </div>
+    ${
+      this.said === undefined
+        ? nothing
+        : html`<p class="hint ${this.said.isError ? 'wrong' : ''}" role=${this.said.isError ? 'alert' : 'status'} dir="auto">${this.said.text}</p>`
+    }`
+  }
+
+  async #choose(chosen: typeof this.chosen): Promise<void> {
+    const before = this.chosen
+    this.chosen = chosen
+    await this.updateComplete
+    if (chosen === undefined) this.#focus(`[data-id="${before?.id}"] .more`)
+    else if (chosen.isNaming) {
+      const input = this.querySelector<HTMLInputElement>('.naming input')
+      input?.focus()
+      input?.select()
+    } else this.#focus('.more-actions button')
+  }
+
+  /** The first Escape closes what is open in the list, the next one the drawer. */
+  #onEscape(event: KeyboardEvent): void {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    void this.#choose(undefined)
+  }
+
+  #rename(event: Event, id: string): void {
+    event.preventDefault()
+    const title = this.querySelector<HTMLInputElement>('.naming input')?.value ?? ''
+    this.#emit('rename', { id, title } satisfies Renaming)
+    void this.#choose(undefined)
+  }
+
+  async #remove(id: string): Promise<void> {
+    this.chosen = undefined
+    this.#emit('remove', id)
+    // The app hands the removed one down in its own update.
+    await new Promise(requestAnimationFrame)
+    await this.updateComplete
+    this.#focus('.gone button')
+  }
+
+  async #restore(id: string): Promise<void> {
+    this.#emit('restore')
+    await new Promise(requestAnimationFrame)
+    await this.updateComplete
+    this.#focus(`[data-id="${id}"] .remove`)
+  }
+
+  #onSearch(event: Event): void {
+    this.query = (event.target as HTMLInputElement).value
+  }
+
+  #onSearchKey(event: KeyboardEvent): void {
+    if (event.key !== 'Escape' || this.query === '') return
+    event.preventDefault()
+    this.query = ''
+  }
+
+  async #saveMarkdown(conversation: Conversation): Promise<void> {
+    const { toMarkdown, fileName } = await exchange()
+    saveFile(fileName(conversation.title, 'md'), toMarkdown(conversation), 'text/markdown')
+  }
+
+  async #saveJson(conversations: readonly Conversation[], title: string): Promise<void> {
+    const { toJson, fileName } = await exchange()
+    saveFile(fileName(title, 'json'), toJson(conversations), 'application/json')
+  }
+
+  async #share(conversation: Conversation): Promise<void> {
+    const { toMarkdown } = await exchange()
+    await share(conversation.title, toMarkdown(conversation)).catch((error: unknown) => this.#fail(error))
+  }
+
+  async #onImport(event: Event): Promise<void> {
+    const input = event.target as HTMLInputElement
+    const [file] = input.files ?? []
+    input.value = ''
+    if (file === undefined) return
+    try {
+      const { readFile } = await exchange()
+      const read = await readFile(file)
+      this.#emit('add', read)
+      this.said = {
+        text: `Imported ${read.length === 1 ? '1 conversation' : `${read.length} conversations`}.`,
+        isError: false,
+      }
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.said = { text: error instanceof Error ? error.message : String(error), isError: true }
+  }
+
+  #focus(selector: string): void {
+    this.querySelector<HTMLElement>(selector)?.focus()
+  }
+
+  #emit(name: string, detail?: unknown): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
+  }
+}
+
+/** What few people need loads when it is asked for. */
+const exchange = () => import('./exchange.ts')
+
+customElements.define('conversation-list', ConversationList)

@@ -1,0 +1,49 @@
+// In: conversations of several days. Out: whether they stand under the right date and can be found by words.
+import { expect, test } from 'vitest'
+import { newConversation } from '../store/conversations.ts'
+import { byDate, matching } from './groups.ts'
+
+const NOW = new Date(2026, 10, 23, 0, 30).getTime()
+const on = (title: string, ...date: [number, number, number, number]) => ({
+  ...newConversation(),
+  title,
+  updated: new Date(...date).getTime(),
+})
+
+test('midnight parts today from yesterday, not 24 hours', () => {
+  const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), on('c', 2026, 10, 22, 0)], NOW)
+  expect(groups.map(({ name, conversations }) => [name, conversations.length])).toEqual([
+    ['Today', 1],
+    ['Yesterday', 2],
+  ])
+})
+
+test('weeks, a month, and then months with their year', () => {
+  const days = [
+    on('a', 2026, 10, 16, 1),
+    on('b', 2026, 10, 15, 1),
+    on('c', 2026, 9, 1, 1),
+    on('d', 2025, 9, 1, 1),
+  ]
+  expect(byDate(days, NOW, 'en').map(({ name }) => name)).toEqual([
+    'Previous 7 days',
+    'Previous 30 days',
+    'October 2026',
+    'October 2025',
+  ])
+})
+
+test('a clock that was set back leaves a conversation under today', () => {
+  expect(byDate([on('a', 2026, 10, 25, 1)], NOW)[0]?.name).toBe('Today')
+})
+
+test('all words must be there, in the title or in any message, whatever case and accents', () => {
+  const cafe = {
+    ...on('Café', 2026, 10, 23, 0),
+    messages: [{ role: 'user' as const, content: 'Where IS it?' }],
+  }
+  const other = on('Other', 2026, 10, 23, 0)
+  expect(matching([cafe, other], ' cafe  where ')).toEqual([cafe])
+  expect(matching([cafe, other], 'cafe other')).toEqual([])
+  expect(matching([cafe, other], ' ')).toEqual([cafe, other])
+})

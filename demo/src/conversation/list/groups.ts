@@ -1,0 +1,49 @@
+// Groups. In: conversations, newest first, and what the person looks for. Out: those that match, by date.
+import type { Conversation } from '../store/conversations.ts'
+
+export interface Group {
+  readonly name: string
+  readonly conversations: readonly Conversation[]
+}
+
+const DAY_MS = 864e5
+
+/** Groups of conversations, in their order. Months have the names of `locale`; default: the browser's. */
+export function byDate(
+  conversations: readonly Conversation[],
+  now: number,
+  locale?: string,
+): readonly Group[] {
+  const groups = new Map<string, Conversation[]>()
+  for (const conversation of conversations) {
+    const name = dateName(conversation.updated, now, locale)
+    groups.set(name, [...(groups.get(name) ?? []), conversation])
+  }
+  return [...groups].map(([name, members]) => ({ name, conversations: members }))
+}
+
+function dateName(time: number, now: number, locale: string | undefined): string {
+  const days = daysBetween(time, now)
+  if (days <= 0) return 'Today'
+  if (days === 1) return 'Yesterday'
+  if (days <= 7) return 'Previous 7 days'
+  if (days <= 30) return 'Previous 30 days'
+  return new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' }).format(time)
+}
+
+/** Nights between two times. Rounded, since a day may have 23 or 25 hours. */
+function daysBetween(time: number, now: number): number {
+  return Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / DAY_MS)
+}
+
+/** Conversations with all words of `query` in the title or the messages, whatever their case and accents. */
+export function matching(conversations: readonly Conversation[], query: string): readonly Conversation[] {
+  const words = plain(query).split(/\s+/).filter(Boolean)
+  if (words.length === 0) return conversations
+  return conversations.filter(({ title, messages }) => {
+    const text = plain([title, ...messages.map(({ content }) => content)].join('\n'))
+    return words.every((word) => text.includes(word))
+  })
+}
+
+const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()

@@ -1,0 +1,25 @@
+// Thoughts. In: an answer of a reasoning model. Out: what it thought before, and what it says.
+
+export interface Thoughtful {
+  /** Undefined if the model does not think aloud. */
+  readonly thoughts: string | undefined
+  /** True while the thoughts have no end. */
+  readonly isThinking: boolean
+  readonly answer: string
+}
+
+const OPEN = /^\s*<think>\r?\n?/
+const CLOSE = '</think>'
+
+/** Only a block at the very start is a thought: later ones are what the answer quotes. */
+export function withoutThoughts(text: string): Thoughtful {
+  const start = OPEN.exec(text)?.[0].length
+  if (start === undefined) return { thoughts: undefined, isThinking: false, answer: text }
+  const end = text.indexOf(CLOSE, start)
+  if (end < 0) return { thoughts: text.slice(start), isThinking: true, answer: '' }
+  return {
+    thoughts: text.slice(start, end).trimEnd(),
+    isThinking: false,
+    answer: text.slice(end + CLOSE.length).trimStart(),
+  }
+}

@@ -1,0 +1,100 @@
+// In: the built chat page with stored conversations. Out: whether the list can be searched, renamed, exported
+// and imported.
+import { readFile } from 'node:fs/promises'
+import { expect, type Page, test } from '@playwright/test'
+import { openChat, overflowing, ready } from './chat-page.ts'
+import { storeChats, turns } from './stored-chats.ts'
+
+const DAY_MS = 864e5
+
+/** The open drawer of a page with six conversations, the first of today and each older than the one before. */
+async function openList(page: Page) {
+  await openChat(page)
+  const titles = ['Rivers', 'Moons', 'Foxes', 'Bears', 'Owls', 'Bees']
+  const chats = titles.map((id, place) => ({ id, updated: Date.now() - place * DAY_MS, messages: turns(2) }))
+  await storeChats(page, chats)
+  await page.reload()
+  await ready(page)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  const drawer = page.getByRole('dialog', { name: 'Conversations' })
+  await expect(drawer).toBeVisible()
+  return drawer
+}
+
+test('conversations stand under their dates and can be searched', async ({ page }) => {
+  const drawer = await openList(page)
+  await expect(drawer.getByRole('list', { name: 'Today' })).toContainText('Rivers')
+  await expect(drawer.getByRole('list', { name: 'Yesterday' })).toContainText('Moons')
+  await expect(drawer.getByRole('list', { name: 'Previous 7 days' }).getByRole('listitem')).toHaveCount(4)
+  const search = drawer.getByRole('searchbox', { name: 'Search conversations' })
+  await search.fill('bees RIVER')
+  await expect(drawer.getByRole('listitem')).toHaveText([/Bees/])
+  await expect(drawer.getByRole('status').first()).toHaveText('1 of 6 conversations')
+  expect(await overflowing(page)).toEqual([])
+  await page.keyboard.press('Escape')
+  await expect(drawer.getByRole('listitem')).toHaveCount(6)
+})
+
+test('a new title stays after a reload', async ({ page }) => {
+  const drawer = await openList(page)
+  await drawer.getByRole('button', { name: 'More for Moons' }).click()
+  await drawer.getByRole('button', { name: 'Rename Moons' }).click()
+  await drawer.getByRole('textbox', { name: 'Title' }).fill('The moon')
+  await page.keyboard.press('Enter')
+  await expect(drawer.getByRole('button', { name: 'More for The moon' })).toBeFocused()
+  await expect(drawer.getByRole('list', { name: 'Yesterday' }), 'a title is no turn').toContainText(
+    'The moon',
+  )
+  expect(await overflowing(page)).toEqual([])
+  await page.reload()
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await expect(drawer.getByRole('button', { name: 'The moon', exact: true })).toBeVisible()
+})
+
+test('what was exported can be imported after it was deleted', async ({ page }) => {
+  const drawer = await openList(page)
+  await drawer.getByRole('button', { name: 'More for Moons' }).click()
+  const [markdown] = await Promise.all([
+    page.waitForEvent('download'),
+    drawer.getByRole('button', { name: 'Markdown file of Moons' }).click(),
+  ])
+  expect(markdown.suggestedFilename()).toBe('Moons.md')
+  expect(await readFile(await markdown.path(), 'utf8')).toMatch(/^# Moons\n\n## You\n\nQuestion 0 /)
+  const [json] = await Promise.all([
+    page.waitForEvent('download'),
+    drawer.getByRole('button', { name: 'JSON file of Moons' }).click(),
+  ])
+  await drawer.getByRole('button', { name: 'Delete Moons' }).click()
+  await drawer.getByRole('button', { name: 'Delete Owls' }).click()
+  await expect(drawer.getByRole('button', { name: 'Moons', exact: true })).toHaveCount(0)
+  const input = drawer.getByLabel('Import conversations')
+  const buffer = Buffer.from(await readFile(await json.path()))
+  await input.setInputFiles({ name: 'Moons.json', mimeType: 'application/json', buffer })
+  await expect(drawer.getByText('Imported 1 conversation.')).toBeVisible()
+  await drawer.getByRole('button', { name: 'Moons', exact: true }).click()
+  await expect(page.locator('.message.user .body')).toHaveText(/Question 0/)
+})
+
+test('a file without conversations is refused in a sentence', async ({ page }) => {
+  const drawer = await openList(page)
+  const input = drawer.getByLabel('Import conversations')
+  await input.setInputFiles({ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('{}') })
+  await expect(drawer.getByRole('alert')).toHaveText(/holds no conversations/)
+  await expect(drawer.getByRole('listitem')).toHaveCount(6)
+})
+
+test('the share sheet gets the conversation as text, where there is one', async ({ page }) => {
+  await page.addInitScript(() => {
+    Object.assign(navigator, {
+      share: (data: ShareData) => {
+        Object.assign(globalThis, { shared: data })
+        return Promise.resolve()
+      },
+    })
+  })
+  const drawer = await openList(page)
+  await drawer.getByRole('button', { name: 'More for Moons' }).click()
+  await drawer.getByRole('button', { name: 'Share Moons' }).click()
+  const shared = () => page.evaluate(() => (globalThis as unknown as { shared?: ShareData }).shared)
+  await expect.poll(async () => (await shared())?.text).toContain('## You\n\nQuestion 0')
+})
