@@ -219,6 +219,7 @@ export class Chat extends EventTarget {
     for (const conversation of conversations) {
       const { id } = isTaken.has(conversation.id) ? newConversation() : conversation
       isTaken.add(id)
+      if (id === this.removed?.id) this.removed = undefined
       await this.#store.restore({ ...conversation, id })
     }
     this.#changed()

@@ -137,7 +137,8 @@ export class ChatMessage extends LitElement {
   async #turn(step: 1 | -1): Promise<void> {
     this.#emit('turn', step)
     await new Promise(requestAnimationFrame)
-    if (document.activeElement === document.body)
+    const { activeElement } = document
+    if (activeElement === document.body || activeElement?.matches('.versions :disabled'))
       this.querySelector<HTMLElement>('.versions button:enabled')?.focus()
   }
 

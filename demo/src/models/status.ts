@@ -16,9 +16,11 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
     case 'loading':
-      return phase.after === undefined
-        ? about(chat)
-        : html`<div class="notice error">${reason(phase.after)}</div>`
+      if (phase.after !== undefined) return html`<div class="notice error">${reason(phase.after)}</div>`
+      if (phase.verdict === undefined || chat.problem !== undefined) return about(chat)
+      return html`<div class="notice">
+        <p role="status" dir="auto">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>
+      </div>`
     case 'failed':
       return html`<div class="notice error">
         ${reason(phase.why)}
@@ -117,7 +119,6 @@ function loading(chat: Chat, phase: Loading): TemplateResult {
         ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
         : html`<progress aria-label=${label}></progress>`
     }
-    ${phase.verdict === undefined ? nothing : html`<p class="figures">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>`}
   </div>`
 }
 
