@@ -176,7 +176,7 @@ test('a page imports the address of a model that comes with the package', async 
 const CONSUMER = `
 import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFAULTS, type Session } from 'halfbyte'
 import { createHalfbyte } from 'halfbyte/ai-sdk'
-import { openai } from 'halfbyte/openai'
+import { openai, openaiFetch } from 'halfbyte/openai'
 import { promptApi } from 'halfbyte/prompt-api'
 
 export async function run(signal: AbortSignal): Promise<string> {
@@ -191,6 +191,8 @@ export async function run(signal: AbortSignal): Promise<string> {
   const messages = [{ role: 'user', content: 'Hello' }]
   const chunks = await openai(engine).chat.completions.create({ messages, stream: true }, { signal })
   for await (const { choices } of chunks) console.log(choices[0]?.delta.content ?? '')
+  const listed: Response = await openaiFetch(engine)('http://page/v1/models', { signal })
+  console.log(listed.status)
   const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
   const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
   const [part] = content
