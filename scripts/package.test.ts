@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
+import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
@@ -96,6 +97,11 @@ test('every file in the manifest exists, types come first, and files with side e
   expect(effects).toEqual(
     expect.arrayContaining(['./dist/workers/*.js', './dist/cli.js', './dist/command.js']),
   )
+})
+
+test('publint finds nothing, suggestions included', async () => {
+  const { messages } = await publint({ pkgDir: app.installed, pack: false, strict: true })
+  expect(messages).toEqual([])
 })
 
 test('no file names a place on the machine that built it', async () => {
