@@ -1,5 +1,5 @@
 // In: src/index.ts, src/cli/main.ts and the workers they name. Out: dist/, the npm package's JavaScript (ESM,
-// one entry per public name); wasm/tools/build.mjs puts the wasm modules there and scripts/types.mjs the types.
+// one entry per public name). wasm/tools/build.mjs puts the wasm modules there, scripts/types.mjs the types.
 import { existsSync } from 'node:fs'
 import { defineConfig } from 'vite'
 import { packageUrls } from './scripts/package-urls.mjs'

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
+import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
@@ -99,6 +100,11 @@ test('every file in the manifest exists, types come first, and files with side e
   )
 })
 
+test('publint finds nothing, suggestions included', async () => {
+  const { messages } = await publint({ pkgDir: app.installed, pack: false, strict: true })
+  expect(messages).toEqual([])
+})
+
 test('no file names a place on the machine that built it', async () => {
   for (const name of files) {
     const text = (await readFile(join(app.installed, name))).toString('latin1')
@@ -177,7 +183,7 @@ test('a page imports the address of a model that comes with the package', async 
 const CONSUMER = `
 import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFAULTS, type Session } from 'halfbyte'
 import { createHalfbyte } from 'halfbyte/ai-sdk'
-import { openai } from 'halfbyte/openai'
+import { openai, openaiFetch } from 'halfbyte/openai'
 import { promptApi } from 'halfbyte/prompt-api'
 import { loadForTabs } from 'halfbyte/tabs'
 import { defined, ENGLISH, type HalfbyteChat, type WidgetTool } from 'halfbyte/widget'
@@ -194,6 +200,8 @@ export async function run(signal: AbortSignal): Promise<string> {
   const messages = [{ role: 'user', content: 'Hello' }]
   const chunks = await openai(engine).chat.completions.create({ messages, stream: true }, { signal })
   for await (const { choices } of chunks) console.log(choices[0]?.delta.content ?? '')
+  const listed: Response = await openaiFetch(engine)('http://page/v1/models', { signal })
+  console.log(listed.status)
   const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
   const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
   const [part] = content

@@ -26,7 +26,7 @@ const PUBLIC = ['api/engine', 'api/types', 'engine/wire/protocol'].map((name) =>
   join(declarations, `${name}.d.ts`),
 )
 
-/** Engines and sessions are AsyncDisposable, which TypeScript knows from 5.2 on and few projects' `lib` has. */
+/** Engines and sessions are AsyncDisposable, which came with TypeScript 5.2; few projects' `lib` has it. */
 const DISPOSABLE = `declare global {
   interface SymbolConstructor {
     readonly dispose: unique symbol

@@ -17,7 +17,7 @@ export async function appFolder(name: string, app: string, packed: PackedApp): P
   const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })
   await cp(here(`apps/${app}`), folder, { recursive: true })
-  await cp(here('apps/main.js'), join(folder, 'main.js'))
+  for (const file of ['main.js', 'index.html']) await cp(here(`apps/${file}`), join(folder, file))
   const settings = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')
   const manifest = { name: 'app', version: '1.0.0', private: true, type: 'module', ...JSON.parse(settings) }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))

@@ -1,5 +1,5 @@
-// OpenAI shapes. In: nothing. Out: the parts of chat completions that the adapter reads and writes, under
-// OpenAI's names.
+// OpenAI shapes. In: nothing. Out: the parts of chat completions and embeddings that the adapter reads and
+// writes, under OpenAI's names.
 
 interface TextPart {
   readonly type: 'text'
@@ -142,4 +142,22 @@ export interface ChatCompletionChunk {
   }[]
   /** On the last chunk, if `stream_options.include_usage` is set. */
   usage?: CompletionUsage
+}
+
+/** The fields of an embeddings request that are read. Other fields cause a warning. */
+export interface EmbeddingParams {
+  readonly input: string | readonly string[]
+  /** Ignored: the engine has one model. */
+  readonly model?: string
+  /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
+  readonly encoding_format?: 'float' | 'base64' | null
+  /** Refused unless it is the length of the model's vectors. */
+  readonly dimensions?: number | null
+}
+
+export interface EmbeddingList {
+  object: 'list'
+  data: { object: 'embedding'; index: number; embedding: number[] | string }[]
+  model: string
+  usage: { prompt_tokens: number; total_tokens: number }
 }

@@ -8,7 +8,7 @@ const config = {
   mode: 'production',
   context: here('.'),
   entry: './main.js',
-  output: { path: here('./dist'), filename: 'bundle.js' },
+  output: { path: here('./dist'), filename: 'main.js' },
   // The engine is larger than what webpack warns of.
   performance: { hints: false },
 }
@@ -16,5 +16,5 @@ const config = {
 webpack(config, async (error, stats) => {
   if (error) throw error
   if (stats.hasErrors() || stats.hasWarnings()) throw new Error(stats.toString())
-  await cp(here('./static'), here('./dist'), { recursive: true })
+  await cp(here('./index.html'), here('./dist/index.html'))
 })

@@ -1,0 +1,163 @@
+// OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
+import { randomId } from '../../base/random-id.ts'
+import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
+import type { Engine } from '../engine.ts'
+import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
+import { checkEngine } from './load-once.ts'
+import { type ChatRequest, chatRequest } from './openai-request.ts'
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionParams,
+  ChatFinishReason,
+  ChatLogprobs,
+  ChatToolCall,
+  CompletionUsage,
+} from './openai-types.ts'
+import { type OnWarning, warnOnce } from './warn.ts'
+
+export interface OpenAIOptions {
+  /** Called once for each field without a counterpart. Default: writes to the console. */
+  readonly onWarning?: OnWarning | undefined
+}
+
+export interface RequestOptions {
+  /** Aborting rejects with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ChatCompletions {
+  create(
+    params: ChatCompletionParams & { readonly stream: true },
+    options?: RequestOptions,
+  ): Promise<AsyncIterable<ChatCompletionChunk>>
+  create(
+    params: ChatCompletionParams & { readonly stream?: false | null },
+    options?: RequestOptions,
+  ): Promise<ChatCompletion>
+}
+
+/** The part of OpenAI's client that a local model supports. */
+export interface OpenAIClient {
+  readonly chat: { readonly completions: ChatCompletions }
+}
+
+/**
+ * Offers OpenAI's chat completions on `engine`, with OpenAI's defaults (temperature 1, top_p 1). Every call
+ * sends its whole conversation; the part that it shares with earlier calls is not read again.
+ */
+export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
+  checkEngine(engine)
+  const warn = warnOnce(onWarning)
+  const create = async (params: ChatCompletionParams, { signal }: RequestOptions = {}) => {
+    const request = chatRequest(params, warn)
+    const options = { ...request.options, signal }
+    return request.isStream ? chunks(engine, request, options) : completion(engine, request, options)
+  }
+  return { chat: { completions: { create: create as ChatCompletions['create'] } } }
+}
+
+async function completion(
+  engine: Engine,
+  { messages, count }: ChatRequest,
+  options: GenerateOptions,
+): Promise<ChatCompletion> {
+  const results: GenerationResult[] = []
+  await using session = engine.createSession({ messages })
+  for (let index = 0; index < count; index++) {
+    // Replies to the same prompt must differ, and must be reproducible if the caller gave a seed.
+    const seed = options.seed === undefined ? undefined : options.seed + index
+    session.setMessages(messages)
+    results.push(await session.regenerate({ ...options, seed }).result)
+  }
+  return {
+    ...heading(engine, 'chat.completion'),
+    choices: results.map((result, index) => ({
+      index,
+      message: messageOf(result),
+      finish_reason: reasonOf(result),
+      logprobs: logprobsOf(result.logprobs),
+    })),
+    usage: usageOf(results),
+  }
+}
+
+async function* chunks(
+  engine: Engine,
+  { messages, includeUsage }: ChatRequest,
+  options: GenerateOptions,
+): AsyncGenerator<ChatCompletionChunk, void> {
+  await using session = engine.createSession({ messages })
+  const generation: Generation = session.regenerate(options)
+  const head = heading(engine, 'chat.completion.chunk')
+  const chunk = (
+    delta: ChatCompletionChunk['choices'][0]['delta'],
+    finish_reason: ChatFinishReason | null = null,
+    logprobs: ChatLogprobs | null = null,
+  ): ChatCompletionChunk => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
+  })
+  yield chunk({ role: 'assistant', content: '' })
+  for await (const { text, logprobs } of generation) {
+    yield chunk({ content: text }, null, logprobsOf(logprobs))
+  }
+  const result = await generation.result
+  const calls = callsOf(result)
+  if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
+  yield chunk({}, reasonOf(result))
+  if (includeUsage) yield { ...head, choices: [], usage: usageOf([result]) }
+}
+
+const heading = <T extends string>(engine: Engine, object: T) => ({
+  id: `chatcmpl-${randomId()}`,
+  object,
+  created: Math.floor(Date.now() / 1000),
+  model: engine.model.id,
+})
+
+const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
+  toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(given) },
+  }))
+
+function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {
+  if (tokens === undefined) return null
+  const one = ({ text, logprob }: TokenLogprob) => ({ token: text, logprob, bytes: null })
+  return {
+    content: tokens.map((token) => ({ ...one(token), top_logprobs: token.top.map(one) })),
+    refusal: null,
+  }
+}
+
+function messageOf(result: GenerationResult): ChatCompletion['choices'][0]['message'] {
+  const calls = callsOf(result)
+  if (calls.length === 0) return { role: 'assistant', content: result.text, refusal: null }
+  return {
+    role: 'assistant',
+    content: result.text === '' ? null : result.text,
+    refusal: null,
+    tool_calls: calls,
+  }
+}
+
+function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): ChatFinishReason {
+  if (finishReason === 'length') return 'length'
+  return toolCalls.length > 0 ? 'tool_calls' : 'stop'
+}
+
+function usageOf(results: readonly GenerationResult[]): CompletionUsage {
+  const sum = (of: (result: GenerationResult) => number) =>
+    results.reduce((all, result) => all + of(result), 0)
+  // The prompt is counted once, however many replies it gets.
+  const prompt_tokens = results[0]?.usage.promptTokens ?? 0
+  const completion_tokens = sum(({ usage }) => usage.completionTokens)
+  return {
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
+  }
+}

@@ -1,0 +1,43 @@
+// Server-sent events. In: the chunks of a reply. Out: the body of a response that streams them, as OpenAI's
+// server writes it.
+import { errorAnswer } from './errors.ts'
+
+/**
+ * Starts a reply and streams its chunks, then `[DONE]`. Rejects with the error of its first token. A later
+ * error becomes the last event. The reply ends early when the reader cancels, or with `outer`'s reason.
+ */
+export async function eventStream(
+  start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
+  outer: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array>> {
+  const cancelled = new AbortController()
+  const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
+  const chunks = (await start(signal))[Symbol.asyncIterator]()
+  // The first chunk only names the role. With the second the model has begun, so that a request which the
+  // engine refuses still gets a status of its own.
+  const ready = [await chunks.next(), await chunks.next()]
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const end = () => {
+        controller.error(signal.reason)
+        // Frees the session of a reply that nobody reads to its end.
+        chunks.return?.().catch(() => undefined)
+      }
+      signal.addEventListener('abort', end, { once: true })
+    },
+    async pull(controller) {
+      const send = (data: string) => controller.enqueue(encoder.encode(`data: ${data}\n\n`))
+      try {
+        const { done, value } = ready.shift() ?? (await chunks.next())
+        send(done === true ? '[DONE]' : JSON.stringify(value))
+        if (done === true) controller.close()
+      } catch (error) {
+        if (signal.aborted) return
+        send(JSON.stringify(errorAnswer(error).body))
+        controller.close()
+      }
+    },
+    cancel: (reason) => cancelled.abort(reason),
+  })
+}

@@ -1,0 +1,216 @@
+// OpenAI's server. In: OpenAI's own client, and plain requests, on a toy model. Out: what the client makes of
+// the answers.
+import OpenAI from 'openai'
+import { afterEach, expect, expectTypeOf, test } from 'vitest'
+import { DEAD_POOL, toyModel } from '../../../engine/testing/toy-model.ts'
+import type { Engine } from '../../engine.ts'
+import { openToy } from '../../testing/toy-engine.ts'
+import { openaiFetch } from '../openai.ts'
+
+const warnings: string[] = []
+
+afterEach(() => {
+  warnings.length = 0
+})
+
+const onWarning = (sentence: string) => warnings.push(sentence)
+const clientOf = (engine: Engine) =>
+  new OpenAI({ apiKey: 'none', baseURL: 'http://page/v1', fetch: openaiFetch(engine, { onWarning }) })
+const client = async (toy = toyModel()) => clientOf(await openToy(toy))
+const said = (content: string) => ({
+  model: 'toy',
+  messages: [{ role: 'user' as const, content }],
+  temperature: 0,
+})
+const add = {
+  type: 'function' as const,
+  function: {
+    name: 'add',
+    description: 'Adds one.',
+    parameters: { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] },
+  },
+}
+const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+
+test('it is a fetch for the real client', () => {
+  expectTypeOf<ReturnType<typeof openaiFetch>>().toExtend<
+    NonNullable<NonNullable<ConstructorParameters<typeof OpenAI>[0]>['fetch']>
+  >()
+})
+
+test('the client gets a whole reply', async () => {
+  const { choices, usage, model } = await (await client()).chat.completions.create(said('hello'))
+  expect(choices[0]).toMatchObject({ message: { content: 'You said hello' }, finish_reason: 'stop' })
+  expect([model, usage?.completion_tokens]).toEqual(['toy', 6])
+  expect(warnings).toEqual([])
+})
+
+test('the client streams a reply, with its usage', async () => {
+  const asked = { ...said('hällo'), stream: true as const, stream_options: { include_usage: true } }
+  const chunks: OpenAI.ChatCompletionChunk[] = []
+  for await (const chunk of await (await client()).chat.completions.create(asked)) chunks.push(chunk)
+  const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? '')
+  expect(text.join('')).toBe('You said hällo')
+  expect(text.filter((part) => part !== '').length).toBeGreaterThan(1)
+  expect(chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(1)
+})
+
+test('the client runs a tool and goes on from what it answers', async () => {
+  const runner = (await client()).chat.completions.runTools({
+    ...said(CALL),
+    tools: [
+      {
+        type: 'function',
+        function: { ...add.function, parse: JSON.parse, function: ({ a }: { a: number }) => `${a + 1}` },
+      },
+    ],
+  })
+  expect(await runner.finalContent()).toBe('You said 2')
+})
+
+test('the client collects the calls of a stream', async () => {
+  const stream = (await client()).chat.completions.stream({ ...said(CALL), tools: [add] })
+  const message = await stream.finalMessage()
+  expect(message.content).toBe('You said ')
+  expect(message.tool_calls?.[0]).toMatchObject({ function: { name: 'add', arguments: '{"a":1}' } })
+})
+
+test('the client parses a reply held to a schema', async () => {
+  const reply = await (await client()).chat.completions.parse({
+    ...said('x'),
+    response_format: {
+      type: 'json_schema',
+      json_schema: {
+        name: 'one',
+        strict: true,
+        schema: { ...add.function.parameters, additionalProperties: false },
+      },
+    },
+  })
+  expect(reply.choices[0]?.message.parsed).toEqual({ a: 1 })
+})
+
+test('vectors come as numbers, and as the bytes that the client asks for by itself', async () => {
+  const engine = await openToy()
+  const { embeddings } = clientOf(engine)
+  const input = ['ab', 'c']
+  const vectors = (await engine.embed(input)).map((vector) => [...vector])
+  const binary = await embeddings.create({ model: 'toy', input })
+  expect(binary.data.map(({ embedding }) => [...embedding])).toEqual(vectors)
+  const numbers = await embeddings.create({ model: 'toy', input, encoding_format: 'float' })
+  expect(numbers.data.map(({ embedding }) => embedding)).toEqual(vectors)
+  const tokens = (await engine.countTokens('ab')) + (await engine.countTokens('c'))
+  expect(numbers.usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens })
+  expect((await embeddings.create({ model: 'toy', input: 'c', user: 'me' })).data).toHaveLength(1)
+  expect(warnings).toEqual([expect.stringContaining('"user"')])
+})
+
+test('the model is listed and found under its name', async () => {
+  const { models } = await client()
+  const listed: string[] = []
+  for await (const { id } of models.list()) listed.push(id)
+  expect(listed).toEqual(['toy'])
+  expect(await models.retrieve('toy')).toMatchObject({ id: 'toy', object: 'model' })
+  await expect(models.retrieve('gpt')).rejects.toThrow(OpenAI.NotFoundError)
+})
+
+test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
+  [
+    'an address that is not there',
+    (client) => client.responses.create({ model: 'toy', input: 'hi' }),
+    { status: 404, code: 'not_found', message: expect.stringContaining('POST /v1/responses is not here') },
+  ],
+  [
+    'a wrong option',
+    (client) => client.chat.completions.create({ ...said('hi'), n: 0 }),
+    { status: 400, code: 'unsupported', message: expect.stringContaining('n is 0') },
+  ],
+  [
+    'a wrong option of a stream, before it starts',
+    (client) => client.chat.completions.create({ ...said('hi'), stream: true, max_tokens: -1 }),
+    { status: 400, code: 'unsupported', message: expect.stringContaining('maxTokens is -1') },
+  ],
+  [
+    'a conversation that is too long',
+    (client) => client.chat.completions.create(said('x'.repeat(300))),
+    { status: 400, code: 'context_length_exceeded' },
+  ],
+  [
+    'a length that the vectors have not',
+    (client) => client.embeddings.create({ model: 'toy', input: 'a', dimensions: 7 }),
+    { status: 400, message: expect.stringContaining('dimensions is 7 but must be') },
+  ],
+  [
+    'texts as ids',
+    (client) => client.embeddings.create({ model: 'toy', input: [1, 2] }),
+    { status: 400, message: expect.stringContaining('input is [1,2] but must be a text or a list of texts') },
+  ],
+  [
+    'an engine that fails',
+    (client) => client.chat.completions.create(said(DEAD_POOL)),
+    { status: 500, type: 'server_error', code: 'internal' },
+  ],
+])('%s is an error of the client', async (_, ask, error) => {
+  await expect(ask(await client(toyModel({ contextLength: 256 })))).rejects.toMatchObject(error)
+})
+
+test('an error in the middle of a stream is told at its end', async () => {
+  const engine = await openToy()
+  const stream = await clientOf(engine).chat.completions.create({ ...said('y'.repeat(500)), stream: true })
+  const read = async () => {
+    for await (const _ of stream) await engine.dispose()
+  }
+  await expect(read()).rejects.toMatchObject({ code: 'disposed' })
+})
+
+test('aborting rejects with the reason, before and while it answers', async () => {
+  const toy = toyModel()
+  const engine = await openToy(toy)
+  const post = openaiFetch(engine)
+  const before = { method: 'POST', body: JSON.stringify(said('hi')), signal: AbortSignal.abort('enough') }
+  await expect(post('http://page/v1/chat/completions', before)).rejects.toBe('enough')
+
+  const controller = new AbortController()
+  const body = JSON.stringify({ ...said('z'.repeat(2000)), stream: true })
+  const request = new Request('http://page/v1/chat/completions', {
+    ...{ method: 'POST', body, signal: controller.signal },
+  })
+  const reader = (await post(request)).body!.getReader()
+  await reader.read()
+  controller.abort(new Error('stopped'))
+  await expect(reader.read()).rejects.toThrow('stopped')
+  await expect.poll(() => toy.liveBytes()).toBe(0)
+})
+
+test('a reader that leaves ends the reply and frees its state', async () => {
+  const toy = toyModel()
+  const { completions } = (await client(toy)).chat
+  for await (const _ of await completions.create({ ...said('z'.repeat(2000)), stream: true })) break
+  await expect.poll(() => toy.liveBytes()).toBe(0)
+  expect(toy.rows()).toBeLessThan(4000)
+})
+
+test.each([
+  ['no JSON', '{', /the body is not JSON/],
+  ['no object', '[]', /the body is not an object/],
+  ['no messages', '{}', /messages is not a list/],
+])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message) => {
+  const post = openaiFetch(await openToy())
+  const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
+    ...{ method: 'POST', body },
+  })
+  expect(response.status).toBe(400)
+  expect(response.headers.get('x-should-retry')).toBe('false')
+  expect(await response.json()).toEqual({
+    error: {
+      message: expect.stringMatching(message),
+      type: 'invalid_request_error',
+      param: null,
+      code: 'unsupported',
+    },
+  })
+})
+
+test('anything but an engine is refused at once', () => {
+  expect(() => openaiFetch(undefined as never)).toThrow(/the engine is undefined/)
+})

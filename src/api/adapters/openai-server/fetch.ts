@@ -1,0 +1,94 @@
+// OpenAI's server. In: requests that a client makes with `fetch`. Out: the responses that OpenAI's server
+// would give, from an engine of this page. Nothing goes over the network.
+import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { isObject } from '../../../base/values.ts'
+import type { Engine } from '../../engine.ts'
+import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
+import type { ChatCompletionParams, EmbeddingParams } from '../openai-types.ts'
+import { type OnWarning, warnOnce } from '../warn.ts'
+import { embeddings } from './embeddings.ts'
+import { type ErrorAnswer, errorAnswer, refusal } from './errors.ts'
+import { eventStream } from './events.ts'
+
+/** What clients take as their `fetch`. */
+export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/**
+ * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
+ * it answers `POST /v1/chat/completions`, `POST /v1/embeddings`, `GET /v1/models` and `GET /v1/models/<id>`
+ * from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with status 400 for a request
+ * that can be mended, else 500. An abort rejects with the signal's reason. Throws `unsupported` for anything
+ * but an engine.
+ */
+export function openaiFetch(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIFetch {
+  const warn = warnOnce(onWarning)
+  const server: Server = { engine, client: openai(engine, { onWarning: warn }), warn }
+  return async (input, init) => {
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    signal?.throwIfAborted()
+    const request = new Request(input, { ...init, signal: null })
+    try {
+      return await answer(server, request, signal)
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason
+      return failure(errorAnswer(error))
+    }
+  }
+}
+
+interface Server {
+  readonly engine: Engine
+  readonly client: OpenAIClient
+  readonly warn: OnWarning
+}
+
+async function answer(
+  { engine, client, warn }: Server,
+  request: Request,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  const route = `${request.method} ${/\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname}`
+  if (route === 'POST /chat/completions') {
+    return chat(client, (await readBody(request)) as unknown as ChatCompletionParams, signal)
+  }
+  if (route === 'POST /embeddings') {
+    const params = (await readBody(request)) as unknown as EmbeddingParams
+    return Response.json(await embeddings(engine, params, warn, signal))
+  }
+  const { id } = engine.model
+  const model = { id, object: 'model', created: 0, owned_by: 'halfbyte' }
+  if (route === 'GET /models') return Response.json({ object: 'list', data: [model] })
+  if (route === `GET /models/${encodeURIComponent(id)}`) return Response.json(model)
+  const known = 'POST /v1/chat/completions, POST /v1/embeddings or GET /v1/models'
+  return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
+}
+
+async function chat(
+  { chat: { completions } }: OpenAIClient,
+  params: ChatCompletionParams,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  if (params.stream !== true)
+    return Response.json(await completions.create({ ...params, stream: false }, { signal }))
+  const start = (signal: AbortSignal) => completions.create({ ...params, stream: true }, { signal })
+  const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
+  return new Response(await eventStream(start, signal), { headers })
+}
+
+/** Throws `unsupported` for anything but a JSON object. */
+async function readBody(request: Request): Promise<Record<string, unknown>> {
+  const text = await request.text()
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (cause) {
+    throw new HalfbyteError('unsupported', `the body is not JSON (${reasonOf(cause)}); send an object`)
+  }
+  if (isObject(body)) return body
+  throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
+}
+
+/** Clients repeat requests after a status of 500 or more, but an engine would fail in the same way again. */
+const failure = ({ status, body }: ErrorAnswer): Response =>
+  Response.json(body, { status, headers: { 'x-should-retry': 'false' } })
