@@ -1,5 +1,5 @@
-// Dense products in f64. In: matrices by rows. Out: products added to a matrix. A solver asks for room and for
-// products; where they are computed is the caller's choice.
+// Dense products in f64. In: matrices by rows. Out: products added to a matrix. A solver asks for room and
+// for products; where they are computed is the caller's choice.
 
 /** Rows of a matrix: row i begins at `at` + i * `stride`. */
 export interface Rows {
@@ -18,7 +18,7 @@ export interface Dense {
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
 }
 
-/** In TypeScript. Sums have two parts, of even and odd p, like those of wasm/solve/gemm.c, with the same bits. */
+/** In TypeScript. Sums have two parts, of even and odd p, as in wasm/solve/gemm.c, with the same bits. */
 export const plainDense: Dense = {
   room: (_, length) => new Float64Array(length),
   gemm(a, b, c, m, n, depth, sign) {

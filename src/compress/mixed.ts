@@ -1,4 +1,5 @@
-// Mixed precision. In: what each product would lose in each format, a budget of bytes. Out: a format for each.
+// Mixed precision. In: what each product would lose in each format, a budget of bytes. Out: a format
+// for each.
 import { HalfbyteError } from '../base/errors.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import type { InputStats } from './hessian.ts'

@@ -1,5 +1,5 @@
-// Sampled loss. In: a matrix, what it would be stored as, what calibration knows of its inputs. Out: the error
-// of its products, from some of its outputs.
+// Sampled loss. In: a matrix, what it would be stored as, what calibration knows of its inputs. Out: the
+// error of its products, from some of its outputs.
 import type { InputStats } from './hessian.ts'
 
 /** Multiply-adds that one estimate may take. */

@@ -1,7 +1,7 @@
 // In: the C files of wasm/ (testing/ and limits/ for modules of their own). Out: the modules
 // dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm, the same four with the test exports in
-// build/test-wasm, those that measure the machine in build/limits, and the solver's in dist/solve. Objects and modules that are newer
-// than their sources are kept.
+// build/test-wasm, those that measure the machine in build/limits, and the solver's in dist/solve. Objects
+// and modules that are newer than their sources are kept.
 //
 // Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links. Nothing runs
 // wasm-opt: it reorders the kernels' loads and halves their speed.

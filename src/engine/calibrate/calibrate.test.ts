@@ -293,6 +293,16 @@ describe('what cannot be calibrated', () => {
     await expect(packBytes(files, few)).rejects.toThrow(/Hessian of layers\.0\..* is singular/)
   })
 
+  test('a model without matrices is told to stay as it is', async () => {
+    const whole = await prepared(safetensorsFiles(randomLlama({ seed: 2 })))
+    const slots = whole.plan.slots.filter(({ ref }) => ref.kind === 'vector')
+    const none = { ...whole, plan: { ...whole.plan, slots } }
+    await expect(quantizeModel(none, optionsOf())).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/has no matrices that can be quantised; convert it as it is/),
+    })
+  })
+
   test('a text that is empty or too short', () => {
     const tokenizer = { encode: (text: string) => [...text].map(Number), addsBos: true, bosId: 99 }
     const options = { windows: 2, length: 3 }

@@ -1,4 +1,5 @@
-// The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory of their own.
+// The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory of their
+// own.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Dense, Rows } from '../../compress/dense.ts'
 
