@@ -45,7 +45,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'store/download/request.ts': 2,
         'store/download/retry.ts': 1,
         'store/device/sessions.ts': 1,
-        'text/tokenize/check-steps.ts': 2,
+        'text/tokenize/read/check-steps.ts': 2,
         'text/chat/template-values.ts': 2,
       },
     },
