@@ -44,11 +44,12 @@ export class Engine implements AsyncDisposable {
   readonly note: string | undefined
   /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
-  readonly #client: EngineClient
-  #sessions = 0
+  // A function, because pages keep engines in proxies (Vue's `ref`, MobX): a private name cannot be read
+  // through one, and an object that is read through one becomes a proxy too.
+  private readonly client: () => EngineClient
 
   private constructor(client: EngineClient, info: EngineInfo) {
-    this.#client = client
+    this.client = () => client
     this.model = info.model
     this.draft = info.draft
     this.threads = info.threads
@@ -145,7 +146,7 @@ export class Engine implements AsyncDisposable {
   /** Starts a conversation. Uses no memory until the first message is sent. */
   createSession(options: SessionOptions = {}): Session {
     checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep'])
-    return createSession(this.#client, () => ++this.#sessions, options)
+    return createSession(this.client(), options)
   }
 
   /**
@@ -155,7 +156,7 @@ export class Engine implements AsyncDisposable {
    * `out-of-memory`, or the signal's reason. After an error the engine keeps nothing of it.
    */
   restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
-    return restoreSession(this.#client, () => ++this.#sessions, file, options)
+    return restoreSession(this.client(), file, options)
   }
 
   /** Continues plain text without the model's chat template. Keeps no state. */
@@ -164,7 +165,7 @@ export class Engine implements AsyncDisposable {
       if (options.tools !== undefined) {
         throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
-      return this.#client.generate(
+      return this.client().generate(
         { prompt: { type: 'text', text: prompt }, options: decodeOptions(options) },
         sink,
       )
@@ -180,7 +181,7 @@ export class Engine implements AsyncDisposable {
       typeof input === 'string'
         ? { type: 'text', text: input }
         : { type: 'messages', messages: input.map(plainMessage) }
-    return this.#client.call((service) => service.countTokens(prompt))
+    return this.client().call((service) => service.countTokens(prompt))
   }
 
   /**
@@ -188,7 +189,7 @@ export class Engine implements AsyncDisposable {
    * special tokens are recognised.
    */
   async tokenize(text: string): Promise<number[]> {
-    return [...(await this.#client.call((service) => service.tokenize(text)))]
+    return [...(await this.client().call((service) => service.tokenize(text)))]
   }
 
   /**
@@ -196,7 +197,7 @@ export class Engine implements AsyncDisposable {
    * vocabulary.
    */
   detokenize(ids: readonly number[]): Promise<string> {
-    return this.#client.call((service) => service.detokenize(ids))
+    return this.client().call((service) => service.detokenize(ids))
   }
 
   /**
@@ -208,7 +209,7 @@ export class Engine implements AsyncDisposable {
     continuations: readonly string[],
     { signal }: AbortOptions = {},
   ): Promise<Score[]> {
-    const ask = this.#client.callAbortable(signal, (service, port) =>
+    const ask = this.client().callAbortable(signal, (service, port) =>
       service.score(prompt, continuations, port),
     )
     return [...(await ask)]
@@ -219,18 +220,18 @@ export class Engine implements AsyncDisposable {
     texts: readonly string[],
     { signal, ...options }: EmbedOptions & AbortOptions = {},
   ): Promise<Float32Array[]> {
-    const ask = this.#client.callAbortable(signal, (service, port) => service.embed(texts, options, port))
+    const ask = this.client().callAbortable(signal, (service, port) => service.embed(texts, options, port))
     return [...(await ask)]
   }
 
   /** Bytes of linear memory by purpose. */
   memory(): Promise<MemoryUse> {
-    return this.#client.call((service) => service.memory())
+    return this.client().call((service) => service.memory())
   }
 
   /** Ends the worker. Pending and later calls reject with `disposed`. */
   dispose(): Promise<void> {
-    return this.#client.dispose()
+    return this.client().dispose()
   }
 
   [asyncDispose](): Promise<void> {

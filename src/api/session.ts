@@ -21,14 +21,7 @@ export interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
 
-type NewId = () => number
-
-export function createSession(
-  client: EngineClient,
-  newId: NewId,
-  seed: SessionSeed = {},
-  id = newId(),
-): Session {
+export function createSession(client: EngineClient, seed: SessionSeed = {}, id = ++client.sessions): Session {
   const { system } = seed
   const overflow: Overflow = { overflow: seed.overflow, keep: seed.keep }
   let messages: readonly Message[] = (seed.messages ?? []).map(plainMessage)
@@ -70,8 +63,8 @@ export function createSession(
     },
     fork: ({ signal } = {}) =>
       inTurn(signal, async (service) => {
-        const copyId = newId()
-        const copy = createSession(client, newId, saved(), copyId)
+        const copyId = ++client.sessions
+        const copy = createSession(client, saved(), copyId)
         await service.fork(id, copyId)
         // No caller has this session, so its state must be freed.
         if (signal?.aborted) await copy.dispose()
@@ -171,13 +164,12 @@ export function createSession(
 /** Restores a session from a file that `save` made or from a name that was given to `store`. */
 export function restoreSession(
   client: EngineClient,
-  newId: NewId,
   file: Blob | string,
   { signal }: AbortOptions = {},
 ): Promise<Session> {
-  const id = newId()
+  const id = ++client.sessions
   return client.callAbortable(signal, async (service, port) => {
-    const session = createSession(client, newId, await service.restore(id, file, port), id)
+    const session = createSession(client, await service.restore(id, file, port), id)
     // As with a fork: no caller has this session.
     if (signal?.aborted) await session.dispose()
     return session

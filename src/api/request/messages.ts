@@ -1,6 +1,7 @@
 // Messages. In: a message from a caller. Out: a copy of the parts that the engine knows.
 import { checkLevels } from '../../base/levels.ts'
 import { wrongOption } from '../../base/options.ts'
+import { unwrap } from '../../base/unwrap.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 
@@ -15,7 +16,7 @@ export const plainMessage = (message: Message): Message => {
   checkLevels(toolCalls)
   return {
     ...{ role, content },
-    ...(toolCalls !== undefined && { toolCalls: structuredClone(toolCalls) }),
+    ...(toolCalls !== undefined && { toolCalls: unwrap(toolCalls) }),
     ...(toolCallId !== undefined && { toolCallId }),
     ...(name !== undefined && { name }),
   }

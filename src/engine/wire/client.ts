@@ -3,6 +3,7 @@
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkLevels } from '../../base/levels.ts'
+import { unwrap } from '../../base/unwrap.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
 import type {
@@ -34,6 +35,8 @@ export interface LoadHooks {
  * calls reject with `disposed`.
  */
 export class EngineClient {
+  /** Number of sessions so far; the next one's id is one more. */
+  sessions = 0
   readonly #connection: Connection
   readonly #line: Line
   readonly #service: Remote<EngineService>
@@ -203,7 +206,7 @@ const endOf = (line: Line): Endpoint => ({
   postMessage(message, transfer) {
     // A message that the other side cannot read would never be answered.
     checkLevels(message)
-    line.to?.postMessage(message, transfer)
+    line.to?.postMessage(unwrap(message), transfer)
   },
   addEventListener: (type, listener) => line.to?.addEventListener(type, listener),
   removeEventListener: () => undefined,
