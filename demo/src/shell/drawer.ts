@@ -1,6 +1,6 @@
 // The drawer. In: conversations. Out: their list over the page of a phone, with the list's events.
 import { html, type TemplateResult } from 'lit'
-import '../conversation/list/conversation-list.ts'
+import { ConversationList } from '../conversation/list/conversation-list.ts'
 import type { Conversation } from '../conversation/store/conversations.ts'
 import { Modal } from './modal.ts'
 import { nextTask } from './tasks.ts'
@@ -35,4 +35,6 @@ export class ConversationDrawer extends Modal {
   }
 }
 
+// Here, because the build drops an import of which nothing is used.
+customElements.define('conversation-list', ConversationList)
 customElements.define('conversation-drawer', ConversationDrawer)

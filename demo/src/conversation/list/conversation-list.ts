@@ -224,5 +224,3 @@ export class ConversationList extends LitElement {
 
 /** What few people need loads when it is asked for. */
 const exchange = () => import('./exchange.ts')
-
-customElements.define('conversation-list', ConversationList)
