@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from model import LanguageModel, Shape, quantise4, quantise8
+from model import LanguageModel, Shape, quantise4
 from scan import WIDTH, Conv
 from ssd import ssd
 
@@ -20,9 +20,9 @@ class Mamba2Config(Shape):
 
 
 class Mamba2(LanguageModel):
-    """The rows of in_proj are those of the gate, x, B, C and the step sizes."""
+    """The rows of in_proj are those of the gate, x, B, C and the step sizes. The embedding has 4 bits too."""
 
-    QUANTISERS = {'embed': quantise8, 'in_proj': quantise4, 'out': quantise4, 'gate_up': quantise4, 'down': quantise4}
+    QUANTISERS = dict.fromkeys(['embed', 'in_proj', 'out', 'gate_up', 'down'], quantise4)
 
     def initial_layer(self):
         """Zeros and ones of the right shapes: the weights come from a Llama."""

@@ -187,17 +187,23 @@ class TrainingTest(unittest.TestCase):
 class EngineTest(unittest.TestCase):
     """Halfbyte reads the exported folder as Python means it."""
 
-    def test_logits_agree(self):
-        model, ids = student(teacher()), torch.randint(0, VOCAB, (1, TIME))
+    def logits(self, model, ids, snapped):
+        """Halfbyte's, in f32."""
         with tempfile.TemporaryDirectory() as folder:
             at = Path(folder)
-            write_folder(at / 'model', model, SMALL, False, 'f32', 'granitehybrid')
+            write_folder(at / 'model', model, SMALL, snapped, 'f32', 'granitehybrid')
             (at / 'ids.json').write_text(json.dumps(ids[0].tolist()))
             command = ['npx', 'node', 'train/distil/logits.mjs', '--model', at / 'model', '--ids', at / 'ids.json']
-            found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-        with torch.no_grad():
-            wanted = model(ids)[0]
-        self.assertLess((torch.tensor(found) - wanted).abs().max().item(), 1e-3 * wanted.abs().max().item())
+            return torch.tensor(json.loads(
+                subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout))
+
+    def test_logits_agree_in_float_and_as_qat_sees_the_weights(self):
+        model, ids = student(teacher()), torch.randint(0, VOCAB, (1, TIME))
+        for model.qat in (False, True):
+            with torch.no_grad():
+                wanted = model(ids)[0]
+            error = (self.logits(model, ids, model.qat) - wanted).abs().max().item()
+            self.assertLess(error, 1e-3 * wanted.abs().max().item())
 
 
 if __name__ == '__main__':

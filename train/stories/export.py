@@ -10,9 +10,10 @@ from stories import spm
 from stories.chat import TEMPLATE
 from family import restore
 from stories.finetune import LENGTH
+from model import quantise4
 from names import NAMES
 from stories.spm import BOS, END, ROLES, UNKNOWN
-from weights import snap, write_safetensors
+from weights import FOUR_BIT, packed4, snap, write_safetensors
 
 SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
             'max_new_tokens': 400}
@@ -29,18 +30,24 @@ POSITIONS = {'llama': LENGTH, 'granitehybrid': 4096}
 
 
 def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
-    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16."""
+    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16. Halfbyte packs a table in 8 bits
+    unless the file has 4: a snapped one in 4 is stored as codes."""
     c, positions = model.config, POSITIONS[family]
     tensors_of, config_of = NAMES[family]
     named = tensors_of(snap(model) if snapped else model.state_dict(), c)
     store = bf16 if kind == 'bf16' else lambda array: array.astype(np.float32)
     to.mkdir(parents=True, exist_ok=True)
-    write_safetensors(to / 'model.safetensors', {n: store(t.numpy()) for n, t in named.items()}, {'format': 'pt'})
+    coded = [n for n in named if snapped and 'embed' in n and model.QUANTISERS['embed'] is quantise4]
+    tensors = {n: store(t.numpy()) for n, t in named.items() if n not in coded}
+    for name in coded:
+        tensors.update(packed4(name, named[name].numpy()))
+    write_safetensors(to / 'model.safetensors', tensors, {'format': 'pt'})
     ids = {'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': UNKNOWN}
     files = {
         'config.json': {
             **config_of(c), 'max_position_embeddings': positions, 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
-            'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32'},
+            'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32',
+            **({'quantization_config': FOUR_BIT} if coded else {})},
         'generation_config.json': {**ids, **SAMPLING},
         'tokenizer.json': vocabulary.to_json(),
         'tokenizer_config.json': {
