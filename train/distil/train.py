@@ -12,26 +12,48 @@ from distil.losses import align_loss, distil_loss, ids_of
 from distil.start import SHARED, start
 from family import restore
 from stories.finetune import LENGTH, Mixture
+from weights import snap
 
 
-def groups_of(model, args):
-    """AdamW's groups: mixers' matrices, their vectors (twice the rate), what came from the Llama, the embedding."""
-    own = [(name, p) for name, p in model.layers.named_parameters() if name.split('.')[-1] not in SHARED]
-    shared = [p for name, p in model.layers.named_parameters() if name.split('.')[-1] in SHARED]
-    return [
-        {'params': [p for _, p in own if p.ndim == 2], 'rate': 1.0},
-        {'params': [p for _, p in own if p.ndim == 1], 'rate': 2.0},
-        {'params': [*shared, model.final_norm], 'rate': args.shared_rate},
-        # As in stories/finetune.py: a batch lacks most pieces.
-        {'params': [model.embed], 'rate': args.shared_rate, 'betas': (0.9, 0.999), 'eps': 1e-5},
-    ]
+def is_own(name):
+    """Whether a parameter belongs to a mixer; the others come from the teacher."""
+    return name.startswith('layers.') and name.split('.')[-1] not in SHARED
+
+
+def optimizer_of(model):
+    """A new one for each stage, whose gradients differ in size: the mixers' matrices, and their vectors at twice the rate."""
+    own = [p for name, p in model.named_parameters() if is_own(name)]
+    groups = [{'params': [p for p in own if (p.ndim == 2) == wide], 'rate': rate} for wide, rate in ((True, 1), (False, 2))]
+    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-8, weight_decay=0)
+
+
+def begin(teacher, ids, mixers):
+    """The start of a run. What comes from the teacher is rounded as in the pack; a checkpoint's mixers replace new ones."""
+    model = start(teacher, ids)
+    model.load_state_dict({name: value for name, value in snap(model).items() if not is_own(name)}, strict=False)
+    if mixers:
+        model.load_state_dict({n: p for n, p in torch.load(mixers)['model'].items() if is_own(n)}, strict=False)
+    return model
+
+
+def only_mixers(model):
+    """Freezes what comes from the teacher, which is rounded already: QAT rounds the mixers alone."""
+    model.QUANTISERS = {name: model.QUANTISERS[name] for name in ('in_proj', 'out')}
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(is_own(name))
+    return model
+
+
+def stage_at(progress, args):
+    """With --align 1 there is no second stage."""
+    return 'align' if progress < args.align or args.align >= 1 else 'distil'
 
 
 def rate_at(progress, steps_in_stage, args):
-    """The rate of the mixers: each stage rises over 20 steps; the first falls to a third, the second to zero."""
+    """The rate of the mixers: each stage rises over 20 steps; the first falls to a tenth, the second to zero."""
     rise = min(1, (steps_in_stage + 1) / 20)
-    if progress < args.align:
-        return args.align_lr * rise * (1 - progress / args.align * 2 / 3)
+    if stage_at(progress, args) == 'align':
+        return args.align_lr * rise * (1 - progress / args.align * 0.9)
     return args.lr * rise * min(1, (1 - progress) / (1 - args.align) / 0.8)
 
 
@@ -40,12 +62,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--teacher', type=Path, help='other than out/start.pt; may change when a run goes on')
+    parser.add_argument('--mixers', type=Path, help='a checkpoint whose mixers to begin with')
     parser.add_argument('--tokens', type=float, default=10e6, help='tokens to train on')
     parser.add_argument('--batch-tokens', type=int, default=1024)
     parser.add_argument('--align', type=float, default=0.2, help='progress at which distillation begins')
     parser.add_argument('--align-lr', type=float, default=2e-3)
-    parser.add_argument('--lr', type=float, default=1e-3, help="of the mixers' matrices while distilling")
-    parser.add_argument('--shared-rate', type=float, default=0.2, help='of what came from the Llama, as a share of --lr')
+    parser.add_argument('--lr', type=float, default=2e-4, help="of the mixers' matrices while distilling")
     parser.add_argument('--qat-from', type=float, default=0.8, help='progress at which QAT begins')
     parser.add_argument('--deadline', help='UTC HH:MM by which the learning rate has come to zero')
     parser.add_argument('--max-steps', type=int, default=1 << 30, help='stop early (for measuring)')
@@ -61,8 +83,8 @@ def main():
     state = torch.load(path) if args.resume else None
     mixture = Mixture(args.out, args.seed + (state['step'] if state else 0))
     mixture.refresh()
-    model = restore(state) if state else start(teacher, ids_of(mixture.windows(4, LENGTH))[0])
-    optimizer = torch.optim.AdamW(groups_of(model, args), lr=0.0, betas=(0.9, 0.98), eps=1e-8, weight_decay=0)
+    model = only_mixers(restore(state) if state else begin(teacher, ids_of(mixture.windows(4, LENGTH))[0], args.mixers))
+    optimizer = optimizer_of(model)
     if state:
         optimizer.load_state_dict(state['optimizer'])
         step, seen, progress, stage, stage_start = (state[k] for k in ('step', 'seen', 'progress', 'stage', 'stage_start'))
@@ -72,9 +94,10 @@ def main():
     while progress < 1 and step < args.max_steps:
         by_time = first + (1 - first) * (time.time() - started) / left_at_start if args.deadline else 0
         progress = min(1.0, max(seen / args.tokens, by_time))
-        before, stage = stage, 'align' if progress < args.align else 'distil'
+        before, stage = stage, stage_at(progress, args)
         if stage != before:
             stage_start = step
+            optimizer = optimizer_of(model)
         model.qat = progress >= args.qat_from
         for group in optimizer.param_groups:
             group['lr'] = rate_at(progress, step - stage_start, args) * group['rate']

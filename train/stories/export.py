@@ -25,8 +25,8 @@ def bf16(array):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-#: Positions that the configuration states. A Mamba has no limit of its own.
-POSITIONS = {'llama': LENGTH, 'granitehybrid': 4096}
+#: Positions that the configuration states. A Mamba has none, and no limit of its own.
+POSITIONS = {'llama': LENGTH, 'granitehybrid': 1 << 20}
 
 
 def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
