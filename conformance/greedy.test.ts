@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { BUILDS } from './testing/builds.ts'
 import {
   converse,
-  EMBEDDED_MODELS,
-  EMBEDDED_PATH,
-  embeddedReplies,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
+  repliesOf,
+  TALKING_MODELS,
+  TINY_PATH,
 } from './testing/golden.ts'
 import { largestDifference, logitsOf, openEngine, repositoryFile, withBuilt } from './testing/node-engine.ts'
 
@@ -43,7 +43,7 @@ test.each([
   { k: 'int8', v: 'int8' },
   { k: 'int8', v: 'fp8' },
 ] as const)('builds and threads agree to the bit with a cache of %o', async (kvCache) => {
-  const files = [repositoryFile(EMBEDDED_PATH)]
+  const files = [repositoryFile(TINY_PATH)]
   const tokens = Array.from({ length: 400 }, (_, index) => (index * 29) % 256)
   const tables = []
   for (const { build, threads } of BUILDS) {
@@ -52,12 +52,12 @@ test.each([
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
-describe.each(EMBEDDED_MODELS)('$name', ({ name, path }) => {
+describe.each(TALKING_MODELS)('$name', ({ name, path }) => {
   test.each(BUILDS)(
     'gives the same replies as elsewhere on $build with $threads threads',
     async (options) => {
       await using engine = await openEngine([repositoryFile(path)], options)
-      expect(await converse(engine)).toEqual(embeddedReplies(name))
+      expect(await converse(engine)).toEqual(repliesOf(name))
     },
   )
 })

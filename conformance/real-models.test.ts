@@ -6,13 +6,24 @@ import { openAsBlob, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { realModel } from '../scripts/models/real-models.mjs'
+import { type ChatMessageParam, openai } from '../src/api/adapters/openai.ts'
 import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions } from '../src/api/types.ts'
 import { validator } from '../src/constrain/testing/validate.ts'
+import type { Message } from '../src/engine/wire/protocol.ts'
 import { type Files, openEngine } from './testing/node-engine.ts'
 
 const GREEDY = { temperature: 0, maxTokens: 24, speculation: 'off' } as const
 const PARIS = /Paris/
+const CAPITAL = 'What is the capital of France?'
+const RIVER = 'Which river flows through it?'
+const CAPITALS = [
+  ['France', 'Paris'],
+  ['Germany', 'Berlin'],
+  ['Italy', 'Rome'],
+  ['Spain', 'Madrid'],
+  ['Japan', 'Tokyo'],
+] as const
 const tinyllama = realModel('tinyllama')
 const minimind = realModel('minimind2')
 for (const [name, path] of Object.entries({ tinyllama, minimind2: minimind }))
@@ -39,6 +50,12 @@ async function withEngine<T>(
   }
 }
 
+/** What a session of its own says after these messages. */
+async function replyTo(engine: Engine, earlier: readonly Message[], question: string): Promise<string> {
+  await using session = engine.createSession({ messages: earlier })
+  return await session.send(question, GREEDY).text()
+}
+
 describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   let engine: Engine
   beforeAll(async () => {
@@ -46,35 +63,53 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   }, 300_000)
   afterAll(() => engine?.dispose())
 
-  test('knows a capital, and goes on from there without reading the beginning again', async () => {
+  test('knows a capital and a river by its chat template, ends by itself, and reads only what is new', async () => {
     await using session = engine.createSession()
-    expect(await session.send('What is the capital of France?', GREEDY).text()).toMatch(PARIS)
-    const { text, usage } = await session.send('Which river flows through it?', GREEDY).result
+    const first = await session.send(CAPITAL, GREEDY).result
+    expect(first.text).toMatch(PARIS)
+    expect(first.finishReason).toBe('stop')
+    const { messages } = session
+    const { text, usage } = await session.send(RIVER, GREEDY).result
     expect(text).toMatch(/Seine/)
     expect(usage.cachedTokens).toBeGreaterThan(30)
+    expect(text).toBe(await replyTo(engine, messages, RIVER))
   })
 
-  test('is stopped, and goes on', async () => {
+  test('is stopped, and goes on from what it had said', async () => {
     await using session = engine.createSession()
     const long = session.send('Write a long story about a fox.', { ...GREEDY, maxTokens: 200 })
-    for await (const _chunk of long) if (long !== undefined) break
+    let chunks = 0
+    for await (const _chunk of long) if (++chunks === 8) break
     expect((await long.result).finishReason).toBe('cancelled')
-    expect(await session.send('What is the capital of France?', GREEDY).text()).toMatch(PARIS)
+    const { messages } = session
+    expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: expect.stringMatching(/\w/) })
+    const { text, usage } = await session.send('Give the fox a name.', GREEDY).result
+    expect(usage.cachedTokens).toBeGreaterThan(20)
+    expect(text).toBe(await replyTo(engine, messages, 'Give the fox a name.'))
   })
 
-  test('is saved, restored and forked, and both go on with the same words', async () => {
-    await using session = engine.createSession({ system: 'You answer in one short sentence.' })
-    await session.send('What is the capital of France?', GREEDY).result
+  test('ends before a stop text', async () => {
+    const { text, finishReason } = await engine.createSession().send(CAPITAL, { ...GREEDY, stop: [' Paris'] })
+      .result
+    expect(text).toMatch(/ is$/)
+    expect(finishReason).toBe('stop')
+  })
+
+  test('is saved, restored and forked, and all go on with the same words', async () => {
+    const system = 'You answer in one short sentence.'
+    await using session = engine.createSession({ system })
+    await session.send(CAPITAL, GREEDY).result
     const saved = await session.save()
     await using fork = await session.fork()
     await using restored = await engine.restoreSession(saved)
+    await using anew = engine.createSession({ system, messages: session.messages })
     const replies = []
-    for (const each of [session, fork, restored]) {
+    for (const each of [session, fork, restored, anew]) {
       const { text, usage } = await each.send('And of Germany?', GREEDY).result
-      expect(usage.cachedTokens).toBeGreaterThan(30)
+      if (each !== anew) expect(usage.cachedTokens).toBeGreaterThan(30)
       replies.push(text)
     }
-    expect(replies[0]).toMatch(/Berlin/)
+    expect(replies[0]).toMatch(/German/)
     expect(new Set(replies).size).toBe(1)
   })
 
@@ -124,6 +159,21 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     const plain = await engine.createSession().send(prompt, options).result
     const drafted = await engine.createSession().send(prompt, { ...options, speculation: 'lookup' }).result
     expect(drafted.text).toBe(plain.text)
+    expect(plain.usage.acceptedTokens).toBe(0)
+    expect(drafted.usage.acceptedTokens).toBeGreaterThan(0)
+  })
+
+  test.each<[string, LoadOptions]>([
+    ['two threads', { threads: 2 }],
+    ['the build without relaxed SIMD', { build: 'simd128' }],
+  ])('says the very same with %s, where both turns are read in one piece', async (_name, options) => {
+    await using session = engine.createSession()
+    await session.send(CAPITAL, GREEDY).result
+    const { messages } = session
+    const usual = await session.send(RIVER, GREEDY).text()
+    await withEngine(tinyllama, options, async (other) => {
+      expect(await replyTo(other, messages, RIVER)).toBe(usual)
+    })
   })
 
   test.each<[string, LoadOptions]>([
@@ -131,11 +181,17 @@ describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
     ['4-bit weights', { weights: 'w4' }],
     ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
     ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
-    ['two threads', { threads: 2 }],
-    ['the build without relaxed SIMD', { build: 'simd128' }],
-  ])('knows the capital with %s', async (_name, options) => {
+  ])('knows capitals from one another with %s', async (_name, options) => {
     await withEngine(tinyllama, options, async (other) => {
-      expect(await other.createSession().send('What is the capital of France?', GREEDY).text()).toMatch(PARIS)
+      for (const [country, capital] of CAPITALS) {
+        const scores = await other.score(
+          `The capital of ${country} is`,
+          CAPITALS.map(([, name]) => ` ${name}`),
+        )
+        const likely = scores.map(({ logProbability }) => logProbability)
+        expect(CAPITALS[likely.indexOf(Math.max(...likely))]).toEqual([country, capital])
+      }
+      expect(await replyTo(other, [], CAPITAL)).toMatch(/France/)
     })
   })
 })
@@ -149,11 +205,79 @@ describe.skipIf(minimind === undefined)('MiniMind2-small', () => {
   ])('knows the capital by its ChatML template, with %s', async (_name, options) => {
     await withEngine(minimind, options, async (engine) => {
       const session = engine.createSession()
-      const { text, finishReason } = await session.send('What is the capital of France?', GREEDY).result
+      const { text, finishReason } = await session.send(CAPITAL, GREEDY).result
       expect(text).toMatch(PARIS)
       expect(finishReason).toBe('stop')
       const { usage } = await session.send('And of Italy?', GREEDY).result
       expect(usage.cachedTokens).toBeGreaterThan(10)
+    })
+  })
+
+  test('is stopped, saved, restored and forked, and goes on with the same words', async () => {
+    await withEngine(minimind, {}, async (engine) => {
+      await using session = engine.createSession()
+      const long = session.send('Write a story about a fox.', { ...GREEDY, maxTokens: 200 })
+      let chunks = 0
+      for await (const _chunk of long) if (++chunks === 8) break
+      expect((await long.result).finishReason).toBe('cancelled')
+      const earlier = session.messages
+      await using fork = await session.fork()
+      await using restored = await engine.restoreSession(await session.save())
+      const replies = [await replyTo(engine, earlier, CAPITAL)]
+      for (const each of [session, fork, restored]) {
+        const { text, usage } = await each.send(CAPITAL, GREEDY).result
+        expect(usage.cachedTokens).toBeGreaterThan(20)
+        replies.push(text)
+      }
+      expect(replies[0]).toMatch(/\w/)
+      expect(new Set(replies).size).toBe(1)
+    })
+  })
+
+  // Left to itself it writes no call, and the city that it names is rarely the one that was asked for.
+  test('is told of tools by its template, makes a required call, and reads what comes of it', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string', maxLength: 20 } } }
+    const described = { name: 'weather', description: 'Tells the weather of a city.' }
+    const tools = [
+      {
+        type: 'function' as const,
+        function: { ...described, parameters: { ...parameters, required: ['city'] } },
+      },
+    ]
+    await withEngine(minimind, {}, async (engine) => {
+      const { completions } = openai(engine).chat
+      const options = { tools, temperature: 0, max_completion_tokens: 64 }
+      const messages: ChatMessageParam[] = [{ role: 'user', content: 'What is the weather in Paris?' }]
+      const called = await completions.create({ messages, ...options, tool_choice: 'required' })
+      const { message, finish_reason } = called.choices[0]!
+      expect(finish_reason).toBe('tool_calls')
+      const [call] = message.tool_calls!
+      expect(call!.function.name).toBe('weather')
+      expect(JSON.parse(call!.function.arguments)).toEqual({ city: expect.stringMatching(/\w/) })
+      const content = '{"sky": "sunny", "degrees": 21}'
+      const result = { role: 'tool', tool_call_id: call!.id, content } as const
+      const { choices, usage } = await completions.create({
+        ...{ messages: [...messages, message, result], ...options },
+      })
+      expect(choices[0]!.message.content).toMatch(/\w/)
+      expect(usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(250)
+    })
+  })
+
+  test('answers in JSON by a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { type: 'string', maxLength: 20 }, isLarge: { type: 'boolean' } },
+      required: ['city', 'isLarge'],
+      additionalProperties: false,
+    }
+    await withEngine(minimind, {}, async (engine) => {
+      const question = 'Name the capital of France.'
+      const { text, finishReason } = await engine
+        .createSession()
+        .send(question, { ...GREEDY, maxTokens: 64, schema }).result
+      expect(finishReason).toBe('stop')
+      expect(validator(schema)(JSON.parse(text))).toBe(true)
     })
   })
 })

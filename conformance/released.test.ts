@@ -11,13 +11,13 @@ import { loadModel } from '../src/engine/load/model.ts'
 import type { LoadRequest } from '../src/engine/wire/protocol.ts'
 import { EXACT_KV } from '../src/graph/ir.ts'
 import type { PoolKind } from '../src/runtime/pool.ts'
-import { EMBEDDED_PATH, GOLDEN, goldenFile } from './testing/golden.ts'
+import { GOLDEN, goldenFile, TINY_PATH } from './testing/golden.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
 const FILES = {
-  'tiny.hbm': () => readFile(EMBEDDED_PATH),
+  'tiny.hbm': () => readFile(TINY_PATH),
   'golden.gguf': async () => (await goldenFile(GOLDEN)).arrayBuffer(),
 }
 

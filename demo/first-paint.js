@@ -12,5 +12,5 @@
   const theme = /"theme":"(light|dark)"/.exec(read('halfbyte-settings'))
   if (theme !== null) dataset.theme = theme[1]
   if (Number(read('halfbyte-chats')) > 0) dataset.returning = ''
-  if (!['', 'Halfbyte Tiny'].includes(read('halfbyte-last-model'))) dataset.otherModel = ''
+  if (!['', 'Halfbyte Stories'].includes(read('halfbyte-last-model'))) dataset.otherModel = ''
 }

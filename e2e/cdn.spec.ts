@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../conformance/testing/golden.ts'
 import { ISOLATION, type StaticServer, serveFolder } from './static-server.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
@@ -14,7 +14,7 @@ const pageOf = (at: string) => `<!doctype html><title>App</title>
 <script type="module">
   import { Engine } from '${at}cdn/halfbyte.js'
   globalThis.run = async (threads) => {
-    const engine = await Engine.load('${at}models/halfbyte-tiny.hbm', { threads })
+    const engine = await Engine.load('${at}models/halfbyte-stories.hbm', { threads })
     const text = await engine.createSession().send(${JSON.stringify(EMBEDDED_TURNS[0])}, ${JSON.stringify(EMBEDDED_OPTIONS)}).text()
     const { pool } = engine
     await engine.dispose()
@@ -38,7 +38,7 @@ async function answer(page: Page | Frame, threads = 2): Promise<object> {
   )
 }
 
-const reply = (pool: string, threads = 2) => ({ text: embeddedReplies()[0], pool, threads })
+const reply = (pool: string, threads = 2) => ({ text: repliesOf('embedded')[0], pool, threads })
 
 for (const [name, headers, pool] of [
   ['isolated', ISOLATION, 'shared'],

@@ -25,7 +25,7 @@ export const test = base.extend<{ server: FileServer }>({
     // Padding after the tensors makes the same model span more than one chunk.
     const long = new Uint8Array(11 * MIB)
     long.set(bytes)
-    const pack = readFileSync(new URL('../demo/models/halfbyte-tiny.hbm', import.meta.url))
+    const pack = readFileSync(new URL('../conformance/models/halfbyte-tiny.hbm', import.meta.url))
     const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long, 'tiny.hbm': pack })
     server.behaviour = { ...FRIENDLY }
     await use(server)

@@ -3,15 +3,15 @@
 import { expect, type Page } from '@playwright/test'
 import { BUILDS } from '../conformance/testing/builds.ts'
 import {
-  EMBEDDED_MODELS,
   EMBEDDED_OPTIONS,
   EMBEDDED_TURNS,
-  embeddedReplies,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
+  repliesOf,
+  TALKING_MODELS,
 } from '../conformance/testing/golden.ts'
 import { repositoryFile } from '../conformance/testing/node-engine.ts'
 import type { Build, LoadOptions } from '../src/index.ts'
@@ -60,7 +60,7 @@ for (const one of GOLDEN_CASES) {
   })
 }
 
-for (const { name, path } of EMBEDDED_MODELS) {
+for (const { name, path } of TALKING_MODELS) {
   test(`${name} talks as it does everywhere`, async ({ page, site }) => {
     const url = await site.add(repositoryFile(path))
     await openLibrary(page, site.isolated)
@@ -76,7 +76,7 @@ for (const { name, path } of EMBEDDED_MODELS) {
         },
         { url, build, threads, turns: EMBEDDED_TURNS, options: EMBEDDED_OPTIONS },
       )
-      expect(replies).toEqual(embeddedReplies(name))
+      expect(replies).toEqual(repliesOf(name))
     }
   })
 }

@@ -1,14 +1,14 @@
-// Sampling in Chromium. In: the embedded model, through the public API in a page. Out: the same draws as in
+// Sampling in Chromium. In: the small Llama, through the public API in a page. Out: the same draws as in
 // Node, and processors in the worker.
 import { expect, type Page } from '@playwright/test'
 import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/testing/chains.ts'
-import { EMBEDDED_PATH } from '../conformance/testing/golden.ts'
+import { TINY_PATH } from '../conformance/testing/golden.ts'
 import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 import { openLibrary, test } from './library-site.ts'
 
 test('a seed gives the same draws as in Node, for every chain', async ({ page, site }) => {
-  const url = await site.add(repositoryFile(EMBEDDED_PATH))
-  await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { build: 'simd128', threads: 1 })
+  const url = await site.add(repositoryFile(TINY_PATH))
+  await using engine = await openEngine([repositoryFile(TINY_PATH)], { build: 'simd128', threads: 1 })
   const expected = await drawChains(engine)
   await openLibrary(page, site.isolated)
   const drawn = await page.evaluate(
@@ -49,7 +49,7 @@ test('processors are imported in the worker, from the page’s own addresses and
   page,
   site,
 }) => {
-  const url = await site.add(repositoryFile(EMBEDDED_PATH))
+  const url = await site.add(repositoryFile(TINY_PATH))
   const relative = await site.add(new File([ONLY_70], 'only.js', { type: 'text/javascript' }))
   for (const place of [site.isolated, site.plain]) {
     await openLibrary(page, place)

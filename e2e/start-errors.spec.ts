@@ -15,11 +15,11 @@ const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const attempt = (library: string, options = {}) => `
 import { Engine } from '${library}'
 const sentence = (error) => error.name === 'HalfbyteError' ? error.code + ': ' + error.message : 'untyped ' + error
-const load = Engine.load('/models/halfbyte-tiny.hbm', ${JSON.stringify({ threads: 1, ...options })})
+const load = Engine.load('/models/halfbyte-stories.hbm', ${JSON.stringify({ threads: 1, ...options })})
 const [support, loaded, probed] = await Promise.all([
   Engine.support(),
   load.then((engine) => 'loaded ' + engine.threads, sentence),
-  Engine.probe('/models/halfbyte-tiny.hbm', ${JSON.stringify(options)}).then(() => 'probed', sentence),
+  Engine.probe('/models/halfbyte-stories.hbm', ${JSON.stringify(options)}).then(() => 'probed', sentence),
 ])
 const outcome = { reason: support.reason, loaded, probed }
 `
@@ -135,7 +135,9 @@ test('a script of a compute worker that is missing is named, and fewer threads h
 }) => {
   await page.goto(site.plain)
   await page.waitForFunction(() => globalThis.halfbyte !== undefined)
-  const model = await site.add(new File([readFileSync(join(DIST, 'models/halfbyte-tiny.hbm'))], 'tiny.hbm'))
+  const model = await site.add(
+    new File([readFileSync(join(DIST, 'models/halfbyte-stories.hbm'))], 'tiny.hbm'),
+  )
   const found = await page.evaluate(async (model) => {
     const asked = (options: object) =>
       halfbyte.Engine.load(model, options).then(

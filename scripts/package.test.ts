@@ -62,7 +62,7 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
 })
 
 test('the embedded models come with their licence and credits', async () => {
-  expect(files).toContain('dist/models/halfbyte-tiny.hbm')
+  expect(files).toContain('dist/models/halfbyte-stories.hbm')
   expect(files).toContain('dist/models/halfbyte-mamba.hbm')
   expect(files).toContain('dist/models/CREDITS.md')
   expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)

@@ -2,7 +2,7 @@
 // llama.cpp's on the same ids, as tables and JSON.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { openAsBlob } from 'node:fs'
+import { existsSync, openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -15,18 +15,26 @@ import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat.ts'
+import { writeF16Copy } from './f16-copy.ts'
 import type { Answer, Candidate, Order } from './llama-cpp.child.ts'
 
+const INT8 = 'int8'
 const options = new Command('bench:real')
   .description(
     'A GGUF model beside native llama.cpp: greedy tokens of six prompts, and perplexity of a text.',
   )
   .option('--model <file>', 'default: TinyLlama, from "npm run setup -- tinyllama"')
   .requiredOption('--text <file>', 'UTF-8 text for the perplexity')
-  .option('--windows <n>', 'windows of 256 tokens', Number, 20)
+  .option('--windows <n>', 'windows of the text', Number, 20)
+  .option('--window <n>', 'tokens of a window; the second half is scored', Number, 256)
   .option('--others <n>', 'windows for all policies but the first', Number, 6)
   .option('--tokens <n>', 'greedy tokens of each prompt', Number, 32)
-  .option('--weights <list>', 'policies, separated by commas', 'auto,w8,w4')
+  .option(
+    '--weights <list>',
+    `policies, and ${INT8} for auto with int8 keys and values`,
+    `auto,w8,w4,${INT8}`,
+  )
+  .option('--f16', 'lets llama.cpp read the weights as F16, so that it rounds no activations to 8 bits')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--json <file>', 'where the figures go', 'build/bench/real.json')
   .parse()
@@ -34,9 +42,11 @@ const options = new Command('bench:real')
     model?: string
     text: string
     windows: number
+    window: number
     others: number
     tokens: number
     weights: string
+    f16?: true
     threads: number
     json: string
   }>()
@@ -49,7 +59,7 @@ const PROMPTS = [
   'Translate "good morning" into Spanish.',
   'Write a Python function that adds two numbers.',
 ]
-const WINDOW = 256
+const WINDOW = options.window
 const FIRST = WINDOW / 2
 
 /** What Halfbyte makes of the ids that llama.cpp chose. */
@@ -87,7 +97,8 @@ async function ask(order: Order): Promise<Answer> {
   if (answer.failure !== undefined) throw new Error(`llama.cpp: ${answer.failure}`)
   return answer
 }
-await ask({ type: 'load', modelPath, addonPath, threads: options.threads })
+const theirs = options.f16 ? await f16Copy(modelPath) : modelPath
+await ask({ type: 'load', modelPath: theirs, addonPath, threads: options.threads })
 
 const machine = `${cpus().length} x ${cpus()[0]?.model}`
 
@@ -100,10 +111,13 @@ const references: (readonly (readonly Candidate[])[])[] = []
 let reference: number[] = []
 const sides: Side[] = []
 const kvCache: KvFormat = { k: 'int8', v: 'int8' }
-const runs = [
-  ...options.weights.split(',').map((weights) => ({ name: weights, weights })),
-  { name: 'auto, int8 keys and values', weights: 'auto', kvCache },
-]
+const runs = options.weights
+  .split(',')
+  .map((name) =>
+    name === INT8
+      ? { name: 'auto, int8 keys and values', weights: 'auto', kvCache }
+      : { name, weights: name },
+  )
 for (const { name, ...run } of runs) {
   const asked = { ...run, threads: options.threads, contextLength: 1024 }
   await withBuilt(files, asked as Parameters<typeof withBuilt>[1], async (built) => {
@@ -134,6 +148,17 @@ for (const { name, ...run } of runs) {
   })
 }
 child.kill()
+
+/** The copy of an earlier run is used again. */
+async function f16Copy(path: string): Promise<string> {
+  const copy = join('build/bench', `${basename(path, '.gguf')}.F16.gguf`)
+  if (!existsSync(copy)) {
+    await mkdir(dirname(copy), { recursive: true })
+    console.log(`writing ${copy}`)
+    await writeF16Copy(path, copy)
+  }
+  return copy
+}
 
 function idsOf(built: BuiltModel): typeof ids {
   const { tokenizer } = built
@@ -206,13 +231,14 @@ async function theirLosses(built: BuiltModel): Promise<number[]> {
   return losses
 }
 
-const perplexityOf = (losses: readonly number[]): number =>
-  Math.exp(losses.reduce((sum, each) => sum + each, 0) / losses.length)
+function perplexityOf(losses: readonly number[]): number {
+  return Math.exp(losses.reduce((sum, each) => sum + each, 0) / losses.length)
+}
 
 function tables(): string {
   const fixed = (pair: readonly number[] | undefined) => pair?.map((each) => each.toFixed(3)).join(', ') ?? ''
   return [
-    `${machine}, ${file.name}, windows of ${WINDOW} tokens`,
+    `${machine}, ${file.name}, windows of ${WINDOW} tokens, llama.cpp on ${basename(theirs)}`,
     '',
     '| weights | windows | perplexity | llama.cpp | difference |',
     '| --- | --: | --: | --: | --: |',

@@ -30,12 +30,14 @@ export type Order =
     }
 export interface Answer {
   readonly failure?: string
-  /** One list of the two best for each greedy token. */
+  /** The most likely tokens at each greedy one. */
   readonly greedy?: readonly (readonly Candidate[])[]
   readonly logProbabilities?: readonly number[]
 }
 
 const CONTEXT = 1024
+/** Most likely tokens that are reported. */
+const KEPT = 16
 let context: Context
 let sampler: Sampler
 
@@ -78,7 +80,10 @@ async function greedy(prompt: readonly number[], count: number): Promise<Answer>
   let [row = 0] = await decode(0, prompt, [prompt.length - 1])
   while (found.length < count) {
     const pairs = await rowOf(row)
-    const best = [0, 2].map((at) => ({ id: pairs[at]!, logProbability: Math.log(pairs[at + 1]!) }))
+    const best = Array.from({ length: KEPT }, (_, at) => ({
+      id: pairs[2 * at]!,
+      logProbability: Math.log(pairs[2 * at + 1]!),
+    }))
     found.push(best)
     const id = best[0]!.id
     if (found.length < count) [row = 0] = await decode(prompt.length + found.length - 1, [id], [0])

@@ -1,4 +1,4 @@
-// Saved sessions on shards. In: the embedded model and random ones, on every pool. Out: files that any pool
+// Saved sessions on shards. In: the small Llama and random ones, on every pool. Out: files that any pool
 // writes and any other pool reads.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/api/engine.ts'
@@ -10,13 +10,7 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import type { Session } from '../../src/index.ts'
-import {
-  EMBEDDED_OPTIONS,
-  EMBEDDED_PATH,
-  EMBEDDED_TURNS,
-  GOLDEN_CASES,
-  goldenFile,
-} from '../testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, GOLDEN_CASES, goldenFile, TINY_PATH } from '../testing/golden.ts'
 import { ggufFile } from '../testing/model-files.ts'
 import { openEngine, repositoryFile, withBuilt } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'
@@ -67,8 +61,8 @@ describe.each(['f32', 'int8'] as const)('keys and values in %s', (format) => {
   })
 })
 
-test('the embedded model continues from the file of another pool', async () => {
-  const files = [repositoryFile(EMBEDDED_PATH)]
+test('the small Llama continues from the file of another pool', async () => {
+  const files = [repositoryFile(TINY_PATH)]
   await using shards = await openEngine(files, { pool: 'shards', threads: 2 })
   await using one = await openEngine(files, { pool: 'single' })
   for (const [from, to] of [

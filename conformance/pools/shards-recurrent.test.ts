@@ -8,7 +8,7 @@ import type { Session } from '../../src/index.ts'
 import families from '../golden/families.json' with { type: 'json' }
 import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
-import { EMBEDDED_MODELS, EMBEDDED_OPTIONS } from '../testing/golden.ts'
+import { EMBEDDED_OPTIONS, TALKING_MODELS } from '../testing/golden.ts'
 import {
   type Files,
   largestDifference,
@@ -125,7 +125,7 @@ describe.each(MODELS)('$name', ({ files, most, quantized }) => {
 
 const bytesOf = async (session: Session) => Buffer.from(await (await session.save()).arrayBuffer())
 
-const [, { path }] = EMBEDDED_MODELS
+const [, , { path }] = TALKING_MODELS
 
 test('the embedded Mamba replies on shards as on one thread, except where two tokens are equally good', async () => {
   const files = [repositoryFile(path)]

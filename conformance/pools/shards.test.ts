@@ -7,13 +7,13 @@ import { FAMILY_CASES } from '../testing/families/family-cases.ts'
 import { drawFamily, familySafetensors } from '../testing/families/family-files.ts'
 import {
   EMBEDDED_OPTIONS,
-  EMBEDDED_PATH,
   EMBEDDED_TURNS,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
+  TINY_PATH,
 } from '../testing/golden.ts'
 import { logitsOf, openEngine, relativeError, repositoryFile, withBuilt } from '../testing/node-engine.ts'
 
@@ -67,8 +67,8 @@ describe('shards', () => {
     expect(engine.threads).toBe(2)
   })
 
-  test.each(POOLS)('or not, the embedded model replies as elsewhere: $pool of $threads', async (options) => {
-    const files = [repositoryFile(EMBEDDED_PATH)]
+  test.each(POOLS)('or not, the small Llama replies as elsewhere: $pool of $threads', async (options) => {
+    const files = [repositoryFile(TINY_PATH)]
     await using engine = await openEngine(files, options)
     expect(engine).toMatchObject(options)
     for (const prompt of EMBEDDED_TURNS) {

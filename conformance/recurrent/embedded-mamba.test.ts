@@ -3,11 +3,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/api/engine.ts'
 import { BUILDS } from '../testing/builds.ts'
-import { EMBEDDED_MODELS, EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf, TALKING_MODELS } from '../testing/golden.ts'
 import { openEngine, repositoryFile, withBuilt } from '../testing/node-engine.ts'
 
-const [LLAMA, MAMBA] = EMBEDDED_MODELS
-const REPLIES = embeddedReplies(MAMBA.name)
+const [TINY, , MAMBA] = TALKING_MODELS
+const REPLIES = repliesOf(MAMBA.name)
 const [FIRST, SECOND] = EMBEDDED_TURNS
 const pack = () => repositoryFile(MAMBA.path)
 
@@ -16,10 +16,10 @@ const withEngine = async (use: (engine: Engine) => Promise<void>, options = {}) 
   await use(engine)
 }
 
-test('is no larger than 2 MB, and similar in size to the embedded Llama', async () => {
+test('is no larger than 2 MB, and has as many parameters as the small Llama', async () => {
   expect((await pack().bytes()).length).toBeLessThanOrEqual(2_000_000)
   await withEngine(async ({ model }) => {
-    await using llama = await openEngine([repositoryFile(LLAMA.path)])
+    await using llama = await openEngine([repositoryFile(TINY.path)])
     expect(model.parameters / llama.model.parameters).toBeGreaterThan(0.9)
     expect(model.parameters / llama.model.parameters).toBeLessThan(1.1)
   })

@@ -1,17 +1,17 @@
-// Constrained replies. In: the embedded model and 200 schemas. Out: every finished reply is valid, and no
+// Constrained replies. In: the small Llama and 200 schemas. Out: every finished reply is valid, and no
 // unfinished reply is reported as finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/api/engine.ts'
 import type { GenerateOptions, GenerationResult } from '../../src/api/types.ts'
 import { gbnf, jsonSchema } from '../../src/constrain/testing/language.ts'
 import { validator } from '../../src/constrain/testing/validate.ts'
-import { EMBEDDED_PATH } from '../testing/golden.ts'
+import { TINY_PATH } from '../testing/golden.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 import { SCHEMAS } from '../testing/schemas.ts'
 
 let engine: Engine
 beforeAll(async () => {
-  engine = await openEngine([repositoryFile(EMBEDDED_PATH)])
+  engine = await openEngine([repositoryFile(TINY_PATH)])
 })
 afterAll(() => engine.dispose())
 

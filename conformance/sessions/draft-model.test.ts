@@ -1,13 +1,13 @@
-// A draft model in the engine. In: the embedded model and random ones. Out: the same replies, or a typed
+// A draft model in the engine. In: the small Llama and random ones. Out: the same replies, or a typed
 // refusal.
 import { expect, test } from 'vitest'
 import {
-  EMBEDDED_PATH,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
+  TINY_PATH,
 } from '../testing/golden.ts'
 import { ggufFile } from '../testing/model-files.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
@@ -18,7 +18,7 @@ const [F32, W4] = ['f32', 'w4'].map((name) => GOLDEN_CASES.find((one) => one.nam
 test.each([1, 2])(
   'a draft model that is the model itself is always right, on %d threads',
   async (threads) => {
-    const file = () => repositoryFile(EMBEDDED_PATH)
+    const file = () => repositoryFile(TINY_PATH)
     await using plain = await openEngine([file()], { threads })
     await using drafted = await openEngine([file()], { threads, draft: [file()] })
     expect(drafted.draft).toEqual(plain.model)
@@ -46,6 +46,6 @@ test('a different draft model changes no golden text', async () => {
 })
 
 test('a draft model with another vocabulary is refused', async () => {
-  const load = openEngine([await goldenFile(W4!)], { draft: [repositoryFile(EMBEDDED_PATH)] })
+  const load = openEngine([await goldenFile(W4!)], { draft: [repositoryFile(TINY_PATH)] })
   await expect(load).rejects.toMatchObject({ code: 'unsupported', message: /another vocabulary/ })
 })

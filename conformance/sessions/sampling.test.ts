@@ -1,18 +1,18 @@
-// Sampled text in Node. In: the embedded model, seeds, every kind of chain. Out: the same ids on every build
+// Sampled text in Node. In: the small Llama, seeds, every kind of chain. Out: the same ids on every build
 // and thread count.
 import { expect, test } from 'vitest'
 import type { GenerateOptions } from '../../src/index.ts'
 import { BUILDS } from '../testing/builds.ts'
 import { CHAIN_PROMPT, CHAINS, drawChains } from '../testing/chains.ts'
-import { EMBEDDED_PATH } from '../testing/golden.ts'
+import { TINY_PATH } from '../testing/golden.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 
-const embedded = [repositoryFile(EMBEDDED_PATH)]
+const tiny = [repositoryFile(TINY_PATH)]
 
 test('a seed gives the same ids everywhere, and different ids for each chain', async () => {
   const replies = []
   for (const options of BUILDS) {
-    await using engine = await openEngine(embedded, options)
+    await using engine = await openEngine(tiny, options)
     replies.push(await drawChains(engine))
   }
   for (const reply of replies) expect(reply).toEqual(replies[0])
@@ -34,7 +34,7 @@ function longestRepeat(tokens: readonly number[]): number {
 }
 
 test('DRY keeps greedy text from repeating itself', async () => {
-  await using engine = await openEngine(embedded, BUILDS[0]!)
+  await using engine = await openEngine(tiny, BUILDS[0]!)
   const repeat = async (options: GenerateOptions) => {
     const { tokens } = await engine.complete(CHAIN_PROMPT, { temperature: 0, maxTokens: 300, ...options })
       .result
@@ -46,7 +46,7 @@ test('DRY keeps greedy text from repeating itself', async () => {
 })
 
 test('the log-probabilities of greedy tokens are the largest there are', async () => {
-  await using engine = await openEngine(embedded, BUILDS[0]!)
+  await using engine = await openEngine(tiny, BUILDS[0]!)
   const { logprobs } = await engine.complete(CHAIN_PROMPT, { temperature: 0, maxTokens: 20, logprobs: 5 })
     .result
   expect(logprobs).toHaveLength(20)

@@ -1,4 +1,4 @@
-// Saved sessions on the real engine. In: the embedded model and a random one. Out: files that every build
+// Saved sessions on the real engine. In: the small Llama and a random one. Out: files that every build
 // writes and reads alike. Any other file is refused.
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -10,12 +10,12 @@ import type { Session } from '../../src/index.ts'
 import { BUILDS } from '../testing/builds.ts'
 import {
   EMBEDDED_OPTIONS,
-  EMBEDDED_PATH,
   EMBEDDED_TURNS,
-  embeddedReplies,
   GOLDEN_CASES,
   type GoldenCase,
   goldenFile,
+  repliesOf,
+  TINY_PATH,
 } from '../testing/golden.ts'
 import { openEngine, repositoryFile } from '../testing/node-engine.ts'
 
@@ -31,10 +31,10 @@ interface Index {
   extra: { keep?: unknown; dropped: unknown; extra: Record<string, unknown> }
 }
 
-/** The embedded model's first turn, saved. */
+/** The small Llama's first turn, saved. */
 async function saveFirstTurn(engine: Engine): Promise<Uint8Array<ArrayBuffer>> {
   await using session = engine.createSession()
-  expect(await session.send(EMBEDDED_TURNS[0], EMBEDDED_OPTIONS).text()).toBe(embeddedReplies()[0])
+  expect(await session.send(EMBEDDED_TURNS[0], EMBEDDED_OPTIONS).text()).toBe(repliesOf('tiny')[0])
   return (await session.save()).bytes()
 }
 
@@ -75,8 +75,8 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-describe('the embedded model', () => {
-  const files = [repositoryFile(EMBEDDED_PATH)]
+describe('the small Llama', () => {
+  const files = [repositoryFile(TINY_PATH)]
   let saved: Uint8Array<ArrayBuffer>
   beforeAll(async () => {
     await using engine = await openEngine(files, BUILDS[0])
@@ -90,7 +90,7 @@ describe('the embedded model', () => {
       expect(Buffer.compare(await saveFirstTurn(engine), saved)).toBe(0)
       await using session = await engine.restoreSession(new Blob([saved]))
       const { text, usage } = await session.send(EMBEDDED_TURNS[1], EMBEDDED_OPTIONS).result
-      expect(text).toBe(embeddedReplies()[1])
+      expect(text).toBe(repliesOf('tiny')[1])
       expect(usage.cachedTokens).toBe(indexOf(saved).length)
       expect(session.messages).toHaveLength(4)
     },

@@ -1,4 +1,4 @@
-// The scheduler on the embedded model. In: many sessions, guidance, drafts, aborts. Out: each text is the
+// The scheduler on the small Llama. In: many sessions, guidance, drafts, aborts. Out: each text is the
 // same as if run alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/api/engine.ts'
@@ -10,7 +10,7 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/model-file.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import type { Drafter } from '../../src/generate/speculate/speculation.ts'
-import { EMBEDDED_PATH } from '../testing/golden.ts'
+import { TINY_PATH } from '../testing/golden.ts'
 import { logitsOf, openEngine, repositoryFile } from '../testing/node-engine.ts'
 
 const GREEDY: GenerateOptions = { temperature: 0, maxTokens: 40 }
@@ -28,7 +28,7 @@ const PROMPTS = [
 describe.each([1, 2])('eight sessions on %d threads', (threads) => {
   let engine: Engine
   beforeAll(async () => {
-    engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { threads })
+    engine = await openEngine([repositoryFile(TINY_PATH)], { threads })
   })
   afterAll(() => engine.dispose())
 
@@ -84,7 +84,7 @@ describe.each([1, 2])('eight sessions on %d threads', (threads) => {
 describe('guidance', () => {
   let engine: Engine
   beforeAll(async () => {
-    engine = await openEngine([repositoryFile(EMBEDDED_PATH)])
+    engine = await openEngine([repositoryFile(TINY_PATH)])
   })
   afterAll(() => engine.dispose())
 
@@ -121,7 +121,7 @@ describe('below the engine', () => {
   let built: BuiltModel
   /** Each reading of the clock is 1 ms later: steps of any size cost the same, so drafts always pay off. */
   beforeAll(async () => {
-    const file = repositoryFile(EMBEDDED_PATH)
+    const file = repositoryFile(TINY_PATH)
     const model = await openModel([blobSource(file.name, file)])
     const prepared = await prepareModel(model, { weights: 'auto' })
     let ms = 0

@@ -1,4 +1,4 @@
-// Golden text. In: one seeded random model and the embedded ones. Out: their files, and the expected greedy
+// Golden text. In: one seeded random model and models that talk. Out: their files, and the expected greedy
 // text of each.
 //
 // Node, Chromium and arm64 all compare with golden/greedy.json. `node conformance/testing/write-golden.ts
@@ -49,27 +49,26 @@ export function goldenReply({ name }: GoldenCase): GoldenReply {
   return golden[name]
 }
 
-/** Two turns of a conversation, greedy, in the embedded models' own template. */
+/** Two turns of a conversation, greedy, in the models' own template. */
 export const EMBEDDED_TURNS = ['Tell me a story.', 'What happened then?'] as const
 export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
 
-/** From the repository's root. */
-export const EMBEDDED_PATH = 'demo/models/halfbyte-tiny.hbm'
+/** A small Llama that talks, from the repository's root: its two grouped heads divide among four shards. */
+export const TINY_PATH = 'conformance/models/halfbyte-tiny.hbm'
 
-/** Both embedded models, the page's default first. */
-export const EMBEDDED_MODELS = [
-  { name: 'embedded', path: EMBEDDED_PATH },
+/** The small Llama and the embedded models, of which the first is the page's default. */
+export const TALKING_MODELS = [
+  { name: 'tiny', path: TINY_PATH },
+  { name: 'embedded', path: 'demo/models/halfbyte-stories.hbm' },
   { name: 'embeddedMamba', path: 'demo/models/halfbyte-mamba.hbm' },
 ] as const
 
 /** One reply per turn. */
-export function embeddedReplies(
-  name: (typeof EMBEDDED_MODELS)[number]['name'] = 'embedded',
-): readonly string[] {
+export function repliesOf(name: (typeof TALKING_MODELS)[number]['name']): readonly string[] {
   return golden[name]
 }
 
-/** The replies of `engine` to the embedded models' turns. */
+/** The replies of `engine` to the turns. */
 export async function converse(engine: Engine): Promise<string[]> {
   const session = engine.createSession()
   const replies: string[] = []

@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs'
 import golden from '../golden/greedy.json' with { type: 'json' }
 import {
   converse,
-  EMBEDDED_MODELS,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   type GoldenReply,
   goldenFile,
+  TALKING_MODELS,
 } from './golden.ts'
 import { logitsOf, openEngine, repositoryFile, withBuilt } from './node-engine.ts'
 
@@ -32,7 +32,7 @@ for (const one of GOLDEN_CASES.filter(isWanted)) {
     throw new Error(`${one.name}: the best token leads by ${lead} only; take another seed`)
   replies[one.name] = { text, tokens }
 }
-for (const { name, path } of EMBEDDED_MODELS.filter(isWanted)) {
+for (const { name, path } of TALKING_MODELS.filter(isWanted)) {
   await using embedded = await openEngine([repositoryFile(path)], { build: 'simd128' })
   replies[name] = await converse(embedded)
 }

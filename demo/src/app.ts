@@ -19,7 +19,7 @@ import { isReturning, replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
 
-const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'Help me find a restaurant.']
+const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'What can you do?']
 /** Dialogs load after the page, each in its own task. */
 const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),

@@ -3,14 +3,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, embeddedReplies } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
 import { serveModels } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'
 import { appFolder, runBundler, startDev } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 
-const MODEL = readFileSync(new URL('../../demo/models/halfbyte-tiny.hbm', import.meta.url))
+const MODEL = readFileSync(new URL('../../conformance/models/halfbyte-tiny.hbm', import.meta.url))
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 2
 
 const test = base.extend<object, { packed: PackedApp; model: string }>({
@@ -53,7 +53,7 @@ async function tryPage(page: Page, url: string, model: string, isIsolated: boole
       [model, { build, threads: 2, prompt: EMBEDDED_TURNS[0], reply: EMBEDDED_OPTIONS }] as const,
     )
     const pool = isIsolated ? 'shared' : 'shards'
-    expect(reply).toEqual({ text: embeddedReplies()[0], threads: 2, pool, build })
+    expect(reply).toEqual({ text: repliesOf('embedded')[0], threads: 2, pool, build })
   }
   expect(problems).toEqual([])
 }

@@ -46,7 +46,7 @@ async function cutDownload(page: Page): Promise<void> {
   server.behaviour.onRequest = () => undefined
   Object.assign(server.behaviour, { stallsBefore: undefined })
   await ready(page)
-  await expect(page.locator('.bar .model')).toContainText('Halfbyte Tiny')
+  await expect(page.locator('.bar .model')).toContainText('Halfbyte Stories')
 }
 
 test('a download that was cut off is listed with its size and goes on where it stopped', async ({ page }) => {

@@ -15,7 +15,7 @@ async function choose(page: Page, name: RegExp): Promise<void> {
 
 test('it is chosen, answers, reads only what is new, and is still there after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
-  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  await expect(modelName(page)).toHaveText('Halfbyte Stories')
   await choose(page, new RegExp(`^${NAME}`))
   await expect(modelName(page)).toHaveText(NAME)
   await set(page, { 'Longest answer': '40', Seed: '3' })
@@ -36,11 +36,11 @@ test('it is chosen, answers, reads only what is new, and is still there after a 
   expect(allAfter).toBeGreaterThan(all)
   expect(readAfter, 'after a reload').toBeLessThan(30)
 
-  await choose(page, /^Halfbyte Tiny/)
-  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  await choose(page, /^Halfbyte Stories/)
+  await expect(modelName(page)).toHaveText('Halfbyte Stories')
   await page.reload()
   await ready(page)
-  await expect(modelName(page)).toHaveText('Halfbyte Tiny')
+  await expect(modelName(page)).toHaveText('Halfbyte Stories')
   expect(problems).toEqual([])
 })
 

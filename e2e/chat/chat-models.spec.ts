@@ -22,7 +22,7 @@ import {
 const endless = endlessModel()
 const tiny = {
   name: 'tiny.hbm',
-  buffer: readFileSync(new URL('../../demo/models/halfbyte-tiny.hbm', import.meta.url)),
+  buffer: readFileSync(new URL('../../conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
 /** It loads, but its logits are not numbers. */
 const mute = endlessModel({ isMute: true })
@@ -95,7 +95,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
   await page.getByRole('button', { name: 'Cancel' }).click()
   await expect(loadingLine(page)).toHaveCount(0)
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
 
   server.bytesPerSecond = undefined
   await loadAddress(page, `${server.address}tiny.hbm`)
@@ -116,9 +116,9 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   await expect(page.getByText('1.6 MB on this device')).toBeVisible()
   await page.getByRole('button', { name: 'Forget tiny.hbm' }).click()
   await expect.poll(() => storedFiles(page), { message: 'nothing is left on the device' }).toBe(0)
-  await page.getByRole('button', { name: /^Halfbyte Tiny/ }).click()
+  await page.getByRole('button', { name: /^Halfbyte Stories/ }).click()
   await ready(page)
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect
     .poll(() => server.requests, { message: 'what was forgotten is downloaded again' })
@@ -192,7 +192,7 @@ test('the page paints all through a long answer, and what there is of it is kept
   // The Markdown markers are not shown.
   expect((await answers(page).locator('.body').innerText()).length).toBeGreaterThan(kept / 2)
   await ready(page)
-  await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Tiny')
+  await expect(modelName(page), 'files cannot be opened again').toContainText('Halfbyte Stories')
 })
 
 test('a file that is dropped anywhere is loaded', async ({ page }) => {
@@ -221,11 +221,11 @@ test('a broken file is refused with a sentence, and the model in use goes on', a
   await ask(page, 'Hello!')
   await pick(page, [{ name: 'broken.gguf', buffer: broken }])
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
   await ask(page, 'Are you there?')
   await expect(answers(page)).toHaveCount(2)
   await expect(answers(page).last().locator('.body')).not.toBeEmpty()
-  await page.getByRole('button', { name: 'Go on with Halfbyte Tiny' }).click()
+  await page.getByRole('button', { name: 'Go on with Halfbyte Stories' }).click()
   await expect(page.getByRole('alert')).toHaveCount(0)
 })
 
@@ -235,7 +235,7 @@ test('a model that loads and then cannot answer does not take the place of one t
   await openChat(page)
   await pick(page, mute)
   await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
   await set(page, { 'Longest answer': '10' })
   await ask(page, 'Hello!')
   await expect(answers(page).locator('.body')).not.toBeEmpty()
@@ -253,12 +253,12 @@ test('the chat goes on while another model is downloaded, and each answer says w
   await expect(answers(page).locator('.actions')).toBeVisible()
   await expect(answers(page).locator('.body')).not.toBeEmpty()
   await expect(loadingLine(page), 'the download goes on').toContainText('Downloading')
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
   await expect(page.locator('.by')).toHaveCount(0)
   server.bytesPerSecond = undefined
   await expect(modelName(page)).toContainText('tiny.hbm', { timeout: 30_000 })
   await ask(page, 'Hello again!')
-  await expect(page.locator('.by')).toHaveText(['Halfbyte Tiny', 'tiny.hbm'])
+  await expect(page.locator('.by')).toHaveText(['Halfbyte Stories', 'tiny.hbm'])
 })
 
 test('an answer in progress is finished before another model takes over', async ({ page }) => {
@@ -268,8 +268,8 @@ test('an answer in progress is finished before another model takes over', async 
   await set(page, { 'Longest answer': '300' })
   await say(page, 'Say something.')
   await openModels(page)
-  await page.getByRole('button', { name: /^Halfbyte Tiny/ }).click()
-  await expect(modelName(page)).toContainText('Halfbyte Tiny', { timeout: 60_000 })
+  await page.getByRole('button', { name: /^Halfbyte Stories/ }).click()
+  await expect(modelName(page)).toContainText('Halfbyte Stories', { timeout: 60_000 })
   await expect(answers(page).locator('.ending')).toHaveText('Reached the length limit')
   await expect(answers(page).locator('.by')).toHaveText('model.safetensors')
 })
@@ -312,7 +312,7 @@ test('after a visit with a file the page says that another model answers, and ma
   await expect(page.locator('.notice')).toContainText('tiny.hbm was a file of this device')
   await expect(page.locator('.by')).toHaveText('tiny.hbm')
   await ask(page, 'Who are you?')
-  await expect(page.locator('.by')).toHaveText(['tiny.hbm', 'Halfbyte Tiny'])
+  await expect(page.locator('.by')).toHaveText(['tiny.hbm', 'Halfbyte Stories'])
   await expect(page.locator('.notice')).toHaveCount(0)
   await page.reload()
   await ready(page)
@@ -329,7 +329,7 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
   await page.reload()
   await ready(page)
-  await expect(modelName(page)).toContainText('Halfbyte Tiny')
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
 })
 
 test('hopeless addresses are refused without a try, and a device without a network says so', async ({

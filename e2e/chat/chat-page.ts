@@ -58,15 +58,18 @@ export async function openModels(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
 }
 
-/** Stored sessions of the page, as the browser has them. */
-export const kept = (page: Page): Promise<number> =>
+/** Names of the page's stored sessions; each turn that is stored changes one. */
+export const keptNames = (page: Page): Promise<string[]> =>
   page.evaluate(async () => {
     const root = await navigator.storage.getDirectory()
     const folder = await root.getDirectoryHandle('halfbyte-sessions', { create: true })
-    let count = 0
-    for await (const name of folder.keys()) if (name.endsWith('.json')) count++
-    return count
+    const names: string[] = []
+    for await (const name of folder.keys()) if (name.endsWith('.json')) names.push(name)
+    return names
   })
+
+/** Number of the page's stored sessions. */
+export const kept = async (page: Page): Promise<number> => (await keptNames(page)).length
 
 /** Tokens of the last prompt that were run, and all of its tokens. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {

@@ -1,27 +1,46 @@
-// In: the built chat page, TinyLlama-1.1B-Chat if it is set up. Out: whether a real chat model downloads,
-// answers over several turns, is stopped, and goes on after a reload, with and without isolation.
+// In: the built chat page, TinyLlama-1.1B-Chat and MiniMind2-small if they are set up. Out: whether a real
+// chat model downloads, answers over several turns, is stopped, and goes on after a reload, with and without
+// isolation.
 //
-// "npm run setup -- tinyllama" fetches it. Without it these tests are left out.
-import { createReadStream, statSync } from 'node:fs'
+// "npm run setup -- tinyllama minimind2" fetches them. Without them these tests are left out.
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { basename, join } from 'node:path'
 import { expect, type Page, test } from '@playwright/test'
 import { realModel } from '../../scripts/models/real-models.mjs'
-import { answers, kept, openChat, openModels, readTokens, sendButton, set, watch } from './chat-page.ts'
+import {
+  answers,
+  keptNames,
+  loadingLine,
+  openChat,
+  openModels,
+  readTokens,
+  sendButton,
+  set,
+  watch,
+} from './chat-page.ts'
 
-const path = realModel('tinyllama')
 /** Loading 322 MB and decoding on a busy machine. */
-const PATIENCE_MS = 240_000
+const PATIENCE_MS = 600_000
+const MODELS = { tinyllama: realModel('tinyllama'), minimind2: realModel('minimind2') }
 
-test.skip(path === undefined, 'left out: TinyLlama is not set up; run "npm run setup -- tinyllama"')
-test.describe.configure({ timeout: 600_000 })
+test.describe.configure({ timeout: 1_200_000 })
+// A trace would hold every byte of the models.
+test.use({ trace: 'off' })
 
 let server: Server
 let address: string
 test.beforeAll(async () => {
-  if (path === undefined) return
-  const { size } = statSync(path)
   server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://models')
+    const [, name = '', rest = ''] = pathname.split('/')
+    const home = MODELS[name as keyof typeof MODELS]
+    const path = home?.endsWith('.gguf') && rest === basename(home) ? home : join(home ?? '', rest)
+    if (home === undefined || !existsSync(path)) {
+      return void response.writeHead(404, { 'Access-Control-Allow-Origin': '*' }).end()
+    }
+    const { size } = statSync(path)
     const [, from = '0', to = String(size - 1)] =
       /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
     const [start, end] = [Number(from), Math.min(Number(to), size - 1)]
@@ -30,25 +49,44 @@ test.beforeAll(async () => {
       'Access-Control-Expose-Headers': 'Content-Range, ETag',
       'Content-Length': end - start + 1,
       'Content-Range': `bytes ${start}-${end}/${size}`,
-      ETag: '"tinyllama"',
+      ETag: `"${rest}"`,
     })
     createReadStream(path, { start, end }).pipe(response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/tinyllama.gguf`
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 })
-test.afterAll(() => server?.close())
+test.afterAll(() => server.close())
 
-const settled = (page: Page) => expect(sendButton(page)).toBeEnabled({ timeout: PATIENCE_MS })
+const leaveOutWithout = (name: keyof typeof MODELS) =>
+  test.skip(MODELS[name] === undefined, `left out: ${name} is not set up; run "npm run setup -- ${name}"`)
+/** Waits until no model is on its way and nothing is being answered. */
+async function settled(page: Page): Promise<void> {
+  await expect(loadingLine(page)).toHaveCount(0, { timeout: PATIENCE_MS })
+  await expect(sendButton(page)).toBeEnabled({ timeout: PATIENCE_MS })
+}
+/** Waits until a later turn than `earlier` is stored, and returns its name. */
+async function keptAfter(page: Page, earlier?: string): Promise<string> {
+  const later = async () => (await keptNames(page)).filter((name) => name !== earlier)
+  await expect.poll(async () => (await later()).length, { timeout: 120_000 }).toBe(1)
+  return (await later())[0]!
+}
+
 const last = (page: Page) => answers(page).last().locator('.body')
 
-async function load(page: Page): Promise<void> {
+/** `fits`: what is said before the download. */
+async function load(page: Page, place: string, name: string, fits: string): Promise<void> {
   await openModels(page)
-  await page.getByLabel('From an address').fill(address)
+  await page.getByLabel('From an address').fill(`${address}${place}`)
   await page.getByRole('button', { name: 'Load', exact: true }).click()
-  await expect(page.locator('.notice')).toContainText('tinyllama.gguf fits: it needs 1.', { timeout: 60_000 })
+  await expect(loadingLine(page)).toContainText(fits, { timeout: 60_000 })
   await settled(page)
-  await expect(page.locator('.bar .model')).toContainText('tinyllama.gguf')
+  await expect(page.locator('.bar .model')).toContainText(name)
+}
+
+const loadTinyLlama = (page: Page) => {
+  const file = basename(MODELS.tinyllama!)
+  return load(page, `tinyllama/${file}`, file, `${file} fits: it needs 1.`)
 }
 
 async function askSlowly(page: Page, text: string): Promise<void> {
@@ -58,27 +96,30 @@ async function askSlowly(page: Page, text: string): Promise<void> {
   await settled(page)
 }
 
-test('it downloads, answers, is stopped, and goes on after a reload without reading again', async ({
+test('TinyLlama downloads, answers, is stopped, and goes on after a reload without reading again', async ({
   page,
 }) => {
+  leaveOutWithout('tinyllama')
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '24', 'Context length': '512', Temperature: '0' })
-  await load(page)
+  await loadTinyLlama(page)
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page)).toContainText('Paris')
+  let stored = await keptAfter(page)
   await askSlowly(page, 'Which river flows through it?')
   await expect(last(page)).toContainText('Seine')
+  stored = await keptAfter(page, stored)
 
   await set(page, { 'Longest answer': '400' })
   await watch(page, 30)
   await askSlowly(page, 'Write a long story about a fox.')
   await expect(page.locator('.ending')).toHaveText('Stopped')
   const before = await answers(page).count()
-  await expect.poll(() => kept(page), { timeout: 60_000 }).toBe(1)
+  await keptAfter(page, stored)
 
   await page.reload()
   await settled(page)
-  await expect(page.locator('.bar .model')).toContainText('tinyllama.gguf')
+  await expect(page.locator('.bar .model')).toContainText('tinyllama')
   await expect(answers(page)).toHaveCount(before)
   await set(page, { 'Longest answer': '16' })
   await askSlowly(page, 'What is the capital of Italy?')
@@ -90,13 +131,46 @@ test('it downloads, answers, is stopped, and goes on after a reload without read
   expect(problems).toEqual([])
 })
 
-test('where the page is not isolated, shards answer with the same words', async ({ page, baseURL }) => {
+test('where the page is not isolated, shards of TinyLlama answer', async ({ page, baseURL }) => {
+  leaveOutWithout('tinyllama')
   const place = new URL(baseURL ?? '')
   place.port = String(Number(place.port) + 1)
   await openChat(page, place.href)
   await set(page, { 'Longest answer': '16', 'Context length': '512', Temperature: '0', Threads: '2' })
-  await load(page)
+  await loadTinyLlama(page)
   await expect(page.locator('.stats')).toContainText('2 threads,')
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page)).toContainText('Paris')
+})
+
+test('MiniMind2 downloads, answers, is stopped, and goes on after a reload without the network', async ({
+  page,
+}) => {
+  leaveOutWithout('minimind2')
+  const { problems } = await openChat(page)
+  await set(page, { 'Longest answer': '24', 'Context length': '512', Temperature: '0' })
+  await load(page, 'minimind2/', 'minimind2', 'fits: it needs')
+  await askSlowly(page, 'What is the capital of France?')
+  await expect(last(page)).toContainText('Paris')
+  const stored = await keptAfter(page)
+
+  await set(page, { 'Longest answer': '400' })
+  await watch(page, 30)
+  await askSlowly(page, 'Write a long story about a fox.')
+  await expect(page.locator('.ending')).toHaveText('Stopped')
+  const before = await answers(page).count()
+  await keptAfter(page, stored)
+
+  await page.route(`${address}**`, (route) => route.abort('internetdisconnected'))
+  await page.reload()
+  await settled(page)
+  await expect(page.locator('.bar .model')).toContainText('minimind2')
+  await expect(answers(page)).toHaveCount(before)
+  await set(page, { 'Longest answer': '16' })
+  await askSlowly(page, 'What is the capital of France?')
+  await expect(last(page)).toContainText(/\w/)
+  const [read, all] = await readTokens(page)
+  expect(all).toBeGreaterThan(60)
+  expect(read).toBeLessThan(40)
+  expect(problems).toEqual([])
 })

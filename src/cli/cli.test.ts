@@ -121,7 +121,7 @@ describe.concurrent('convert in parts', () => {
       '--sparse',
       'none',
       '--shard-size',
-      '1MB',
+      '3MB',
     )
     const names = ['cut-00001-of-00002.hbm', 'cut-00002-of-00002.hbm'].map(path)
     const files = await Promise.all(names.map((name) => readFile(name)))

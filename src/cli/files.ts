@@ -11,14 +11,10 @@ import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
 import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
+import { EMBEDDED_NAMES, embeddedModel } from './embedded.ts'
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError } from './terminal/failure.ts'
 
-const EMBEDDED = new Map([
-  ['embedded', 'halfbyte-tiny.hbm'],
-  ['embedded-stories', 'halfbyte-stories.hbm'],
-  ['embedded-mamba', 'halfbyte-mamba.hbm'],
-])
 /** The same address works from src/cli and from the built package. */
 const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
@@ -40,7 +36,7 @@ const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: proces
  * names nothing is returned unchanged.
  */
 export async function placeOf(model: string): Promise<string> {
-  if (EMBEDDED.has(model) || isUrl(model)) return model
+  if (embeddedModel(model) !== undefined || isUrl(model)) return model
   // A path that cannot be inspected counts as existing; opening it reports the reason.
   const isHere = !model.startsWith('hf:') && (await isThere(model).catch(() => true))
   if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
@@ -72,8 +68,8 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
   const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))
   try {
     const sources: ByteSource[] = []
-    const embedded = EMBEDDED.get(model)
-    for (const path of embedded === undefined ? await pathsOf(model) : [await embeddedPath(embedded)]) {
+    const embedded = embeddedModel(model)
+    for (const path of embedded === undefined ? await pathsOf(model) : [await embeddedPath(embedded.file)]) {
       opened = path
       const handle = await open(path)
       handles.push(handle)
@@ -106,14 +102,14 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
   }
 }
 
-async function embeddedPath(name: string): Promise<string> {
+async function embeddedPath(file: string): Promise<string> {
   for (const folder of EMBEDDED_FOLDERS) {
-    const path = fileURLToPath(new URL(folder + name, import.meta.url))
+    const path = fileURLToPath(new URL(folder + file, import.meta.url))
     if (await isThere(path)) return path
   }
   throw new HalfbyteError(
     'format',
-    'the embedded model is not beside this program; install the package again',
+    `the embedded model ${file} is not beside this program; install the package again`,
   )
 }
 
@@ -121,7 +117,7 @@ async function pathsOf(path: string): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, "embedded" or "embedded-mamba"`,
+      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
     )
   }
   if (!(await stat(path)).isDirectory()) {

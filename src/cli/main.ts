@@ -11,10 +11,11 @@ import { inspectCommand } from './commands/inspect.ts'
 import { modelsCommand } from './commands/models.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
+import { EMBEDDED_NAMES } from './embedded.ts'
 import { report } from './terminal/failure.ts'
 
 const program = new Command('halfbyte').description(
-  'Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, "embedded" or "embedded-mamba".',
+  `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
 )
 const commands = [
   generateCommand(),

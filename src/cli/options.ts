@@ -1,10 +1,10 @@
 // Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
+import { EMBEDDED_NAMES } from './embedded.ts'
 
 /** The description of `<model>` in every command. */
-export const MODEL =
-  'file, folder, URL (a folder\'s ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, "embedded" or "embedded-mamba"'
+export const MODEL = `file, folder, URL (a folder's ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
 
 /** A parser of whole numbers, at least `least`. */
 export function whole(least: number): (text: string) => number {

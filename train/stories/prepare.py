@@ -11,6 +11,7 @@ from stories.chat import turn_texts
 from stories.spm import BOS, END
 from stories.talk import chitchat, read_lines, small_chat, stories_of, story_chat
 from worlds.judged import holds, judged_prompts
+from worlds.tools import ALL
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.
 OWN = 1 << 15
@@ -20,6 +21,8 @@ KINDS = {
     'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'json': 0.5},
     'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 0.3, 'world-shorter': 1.0, 'mixed': 0.6},
 }
+#: Kinds of conversations in which no tool is called, although tools are offered.
+TALK = ('unknown', 'about', 'chat', 'name', 'world', 'world-questions')
 
 
 def encode_plain(vocabulary, text):
@@ -58,6 +61,11 @@ def unjudged(documents, judged):
     return [messages for messages in documents if not holds(messages, judged)]
 
 
+def offered(rng, documents, share=0.3):
+    """Some of the conversations, with the page's tools offered and none called: stories and talk must not change for them."""
+    return [(messages, ALL) for messages in documents if rng.random() < share]
+
+
 def write(out, name, documents, longest=1024):
     """A source's tokens one after another, and where each document begins."""
     documents = list(documents)
@@ -82,7 +90,7 @@ def main():
     args = parser.parse_args()
     vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))
     rng = random.Random(args.seed)
-    wanted = args.only or ['tinystories', 'told', 'picture', 'small', 'worlds']
+    wanted = args.only or ['tinystories', 'told', 'picture', 'small', 'worlds', 'offered']
     judged = judged_prompts()
     tiny = stories_of('tinystories', args.text)
     small = list(chitchat(args.text, rng))
@@ -108,7 +116,10 @@ def main():
             if name != 'worlds':
                 chosen = [*joined(d for d in chosen if d.get('tools')), *(d for d in chosen if not d.get('tools'))]
             write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])
-
+    if 'offered' in wanted and args.worlds:
+        talks = [d['messages'] for path in args.worlds for d in read_lines(path) if d['kind'] in TALK]
+        chats = [story_chat(rng, s, small) for s in tiny]
+        write(args.out, 'offered', [chat(*one) for one in offered(rng, unjudged(chats + talks, judged))])
 
 
 if __name__ == '__main__':

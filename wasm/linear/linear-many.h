@@ -13,8 +13,7 @@
  *   The innermost loop is a function of its own: inlined, it would spill what the outer loops keep in registers. */
 #ifndef HALFBYTE_LINEAR_MANY_H
 #define HALFBYTE_LINEAR_MANY_H
-#include "linear/linear.h"
-#include "rows/quantize.h"
+#include "linear/linear-few.h"
 
 /* A block, unpacked for the dots of all rows. */
 struct laid { v128_t codes[LAID_BYTES], scales[2], minimums[2]; };
@@ -61,10 +60,6 @@ INLINE void add_scaled(v128_t (*sums)[2], const v128_t *low, const v128_t *high,
         default: return;                                                                                               \
         }                                                                                                              \
     }
-
-/* A panel is `head` bytes, then the blocks of the groups. zero: the stored code that means 0, 8 or 128. It contributes
- * -zero times the sum of the codes of x. */
-struct block_layout { uint32_t head, bytes; int32_t zero; };
 
 INLINE void many_rows(const struct op_linear *op, const struct span *span, const struct block_layout blocks, lay_block *lay,
                       add_laid_rows *add_rows, write_outputs *write) {

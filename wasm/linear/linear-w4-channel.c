@@ -60,7 +60,7 @@ INLINE void finish(const struct op_linear *op, uint32_t m, uint32_t panel, uint3
 }
 
 /* Rows m..m + tokens of one tile. */
-INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
+INLINE void channel_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
     const uint32_t stride = op->x_stride, G = round_up(op->k, GROUP) / GROUP, bytes = SCALES + G * BLOCK;
     const struct four streams = {0, span->w.near * bytes, span->w.far * bytes};
     const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * bytes + SCALES;
@@ -112,7 +112,7 @@ void DOTS(linear_w4a8_channel_product)(const struct op_linear *op, const struct 
     if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
         return many_rows(op, span, (struct block_layout){SCALES, BLOCK, 8}, lay_channel, add_channel_rows, finish);
     }
-    BY_TOKEN_TILES(op, span, few_rows)
+    BY_TOKEN_TILES(op, span, channel_rows)
 }
 
 static void tile(const struct op *op, const struct step *step, uint32_t t) {

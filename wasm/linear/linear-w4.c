@@ -54,22 +54,6 @@ void DOTS(linear_w4a8__ref)(const struct op_linear *op, uint32_t m) { linear__re
 /* definition: OP_LINEAR_W4MA8_G32 */
 void DOTS(linear_w4ma8__ref)(const struct op_linear *op, uint32_t m) { linear__ref(op, m, 1); }
 
-/* One group of some tokens, ready for all panels. */
-struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE], offset[TOKEN_TILE]; };
-
-INLINE void prepare_group(struct group *group, int8_t *x, uint32_t stride, uint32_t k, uint32_t g, const int tokens,
-                          const int minimums) {
-    UNROLLED for (int t = 0; t < tokens; t++) {
-        int8_t *row = x + (uint32_t)t * stride;
-        const float scale = a8_scales(row, k)[g] * SCALE_UNIT;
-        const int32_t xsum = a8_sums(row, k)[g];
-        prepare(&group->qx[t], row + g * GROUP);
-        group->sx[t] = splat(scale);
-        group->start[t] = wasm_i32x4_splat(minimums ? 0 : -8 * xsum);
-        group->offset[t] = splat(scale * (float)xsum);
-    }
-}
-
 /* acc[t] += the sums of one block. */
 INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
                       const int tokens, const int minimums) {
@@ -108,27 +92,15 @@ INLINE void settle(v128_t (*acc)[TOKEN_TILE][2], uint32_t panel, const int token
     }
 }
 
-/* Rows m..m + tokens of one tile. */
-INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens, const int minimums) {
-    const uint32_t k = op->k, stride = op->x_stride, G = round_up(k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
-    const struct four streams = {0, span->w.near * G * bytes, span->w.far * G * bytes};
-    const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * bytes;
-    int8_t *x = AT(int8_t *, op->x + m * stride);
-    const struct masks unpack = masks();
-    v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
-    if (tokens > MOST_IN_REGISTERS) IN_MEMORY(acc);
-    zero_sums(acc, tokens);
-    for (uint32_t g = 0; g < G; g++, w += bytes) {
-        struct group group;
-        prepare_group(&group, x, stride, k, g, tokens, minimums);
-        /* Each panel has its own loads: prefetchers that go by the address of the load instruction then see even
-         * strides. */
-        UNROLLED for (uint32_t p = 0; p < STREAMS; p++) {
-            add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens, minimums);
-            if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
-        }
-    }
-    write_streams(op, span, m, acc, tokens);
+INLINE void add_stream_w4(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
+                          struct masks masks, const int tokens) {
+    add_block(acc[p], block, group, masks, tokens, 0);
+    if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
+}
+INLINE void add_stream_w4m(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
+                           struct masks masks, const int tokens) {
+    add_block(acc[p], block, group, masks, tokens, 1);
+    if (tokens <= MOST_IN_REGISTERS) settle(acc, p, tokens);
 }
 
 INLINE void add_laid_tile(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens,
@@ -155,16 +127,16 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
     lay_nibbles(laid->codes, block + 32, masks);
 }
 
-INLINE void product(const struct op_linear *op, const struct span *span, const int minimums) {
-    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) {
-        if (minimums) return many_rows(op, span, (struct block_layout){0, 160, 0}, lay_w4m, add_w4m_rows, write_panel);
-        return many_rows(op, span, (struct block_layout){0, 144, 8}, lay_w4, add_w4_rows, write_panel);
-    }
-    BY_TOKEN_TILES(op, span, few_rows, minimums)
+void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) {
+    const struct block_layout blocks = {0, 144, 8};
+    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4, add_w4_rows, write_panel);
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_IN_REGISTERS, add_stream_w4)
 }
-
-void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 0); }
-void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) { product(op, span, 1); }
+void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) {
+    const struct block_layout blocks = {0, 160, 0};
+    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4m, add_w4m_rows, write_panel);
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_IN_REGISTERS, add_stream_w4m)
+}
 
 static void tile_w4(const struct op *op, const struct step *step, uint32_t t) {
     product_tile(op, step, t, DOTS(linear_w4a8_product));

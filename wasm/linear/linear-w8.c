@@ -37,21 +37,9 @@ void DOTS(linear_w8a8__ref)(const struct op_linear *op, uint32_t m) {
     }
 }
 
-/* One group of some tokens, ready for all panels. */
-struct group { struct activations qx[TOKEN_TILE]; v128_t sx[TOKEN_TILE], start[TOKEN_TILE]; };
-
-INLINE void prepare_group(struct group *group, int8_t *x, const struct op_linear *op, uint32_t g, const int tokens) {
-    UNROLLED for (int t = 0; t < tokens; t++) {
-        int8_t *row = x + (uint32_t)t * op->x_stride;
-        prepare(&group->qx[t], row + g * GROUP);
-        group->sx[t] = splat(a8_scales(row, op->k)[g] * SCALE_UNIT);
-        group->start[t] = wasm_i32x4_splat((BYTE_ZERO - 128) * a8_sums(row, op->k)[g]);
-    }
-}
-
-/* acc[t] += the sums of one block: rows 0-3, then rows 4-7. */
-INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group *group, struct masks masks,
-                      const int tokens) {
+/* The rows 0-3 of a block, then its rows 4-7. */
+INLINE void add_stream_w8(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block, const struct group *group,
+                          struct masks masks, const int tokens) {
     UNROLLED for (int half = 0; half < 2; half++) {
         v128_t dot[TOKEN_TILE];
         UNROLLED for (int t = 0; t < tokens; t++) dot[t] = group->start[t];
@@ -59,28 +47,10 @@ INLINE void add_block(v128_t (*acc)[2], const uint8_t *block, const struct group
         const v128_t scales = load(block), s = half ? half_unit_high(scales) : half_unit_low(scales);
         UNROLLED for (int t = 0; t < tokens; t++) {
             const v128_t term = mul(wasm_f32x4_convert_i32x4(dot[t]), mul(s, group->sx[t]));
-            acc[t][half] = add(acc[t][half], term);
-            pin(acc[t][half]); /* as settle() in linear-w4.c */
+            acc[p][t][half] = add(acc[p][t][half], term);
+            pin(acc[p][t][half]); /* as settle() in linear-w4.c */
         }
     }
-}
-
-/* Rows m..m + tokens of one tile. */
-INLINE void few_rows(const struct op_linear *op, const struct span *span, uint32_t m, const int tokens) {
-    const uint32_t G = round_up(op->k, GROUP) / GROUP;
-    const struct four streams = {0, span->w.near * G * BLOCK, span->w.far * G * BLOCK};
-    const uint8_t *w = AT(const uint8_t *, op->w) + span->w.first * G * BLOCK;
-    int8_t *x = AT(int8_t *, op->x + m * op->x_stride);
-    const struct masks unpack = masks();
-    v128_t sums[STREAMS][TOKEN_TILE][2], (*acc)[TOKEN_TILE][2] = sums;
-    if (tokens > MOST_BYTES_IN_REGISTERS) IN_MEMORY(acc);
-    zero_sums(acc, tokens);
-    for (uint32_t g = 0; g < G; g++, w += BLOCK) {
-        struct group group;
-        prepare_group(&group, x, op, g, tokens);
-        UNROLLED for (uint32_t p = 0; p < STREAMS; p++) add_block(acc[p], w + of_stream(streams, p), &group, unpack, tokens);
-    }
-    write_streams(op, span, m, acc, tokens);
 }
 
 INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
@@ -95,8 +65,9 @@ INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) 
 }
 
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
-    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, (struct block_layout){0, BLOCK, 128 - BYTE_ZERO}, lay_w8, add_w8_rows, write_panel);
-    BY_TOKEN_TILES(op, span, few_rows)
+    const struct block_layout blocks = {0, BLOCK, 128 - BYTE_ZERO};
+    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w8, add_w8_rows, write_panel);
+    BY_TOKEN_TILES(op, span, few_rows, blocks, MOST_BYTES_IN_REGISTERS, add_stream_w8)
 }
 
 static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {

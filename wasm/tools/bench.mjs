@@ -13,7 +13,7 @@ const SCRATCH_BYTES = 64 * MEGABYTE
 
 const memory = new WebAssembly.Memory({ initial: (BASE + COLD_BYTES + SCRATCH_BYTES) / 65536 })
 const load = (build) => {
-  const file = new URL(`../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url)
+  const file = new URL(`../../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url)
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), {
     env: { memory },
   })

@@ -53,7 +53,7 @@ const densePanels = (base) => {
 /** One build on one memory: activations, outputs, a step, and threads that serve. */
 const openMachine = async (build) => {
   const file = new URL(
-    `../build/test-wasm/halfbyte-${build}-${threads === 1 ? 'plain' : 'shared'}.wasm`,
+    `../../build/test-wasm/halfbyte-${build}-${threads === 1 ? 'plain' : 'shared'}.wasm`,
     import.meta.url,
   )
   const module = new WebAssembly.Module(readFileSync(file))
@@ -92,7 +92,7 @@ const openMachine = async (build) => {
       thread,
       task: 'serve',
     }
-    const worker = new Worker(new URL('test/worker.mjs', import.meta.url), { workerData })
+    const worker = new Worker(new URL('../testing/worker.mjs', import.meta.url), { workerData })
     await once(worker, 'message')
     workers.push(worker)
   }

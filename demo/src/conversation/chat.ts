@@ -9,10 +9,11 @@ import {
 } from '../../../src/index.ts'
 import { type Explained, explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceName, type ModelChoice } from '../models/models.ts'
+import { choiceName, type ModelChoice, usesTools } from '../models/models.ts'
 import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
+import { type UsedTool, useTool } from '../tools/tools.ts'
 import { listen } from './listen.ts'
 import { Speaker } from './speaker.ts'
 import { ConversationStore } from './store/conversation-store.ts'
@@ -36,6 +37,18 @@ export interface Figures {
   readonly readTokens: number
   readonly promptTokens: number
 }
+
+/** Calls of tools in one answer. A model that only calls would not end by itself. */
+const MOST_TOOLS = 4
+
+/** An answer as far as it came. */
+interface Spoken {
+  readonly text: string
+  readonly used?: readonly UsedTool[]
+  readonly ending?: Ending
+}
+
+const usedOf = (used: readonly UsedTool[]) => (used.length === 0 ? {} : { used })
 
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
@@ -107,7 +120,7 @@ export class Chat extends EventTarget {
     await this.model.load(choice, this.settings, unasked)
     const { engine } = this.model
     if (engine === undefined || engine === this.#speaker?.engine) return
-    this.#speaker = new Speaker(engine)
+    this.#speaker = new Speaker(engine, usesTools(this.model.shown))
     this.figures = undefined
     this.memoryBytes = undefined
     this.#changed()
@@ -236,8 +249,8 @@ export class Chat extends EventTarget {
         const known = (await this.#store.newest(before.id)) ?? before
         home = withMessages(known, change(known.messages))
         this.#grow(home, '', model)
-        const { text, ending } = await this.#speak(engine, speaker, home, stopping.signal, model)
-        const answer: StoredMessage = { role: 'assistant', content: text, model, ...ending }
+        const { text, ...rest } = await this.#speak(engine, speaker, home, stopping.signal, model)
+        const answer: StoredMessage = { role: 'assistant', content: text, model, ...rest }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(
           withMessages(home, text === '' ? home.messages : [...home.messages, answer]),
@@ -264,29 +277,40 @@ export class Chat extends EventTarget {
     home: Conversation,
     stop: AbortSignal,
     model: string,
-  ): Promise<{ readonly text: string; readonly ending: { readonly ending?: Ending } }> {
+  ): Promise<Spoken> {
     let text = ''
+    let used: readonly UsedTool[] = []
     try {
       await this.#store.put(home)
       const generation = await speaker.answer(home.id, home.messages, this.settings)
-      const result = await listen(generation, stop, {
-        grow: (grown) => {
+      const listener = {
+        grow: (grown: string) => {
           text = grown
-          this.#grow(home, text, model)
+          this.#grow(home, text, model, used)
         },
         save: () => this.#saveDraft(),
-        room: (letters) => this.room(letters),
-      })
+        room: (letters: number) => this.room(letters),
+      }
+      let result = await listen(generation, stop, listener)
+      for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
+        if (stop.aborted || used.length >= MOST_TOOLS) break
+        const results = calls.map((call) => ({ ...call, result: useTool(call) }))
+        used = [...used, ...results]
+        this.#grow(home, text, model, used)
+        result = await listen(speaker.goOn(results, this.settings), stop, listener)
+      }
+      // The result alone, where the model adds nothing to it.
+      if (text.trim() === '') text = used.at(-1)?.result ?? ''
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
       const { promptTokens, cachedTokens } = result.usage
       const readTokens = promptTokens - cachedTokens
       const { contextUsed } = speaker
       this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
-      return { text, ending: endingOf(result) }
+      return { text, ...usedOf(used), ...endingOf(result) }
     } catch (error) {
       // If another model was chosen meanwhile, the old engine's failure does not matter.
       if (this.model.engine === engine) this.#fail(error)
-      return { text, ending: { ending: 'interrupted' } }
+      return { text, ...usedOf(used), ending: 'interrupted' }
     }
   }
 
@@ -304,9 +328,12 @@ export class Chat extends EventTarget {
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
-  #grow(home: Conversation, text: string, model: string): void {
+  #grow(home: Conversation, text: string, model: string, used: readonly UsedTool[] = []): void {
     if (this.conversation.id !== home.id) return
-    const answer: StoredMessage = { role: 'assistant', content: text, model, ending: 'interrupted' }
+    const answer: StoredMessage = {
+      ...{ role: 'assistant', content: text, model, ending: 'interrupted' },
+      ...usedOf(used),
+    }
     this.conversation = { ...home, messages: [...home.messages, answer] }
     this.dispatchEvent(new Event('grow'))
   }

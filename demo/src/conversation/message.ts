@@ -3,6 +3,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../shell/icons.ts'
 import { sends } from '../shell/keys.ts'
+import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
 import { copyText } from './clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from './render/markdown.ts'
 import { renderMarkdown } from './render/render-markdown.ts'
@@ -13,6 +14,11 @@ const ENDINGS: Readonly<Record<Ending, string>> = {
   length: 'Reached the length limit',
   interrupted: 'Interrupted',
 }
+const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
+  const asked = Object.values(given).join(' ')
+  return html`<li dir="auto">${TOOL_LABELS[name] ?? name}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
+}
+
 /** How long a button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
 /** Characters parsed between two looks at the clock. */
@@ -64,6 +70,7 @@ export class ChatMessage extends LitElement {
     const speaker = role === 'user' ? 'You' : 'Model'
     const state = `message ${role}${this.streaming ? ' streaming' : ''}`
     return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
+      ${this.message.used === undefined ? nothing : html`<ul class="used">${this.message.used.map(usedLine)}</ul>`}
       ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? content : this.#answer()}</div>`}
       ${this.streaming || this.editing ? nothing : this.#actions()}
     </article>`

@@ -1,7 +1,8 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
-import type { Engine, GenerateOptions, Generation, Message, Session } from '../../../src/index.ts'
+import type { Engine, GenerateOptions, Generation, Message, Session, Tool } from '../../../src/index.ts'
 import type { Settings } from '../shell/settings.ts'
+import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
@@ -15,6 +16,8 @@ const IDLE = 1500
  */
 export class Speaker {
   readonly engine: Engine
+  /** Whether the model was trained to use the page's tools. */
+  readonly #knowsTools: boolean
   #session: Session | undefined
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
@@ -26,8 +29,9 @@ export class Speaker {
   /** Resolves when nothing is being stored. */
   #keeping: Promise<void> = Promise.resolve()
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, knowsTools: boolean) {
     this.engine = engine
+    this.#knowsTools = knowsTools
   }
 
   get contextUsed(): number {
@@ -44,16 +48,34 @@ export class Speaker {
     const session = await this.#sessionFor({ conversation, system: settings.system }, messages.length - 1)
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
     const count: Counter = {
-      from: (first) => this.engine.countTokens([...systemMessage(settings.system), ...messages.slice(first)]),
+      from: (first) =>
+        this.engine.countTokens([
+          ...systemMessage(settings.system),
+          ...messages.slice(first).flatMap(withTools),
+        ]),
       text: (index) => this.#countText(messages[index]?.content ?? ''),
     }
-    const { contextLength } = this.engine.model
+    const tools = this.#toolsFor(settings)
+    const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
+    const contextLength = this.engine.model.contextLength - taken
     // After an edit, messages that were left out may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
-    session.setMessages(seen.slice(0, -1))
-    return session.send(seen.at(-1)?.content ?? '', generateOptions(settings))
+    session.setMessages(seen.slice(0, -1).flatMap(withTools))
+    return session.send(seen.at(-1)?.content ?? '', { ...generateOptions(settings), tools })
+  }
+
+  /** Goes on with the answer, for which the model asked to use tools. */
+  goOn(used: readonly UsedTool[], settings: Settings): Generation {
+    const results = usedMessages(used).filter(({ role }) => role === 'tool')
+    const options = { ...generateOptions(settings), tools: this.#toolsFor(settings) }
+    if (this.#session === undefined) throw new Error('an answer goes on without its session')
+    return this.#session.send(results, options)
+  }
+
+  #toolsFor({ tools }: Settings): readonly Tool[] {
+    return this.#knowsTools && tools === 'on' ? TOOLS : []
   }
 
   async #countText(text: string): Promise<number> {
@@ -110,13 +132,22 @@ export class Speaker {
     this.#session =
       kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
     // Messages left out before stay left out.
-    this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.length)
+    this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.filter(isTurn).length)
     return this.#session
   }
 }
 
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
+
+/** Of a question or an answer, the messages as the model had them: calls and results come before the answer. */
+const withTools = ({ role, content, used = [] }: StoredMessage): readonly Message[] => [
+  ...usedMessages(used),
+  { role, content },
+]
+
+/** False for calls and results, which are parts of the answer that follows. */
+const isTurn = ({ role, toolCalls = [] }: Message): boolean => role !== 'tool' && toolCalls.length === 0
 
 function generateOptions(settings: Settings): GenerateOptions {
   const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = settings

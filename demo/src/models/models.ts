@@ -4,7 +4,6 @@ import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
-import llamaUrl from '../../models/halfbyte-tiny.hbm?url'
 
 /** A model that comes with the page. */
 export interface EmbeddedModel {
@@ -13,6 +12,8 @@ export interface EmbeddedModel {
   readonly url: string
   /** One sentence that helps a person choose. */
   readonly about: string
+  /** True if it was trained to use the page's tools. */
+  readonly usesTools?: boolean
 }
 
 /** A model to load: an embedded one, an address, or files from this device. */
@@ -24,25 +25,19 @@ export type ModelChoice =
 /** The model that the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
-  name: 'Halfbyte Tiny',
-  url: llamaUrl,
-  about: 'Comes with this page. It makes small talk and tells stories, but knows no facts.',
+  name: 'Halfbyte Stories',
+  url: storiesUrl,
+  about: 'Comes with this page. It tells stories, makes small talk and uses tools, but knows no facts.',
+  usesTools: true,
 }
 
 export const EMBEDDED: readonly EmbeddedModel[] = [
   DEFAULT,
   {
     kind: 'embedded',
-    name: 'Halfbyte Stories',
-    url: storiesUrl,
-    about: 'Larger, 5 MB. It tells stories, talks about itself, uses tools, and says what it does not know.',
-  },
-  {
-    kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about:
-      'Like Halfbyte Tiny, but without attention: long conversations take no more memory than short ones.',
+    about: 'A small model without attention: long conversations take no more memory than short ones.',
   },
 ]
 
@@ -58,6 +53,9 @@ export function choiceName(choice: ModelChoice): string {
       throw new TypeError(`unknown choice ${JSON.stringify(choice satisfies never)}`)
   }
 }
+
+export const usesTools = (choice: ModelChoice): boolean =>
+  choice.kind === 'embedded' && choice.usesTools === true
 
 /** What `Engine.load` takes. */
 export function choiceSource(choice: ModelChoice): string | readonly File[] {

@@ -12,6 +12,7 @@ import {
   SAMPLER_FIELDS,
   type Settings,
   THEME_FIELD,
+  TOOLS_FIELD,
   WEIGHTS_FIELD,
 } from './settings.ts'
 
@@ -59,6 +60,7 @@ export class SettingsDialog extends Modal {
       </section>`,
       html`<section aria-labelledby="page-title">
         <h3 id="page-title">Page</h3>
+        ${this.#choice(TOOLS_FIELD)}
         ${this.#choice(THEME_FIELD)}
         ${
           isTouch()

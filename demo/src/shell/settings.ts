@@ -20,6 +20,8 @@ export interface Settings {
   /** Format of the stored conversation: exact, int8 keys and values, or int8 keys and fp8 values. */
   readonly memory: 'f32' | 'int8' | 'fp8'
   readonly theme: 'auto' | 'light' | 'dark'
+  /** Whether a model that was trained for them may use the page's tools. */
+  readonly tools: 'on' | 'off'
 }
 
 /** Settings that take effect when the engine loads a model. */
@@ -41,7 +43,7 @@ export interface NumberField {
 
 /** A setting with a few choices. */
 export interface ChoiceField {
-  readonly key: 'weights' | 'memory' | 'theme'
+  readonly key: 'weights' | 'memory' | 'theme' | 'tools'
   readonly label: string
   readonly hint: string
   /** Labels of the choices. */
@@ -51,11 +53,11 @@ export interface ChoiceField {
 /** Values that suit the embedded model; see its card. */
 export const DEFAULT_SETTINGS: Settings = Object.freeze({
   system: '',
-  temperature: 0.6,
+  temperature: 0.5,
   topK: 40,
   topP: 0.9,
   minP: 0.05,
-  repeatPenalty: 1.1,
+  repeatPenalty: 1,
   maxTokens: 512,
   seed: undefined,
   threads: undefined,
@@ -63,6 +65,7 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   weights: 'auto',
   memory: 'f32',
   theme: 'auto',
+  tools: 'on',
 })
 
 export const SAMPLER_FIELDS: readonly NumberField[] = [
@@ -152,6 +155,13 @@ export const THEME_FIELD: ChoiceField = {
   choices: { auto: 'Automatic', light: 'Light', dark: 'Dark' },
 }
 
+export const TOOLS_FIELD: ChoiceField = {
+  key: 'tools',
+  label: 'Tools',
+  hint: 'A calculator, the date and unit conversion, for models that were trained to use them',
+  choices: { on: 'On', off: 'Off' },
+}
+
 const KEY = 'halfbyte-settings'
 
 export function readSettings(): Settings {
@@ -183,7 +193,7 @@ export function parseSettings(text: string): Settings {
   for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
     settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
   }
-  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, THEME_FIELD]) {
+  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD]) {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }

@@ -1,4 +1,5 @@
 // Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
+import type { UsedTool } from '../../tools/tools.ts'
 
 /** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
@@ -10,6 +11,8 @@ export interface StoredMessage {
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
   readonly model?: string
+  /** Tools that were used for the answer, in order. Absent if there were none. */
+  readonly used?: readonly UsedTool[]
   /** Other versions of this question, each with what followed it. */
   readonly others?: readonly (readonly StoredMessage[])[]
 }
@@ -41,22 +44,30 @@ const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satis
 
 const fields = (value: unknown): Readonly<Record<string, unknown>> => Object(value)
 
+function isUsedTool(value: unknown): value is UsedTool {
+  const { id, name, arguments: given, result } = fields(value)
+  const texts = [id, name, result]
+  return texts.every((text) => typeof text === 'string') && typeof given === 'object' && given !== null
+}
+
 /** Versions within versions, which a damaged record may nest without end. */
 const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending, model, others } = fields(message)
+    const { role, content, ending, model, used, others } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
     const whole = read.filter(([first]) => first?.role === 'user')
+    const tools = Array.isArray(used) ? used.filter(isUsedTool) : []
     return [
       {
         role,
         content,
         ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
         ...(typeof model === 'string' && model !== '' && { model }),
+        ...(tools.length > 0 && { used: tools }),
         ...(whole.length > 0 && { others: whole }),
       },
     ]

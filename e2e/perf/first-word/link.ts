@@ -1,0 +1,86 @@
+// A link. In: the port of a server, a speed and a delay. Out: an address that reaches it as over that link.
+//
+// Bytes are held back between two sockets, below HTTP: so workers and service workers get them just as slowly
+// as the page does, which DevTools' own throttling leaves out.
+import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface LinkSpeed {
+  /** To the browser; all connections share it. Infinity for none. */
+  readonly bytesPerSecond: number
+  /** There and back. */
+  readonly roundTripMs: number
+}
+
+export interface Link {
+  /** Ends with a slash. */
+  readonly address: string
+  readonly speed: LinkSpeed
+  /** Bytes that went to the browser, headers included. */
+  bytes: number
+  /** Ends all connections and refuses new ones, for good, like a network that is off. */
+  cut(): void
+}
+
+/** About what a packet holds, several at a time: smaller parts would cost timers, larger ones fairness. */
+const PART_BYTES = 8192
+
+export async function openLink(port: number, speed: LinkSpeed): Promise<Link> {
+  const sockets = new Set<Socket>()
+  /** When the link has sent everything that was given to it so far. */
+  let freeAt = 0
+  const server = createServer((browser) => {
+    const origin = connect(port, '127.0.0.1')
+    const { roundTripMs } = link.speed
+    // Opening a connection takes a round trip before the first byte of a request leaves.
+    const opened = sleep(roundTripMs)
+    pass(browser, origin, async () => {
+      await opened
+      await sleep(roundTripMs / 2)
+    })
+    pass(origin, browser, async (length) => {
+      const now = performance.now()
+      freeAt = Math.max(now, freeAt) + (1000 * length) / link.speed.bytesPerSecond
+      await sleep(freeAt - now + roundTripMs / 2)
+      link.bytes += length
+    })
+    for (const socket of [browser, origin]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => socket.destroy())
+      socket.on('close', () => sockets.delete(socket))
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const bound = server.address()
+  if (typeof bound !== 'object' || bound === null) throw new Error('the link has no port')
+  const cut = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  const address = `http://127.0.0.1:${bound.port}/`
+  const link: Link = { address, speed, bytes: 0, cut }
+  return link
+}
+
+/** Hands on what comes, in order, each part after its delay. */
+function pass(from: Socket, to: Socket, delay: (bytes: number) => Promise<unknown>): void {
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  from.on('data', (data) => {
+    for (let at = 0; at < data.length; at += PART_BYTES) {
+      const part = data.subarray(at, at + PART_BYTES)
+      const due = delay(part.length)
+      waiting += part.length
+      last = Promise.all([last, due]).then(() => {
+        waiting -= part.length
+        if (!to.destroyed) to.write(part)
+        if (waiting < 16 * PART_BYTES) from.resume()
+      })
+    }
+    // What is not sent yet must not pile up here.
+    if (waiting >= 16 * PART_BYTES) from.pause()
+  })
+  // A server closes connections that look idle to it while their bytes still wait here.
+  from.on('close', () => void last.then(() => to.destroySoon()))
+}
