@@ -1,8 +1,9 @@
 """A family's name in, its configuration and model out."""
 from llama import Llama, LlamaConfig
 from mamba import Mamba, MambaConfig
+from mamba2 import Mamba2, Mamba2Config
 
-FAMILIES = {'llama': (LlamaConfig, Llama), 'mamba': (MambaConfig, Mamba)}
+FAMILIES = {'llama': (LlamaConfig, Llama), 'mamba': (MambaConfig, Mamba), 'granitehybrid': (Mamba2Config, Mamba2)}
 
 
 def build(family, shape):

@@ -76,7 +76,7 @@ class LanguageModel(nn.Module):
     def weight(self, holder, name):
         """A matrix, or in QAT its quantised value with a straight-through gradient."""
         parameter = getattr(holder, name)
-        if not self.qat:
+        if not self.qat or name not in self.QUANTISERS:
             return parameter
         return parameter + (self.QUANTISERS[name](parameter) - parameter.detach())
 

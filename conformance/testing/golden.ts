@@ -56,11 +56,12 @@ export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
 /** A small Llama that talks, from the repository's root: its two grouped heads divide among four shards. */
 export const TINY_PATH = 'conformance/models/halfbyte-tiny.hbm'
 
-/** The small Llama and the embedded models, of which the first is the page's default. */
+/** The small Llama, the embedded models, of which the first is the page's default, and the small Mamba. */
 export const TALKING_MODELS = [
   { name: 'tiny', path: TINY_PATH },
   { name: 'embedded', path: 'demo/models/halfbyte-stories.hbm' },
   { name: 'embeddedMamba', path: 'demo/models/halfbyte-mamba.hbm' },
+  { name: 'tinyMamba', path: 'conformance/models/halfbyte-mamba.hbm' },
 ] as const
 
 /** One reply per turn. */

@@ -20,7 +20,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
   {
     id: 'embedded-mamba',
     file: 'halfbyte-mamba.hbm',
-    about: 'A small Mamba: long conversations take no more memory than short ones.',
+    about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
   },
 ]
 

@@ -10,9 +10,10 @@ from stories import spm
 from stories.chat import TEMPLATE
 from family import restore
 from stories.finetune import LENGTH
+from model import quantise4
 from names import NAMES
 from stories.spm import BOS, END, ROLES, UNKNOWN
-from weights import snap, write_safetensors
+from weights import FOUR_BIT, packed4, snap, write_safetensors
 
 SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'repetition_penalty': 1.0,
             'max_new_tokens': 400}
@@ -24,23 +25,33 @@ def bf16(array):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def write_folder(to, model, vocabulary, snapped, kind):
-    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16."""
-    c = model.config
-    tensors_of, config_of = NAMES['llama']
+#: Positions that the configuration states. A Mamba has none, and no limit of its own.
+POSITIONS = {'llama': LENGTH, 'granitehybrid': 1 << 20}
+
+
+def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
+    """Writes the folder; snapped stores the fake-quantised values, kind is f32 or bf16. Halfbyte packs a table in 8 bits
+    unless the file has 4: a snapped one in 4 is stored as codes."""
+    c, positions = model.config, POSITIONS[family]
+    tensors_of, config_of = NAMES[family]
     named = tensors_of(snap(model) if snapped else model.state_dict(), c)
     store = bf16 if kind == 'bf16' else lambda array: array.astype(np.float32)
     to.mkdir(parents=True, exist_ok=True)
-    write_safetensors(to / 'model.safetensors', {n: store(t.numpy()) for n, t in named.items()}, {'format': 'pt'})
+    coded = [n for n in named if snapped and 'embed' in n and model.QUANTISERS['embed'] is quantise4]
+    tensors = {n: store(t.numpy()) for n, t in named.items() if n not in coded}
+    for name in coded:
+        tensors.update(packed4(name, named[name].numpy()))
+    write_safetensors(to / 'model.safetensors', tensors, {'format': 'pt'})
     ids = {'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': UNKNOWN}
     files = {
         'config.json': {
-            **config_of(c), 'max_position_embeddings': LENGTH, 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
-            'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32'},
+            **config_of(c), 'max_position_embeddings': positions, 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,
+            'tie_word_embeddings': True, **ids, 'torch_dtype': 'bfloat16' if kind == 'bf16' else 'float32',
+            **({'quantization_config': FOUR_BIT} if coded else {})},
         'generation_config.json': {**ids, **SAMPLING},
         'tokenizer.json': vocabulary.to_json(),
         'tokenizer_config.json': {
-            'tokenizer_class': 'PreTrainedTokenizerFast', 'model_max_length': LENGTH, 'bos_token': '<|bos|>',
+            'tokenizer_class': 'PreTrainedTokenizerFast', 'model_max_length': positions, 'bos_token': '<|bos|>',
             'eos_token': '<|end|>', 'pad_token': '<unk>', 'unk_token': '<unk>', 'add_bos_token': True,
             'clean_up_tokenization_spaces': False, 'additional_special_tokens': [*ROLES, spm.CALL, spm.CALL_END],
             'chat_template': TEMPLATE},
@@ -62,7 +73,7 @@ def main():
     args = parser.parse_args()
     saved = torch.load(args.source or args.out / 'checkpoint.pt')
     vocabulary = spm.load(json.loads((args.out / 'vocabulary.json').read_text(encoding='utf-8')))
-    write_folder(args.to, restore(saved), vocabulary, args.snap, args.kind)
+    write_folder(args.to, restore(saved), vocabulary, args.snap, args.kind, saved['family'])
     print(args.to, 'step', saved['step'], 'progress', saved.get('progress'))
 
 

@@ -37,7 +37,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about: 'A small model without attention: long conversations take no more memory than short ones.',
+    about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
   },
 ]
 
