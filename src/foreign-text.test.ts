@@ -23,7 +23,6 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'formats/safetensors/safetensors.ts': 1,
         'formats/splits.ts': 2,
         'store/device/quota.ts': 1,
-        'text/tokenize/create.ts': 1,
         'text/chat/strftime.ts': 2,
       },
     },

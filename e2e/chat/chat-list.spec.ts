@@ -7,7 +7,9 @@ import { storeChats, turns } from './stored-chats.ts'
 
 const DAY_MS = 864e5
 
-/** The open drawer of a page with six conversations, the first of today and each older than the one before. */
+/**
+ * The open drawer of a page with six conversations, the first of today and each older than the one before.
+ */
 async function openList(page: Page) {
   await openChat(page)
   const titles = ['Rivers', 'Moons', 'Foxes', 'Bears', 'Owls', 'Bees']

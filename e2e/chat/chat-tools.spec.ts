@@ -3,7 +3,9 @@
 import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, ready, set } from './chat-page.ts'
 
-test('a sum is worked out by the calculator, which the answer shows, also after a reload', async ({ page }) => {
+test('a sum is worked out by the calculator, which the answer shows, also after a reload', async ({
+  page,
+}) => {
   const { problems } = await openChat(page)
   await set(page, { Temperature: '0' })
   await ask(page, 'What is 17 times 24?')

@@ -1,7 +1,7 @@
 // Prompts put to models. In: packs and train/prompts/prompts.json. Out: Markdown with every reply, none left
 // out.
 //
-// npx node train/stories/ask.mjs --set twenty --model demo/models/halfbyte-tiny.hbm --model train/out/stories.hbm
+// npx node train/stories/ask.mjs --set twenty --all-tools --model demo/models/halfbyte-stories.hbm
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -2,8 +2,8 @@
 // JSONL file of stories that end by themselves and keep their hero, one {"text", "hero", "thing", "seed"} a
 // line.
 //
-// npx node train/stories/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500 --seed
-// 1000
+// npx node train/stories/teacher_stories.mjs --model stories15M-f16.gguf --out stories.jsonl --stories 1500
+//   --seed 1000
 import { createWriteStream, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openEngine } from '../../src/cli/engine.ts'

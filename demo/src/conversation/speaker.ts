@@ -140,7 +140,9 @@ export class Speaker {
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
 
-/** Of a question or an answer, the messages as the model had them: calls and results come before the answer. */
+/**
+ * The messages of a question or an answer as the model had them: calls and results come before the answer.
+ */
 const withTools = ({ role, content, used = [] }: StoredMessage): readonly Message[] => [
   ...usedMessages(used),
   { role, content },

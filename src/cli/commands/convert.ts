@@ -8,10 +8,10 @@ import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import type { SparsePolicy } from '../../weights/sparse/choose.ts'
 import { withPrepared } from '../model.ts'
 import { type EngineFlags, loraOption, MODEL, size, weightsOption } from '../options.ts'
-import { writeParts } from '../split-output.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { visible } from '../terminal/visible.ts'
+import { writeParts } from '../write/split-output.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
   readonly name?: string

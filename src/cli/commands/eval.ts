@@ -25,7 +25,7 @@ import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
-import { openWork, removeWork } from '../work-folder.ts'
+import { openWork, removeWork } from '../write/work-folder.ts'
 
 interface EvalFlags extends EngineFlags {
   readonly limit?: number

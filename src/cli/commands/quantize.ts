@@ -18,8 +18,8 @@ import { type EngineFlags, loraOption, MODEL, real, size, whole } from '../optio
 import { interruptible } from '../terminal/interrupt.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
-import { openWork, removeWork } from '../work-folder.ts'
-import { GPTQ_FILE, writeModel } from '../write-model.ts'
+import { openWork, removeWork } from '../write/work-folder.ts'
+import { GPTQ_FILE, writeModel } from '../write/write-model.ts'
 
 interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly method: 'rtn' | 'gptq' | 'awq'

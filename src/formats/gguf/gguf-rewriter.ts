@@ -4,7 +4,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
 import { GGML_DTYPES } from './ggml-types.ts'
-import { GGUF_MAGIC, type GgufFile } from './gguf.ts'
+import { GGUF_MAGIC, type GgufFile, readAlignment } from './gguf.ts'
 
 /** Has the shape of the tensor that it replaces. */
 export interface NewTensor {
@@ -48,7 +48,7 @@ export async function* rewriteGguf(
   if (header.fileTypeAt !== undefined && fileType !== undefined)
     view.setUint32(header.fileTypeAt, fileType, true)
   if (view.getUint32(0, true) !== GGUF_MAGIC) throw changed(source.name)
-  const alignment = Number(metadata.get('general.alignment') ?? 32)
+  const alignment = readAlignment(source.name, metadata)
   const padding = (bytes: number) => new Uint8Array((alignment - (bytes % alignment)) % alignment)
   yield head
   let length = head.length

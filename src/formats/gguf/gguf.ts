@@ -139,7 +139,8 @@ function checkTypes(file: string, tensors: readonly RawTensor[]): void {
   )
 }
 
-function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): number {
+/** Bytes to whose multiples tensors are padded. Throws `format` for what is no such number. */
+export function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   const isPower =
     typeof alignment === 'number' && Number.isInteger(alignment) && (alignment & (alignment - 1)) === 0

@@ -1,5 +1,5 @@
-// The list of conversations. In: conversations. Out: those that the person looks for, by date, and events that
-// bubble: `fresh`, `open`, `remove` and `restore`, `rename`, `add`.
+// The list of conversations. In: conversations. Out: those that the person looks for, by date, and events
+// that bubble: `fresh`, `open`, `remove` and `restore`, `rename`, `add`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { type Conversation, MOST_TITLE } from '../store/conversations.ts'

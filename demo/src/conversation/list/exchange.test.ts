@@ -1,4 +1,5 @@
-// In: conversations, and files of other kinds. Out: whether what was exported can be imported, and nothing else.
+// In: conversations, and files of other kinds. Out: whether what was exported can be imported, and nothing
+// else.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../../src/index.ts'
 import { newConversation, renamed, withMessages } from '../store/conversations.ts'

@@ -1,4 +1,5 @@
-// In: conversations with edited questions and answers that were asked for again. Out: whether every version and what followed it can be had again.
+// In: conversations with edited questions and answers that were asked for again. Out: whether every version
+// and what followed it can be had again.
 import { expect, test } from 'vitest'
 import { newConversation, readConversation, type StoredMessage, withMessages } from './conversations.ts'
 import { again, edited, forked, placeOf, turned } from './versions.ts'

@@ -1,5 +1,5 @@
-// Versions. In: messages, and a question that is edited or an answer that is asked for again. Out: messages that
-// keep the earlier version with what followed it.
+// Versions. In: messages, and a question that is edited or an answer that is asked for again. Out: messages
+// that keep the earlier version with what followed it.
 import { type Conversation, newConversation, type StoredMessage, withMessages } from './conversations.ts'
 
 type Messages = readonly StoredMessage[]

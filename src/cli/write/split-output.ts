@@ -1,9 +1,9 @@
 // Split output. In: a pack as it is produced, and the largest size of a file. Out: numbered files that
 // together hold it: all or none.
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
-import { HalfbyteError } from '../base/errors.ts'
-import { splitName } from '../formats/splits.ts'
-import { systemError } from './terminal/failure.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { splitName } from '../../formats/splits.ts'
+import { systemError } from '../terminal/failure.ts'
 
 /** Readers accept no more parts than this. */
 const MOST_PARTS = 999

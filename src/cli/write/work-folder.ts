@@ -2,11 +2,11 @@
 // ever half there.
 import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ByteSource, filledSource } from '../base/bytes.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { readWork, type WorkFiles } from '../engine/calibrate/work-files.ts'
-import { systemCode, systemError } from './terminal/failure.ts'
-import { writeOutput } from './terminal/output.ts'
+import { type ByteSource, filledSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { readWork, type WorkFiles } from '../../engine/calibrate/work-files.ts'
+import { systemCode, systemError } from '../terminal/failure.ts'
+import { writeOutput } from '../terminal/output.ts'
 
 const SETTINGS = 'settings.json'
 

@@ -2,13 +2,13 @@
 // folder of GPTQ's kind.
 import { copyFile, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HalfbyteError } from '../base/errors.ts'
-import { parseJson } from '../base/json.ts'
-import { quantizedGguf, quantizedGptq } from '../engine/calibrate/foreign-files.ts'
-import type { PreparedModel } from '../engine/load/prepare.ts'
-import { type PackContents, writePack } from '../formats/hbm/hbm-writer.ts'
-import { systemError } from './terminal/failure.ts'
-import { writeOutput } from './terminal/output.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { quantizedGguf, quantizedGptq } from '../../engine/calibrate/foreign-files.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { type PackContents, writePack } from '../../formats/hbm/hbm-writer.ts'
+import { systemError } from '../terminal/failure.ts'
+import { writeOutput } from '../terminal/output.ts'
 
 export const GPTQ_FILE = 'model.safetensors'
 
