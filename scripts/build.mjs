@@ -34,7 +34,7 @@ const step = (name, command, args) => {
 const cleanLibrary = () => {
   const dist = join(root, 'dist')
   for (const name of existsSync(dist) ? readdirSync(dist) : []) {
-    if (name !== 'wasm') rmSync(join(dist, name), { recursive: true })
+    if (!['wasm', 'solve'].includes(name)) rmSync(join(dist, name), { recursive: true })
   }
 }
 

@@ -1,7 +1,7 @@
 // In: the built chat page and its storage. Out: whether a reopened conversation continues without being read
 // again.
 import { expect, test } from '@playwright/test'
-import { ask, kept, openChat, readTokens, ready, set } from './chat-page.ts'
+import { ask, kept, keptStamp, openChat, readTokens, ready, set } from './chat-page.ts'
 
 const STORY = 'Tell me a story about a fox.'
 const SHORT = { Seed: '11', 'Longest answer': '40' }
@@ -10,8 +10,10 @@ test('a conversation continues after a reload, and only new tokens are read', as
   await openChat(page)
   await set(page, SHORT)
   await ask(page, STORY)
-  await ask(page, 'And then?')
   await expect.poll(() => kept(page)).toBe(1)
+  const first = await keptStamp(page)
+  await ask(page, 'And then?')
+  await expect.poll(() => keptStamp(page), 'the second turn is stored').not.toBe(first)
   await page.reload()
   await ready(page)
   await ask(page, 'Why?')

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, overflowing, ready } from './chat-page.ts'
-import { storeChats, turns } from './stored-chats.ts'
+import { storeChats, storedTitles, turns } from './stored-chats.ts'
 
 const DAY_MS = 864e5
 
@@ -48,6 +48,7 @@ test('a new title stays after a reload', async ({ page }) => {
     'The moon',
   )
   expect(await overflowing(page)).toEqual([])
+  await expect.poll(() => storedTitles(page)).toContain('The moon')
   await page.reload()
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
   await expect(drawer.getByRole('button', { name: 'The moon', exact: true })).toBeVisible()

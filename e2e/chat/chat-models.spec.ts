@@ -184,9 +184,12 @@ test('the page paints all through a long answer, and what there is of it is kept
   const before = await savedAnswer(page)
   await page.reload()
   await expect(page.locator('.ending')).toHaveText('Interrupted')
-  // The page renders what is near, and a long answer moves its question out of that.
-  await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
-  await expect(page.locator('.message.user .body')).toHaveText('Say something.')
+  // The page renders what is near. A long answer moves its question out of that, and grows upwards while it
+  // opens.
+  await expect(async () => {
+    await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
+    await expect(page.locator('.message.user .body')).toHaveText('Say something.', { timeout: 500 })
+  }).toPass({ timeout: 20_000 })
   const kept = await savedAnswer(page)
   expect(kept, 'letters that are kept').toBeGreaterThanOrEqual(before)
   // The Markdown markers are not shown.

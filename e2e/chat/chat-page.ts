@@ -71,6 +71,20 @@ export const keptNames = (page: Page): Promise<string[]> =>
 /** Number of the page's stored sessions. */
 export const kept = async (page: Page): Promise<number> => (await keptNames(page)).length
 
+/** Changes whenever a session is stored. */
+export const keptStamp = (page: Page): Promise<string> =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-sessions', { create: true })
+    const stamps: string[] = []
+    for await (const [name, handle] of folder.entries()) {
+      if (handle.kind !== 'file') continue
+      const { size, lastModified } = await (handle as FileSystemFileHandle).getFile()
+      stamps.push(`${name} ${size} ${lastModified}`)
+    }
+    return stamps.sort().join()
+  })
+
 /** Tokens of the last prompt that were run, and all of its tokens. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {
   const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''

@@ -314,7 +314,7 @@ test('the sampler is set by keyboard, changes what is said, and goes back to its
   await openSettings(page)
   await page.getByRole('button', { name: 'Reset all' }).press('Enter')
   const values = await Promise.all(names.map((name) => field(name).inputValue()))
-  expect(values).toEqual(['0.6', '40', '0.9', '0.05', '1.1', '512', ''])
+  expect(values).toEqual(['0.5', '40', '0.9', '0.05', '1', '512', ''])
   await page.keyboard.press('Escape')
   await set(page, { Seed: '3', 'Longest answer': '40' })
   await regenerate()

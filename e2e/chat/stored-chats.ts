@@ -37,3 +37,19 @@ export async function storeChats(page: Page, chats: readonly StoredChat[]): Prom
     localStorage.setItem('halfbyte-chats', String(records.length))
   }, chats)
 }
+
+/** Titles of the conversations in the page's database. */
+export const storedTitles = (page: Page): Promise<string[]> =>
+  page.evaluate(async () => {
+    const opening = indexedDB.open('halfbyte-chat')
+    await new Promise((done, fail) => {
+      opening.onsuccess = done
+      opening.onerror = fail
+    })
+    const all = opening.result.transaction('conversations').objectStore('conversations').getAll()
+    await new Promise((done) => {
+      all.onsuccess = done
+    })
+    opening.result.close()
+    return all.result.map(({ title }: { title: string }) => title)
+  })

@@ -28,6 +28,13 @@ describe('a reply with tools', () => {
     expect(session.messages[2]).toEqual(answer)
   })
 
+  test('that calls no tool is not read again in the next turn', async () => {
+    const session = (await openToy()).createSession()
+    const { usage } = await session.send('hello', { ...GREEDY, tools }).result
+    const next = await session.send('more', { ...GREEDY, tools }).result
+    expect(next.usage.cachedTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens - 1)
+  })
+
   test('keeps as text what calls no tool, and has no calls where no tools were given', async () => {
     const session = (await openToy()).createSession()
     const wrong = await session.send(call('rm'), { ...GREEDY, tools }).result

@@ -233,8 +233,14 @@ function createWriter(
       const isStopped = stops.matched !== undefined
       const text = isStopped ? '' : stops.flush()
       send(calls === undefined ? text : calls.push(text) + calls.finish())
-      isWhole = !isStopped && decoder.flush() === '' && calls === undefined
+      isWhole = !isStopped && decoder.flush() === '' && (calls === undefined || isPlain())
     },
+  }
+
+  /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
+  function isPlain(): boolean {
+    const plain = model.text.detokenizer()
+    return tokens.map((id) => plain.push(id)).join('') + plain.flush() === written
   }
 
   function send(text: string): Promise<void> | undefined {
