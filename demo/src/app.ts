@@ -13,7 +13,7 @@ import { isTouch } from '../../src/widget/view/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
 import type { Conversation } from './conversation/store/conversations.ts'
-import { choiceName, type ModelChoice } from './models/models.ts'
+import { choiceName, type ModelChoice, promiseOf } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
@@ -214,6 +214,8 @@ export class ChatApp extends LitElement {
             html`<button class="outline" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
         )}
       </div>
+      <p class="promise"><span>${promiseOf(this.#chat.model.choice)}</span> <button class="link"
+        @click=${() => this.#openDialog('models-dialog')}>Choose a larger model</button></p>
     </div>`
   }
 

@@ -134,7 +134,14 @@ const places = (page: Page): Promise<Readonly<Record<string, string>>> =>
       '.empty .logo',
       '.empty h2',
     ]
-    const more = ['.empty p', '.starters button', '.starters button:last-child', '.composer', 'textarea']
+    const more = [
+      '.empty p',
+      '.starters button',
+      '.starters button:last-child',
+      '.promise',
+      '.composer',
+      'textarea',
+    ]
     return Object.fromEntries(
       [...parts, ...more, '.round'].flatMap((selector) => {
         const element = document.querySelector(selector)

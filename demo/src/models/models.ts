@@ -12,6 +12,8 @@ export interface EmbeddedModel {
   readonly url: string
   /** One sentence that helps a person choose. */
   readonly about: string
+  /** What it does well and what not, for the first screen. */
+  readonly promise?: string
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
 }
@@ -28,6 +30,7 @@ export const DEFAULT: EmbeddedModel = {
   name: 'Halfbyte Stories',
   url: storiesUrl,
   about: 'Comes with this page. It tells stories, makes small talk and uses tools, but knows no facts.',
+  promise: 'It is good at stories, small talk and sums. It knows no facts.',
   usesTools: true,
 }
 
@@ -53,6 +56,10 @@ export function choiceName(choice: ModelChoice): string {
       throw new TypeError(`unknown choice ${JSON.stringify(choice satisfies never)}`)
   }
 }
+
+/** Empty for a model of which the page knows nothing. */
+export const promiseOf = (choice: ModelChoice): string =>
+  (choice.kind === 'embedded' ? choice.promise : undefined) ?? ''
 
 export const usesTools = (choice: ModelChoice): boolean =>
   choice.kind === 'embedded' && choice.usesTools === true
