@@ -32,10 +32,10 @@ test('a page that is not isolated spreads the model over the workers it is asked
   baseURL,
 }) => {
   await openChat(page, notIsolated(baseURL))
-  await set(page, { Threads: '4' })
+  await set(page, { Threads: '3' })
   await page.getByRole('button', { name: 'Reload the model' }).click()
   await ready(page)
-  await expect(page.locator('.stats')).toContainText('4 threads,')
+  await expect(page.locator('.stats')).toContainText('3 threads,')
   await answersHere(page)
 })
 

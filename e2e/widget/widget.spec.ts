@@ -17,7 +17,7 @@ import {
 } from './widget-site.ts'
 
 const GREEDY = `document.querySelector('halfbyte-chat').generateOptions = ${JSON.stringify(EMBEDDED_OPTIONS)}`
-const SIZE = 1_553_088
+const SIZE = 5_333_184
 
 test('nothing of the model is asked for before a gesture, nothing downloaded before consent', async ({
   page,
@@ -31,7 +31,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
   const own = ['/', '/page.css', '/page.js', '/cdn/widget.js']
   expect([...server.requests].sort()).toEqual([...own].sort())
   await send(page, EMBEDDED_TURNS[0] as string)
-  await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
+  await expect(chat(page).getByText('downloaded once: 5.3 MB')).toBeVisible()
   expect((await reported(page)).map(({ name }) => name)).toEqual(['message'])
   await accept(page)
   await expect(answersOf(chat(page))).toHaveText(repliesOf('embedded')[0] as string)
@@ -50,7 +50,7 @@ test('a size that the page gives is told without any request', async ({ page, si
     markup: `<halfbyte-chat model="${MODEL}" download-bytes="${SIZE}"></halfbyte-chat>`,
   })
   await send(page, 'Hello')
-  await expect(chat(page).getByText('downloaded once: 1.6 MB')).toBeVisible()
+  await expect(chat(page).getByText('downloaded once: 5.3 MB')).toBeVisible()
   expect(server.requests.filter((path) => /models|wasm|worker/.test(path))).toEqual([])
   await chat(page).getByRole('button', { name: 'Not now' }).click()
   await expect(field(page)).toBeFocused()
