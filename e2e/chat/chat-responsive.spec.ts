@@ -81,7 +81,7 @@ test('a slow page goes on painting while it opens, loads a model, answers, stops
     await run(press('button.model'))
     await run(until("document.querySelector('dialog[open] #address')"))
     await run(`document.querySelector('#address').value = '${server.address}'; ${press('.beside .primary')}`)
-    await run(until(`!document.querySelector('button.model').textContent.includes('Tiny') && ${READY}`))
+    await run(until(`!document.querySelector('button.model').textContent.includes('Stories') && ${READY}`))
     const loading = await longTasks()
     await run(
       `document.querySelector('.composer textarea').value = 'Say something.'; ${press('.composer .round')}`,
