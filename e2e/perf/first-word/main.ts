@@ -23,7 +23,7 @@ const options = new Command('perf:first-word')
   .description(
     'Time from navigation to the first word of an answer, in Chromium. Needs "npm run build" before.',
   )
-  .option('--models <list>', `names from the page's list, or "${OPENING}"`, `${OPENING},Halfbyte Stories`)
+  .option('--models <list>', `names from the page's list, or "${OPENING}"`, `${OPENING},Halfbyte Mamba`)
   .option('--rates <list>', "how many times slower the page's thread is", '1,4')
   .option('--question <text>', 'what is asked as soon as it can be sent', 'Hello! How are you?')
   .option('--rounds <n>', 'rounds of every visit', Number, 3)
