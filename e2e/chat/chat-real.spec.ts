@@ -101,6 +101,23 @@ async function askSlowly(page: Page, text: string): Promise<void> {
   await settled(page)
 }
 
+/** Stops a long answer, waits until its state is stored, and opens the page again with `model`. */
+async function stopAndReload(page: Page, model: string, stored: string): Promise<void> {
+  await set(page, { 'Longest answer': '400' })
+  await watch(page, 30)
+  await askSlowly(page, 'Write a long story about a fox.')
+  await expect(page.locator('.ending')).toHaveText('Stopped')
+  const before = await answers(page).count()
+  await keptAfter(page, stored)
+
+  fetched = 0
+  await page.reload()
+  await settled(page)
+  await expect(page.locator('.bar .model')).toContainText(model)
+  await expect(answers(page)).toHaveCount(before)
+  await set(page, { 'Longest answer': '16' })
+}
+
 test('TinyLlama downloads, answers, is stopped, and goes on after a reload without reading again', async ({
   page,
 }) => {
@@ -115,19 +132,7 @@ test('TinyLlama downloads, answers, is stopped, and goes on after a reload witho
   await expect(last(page)).toContainText('Seine')
   stored = await keptAfter(page, stored)
 
-  await set(page, { 'Longest answer': '400' })
-  await watch(page, 30)
-  await askSlowly(page, 'Write a long story about a fox.')
-  await expect(page.locator('.ending')).toHaveText('Stopped')
-  const before = await answers(page).count()
-  await keptAfter(page, stored)
-
-  fetched = 0
-  await page.reload()
-  await settled(page)
-  await expect(page.locator('.bar .model')).toContainText('tinyllama')
-  await expect(answers(page)).toHaveCount(before)
-  await set(page, { 'Longest answer': '16' })
+  await stopAndReload(page, 'tinyllama', stored)
   await askSlowly(page, 'What is the capital of Italy?')
   // It speaks of Italy, not always of Rome.
   await expect(last(page)).toContainText(/Rome|Ital/)
@@ -161,19 +166,7 @@ test('MiniMind2 downloads, answers, is stopped, and goes on after a reload witho
   await expect(last(page)).toContainText('Paris')
   const stored = await keptAfter(page)
 
-  await set(page, { 'Longest answer': '400' })
-  await watch(page, 30)
-  await askSlowly(page, 'Write a long story about a fox.')
-  await expect(page.locator('.ending')).toHaveText('Stopped')
-  const before = await answers(page).count()
-  await keptAfter(page, stored)
-
-  fetched = 0
-  await page.reload()
-  await settled(page)
-  await expect(page.locator('.bar .model')).toContainText('minimind2')
-  await expect(answers(page)).toHaveCount(before)
-  await set(page, { 'Longest answer': '16' })
+  await stopAndReload(page, 'minimind2', stored)
   await askSlowly(page, 'What is the capital of France?')
   await expect(last(page)).toContainText(/\w/)
   const [read, all] = await readTokens(page)
