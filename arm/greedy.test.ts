@@ -5,13 +5,13 @@ import { test } from 'node:test'
 import { BUILDS } from '../conformance/testing/builds.ts'
 import {
   converse,
-  EMBEDDED_PATH,
-  embeddedReplies,
   GOLDEN_CASES,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
+  repliesOf,
+  TINY_PATH,
 } from '../conformance/testing/golden.ts'
 import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
 
@@ -33,7 +33,7 @@ for (const { build, threads } of BUILDS) {
 
 for (const build of ['relaxed', 'simd128'] as const) {
   test(`the embedded model replies as elsewhere on ${build}`, async () => {
-    await using engine = await openEngine([repositoryFile(EMBEDDED_PATH)], { build })
-    assert.deepEqual(await converse(engine), embeddedReplies())
+    await using engine = await openEngine([repositoryFile(TINY_PATH)], { build })
+    assert.deepEqual(await converse(engine), repliesOf('tiny'))
   })
 }

@@ -6,6 +6,8 @@ import {
   ask,
   bodies,
   composer,
+  kept,
+  keptStamp,
   openChat,
   openSettings,
   overflowing,
@@ -86,8 +88,11 @@ test('the same seed gives the same answer, and the engine state after a reload i
   await openChat(page)
   await set(page, { Seed: '11', 'Longest answer': '40' })
   await ask(page, 'Hello!')
+  await expect.poll(() => kept(page)).toBe(1)
+  const stored = await keptStamp(page)
   await ask(page, STORY)
   const first = await answers(page).last().locator('.body').innerText()
+  await expect.poll(() => keptStamp(page)).not.toBe(stored)
   await page.reload()
   await ready(page)
   await page.getByRole('button', { name: 'Regenerate' }).click()
