@@ -32,7 +32,9 @@ const test = base.extend<object, { packed: PackedApp; model: string }>({
   ],
 })
 
-/** The page of an app answers in both builds, on two threads, also under a constraint, and so does its widget. */
+/**
+ * The page of an app answers in both builds, on two threads, also under a constraint, and so does its widget.
+ */
 async function tryPage(page: Page, url: string, model: string, isIsolated: boolean): Promise<void> {
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
