@@ -203,3 +203,35 @@ ${late}
   )
   expect(dedicated).toEqual({ reason: undefined, loaded: 'loaded 1', probed: 'probed' })
 })
+
+test.describe('where service workers are allowed', () => {
+  test.use({ serviceWorkers: 'allow' })
+
+  test('a service worker is told what to use', async ({ page, serve }) => {
+    const pages = {
+      '/': '<!doctype html><title>App</title>',
+      '/service.js': `import { Engine } from '/cdn/halfbyte.js'
+const sentence = (error) => error.name === 'HalfbyteError' ? error.code + ': ' + error.message : 'untyped ' + error
+addEventListener('message', async ({ source }) => {
+  const support = await Engine.support()
+  const said = (work) => work.then(() => 'nothing', sentence)
+  const loaded = await said(Engine.load('/models/halfbyte-stories.hbm'))
+  source.postMessage({ reason: support.reason, loaded, probed: await said(Engine.probe('/models/halfbyte-stories.hbm')) })
+})`,
+    }
+    const server = await serve(pages)
+    await page.goto(server.address)
+    const told = await page.evaluate(async () => {
+      const answer = new Promise<unknown>((resolve) =>
+        navigator.serviceWorker.addEventListener('message', ({ data }) => resolve(data), { once: true }),
+      )
+      const { installing, waiting, active } = await navigator.serviceWorker.register('/service.js', {
+        type: 'module',
+      })
+      ;(installing ?? waiting ?? active)?.postMessage('ask')
+      navigator.serviceWorker.startMessages()
+      return answer
+    })
+    expect(told).toEqual({ reason: NO_WORKERS, ...both(`unsupported: ${NO_WORKERS}`) })
+  })
+})

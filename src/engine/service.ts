@@ -77,7 +77,8 @@ class Service implements EngineService {
       port.postMessage({ type: 'progress', progress: latest } satisfies LoadReport)
     }
     const onProgress = (progress: LoadProgress) => {
-      const mayWait = progress.phase === 'download' && progress.loaded !== progress.total
+      const isRetry = progress.phase === 'download' && progress.retry !== undefined
+      const mayWait = progress.phase === 'download' && !isRetry && progress.loaded !== progress.total
       if (timer && !mayWait) report()
       latest = progress
       if (mayWait) timer ??= setTimeout(report, REPORT_MS)

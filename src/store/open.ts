@@ -5,7 +5,7 @@ import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
-import { type RetryOptions, retrying } from './download/retry.ts'
+import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
 import { type FetchProgress, Tally } from './download/tally.ts'
 import { transfer } from './download/transfer.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
@@ -28,9 +28,10 @@ export interface OpenOptions extends RetryOptions {
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const tally = new Tally(options.onProgress)
-  return openEach(address, options, (file, left) => {
+  const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
+  return openEach(address, told, (file, left) => {
     tally.left = left
-    return openFile(file, store, tally, options)
+    return openFile(file, store, tally, told)
   })
 }
 

@@ -13,15 +13,29 @@ export function resolveSource(
 ): string | readonly File[] {
   if (typeof source === 'string') {
     const address = parseHubAddress(source)
-    return address === undefined ? absolute(source, base) : hubUrl(address, hub)
+    return address === undefined ? fetchable(absolute(source, base), base) : hubUrl(address, hub)
   }
-  if (source instanceof URL) return source.href
+  if (source instanceof URL) return fetchable(source.href, base)
   if (Object(source) === source && 'repo' in source) return hubUrl(source, hub)
   const files = [source].flat() as File[]
   if (files.length > 0 && files.every((file) => file instanceof Blob)) return files
   throw new HalfbyteError(
     'unsupported',
     `the model is ${shown(source)} but must be an address, a File, Files or { repo }; pass one of these`,
+  )
+}
+
+/** Kinds of addresses that pages cannot fetch. */
+const UNFETCHED = /^(?:ftps?|sftp|file|wss?|javascript|mailto):/i
+
+/** Throws `unsupported` for an address that no page can fetch, unless the page has one like it. */
+function fetchable(address: string, base: string | undefined): string {
+  const [kind] = UNFETCHED.exec(address) ?? []
+  if (kind === undefined || base === undefined || base.startsWith(kind)) return address
+  throw new HalfbyteError(
+    'unsupported',
+    `${shown(address)} begins with ${kind}, which pages cannot fetch; give an address with https: or a File`,
+    { address },
   )
 }
 

@@ -1,5 +1,5 @@
-// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars are
-// written from.
+// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars
+// are written from.
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ConstraintSpec } from '../../constrain/constraint.ts'

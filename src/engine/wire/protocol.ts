@@ -21,6 +21,7 @@ import type { KvFormat } from '../../graph/ir.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { PoolKind } from '../../runtime/pool.ts'
 import type { StoredSession } from '../../store/device/sessions.ts'
+import type { Retry } from '../../store/download/retry.ts'
 import type { Hub } from '../../store/hub.ts'
 import type { ProbeReport } from './probe-protocol.ts'
 
@@ -111,6 +112,8 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
+  /** A request broke and is made again: which try comes next, when, and why. Absent when bytes came. */
+  readonly retry?: Retry
 }
 
 /** Progress of a load. Phases come in this order, but `convert` runs at the same time as `download`. */

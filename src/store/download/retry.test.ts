@@ -2,7 +2,7 @@
 // given up.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
-import { type RetryOptions, retrying } from './retry.ts'
+import { type Retry, type RetryOptions, retrying } from './retry.ts'
 
 const broken = (detail = {}) => new HalfbyteError('network', 'it broke off', detail)
 
@@ -97,6 +97,23 @@ test('a server that says when to come back is asked then, and not after more tha
     if (attempt === 2) throw broken({ status: 503, retryAfter: 3600 })
   })
   expect(begun).toEqual([0, 7000, 37_000])
+})
+
+test('each wait is told, with its reason and the try that follows', async () => {
+  const told: Retry[] = []
+  await triesOf(
+    (attempt, progressed) => {
+      if (attempt === 3) progressed()
+      if (attempt < 4) throw broken()
+    },
+    { onRetry: (retry) => told.push(retry) },
+  )
+  const reason = 'it broke off'
+  expect(told).toEqual([
+    { attempt: 2, waitMs: 500, reason },
+    { attempt: 3, waitMs: 1000, reason },
+    { attempt: 2, waitMs: 500, reason },
+  ])
 })
 
 test('what no wait mends is not tried again', async () => {

@@ -1,5 +1,5 @@
 // Retrying. In: work that a network may break. Out: its result, after growing waits, or its final error.
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
@@ -7,6 +7,18 @@ export interface RetryOptions {
   readonly attempts?: number | undefined
   /** First wait in milliseconds; each later one is twice as long, up to 30 s. Default 500. */
   readonly firstWaitMs?: number | undefined
+  /** Called before each wait. */
+  readonly onRetry?: ((retry: Retry) => void) | undefined
+}
+
+/** A request that broke and is made again. */
+export interface Retry {
+  /** Which try comes next since the last that brought something; the first retry is 2. */
+  readonly attempt: number
+  /** Milliseconds until then. */
+  readonly waitMs: number
+  /** What broke, as the error would have said it. */
+  readonly reason: string
 }
 
 /** Statuses that may change soon: too many requests, and a server that is overloaded or restarting. */
@@ -25,7 +37,7 @@ const UNANSWERED_MS = 1800
  */
 export async function retrying<T>(
   work: (progressed: () => void) => Promise<T>,
-  { signal, attempts = 6, firstWaitMs = 500 }: RetryOptions = {},
+  { signal, attempts = 6, firstWaitMs = 500, onRetry }: RetryOptions = {},
   isFirst = false,
 ): Promise<T> {
   const begun = performance.now()
@@ -45,6 +57,7 @@ export async function retrying<T>(
       // Pages that lost their connections together should not all retry together.
       const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
       if (isFirst && isUnanswered(error) && performance.now() + ms > begun + UNANSWERED_MS) throw error
+      onRetry?.({ attempt: failures + 1, waitMs: Math.round(ms), reason: reasonOf(error) })
       await wait(ms, signal)
     }
   }

@@ -1,5 +1,6 @@
 // Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining
 // time.
+import type { Retry } from './retry.ts'
 
 /** Progress of a download, in bytes unless stated otherwise. */
 export interface FetchProgress {
@@ -12,6 +13,8 @@ export interface FetchProgress {
   readonly bytesPerSecond?: number
   /** Seconds that the rest will take at that rate; absent when unknown. */
   readonly secondsLeft?: number
+  /** A request broke and is made again; absent when bytes came. */
+  readonly retry?: Retry
 }
 
 /** Time over which the rate is averaged: long enough to be steady, short enough to follow changes. */
@@ -54,6 +57,12 @@ export class Tally {
     }
   }
 
+  /** Tells that a request is made again. */
+  retry(retry: Retry): void {
+    this.#cached = false
+    this.#emit(retry)
+  }
+
   #mark(bytes: number): void {
     const at = this.#now()
     this.#fetched += bytes
@@ -61,7 +70,7 @@ export class Tally {
     while (this.#marks.length > 2 && at - this.#marks[1]!.at > WINDOW_MS) this.#marks.shift()
   }
 
-  #emit(): void {
+  #emit(retry?: Retry): void {
     const sum = (of: 'loaded' | 'total') => this.#files.reduce((all, file) => all + file[of], 0)
     const [loaded, total] = [sum('loaded'), sum('total')]
     const [first, last] = [this.#marks[0], this.#marks.at(-1)]
@@ -74,6 +83,7 @@ export class Tally {
       total,
       cached: this.#cached,
       ...(bytesPerSecond > 0 && { bytesPerSecond }),
+      ...(retry && { retry }),
       ...(bytesPerSecond > 0 && isSized && { secondsLeft: (total - loaded + rest) / bytesPerSecond }),
     })
   }

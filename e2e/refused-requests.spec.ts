@@ -1,0 +1,56 @@
+// Requests that are refused outright. In: addresses of a server without CORS, of no server, and of no kind
+// that pages fetch. Out: a sentence within two seconds, and the retries as progress.
+import { expect } from '@playwright/test'
+import { test } from './golden-server.ts'
+import { openLibrary } from './library-site.ts'
+import { serveFolder } from './static-server.ts'
+
+const UNREACHED = "could not be fetched; check the address, the connection and the server's CORS headers"
+
+test('they fail within two seconds of the first, say what to check, and tell each retry', async ({
+  page,
+  site,
+}) => {
+  await openLibrary(page, site.plain)
+  const closed = await serveFolder('/', {}, { '/m.gguf': 'no CORS headers' })
+  const seen = await page.evaluate(
+    async (addresses) => {
+      // The first load of a page also fetches and starts the worker.
+      const outcomes: { said: string; seconds: number; retries: readonly unknown[] }[] = []
+      for (const address of addresses) {
+        const begun = performance.now()
+        let first: number | undefined
+        const retries: unknown[] = []
+        const said = await halfbyte.Engine.load(address, {
+          threads: 1,
+          cache: 'none',
+          onProgress(progress) {
+            if (progress.phase !== 'download' || progress.retry === undefined) return
+            first ??= performance.now()
+            const { attempt, reason } = progress.retry
+            retries.push({ attempt, reason })
+          },
+        }).then(
+          () => 'loaded',
+          (error) => `${error.code}: ${error.message}`,
+        )
+        outcomes.push({ said, seconds: (performance.now() - (first ?? begun)) / 1000, retries })
+      }
+      return outcomes
+    },
+    [`${closed.address}m.gguf`, 'http://127.0.0.1:9/m.gguf', 'ftp://127.0.0.1/m.gguf'],
+  )
+  await closed.close()
+  const reason = `m.gguf ${UNREACHED}`
+  const retries = [2, 3].map((attempt) => ({ attempt, reason }))
+  for (const { said, retries: told } of seen.slice(0, 2)) {
+    expect(said).toBe(`network: ${reason}`)
+    expect(retries).toEqual(expect.arrayContaining([...told]))
+    expect(told.length).toBeGreaterThan(0)
+  }
+  expect(seen[2]).toMatchObject({
+    said: 'unsupported: "ftp://127.0.0.1/m.gguf" begins with ftp:, which pages cannot fetch; give an address with https: or a File',
+    retries: [],
+  })
+  for (const { seconds } of seen) expect(seconds).toBeLessThan(2)
+})
