@@ -50,7 +50,10 @@ export interface CallOptions {
   readonly frequencyPenalty?: number
   readonly responseFormat?: { readonly type: 'text' } | { readonly type: 'json'; readonly schema?: unknown }
   readonly seed?: number
-  readonly tools?: readonly (FunctionTool | { readonly type: 'provider'; readonly name: string })[]
+  readonly tools?: readonly (
+    | FunctionTool
+    | { readonly type: 'provider' | 'provider-defined'; readonly name: string }
+  )[]
   readonly toolChoice?:
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }

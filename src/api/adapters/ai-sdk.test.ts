@@ -6,6 +6,8 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
+import type { EmbeddingModelV2, LanguageModelV2, ProviderV2 } from 'ai-sdk-provider-2'
+import type { EmbeddingModelV3, LanguageModelV3 } from 'ai-sdk-provider-3'
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { openToy } from '../testing/toy-engine.ts'
@@ -13,7 +15,12 @@ import {
   type CallOptions,
   createHalfbyte,
   type EmbeddingModel,
+  type EmbeddingModel5,
+  type EmbeddingModel6,
+  type HalfbyteProvider5,
   type LanguageModel,
+  type LanguageModel5,
+  type LanguageModel6,
   type StreamPart,
 } from './ai-sdk.ts'
 
@@ -40,6 +47,38 @@ test('the types are those of the SDK', () => {
   expectTypeOf<EmbeddingModel>().toExtend<EmbeddingModelV4>()
   expectTypeOf<LanguageModelV4CallOptions>().toExtend<CallOptions>()
   expectTypeOf<StreamPart>().toExtend<LanguageModelV4StreamPart>()
+})
+
+test('the types for earlier versions are those of their SDK', () => {
+  expectTypeOf<LanguageModel6>().toExtend<LanguageModelV3>()
+  expectTypeOf<EmbeddingModel6>().toExtend<EmbeddingModelV3>()
+  expectTypeOf<LanguageModel5>().toExtend<LanguageModelV2>()
+  expectTypeOf<EmbeddingModel5>().toExtend<EmbeddingModelV2<string>>()
+  expectTypeOf<Pick<HalfbyteProvider5, 'languageModel' | 'textEmbeddingModel'>>().toExtend<
+    Pick<ProviderV2, 'languageModel' | 'textEmbeddingModel'>
+  >()
+})
+
+test('version 5 counts and warns in its own form, and version 6 as version 7', async () => {
+  const engine = await openToy()
+  const foreign = { type: 'provider-defined' as const, id: 'other.search' as const, name: 'search', args: {} }
+  const asked = { ...call('hello'), tools: [foreign] } as CallOptions
+  const five = createHalfbyte({ engine, sdk: 5 }).languageModel()
+  const answer = await five.doGenerate(asked)
+  const { inputTokens, outputTokens, totalTokens } = answer.usage
+  expect(answer).toMatchObject({
+    finishReason: 'stop',
+    warnings: [{ type: 'other', message: 'tool search is not supported' }],
+  })
+  expect(totalTokens).toBe((inputTokens ?? 0) + (outputTokens ?? 0))
+  const parts: { type: string }[] = []
+  for await (const part of (await five.doStream(asked)).stream) parts.push(part)
+  expect(parts[0]).toEqual({ type: 'stream-start', warnings: answer.warnings })
+  expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop', usage: { outputTokens } })
+  const six = createHalfbyte({ engine, sdk: 6 }).languageModel()
+  expect(six.specificationVersion).toBe('v3')
+  expect((await six.doGenerate(call('hello'))).finishReason).toEqual({ unified: 'stop', raw: 'stop' })
+  expect(() => createHalfbyte({ engine, sdk: 4 as never })).toThrow('sdk is 4 but must be 5, 6 or 7')
 })
 
 test('a call is answered, and counted as the SDK counts', async () => {

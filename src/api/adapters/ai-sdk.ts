@@ -1,6 +1,7 @@
 // AI SDK. In: an engine, or a function that loads one. Out: a provider with a language model for the SDK's
 // functions.
 import { HalfbyteError } from '../../base/errors.ts'
+import { wrongOption } from '../../base/options.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerationResult } from '../types.ts'
 import { callRequest } from './ai-sdk-request.ts'
@@ -14,13 +15,35 @@ import type {
   ToolCallContent,
   Usage,
 } from './ai-sdk-types.ts'
+import {
+  type EmbeddingModel5,
+  type EmbeddingModel6,
+  embeddingModel5,
+  embeddingModel6,
+  type LanguageModel5,
+  type LanguageModel6,
+  languageModel5,
+  languageModel6,
+} from './ai-sdk-versions.ts'
 import { checkEngine, loadOnce } from './load-once.ts'
 
 export type * from './ai-sdk-types.ts'
+export type {
+  EmbeddingModel5,
+  EmbeddingModel6,
+  GenerateResult5,
+  LanguageModel5,
+  LanguageModel6,
+  StreamPart5,
+  Usage5,
+  Warning5,
+} from './ai-sdk-versions.ts'
 
 export interface HalfbyteProviderOptions {
   /** The engine, or a function that loads it at the first call. Called once, and again after it failed. */
   readonly engine: Engine | (() => Promise<Engine>)
+  /** The major version of the package `ai` that the provider is given to. Default 7. */
+  readonly sdk?: 5 | 6 | 7 | undefined
 }
 
 export interface HalfbyteProvider {
@@ -33,16 +56,54 @@ export interface HalfbyteProvider {
   imageModel(id: string): never
 }
 
+/** The same for version 6. */
+export interface HalfbyteProvider6 {
+  readonly specificationVersion: 'v3'
+  languageModel(id?: string): LanguageModel6
+  embeddingModel(id?: string): EmbeddingModel6
+  imageModel(id: string): never
+}
+
+/** The same for version 5. */
+export interface HalfbyteProvider5 {
+  languageModel(id?: string): LanguageModel5
+  textEmbeddingModel(id?: string): EmbeddingModel5
+  imageModel(id: string): never
+}
+
 /** A provider for `generateText`, `streamText` and the rest of the AI SDK. */
-export function createHalfbyte(options: HalfbyteProviderOptions): HalfbyteProvider {
-  const engine = options?.engine
+export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 5 }): HalfbyteProvider5
+export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 6 }): HalfbyteProvider6
+export function createHalfbyte(
+  options: HalfbyteProviderOptions & { readonly sdk?: 7 | undefined },
+): HalfbyteProvider
+export function createHalfbyte(
+  options: HalfbyteProviderOptions,
+): HalfbyteProvider | HalfbyteProvider6 | HalfbyteProvider5 {
+  const { engine, sdk = 7 } = options ?? {}
   if (typeof engine !== 'function') checkEngine(engine)
   const load = loadOnce(async () => (typeof engine === 'function' ? engine() : engine))
-  return {
-    specificationVersion: 'v4',
-    languageModel: (id = 'halfbyte') => languageModel(id, load),
-    embeddingModel: (id = 'halfbyte') => embeddingModel(id, load),
-    imageModel: refuseImages,
+  const language = (id = 'halfbyte') => languageModel(id, load)
+  const embedding = (id = 'halfbyte') => embeddingModel(id, load)
+  const imageModel = refuseImages
+  switch (sdk) {
+    case 5:
+      return {
+        languageModel: (id) => languageModel5(language(id)),
+        textEmbeddingModel: (id) => embeddingModel5(embedding(id)),
+        imageModel,
+      }
+    case 6:
+      return {
+        specificationVersion: 'v3',
+        languageModel: (id) => languageModel6(language(id)),
+        embeddingModel: (id) => embeddingModel6(embedding(id)),
+        imageModel,
+      }
+    case 7:
+      return { specificationVersion: 'v4', languageModel: language, embeddingModel: embedding, imageModel }
+    default:
+      throw wrongOption('sdk', sdk, '5, 6 or 7')
   }
 }
 

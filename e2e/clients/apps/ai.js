@@ -1,0 +1,59 @@
+// The AI SDK. In: the engine's provider. Out: text, a stream, an object, a tool's round, vectors.
+import { embedMany, generateText, Output, stepCountIs, streamText, tool } from 'ai'
+import { createHalfbyte } from 'halfbyte/ai-sdk'
+import { z } from 'zod'
+import { engine, PROMPT, serve } from './engine.js'
+
+serve(async (sdk) => {
+  const provider = createHalfbyte({ engine, sdk })
+  const model = provider.languageModel()
+  const settings = { model, temperature: 0, maxOutputTokens: 24 }
+  const { text, usage, finishReason, warnings } = await generateText({ ...settings, prompt: PROMPT })
+  const stream = streamText({ ...settings, prompt: PROMPT })
+  let streamed = ''
+  for await (const part of stream.textStream) streamed += part
+  const output = Output.object({ schema: z.object({ name: z.enum(['Tom', 'Mia']), lives: z.literal(9) }) })
+  const object = await generateText({
+    ...settings,
+    prompt: 'A cat, please.',
+    maxOutputTokens: 64,
+    output,
+    // Its name in version 5.
+    experimental_output: output,
+  })
+  const asked = []
+  const calling = await generateText({
+    ...settings,
+    prompt: 'What is 2 + 3?',
+    maxOutputTokens: 64,
+    toolChoice: 'required',
+    tools: {
+      add: tool({
+        description: 'Adds two numbers.',
+        inputSchema: z.object({ a: z.literal(2), b: z.literal(3) }),
+        execute({ a, b }) {
+          asked.push([a, b])
+          return a + b
+        },
+      }),
+    },
+    stopWhen: stepCountIs(1),
+  })
+  const { embeddings } = await embedMany({
+    model: (provider.textEmbeddingModel ?? provider.embeddingModel)(),
+    values: ['a cat', 'a dog'],
+  })
+  return {
+    text,
+    streamed,
+    finishReason,
+    usage: [usage.inputTokens > 0, usage.outputTokens],
+    warnings,
+    streamEnd: await stream.finishReason,
+    object: object.output ?? object.experimental_output,
+    asked,
+    calls: calling.toolCalls.map(({ toolName, input }) => ({ toolName, input })),
+    results: calling.toolResults.map(({ output }) => output),
+    vectors: embeddings.map((vector) => vector.length > 0),
+  }
+})

@@ -1,0 +1,53 @@
+// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors.
+import { openaiFetch } from 'halfbyte/openai'
+import OpenAI from 'openai'
+import { engine, PROMPT, serve } from './engine.js'
+
+serve(async () => {
+  const client = new OpenAI({ apiKey: 'none', fetch: openaiFetch(engine), dangerouslyAllowBrowser: true })
+  const settings = { model: 'halfbyte', temperature: 0, max_completion_tokens: 24 }
+  const messages = [{ role: 'user', content: PROMPT }]
+  const answer = await client.chat.completions.create({ ...settings, messages })
+  const stream = await client.chat.completions.create({ ...settings, messages, stream: true })
+  let streamed = ''
+  for await (const { choices } of stream) streamed += choices[0]?.delta.content ?? ''
+  const schema = {
+    type: 'object',
+    properties: { name: { enum: ['Tom', 'Mia'] }, lives: { const: 9 } },
+    required: ['name', 'lives'],
+    additionalProperties: false,
+  }
+  const object = await client.chat.completions.create({
+    ...settings,
+    max_completion_tokens: 64,
+    messages,
+    response_format: { type: 'json_schema', json_schema: { name: 'cat', schema, strict: true } },
+  })
+  const parameters = {
+    type: 'object',
+    properties: { a: { const: 2 }, b: { const: 3 } },
+    required: ['a', 'b'],
+    additionalProperties: false,
+  }
+  const calling = await client.chat.completions.create({
+    ...settings,
+    max_completion_tokens: 64,
+    messages: [{ role: 'user', content: 'What is 2 + 3?' }],
+    tools: [{ type: 'function', function: { name: 'add', parameters } }],
+    tool_choice: 'required',
+  })
+  const vectors = await client.embeddings.create({ model: 'halfbyte', input: ['a cat', 'a dog'] })
+  const models = await client.models.list()
+  return {
+    text: answer.choices[0].message.content,
+    streamed,
+    finishReason: answer.choices[0].finish_reason,
+    object: JSON.parse(object.choices[0].message.content),
+    calls: calling.choices[0].message.tool_calls.map(({ function: { name, arguments: input } }) => ({
+      toolName: name,
+      input: JSON.parse(input),
+    })),
+    vectors: vectors.data.map(({ embedding }) => embedding.length > 0),
+    models: models.data.length,
+  }
+})

@@ -1,0 +1,119 @@
+// Clients of other APIs. In: their packages as they are published, the packed package. Out: what each shows
+// and returns in a page, as the engine says it by itself.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { test as base, expect } from '@playwright/test'
+import { type PackedApp, packedApp } from '../packed-app.ts'
+import { serveFolder } from '../static-server.ts'
+
+const runFile = promisify(execFile)
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+const test = base.extend<object, { packed: PackedApp }>({
+  packed: [
+    async ({ browserName: _ }, use) => {
+      const packed = await packedApp()
+      await use(packed)
+      await packed.remove()
+    },
+    { scope: 'worker' },
+  ],
+})
+
+interface Client {
+  readonly name: string
+  /** The file in apps/. */
+  readonly app: string
+  /** The folder of the package that the app imports as `ai`. */
+  readonly ai?: string
+  /** What the app is given. */
+  readonly args?: readonly unknown[]
+  /** What it returns besides texts. */
+  readonly returns: Readonly<Record<string, unknown>>
+  /** Names of texts that are what the engine says. */
+  readonly texts: readonly string[]
+}
+
+const CAT = { name: expect.stringMatching(/^(?:Tom|Mia)$/), lives: 9 }
+const CALLS = [{ toolName: 'add', input: { a: 2, b: 3 } }]
+const VECTORS = [true, true]
+
+const aiSdk = (version: 5 | 6 | 7): Client => ({
+  name: `AI SDK ${version}`,
+  app: 'ai.js',
+  ai: version === 7 ? 'ai' : `ai${version}`,
+  args: [version],
+  texts: ['text', 'streamed'],
+  returns: {
+    finishReason: 'length',
+    streamEnd: 'length',
+    usage: [true, 24],
+    warnings: [],
+    object: CAT,
+    asked: [[2, 3]],
+    calls: CALLS,
+    results: [5],
+    vectors: VECTORS,
+  },
+})
+
+const CLIENTS: readonly Client[] = [
+  aiSdk(5),
+  aiSdk(6),
+  aiSdk(7),
+  {
+    name: 'openai',
+    app: 'openai.js',
+    texts: ['text', 'streamed'],
+    returns: { finishReason: 'length', object: CAT, calls: CALLS, vectors: VECTORS, models: 1 },
+  },
+  {
+    name: 'LangChain',
+    app: 'langchain.js',
+    texts: ['text', 'streamed', 'chained'],
+    returns: { hasSystem: true, object: CAT, calls: CALLS, vectors: VECTORS },
+  },
+  { name: 'Deep Chat', app: 'deep-chat.js', texts: ['text'], returns: {} },
+]
+
+for (const { name, app, ai, args = [], texts, returns } of CLIENTS) {
+  test(`${name} is answered by the engine, unmodified`, async ({ page, packed }) => {
+    const dist = join(packed.installed, 'dist')
+    await runFile(
+      process.execPath,
+      [
+        here('node_modules/esbuild/bin/esbuild'),
+        here(`apps/${app}`),
+        '--bundle',
+        '--format=esm',
+        '--log-level=error',
+        '--define:process.env.NODE_ENV="production"',
+        `--outfile=${join(dist, 'app.js')}`,
+        ...(ai === undefined ? [] : [`--alias:ai=${here(`node_modules/${ai}`)}`]),
+      ],
+      { env: { ...process.env, NODE_PATH: join(packed.folder, 'node_modules') } },
+    )
+    const server = await serveFolder(
+      dist,
+      {},
+      {
+        '/': '<!doctype html><title>App</title><script type="module" src="/app.js"></script>',
+      },
+    )
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(error.message))
+    await page.goto(server.address)
+    await page.waitForFunction(() => 'run' in globalThis)
+    const { own, ...seen } = await page.evaluate(
+      (args) =>
+        (globalThis as unknown as { run(...args: unknown[]): Promise<Record<string, unknown>> }).run(...args),
+      [...args],
+    )
+    await server.close()
+    expect(String(own).length).toBeGreaterThan(20)
+    expect(seen).toEqual({ ...returns, ...Object.fromEntries(texts.map((text) => [text, own])) })
+    expect(problems).toEqual([])
+  })
+}
