@@ -17,8 +17,8 @@ self.addEventListener('install', () => self.skipWaiting())
 
 self.addEventListener('activate', (event) => {
   event.waitUntil(succeed())
-  // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would wait for
-  // the activation for ever.
+  // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
+  // wait for the activation for ever.
   self.clients.claim()
 })
 

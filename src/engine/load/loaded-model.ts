@@ -62,8 +62,8 @@ export interface ModelText {
   readonly longestToken: number
   /**
    * Ids of `text`. Special tokens in the text are recognised. `start`: nothing precedes the text, so a
-   * beginning-of-sequence token is added if the model uses one and the text lacks it. `after`: the id before a
-   * text that does not start, if it is known.
+   * beginning-of-sequence token is added if the model uses one and the text lacks it. `after`: the id before
+   * a text that does not start, if it is known.
    */
   encode(text: string, start: boolean, after?: number): readonly number[]
   /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
