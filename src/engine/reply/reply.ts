@@ -23,7 +23,6 @@ import type {
   ToolCall,
 } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/stream.ts'
-import { constraintSpec } from './constraints.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'
 import { isMessage } from './saved.ts'
@@ -65,8 +64,7 @@ export async function reply(
   checkLength(model, request, text)
   const prompt = transcript.encode(text, (...rest) => model.text.encode(...rest))
   const fit = fitPrompt(model, request, prompt)
-  const spec = constraintSpec(options)
-  const constraint = spec && model.constraints.constrain(spec)
+  const constraint = request.constraint && model.constraints.constrain(request.constraint)
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
     processors: await loadProcessors(processors, model),
