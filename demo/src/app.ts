@@ -98,7 +98,7 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}
+                @regenerate=${this.#onRegenerate} @continue=${this.#onContinue} @resend=${this.#onResend} @turn=${this.#onTurn}
                 @fork=${this.#onFork}></chat-log>`
             : nothing
         }
@@ -287,6 +287,12 @@ export class ChatApp extends LitElement {
   #onRegenerate(): void {
     this.querySelector<ChatLog>('chat-log')?.toEnd()
     void this.#chat.regenerate()
+  }
+
+  #onContinue(): void {
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
+    this.#reveal.resume(this.#chat.conversation)
+    void this.#chat.goOn()
   }
 
   #onResend(event: CustomEvent<string>): void {

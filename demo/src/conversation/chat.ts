@@ -27,7 +27,7 @@ import {
 } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { startChoice } from './store/remember.ts'
-import { type Asked, again, asked, edited, forked, turned } from './store/versions.ts'
+import { type Asked, again, asked, continued, edited, forked, turned } from './store/versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {
@@ -180,6 +180,11 @@ export class Chat extends EventTarget {
     await this.#answer(again)
   }
 
+  /** Goes on with the last answer, which was cut short. */
+  async goOn(): Promise<void> {
+    await this.#answer(continued)
+  }
+
   /** Goes on from message `index` in a conversation of its own. */
   async fork(index: number): Promise<void> {
     if (this.isAnswering) return
@@ -290,7 +295,7 @@ export class Chat extends EventTarget {
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
     const model = choiceName(this.model.shown)
-    this.#grow(home, { content: '', model, ...turn.versions })
+    this.#grow(home, { content: '', ...turn.begun, model, ...turn.versions })
     this.#changed()
     try {
       // When this task ends, the page shows the person's message.
@@ -301,8 +306,8 @@ export class Chat extends EventTarget {
         home = withMessages(known, turn.messages)
         const growing = { model, ...turn.versions }
         await this.#store.put(withMessages(home, turn.unanswered))
-        this.#grow(home, { content: '', ...growing })
-        const { text, ...rest } = await this.#speak(engine, speaker, home, stopping.signal, growing)
+        this.#grow(home, { content: '', ...turn.begun, ...growing })
+        const { text, ...rest } = await this.#speak(engine, speaker, home, turn, stopping.signal, growing)
         const answer: StoredMessage = { role: 'assistant', content: text, ...growing, ...rest }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(
@@ -324,21 +329,23 @@ export class Chat extends EventTarget {
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 
-  /** Generates the answer to a conversation's last message. An error ends it and becomes the problem. */
+  /** Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes the problem. */
   async #speak(
     engine: Engine,
     speaker: Speaker,
     home: Conversation,
+    { begun }: Asked,
     stop: AbortSignal,
     growing: Omit<StoredMessage, 'role' | 'content'>,
   ): Promise<Spoken> {
-    let text = ''
-    let used: readonly UsedTool[] = []
+    const { content: start = '', used: usedBefore = [] } = begun ?? {}
+    let text = start
+    let used: readonly UsedTool[] = usedBefore
     try {
-      const generation = await speaker.answer(home.id, home.messages, this.settings)
+      const generation = await speaker.answer(home.id, home.messages, this.settings, begun)
       const listener = {
         grow: (grown: string) => {
-          text = grown
+          text = start + grown
           this.#grow(home, { content: text, ...growing, ...usedOf(used) })
         },
         save: () => this.#saveDraft(),

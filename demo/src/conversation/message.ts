@@ -1,5 +1,5 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `resend`,
-// `fork` and `turn`.
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `continue`,
+// `resend`, `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyText } from '../../../src/widget/markdown/clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
@@ -107,6 +107,11 @@ export class ChatMessage extends LitElement {
       ${
         this.last
           ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
+          : nothing
+      }
+      ${
+        this.last && role === 'assistant' && ending !== undefined
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('continue')}>${icon('next')}Continue</button>`
           : nothing
       }
       ${
