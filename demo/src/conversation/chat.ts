@@ -329,7 +329,10 @@ export class Chat extends EventTarget {
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 
-  /** Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes the problem. */
+  /**
+   * Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes the
+   * problem.
+   */
   async #speak(
     engine: Engine,
     speaker: Speaker,

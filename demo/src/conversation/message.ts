@@ -8,6 +8,7 @@ import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
 import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
 import { withoutThoughts } from './render/thoughts.ts'
+import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
 
@@ -55,6 +56,7 @@ export class ChatMessage extends LitElement {
   declare editing: boolean
   declare copied: boolean
   readonly #markdown = new GrowingMarkdown()
+  readonly #rich = new RichText(this)
   /** Characters parsed so far. */
   #read = 0
 
@@ -85,7 +87,7 @@ export class ChatMessage extends LitElement {
     const isPart = this.tail < content.length
     if (isPart && this.#read < content.length) return html`${folded}`
     const parts = inParts(this.#markdown.blocks(content))
-    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)}`
+    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, { rich: this.#rich.forms })}`
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
