@@ -1,6 +1,7 @@
 // The page. In: the chat's state. Out: header, conversation, composer and dialogs, for touch, keyboard and
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { areTexts } from './conversation/attachments.ts'
 import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
@@ -56,7 +57,7 @@ export class ChatApp extends LitElement {
     super()
     // An engine far ahead of the display would only slow the page down. A hidden page shows nothing.
     this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
-    new DropTarget(this, (files) => void this.#chat.load({ kind: 'files', files }))
+    new DropTarget(this, (files) => this.#take(files))
   }
 
   protected override createRenderRoot(): HTMLElement {
@@ -222,6 +223,12 @@ export class ChatApp extends LitElement {
   #hint(): string {
     const { engine, phase } = this.#chat.model
     return engine !== undefined || phase.name === 'loading' ? 'Write a message' : 'Load a model to chat'
+  }
+
+  /** Attaches texts, loads models. */
+  #take(files: readonly File[]): void {
+    if (areTexts(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
+    else void this.#chat.load({ kind: 'files', files })
   }
 
   #send(text: string): void {

@@ -7,6 +7,7 @@ import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
 import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
 import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
+import { splitQuotes } from './attachments.ts'
 import { withoutThoughts } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
@@ -75,7 +76,7 @@ export class ChatMessage extends LitElement {
     const state = `message ${role}${this.streaming ? ' streaming' : ''}`
     return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
       ${this.message.used === undefined ? nothing : html`<ul class="used">${this.message.used.map(usedLine)}</ul>`}
-      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? content : this.#answer()}</div>`}
+      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? question(content) : this.#answer()}</div>`}
       ${this.streaming || this.editing ? nothing : this.#actions()}
     </article>`
   }
@@ -206,6 +207,15 @@ export class ChatMessage extends LitElement {
 }
 
 const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
+
+/** A question as it was typed, with its files folded. */
+function question(content: string): TemplateResult {
+  const { text, files } = splitQuotes(content)
+  return html`${text}${files.map(
+    (file) =>
+      html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
+  )}`
+}
 
 /** Folded, since they are long and not the answer. */
 const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
