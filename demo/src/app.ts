@@ -28,6 +28,8 @@ const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
   'settings-dialog': () => import('./shell/settings-dialog.ts'),
+  'runs-dialog': () => import('./models/runs-dialog.ts'),
+  'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
 /** See `#parts`. */
 const PARTS = 4
@@ -151,7 +153,7 @@ export class ChatApp extends LitElement {
       ${renderNotice(chat)}
       <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
         @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
-      ${renderFigures(chat)}
+      ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`
   }
@@ -165,7 +167,9 @@ export class ChatApp extends LitElement {
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
-        @reload=${() => void chat.reload()}></settings-dialog>`
+        @reload=${() => void chat.reload()} @show=${this.#onShow}></settings-dialog>
+      <runs-dialog .engine=${chat.model.engine} .answers=${chat.history}></runs-dialog>
+      <storage-dialog></storage-dialog>`
   }
 
   #side(): TemplateResult {
@@ -263,6 +267,10 @@ export class ChatApp extends LitElement {
     while (this.#parts < PARTS) await nextFrame()
     await this.updateComplete
     await this.querySelector<Modal>(tag)?.open()
+  }
+
+  #onShow(event: CustomEvent<'runs-dialog' | 'storage-dialog'>): void {
+    void this.#openDialog(event.detail)
   }
 
   #onFresh(): void {

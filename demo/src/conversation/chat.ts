@@ -37,7 +37,11 @@ export interface Figures {
   /** Tokens of the prompt that had to be run; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
+  readonly writtenTokens: number
 }
+
+/** Answers whose figures are kept. */
+const MOST_FIGURES = 12
 
 /** Calls of tools in one answer. A model that only calls would not end by itself. */
 const MOST_TOOLS = 4
@@ -63,6 +67,8 @@ export class Chat extends EventTarget {
   /** True once the stored conversations were read. */
   isOpen = false
   figures: Figures | undefined
+  /** Those of the model's last answers, oldest first. */
+  history: readonly Figures[] = []
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
   /** The last error in an answer. */
@@ -125,6 +131,7 @@ export class Chat extends EventTarget {
     if (engine === undefined || engine === this.#speaker?.engine) return
     this.#speaker = new Speaker(engine, usesTools(this.model.shown))
     this.figures = undefined
+    this.history = []
     this.memoryBytes = undefined
     this.#changed()
     await this.#weigh(engine)
@@ -365,10 +372,13 @@ export class Chat extends EventTarget {
       // The result alone, where the model adds nothing to it.
       if (text.trim() === '') text = used.at(-1)?.result ?? ''
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
-      const { promptTokens, cachedTokens } = result.usage
+      const { promptTokens, cachedTokens, completionTokens: writtenTokens } = result.usage
       const readTokens = promptTokens - cachedTokens
       const { contextUsed } = speaker
-      this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
+      this.figures = {
+        ...{ tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens, writtenTokens },
+      }
+      this.history = [...this.history, this.figures].slice(-MOST_FIGURES)
       return { text, ...usedOf(used), ...endingOf(result) }
     } catch (error) {
       // If another model was chosen meanwhile, the old engine's failure does not matter.
