@@ -27,10 +27,10 @@ export interface LoadedModel {
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /**
-   * The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it
-   * refuses.
+   * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws
+   * `unsupported` when it refuses.
    */
-  renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
+  renderPrompt(messages: readonly Message[], tools?: readonly Tool[], prefix?: string): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with another hash cannot be used. */

@@ -40,7 +40,8 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
   const quotes = turnQuotes(template, tokenizer)
   return {
-    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
+    renderPrompt: (messages, tools, prefix = '') =>
+      renderTurns(template, tokenizer, messages, tools, quotes) + quotes.said(prefix),
     text: {
       endIds: turnEndIds(tokenizer, template),
       longestToken: tokenizer.longestToken,

@@ -31,14 +31,15 @@ import type { Transcript } from './transcript.ts'
 
 /**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
- * `unsupported` if the messages are not a conversation.
+ * `unsupported` if the messages are not a conversation or the prefix is not a text.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') return prompt.text
-  const { messages, tools = [] } = prompt
+  const { messages, tools = [], prefix = '' } = prompt
   checkList('tools', tools)
+  if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
-  if (wrong < 0) return model.renderPrompt(messages, tools)
+  if (wrong < 0) return model.renderPrompt(messages, tools, prefix)
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
