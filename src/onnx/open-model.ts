@@ -12,7 +12,13 @@ import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { HANDLERS } from './raise/handlers.ts'
 import type { Findings } from './raise/meaning.ts'
 import { type Translation, Translator } from './raise/translator.ts'
-import { readModel } from './read-model.ts'
+import { type FindFile, readModel } from './read-model.ts'
+
+export interface OnnxOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Finds files that are not among the sources, by their names. Default: there are none. */
+  readonly beside?: FindFile | undefined
+}
 
 /** Positions where neither files nor tables say how many. */
 const USUAL_CONTEXT = 4096
@@ -22,14 +28,15 @@ const USUAL_CONTEXT = 4096
  */
 export async function openOnnx(
   sources: readonly ByteSource[],
-  signal?: AbortSignal,
+  { signal, beside }: OnnxOptions = {},
 ): Promise<ModelFile & { readonly graph: StepGraph }> {
   const source = graphSource(sources)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
-  const { graph } = await readModel(source, { files, signal })
+  const find = async (name: string) => files.get(name) ?? (await beside?.(name))
+  const { graph } = await readModel(source, { find, signal })
   const translation = await new Translator(source.name, graph, HANDLERS, signal).run()
   const json = async (name: string) => {
-    const file = files.get(name)
+    const file = await find(name)
     return file && readJson(file, signal)
   }
   const [genai, config, generation] = [
@@ -45,7 +52,7 @@ export async function openOnnx(
     graph: translation.graph,
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
-    tokenizer: await tokenizerOf(files, json, signal),
+    tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, generation),
   }
 }
@@ -66,14 +73,14 @@ function graphSource(sources: readonly ByteSource[]): ByteSource {
 }
 
 async function tokenizerOf(
-  files: ReadonlyMap<string, ByteSource>,
+  find: FindFile,
   json: (name: string) => Promise<JsonObject | undefined>,
   signal?: AbortSignal,
 ): Promise<ModelFile['tokenizer']> {
   const tokenizer = await json('tokenizer.json')
   if (tokenizer === undefined) return undefined
   const config = await json('tokenizer_config.json')
-  const template = files.get('chat_template.jinja')
+  const template = await find('chat_template.jinja')
   const chat_template = template && (await readText(template, signal))
   return {
     kind: 'json',

@@ -4,7 +4,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
 import { checkGraph } from './ir/check-graph.ts'
 import type { Constant, Graph, Input, Node } from './ir/graph.ts'
-import { externalRange } from './proto/external.ts'
+import { externalLocation, externalRange } from './proto/external.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
 import { Message } from './proto/message.ts'
 import { type FieldRange, Scanner } from './proto/scanner.ts'
@@ -17,9 +17,12 @@ export interface OnnxModel {
   readonly producer: string
 }
 
+/** A file beside the model, or undefined. */
+export type FindFile = (name: string) => Promise<ByteSource | undefined>
+
 export interface ReadOptions {
-  /** Sources of external data, by their path relative to the model. */
-  readonly files?: ReadonlyMap<string, ByteSource> | undefined
+  /** Finds external data by its path relative to the model. Default: there is none. */
+  readonly find?: FindFile | undefined
   /** Bytes of the largest constant that is held in memory. Default 65,536. */
   readonly inlineBytes?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -30,6 +33,7 @@ const INLINE_BYTES = 65_536
 const MOST_STRUCTURE = 2 ** 28
 /** Bytes of a TensorProto whose elements are a list of numbers: these are not stored as bytes. */
 const MOST_LIST = 2 ** 28
+const MOST_FILES = 1024
 const OLDEST_OPSET = 11
 
 /**
@@ -45,6 +49,7 @@ class ModelReader {
   readonly #options: ReadOptions
   readonly #scanner: Scanner
   readonly #counts = new Counts()
+  readonly #files = new Map<string, Promise<ByteSource | undefined>>()
   #structure = 0
 
   constructor(source: ByteSource, options: ReadOptions) {
@@ -110,13 +115,25 @@ class ModelReader {
         )
     }
     if (data.in === 'external') {
-      const place = externalRange(file, fields, data.entries, this.#options.files)
+      const location = externalLocation(file, name, data.entries)
+      const place = externalRange(file, fields, data.entries, await this.#external(location))
       constants.set(name, await this.#held({ dtype, dims, ...place, byteLength }, name, inline))
     } else if (raw !== undefined) {
       due(raw.length)
       const place = { source: this.#source, offset: raw.offset }
       constants.set(name, await this.#held({ dtype, dims, ...place, byteLength }, name, inline))
     } else constants.set(name, tensorFrom(file, fields))
+  }
+
+  /** Each file is asked for once. */
+  #external(location: string): Promise<ByteSource | undefined> {
+    const known = this.#files.get(location)
+    if (known !== undefined) return known
+    if (this.#files.size >= MOST_FILES)
+      throw malformed(this.#source.name, `its weights lie in more than ${MOST_FILES} files`)
+    const asked = this.#options.find?.(location) ?? Promise.resolve(undefined)
+    this.#files.set(location, asked)
+    return asked
   }
 
   /** Small constants are read now, so that passes may look at them. */

@@ -4,23 +4,27 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { malformed } from '../../formats/malformed.ts'
 import type { TensorFields } from './tensor-proto.ts'
 
+/** The file's path beside the model. Throws `format` for one that leaves the model's folder. */
+export function externalLocation(file: string, name: string, entries: ReadonlyMap<string, string>): string {
+  const location = entries.get('location') ?? ''
+  if (isInside(location)) return location.replace(/^(?:\.\/)+/, '')
+  throw malformed(
+    file,
+    `tensor ${name} lies in ${JSON.stringify(location)}, which is outside of the model's folder`,
+  )
+}
+
 /**
- * Throws `format` for a path that leaves the model's folder, or a range that the file does not have or that
- * is not the tensor's size; `unsupported` when the file is not there.
+ * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported` when
+ * the file is not there.
  */
 export function externalRange(
   file: string,
   { name, byteLength }: TensorFields,
   entries: ReadonlyMap<string, string>,
-  files: ReadonlyMap<string, ByteSource> | undefined,
+  source: ByteSource | undefined,
 ): { source: ByteSource; offset: number } {
   const location = entries.get('location') ?? ''
-  if (!isInside(location))
-    throw malformed(
-      file,
-      `tensor ${name} lies in ${JSON.stringify(location)}, which is outside of the model's folder`,
-    )
-  const source = files?.get(location.replace(/^(?:\.\/)+/, ''))
   if (source === undefined) throw missing(file, name, location)
   const offset = count(file, name, 'offset', entries.get('offset') ?? '0')
   const length = count(file, name, 'length', entries.get('length') ?? `${byteLength}`)
