@@ -9,6 +9,8 @@ import { type MetaObject, readJson, readText, withoutNulls } from '../formats/js
 import type { ModelFile } from '../formats/model-file.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
+import { runPasses } from './passes/pass.ts'
+import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
 import type { Findings } from './raise/meaning.ts'
 import { type Translation, Translator } from './raise/translator.ts'
@@ -33,7 +35,8 @@ export async function openOnnx(
   const source = graphSource(sources)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
-  const { graph } = await readModel(source, { find, signal })
+  const { graph: read } = await readModel(source, { find, signal })
+  const { graph } = runPasses(read, PASSES)
   const translation = await new Translator(source.name, graph, HANDLERS, signal).run()
   const json = async (name: string) => {
     const file = await find(name)

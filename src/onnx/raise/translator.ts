@@ -3,10 +3,14 @@
 import { type GraphBuilder, graphBuilder } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
-import type { Graph, Node } from '../ir/graph.ts'
+import { inferTypes, type Types } from '../infer.ts'
+import type { Dim } from '../ir/dims.ts'
+import { type Graph, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed, unfit } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Findings, Meaning } from './meaning.ts'
+import { normedRows } from './normed-rows.ts'
+import type { FoundRope } from './rope-table.ts'
 import { WeightTable } from './weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -30,6 +34,19 @@ const ROW_WISE: ReadonlySet<string> = new Set([
   ...['Cast', 'Identity', 'Gather', 'Slice', 'Reshape', 'Squeeze', 'Unsqueeze'],
 ])
 
+/** From the weight of a norm of primitive operators to its mean. */
+const NORM_STEPS = 7
+const NORM_OPS: ReadonlySet<string> = new Set([
+  'Mul',
+  'Div',
+  'Cast',
+  'Sqrt',
+  'Reciprocal',
+  'Add',
+  'Pow',
+  'Sub',
+])
+
 export class Translator {
   readonly file: string
   readonly graph: Graph
@@ -41,6 +58,8 @@ export class Translator {
     ...{ theta: undefined, scaling: undefined, ropeDims: 0, tablePositions: undefined },
     ...{ norms: new Set(), hasPositions: false },
   }
+  /** Of every value, as far as inference knows. */
+  readonly types: Types
   readonly #handlers: Handlers
   readonly #values = new Map<string, Meaning>()
   readonly #readers = new Map<string, Node[]>()
@@ -48,8 +67,12 @@ export class Translator {
   readonly #done = new Set<Node>()
   /** Between the last norm and the logits, in the direction of the computation. */
   readonly #tail: readonly Node[]
-  /** The constants of cosines and sines that layers before have used. */
+  /** Windows of masks that were proven, by name. */
+  readonly masks = new Map<string, number>()
+  /** The values of cosines and sines that layers before have used. */
   ropeTable: string | undefined
+  /** Rows of meanings that were open when they were first read. */
+  readonly #made = new Map<Meaning, Value>()
   #isTaken = false
   #hidden: Value | undefined
 
@@ -58,6 +81,7 @@ export class Translator {
     this.graph = graph
     this.weights = new WeightTable(file, graph)
     this.signal = signal
+    this.types = inferTypes(graph)
     this.#handlers = handlers
     for (const node of graph.nodes) {
       for (const name of new Set(node.inputs)) {
@@ -110,7 +134,7 @@ export class Translator {
 
   isRows(node: Node, index: number): boolean {
     const is = this.read(node, index)?.is
-    return is === 'rows' || is === 'gate' || is === 'sigmoid'
+    return is === 'rows' || is === 'gate' || is === 'normed'
   }
 
   set(node: Node, output: number, meaning: Meaning): void {
@@ -120,6 +144,55 @@ export class Translator {
 
   setRows(node: Node, output: number, value: Value): void {
     this.set(node, output, { is: 'rows', value })
+  }
+
+  /** Dims of an output; undefined where they are not known. */
+  dimsOf(node: Node, output = 0): readonly Dim[] | undefined {
+    return this.types.get(node.outputs[output] ?? '')?.dims
+  }
+
+  /** A constant input of one number. */
+  scalar(node: Node, index: number): number | undefined {
+    const constant = this.graph.constants.get(node.inputs[index] ?? '')
+    if (constant === undefined || isStored(constant) || constant.data.length !== 1) return undefined
+    return Number(constant.data[0])
+  }
+
+  /** Whole numbers of an input that inference knows. */
+  known(node: Node, index: number): readonly number[] | undefined {
+    const name = node.inputs[index] ?? ''
+    const elements = this.types.get(name)?.elements
+    return elements?.every((each) => typeof each === 'number') ? (elements as number[]) : undefined
+  }
+
+  /** Whether the graph has keys and values of earlier steps as inputs. */
+  get hasState(): boolean {
+    return this.graph.inputs.some(({ type }) => isFloat(type?.dtype ?? 'i64'))
+  }
+
+  /** All layers have one kind of heads. Throws `unsupported` for another. */
+  noteHeads(node: Node, heads: number, kvHeads: number, headDim: number): void {
+    const known = this.findings
+    const isSame = known.heads === heads && known.kvHeads === kvHeads && known.headDim === headDim
+    if (known.heads !== 0 && !isSame)
+      throw unclaimed(node, `it has ${heads} heads of ${headDim} where layers before it have ${known.heads}`)
+    Object.assign(known, { heads, kvHeads, headDim })
+  }
+
+  /** All layers rotate alike. Throws `unsupported` for another base. */
+  noteRope(
+    node: Node,
+    table: string,
+    rope: FoundRope & { readonly dims: number; readonly positions?: number },
+  ): void {
+    const known = this.findings
+    const isSame = known.theta === rope.theta && `${known.ropeDims}` === `${rope.dims}`
+    if (this.ropeTable !== undefined && !isSame)
+      throw unclaimed(node, `it rotates by base ${rope.theta} and layers before it by base ${known.theta}`)
+    this.ropeTable = table
+    Object.assign(known, { theta: rope.theta, scaling: rope.scaling, ropeDims: rope.dims })
+    if (rope.positions !== undefined)
+      known.tablePositions = Math.min(known.tablePositions ?? rope.positions, rope.positions)
   }
 
   /** The only node that reads an output. */
@@ -160,28 +233,54 @@ export class Translator {
 
   #input(name: string, dtype: Parameters<typeof isFloat>[0]): Meaning {
     if (isFloat(dtype)) return { is: 'state', name }
-    return /ids?$/.test(name) && !/position|type|cache|beam/.test(name) ? { is: 'ids' } : { is: 'control' }
+    return /ids?$/.test(name) && !/position|type|cache|beam/.test(name)
+      ? { is: 'ids' }
+      : { is: 'control', name }
   }
 
   async #translate(node: Node): Promise<void> {
     const key = `${node.domain}:${node.op}`
     const handler = this.#handlers.get(key)
     if (handler !== undefined && (await handler(this, node))) return
-    const wrong = node.inputs.find((name) =>
-      ['rows', 'gate', 'sigmoid', 'state'].includes(this.meaningOf(name)?.is ?? ''),
-    )
-    if (wrong === undefined || node.op === 'Shape' || node.op === 'Size') {
-      for (const [index] of node.outputs.entries()) this.set(node, index, { is: 'control' })
+    const isOfShape = node.op === 'Shape' || node.op === 'Size'
+    const wrong = node.inputs.find((name) => {
+      const is = this.meaningOf(name)?.is
+      return is !== undefined && is !== 'control' && is !== 'constant'
+    })
+    if (wrong === undefined || isOfShape) {
+      for (const [index, name] of node.outputs.entries()) this.set(node, index, { is: 'control', name })
       return
     }
     const how = handler === undefined ? 'no step has such an operator' : 'no step has it in this form'
-    throw unclaimed(node, `it reads ${wrong}, which is rows of tokens or a state, and ${how}`)
+    throw unclaimed(node, `it reads ${wrong} (${this.meaningOf(wrong)?.is}), and ${how}`)
   }
 
+  /** Makes what is still open; once, however many nodes read it. */
   #rowsOf(meaning: Meaning, label: string): Value | undefined {
     if (meaning.is === 'rows') return meaning.value
+    const known = this.#made.get(meaning)
+    if (known !== undefined) return known
+    const value = this.#make(meaning, label)
+    if (value !== undefined) this.#made.set(meaning, value)
+    return value
+  }
+
+  #make(meaning: Meaning, label: string): Value | undefined {
+    if (meaning.is === 'normed') return normedRows(this, meaning, label)
     if (meaning.is === 'gate') return this.b.swiglu(label, [meaning.value], meaning.activation)
     return undefined
+  }
+
+  /** A product of a vector and of what a mean was taken of, a few nodes before. */
+  #isNormed(node: Node, makers: ReadonlyMap<string, Node>): boolean {
+    if (!node.inputs.some((name) => this.graph.constants.get(name)?.dims.length === 1)) return false
+    let near = new Set(node.inputs)
+    for (let step = 0; step < NORM_STEPS; step++) {
+      const nodes = [...near].map((name) => makers.get(name)).filter((each) => each !== undefined)
+      if (nodes.some(({ op }) => op === 'ReduceMean')) return true
+      near = new Set(nodes.filter(({ op }) => NORM_OPS.has(op)).flatMap(({ inputs }) => inputs))
+    }
+    return false
   }
 
   /** The nodes from the last norm to the output, both included; empty where another operator lies between. */
@@ -195,6 +294,9 @@ export class Translator {
       if (node === undefined) return []
       found.unshift(node)
       if (NORMS.has(node.op)) return found
+      // A norm of primitive operators begins where the mean is taken.
+      const isPrimitive = node.op === 'Mul' && this.#isNormed(node, makers)
+      if (isPrimitive) return found
       if (!ROW_WISE.has(node.op)) return []
       const next = node.inputs.find((each) => makers.has(each))
       if (next === undefined) throw unfit(node, 'it makes the logits of constants')

@@ -46,6 +46,13 @@ export const quickGelu: Handler = (t, node) => {
   return gate(t, node, 'silu')
 }
 
+/** x * sigmoid(alpha x), of opset 24. */
+export const swish: Handler = (t, node) => {
+  const alpha = floatOf(node, 'alpha', 1)
+  if (alpha !== 1) throw unclaimed(node, `its alpha is ${alpha} where only 1 is known, which is SiLU`)
+  return gate(t, node, 'silu')
+}
+
 export const gelu: Handler = (t, node) =>
   gate(t, node, stringOf(node, 'approximate', 'none') === 'tanh' ? 'gelu' : 'gelu_exact')
 
@@ -66,7 +73,8 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
 /** The same elements, as far as rows of tokens go. */
 export const same: Handler = (t, node) => {
   const input = t.read(node, 0)
-  if (input === undefined || input.is === 'constant') return false
+  // What a control value is cast to is another value: a mask of numbers, made of one of facts.
+  if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   t.set(node, 0, input)
   return true
 }

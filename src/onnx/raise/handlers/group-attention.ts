@@ -25,7 +25,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   const dims = isRotated ? await ropeDims(t, node) : 0
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
   const layer = t.findings.layers++
-  noteHeads(t, node, heads, kvHeads, headDim)
+  t.noteHeads(node, heads, kvHeads, headDim)
   const stated = floatOf(node, 'scale', 0)
   const attended = t.b.attend(
     `layers.${layer}.attn`,
@@ -75,7 +75,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Valu
 
 /** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */
 async function ropeDims(t: Translator, node: Node): Promise<number> {
-  const { findings, weights, signal } = t
+  const { weights, signal } = t
   const [cos, sin] = [weights.constant(node, COS), weights.constant(node, SIN)]
   const [positions = 0, half = 0] = cos.dims
   if (cos.dims.length !== 2 || `${sin.dims}` !== `${cos.dims}`)
@@ -96,20 +96,6 @@ async function ropeDims(t: Translator, node: Node): Promise<number> {
       node,
       `its tables ${node.inputs[COS]} and ${node.inputs[SIN]} are no rotation by fixed frequencies`,
     )
-  if (t.ropeTable !== undefined && found.theta !== findings.theta)
-    throw unclaimed(node, `it rotates by base ${found.theta} and layers before it by base ${findings.theta}`)
-  t.ropeTable = table
-  Object.assign(findings, { theta: found.theta, scaling: found.scaling, ropeDims: 2 * half })
-  findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
+  t.noteRope(node, table, { ...found, dims: 2 * half, positions })
   return 2 * half
-}
-
-function noteHeads(t: Translator, node: Node, heads: number, kvHeads: number, headDim: number): void {
-  const { findings } = t
-  if (
-    findings.heads !== 0 &&
-    (findings.heads !== heads || findings.kvHeads !== kvHeads || findings.headDim !== headDim)
-  )
-    throw unclaimed(node, `it has ${heads} heads of ${headDim} where layers before it have ${findings.heads}`)
-  Object.assign(findings, { heads, kvHeads, headDim })
 }

@@ -44,7 +44,7 @@ function summed(t: Translator, node: Node, bias: number): Value {
 }
 
 /** x / sqrt(mean(x^2) + epsilon) * gamma */
-function rms(t: Translator, node: Node, input: Value, gamma: number): Value {
+export function rms(t: Translator, node: Node, input: Value, gamma: number): Value {
   const epsilon = note(t, node, 'rms')
   const rows = t.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
@@ -54,7 +54,7 @@ function rms(t: Translator, node: Node, input: Value, gamma: number): Value {
 }
 
 /** (x - mean) / sqrt(variance + epsilon) * gamma + beta */
-function layer(t: Translator, node: Node, input: Value, gamma: number, beta: number): Value {
+export function layer(t: Translator, node: Node, input: Value, gamma: number, beta: number): Value {
   const epsilon = note(t, node, 'layer')
   const rows = t.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
