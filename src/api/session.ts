@@ -132,8 +132,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         }
         before = messages
         messages = changed
-        const { tools } = options
-        const prompt = { type: 'messages', messages: withSystem(changed), tools } as const
+        const { tools, prefix } = options
+        const prompt = { type: 'messages', messages: withSystem(changed), tools, prefix } as const
         return client.generate(
           { session: id, prompt, ...overflow, ...decode },
           {
@@ -147,7 +147,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
       },
       (result) => {
         running.delete(generation)
-        if (before !== undefined) messages = result === undefined ? before : withReply(messages, result)
+        if (before !== undefined)
+          messages = result === undefined ? before : withReply(messages, result, options.prefix)
       },
     )
     running.add(generation)
@@ -182,7 +183,8 @@ export function restoreSession(
 const withReply = (
   messages: readonly Message[],
   { text, toolCalls = [] }: GenerationResult,
+  prefix = '',
 ): readonly Message[] => [
   ...messages,
-  { role: 'assistant', content: text, ...(toolCalls.length > 0 && { toolCalls }) },
+  { role: 'assistant', content: prefix + text, ...(toolCalls.length > 0 && { toolCalls }) },
 ]

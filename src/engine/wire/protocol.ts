@@ -172,6 +172,8 @@ export type Prompt =
       readonly type: 'messages'
       readonly messages: readonly Message[]
       readonly tools?: readonly Tool[] | undefined
+      /** How the reply begins. Default: empty. */
+      readonly prefix?: string | undefined
     }
   | { readonly type: 'text'; readonly text: string }
 
