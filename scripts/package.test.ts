@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
+import { type Analysis, checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -71,6 +72,7 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'halfbyte.js',
+    'onnx.js',
     'widget.js',
     'workers/compute.worker.js',
     'workers/engine.worker.js',
@@ -104,6 +106,28 @@ test('publint finds nothing, suggestions included', async () => {
   const { messages } = await publint({ pkgDir: app.installed, pack: false, strict: true })
   expect(messages).toEqual([])
 })
+
+test('types and programs agree in every way of resolving modules', async () => {
+  const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
+  const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
+  const { problems } = (await checkPackage(packed)) as Analysis
+  // Modules only: `require` of one is what Node 22 does, and resolution as in Node 10 knows no exports.
+  const expected = new Set(['NoResolution node10', 'CJSResolvesToESM node16-cjs'])
+  const found = problems.map((problem) =>
+    'resolutionKind' in problem ? `${problem.kind} ${problem.resolutionKind}` : problem.kind,
+  )
+  expect(found.filter((problem) => !expected.has(problem))).toEqual([])
+})
+
+test.each(['index', 'openai', 'ai-sdk', 'prompt-api', 'tabs', 'widget'])(
+  'what %s exports is as docs/api has it',
+  async (entry) => {
+    const declared = await readFile(join(app.installed, `dist/${entry}.d.ts`), 'utf8')
+    const bare = declared.replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '').replaceAll(/^ *\/\/.*\n/gm, '')
+    // After a change on purpose: npx vitest run --project unit scripts/package.test.ts -u
+    await expect(bare).toMatchFileSnapshot(join(ROOT, `docs/api/${entry}.txt`))
+  },
+)
 
 test('no file names a place on the machine that built it', async () => {
   for (const name of files) {
