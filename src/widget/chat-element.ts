@@ -1,83 +1,39 @@
 // <halfbyte-chat>. In: attributes and properties of a page, gestures of a person. Out: a chat with a model on
 // this device, and events.
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
-import { guard } from 'lit/directives/guard.js'
-import { repeat } from 'lit/directives/repeat.js'
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
-import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
-import { listOf } from './attributes.ts'
+import { ChatProperties } from './chat-properties.ts'
+import { languageOf, planOf, reported, settingsOf } from './chat-settings.ts'
 import { Conversation } from './conversation/conversation.ts'
-import type { Entry, Settings } from './conversation/entries.ts'
+import type { Entry } from './conversation/entries.ts'
 import { Kept } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { isFatal } from './explain.ts'
-import { Loader, type ModelPlan, type Outside, type Phase } from './loading/loader.ts'
+import { Frames } from './frames.ts'
+import { Loader, type Outside, type Phase } from './loading/loader.ts'
 import { GrowingMarkdown } from './markdown/markdown.ts'
 import { plainText } from './markdown/plain-text.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
 import { composerView } from './view/composer.ts'
-import { barView, emptyView, launcherView, waitingView } from './view/frame.ts'
-import { icon } from './view/icons.ts'
-import { messageView } from './view/message.ts'
+import { barView, launcherView, waitingView } from './view/frame.ts'
+import { logView } from './view/log.ts'
 import { noticeView } from './view/notice.ts'
-import { ENGLISH, fill, type Words } from './words.ts'
+import { ENGLISH, type Words } from './words.ts'
 
 /** Distance from the end of the log that still counts as the end, in pixels. */
 const AT_END = 24
 
 /** The element; element.ts says what its members are for. */
-export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
+export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
   static override styles = [baseStyles, conversationStyles, messageStyles]
-  static override properties = {
-    model: {},
-    system: {},
-    heading: {},
-    placeholder: {},
-    mode: { reflect: true },
-    open: { type: Boolean, reflect: true },
-    theme: { reflect: true },
-    autoload: { type: Boolean },
-    downloadBytes: { type: Number, attribute: 'download-bytes' },
-    keep: {},
-    name: {},
-    share: {},
-    suggestions: { converter: listOf },
-    tools: { attribute: false },
-    documents: { attribute: false },
-    loadOptions: { attribute: false },
-    generateOptions: { attribute: false },
-    messages: { attribute: false },
-    engine: { attribute: false, noAccessor: true },
-    following: { state: true },
-  }
-  declare model: HalfbyteChat['model']
-  declare system: HalfbyteChat['system']
-  declare heading: HalfbyteChat['heading']
-  declare placeholder: HalfbyteChat['placeholder']
-  declare mode: HalfbyteChat['mode']
-  declare open: HalfbyteChat['open']
-  declare theme: HalfbyteChat['theme']
-  declare autoload: HalfbyteChat['autoload']
-  declare downloadBytes: HalfbyteChat['downloadBytes']
-  declare keep: HalfbyteChat['keep']
-  declare name: HalfbyteChat['name']
-  declare share: HalfbyteChat['share']
-  declare suggestions: HalfbyteChat['suggestions']
-  declare tools: HalfbyteChat['tools']
-  declare documents: HalfbyteChat['documents']
-  declare loadOptions: HalfbyteChat['loadOptions']
-  declare generateOptions: HalfbyteChat['generateOptions']
-  declare messages: HalfbyteChat['messages']
-  declare protected following: boolean
-
   /** What the element asks of its page; set once by `define`. */
   static outside: { readonly page: Outside; readonly tabs: Outside }
 
   readonly #conversation = new Conversation({
-    onChange: () => this.#schedule(),
+    onChange: () => this.#frames.schedule(),
     onEntry: (entry) => this.#onEntry(entry),
     onToolRun: (run) => this.#emit('tool', run),
   })
@@ -89,25 +45,8 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   #status = ''
   /** The person asked in this visit, so an engine that gets ready answers. */
   #isAsked = false
-  #isScheduled = false
-
-  constructor() {
-    super()
-    this.mode = 'inline'
-    this.open = false
-    this.theme = 'inherit'
-    this.autoload = false
-    this.keep = 'none'
-    this.name = 'default'
-    this.share = 'page'
-    this.suggestions = []
-    this.tools = []
-    this.documents = []
-    this.loadOptions = {}
-    this.generateOptions = {}
-    this.messages = {}
-    this.following = true
-  }
+  #hadFocus = false
+  readonly #frames = new Frames(() => this.requestUpdate())
 
   get engine(): Engine | undefined {
     return this.#loader?.engine
@@ -129,7 +68,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   }
 
   async load(): Promise<Engine> {
-    await this.#loading.load(this.#plan())
+    await this.#loading.load(planOf(this))
     const { phase } = this.#loading
     if (phase.name === 'ready') return phase.engine
     if (phase.name === 'failed') throw phase.error
@@ -193,8 +132,6 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       this.#hadFocus = this.matches(':focus-within')
   }
 
-  #hadFocus = false
-
   protected override updated(changed: PropertyValues<this>): void {
     if (changed.has('open') && this.mode === 'bubble' && changed.get('open') !== undefined) this.#onToggle()
     if (this.following) this.#toEnd()
@@ -210,53 +147,32 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
         ${barView({
           words,
           heading,
-          onClear: this.conversation.length === 0 ? undefined : () => this.#clearByHand(),
+          onClear: this.conversation.length === 0 ? undefined : () => this.#byHand(() => this.clear()),
           onClose: isBubble ? () => this.hide() : undefined,
         })}
         ${this.#log()}
         <div class="foot-notice">${this.#notice()}</div>
         <div>${this.#composer()}<slot name="footer"></slot></div>
       </section>
-      ${isBubble ? launcherView(words, this.open, () => this.#toggle()) : nothing}
+      ${isBubble ? launcherView(words, this.open, () => (this.open = !this.open)) : nothing}
       <div class="visually-hidden" role="status">${this.#status}</div>`
   }
 
   #log(): TemplateResult {
     const { entries, activity } = this.#conversation
-    const words = this.#words
-    const keyOf = (_: unknown, index: number) => index
-    return html`<div class="place">
-      <div class="log" part="log" role="log" aria-live="off" tabindex="0" aria-label=${words.conversation} @scroll=${this.#onScroll}>
-        ${
-          entries.length === 0
-            ? emptyView({
-                words,
-                suggestions: this.suggestions,
-                canSend: this.#canSend,
-                onSuggest: (text) => this.#suggest(text),
-              })
-            : repeat(entries, keyOf, (_, index) => this.#message(index))
-        }
-        ${activity?.name === 'searching' ? html`<p class="searching">${fill(words.searching, activity)}</p>` : nothing}
-      </div>
-      ${
-        this.following || entries.length === 0
-          ? nothing
-          : html`<button type="button" class="to-end" aria-label=${words.toEnd} @click=${this.#onToEnd}>${icon('down')}</button>`
-      }
-    </div>`
-  }
-
-  #message(index: number): unknown {
-    const { entries, activity } = this.#conversation
-    const entry = entries[index] as Entry
-    const words = this.#words
-    const isLast = index === entries.length - 1
-    const isGrowing = isLast && activity !== undefined && entry.role === 'assistant'
-    const onAgain = isLast && this.#canSend ? () => this.retry() : undefined
-    const view = { entry, words, isGrowing, onAgain }
-    if (isGrowing) return messageView(view, this.#markdown)
-    return guard([entry, words, onAgain === undefined], () => messageView(view))
+    return logView({
+      words: this.#words,
+      entries,
+      activity,
+      suggestions: this.suggestions,
+      canSend: this.#canSend,
+      isFollowing: this.following,
+      growing: this.#markdown,
+      onSuggest: (text) => this.#byHand(() => this.send(text)),
+      onAgain: () => this.retry(),
+      onScroll: (log) => this.#onScroll(log),
+      onToEnd: () => this.#onToEnd(),
+    })
   }
 
   #notice(): TemplateResult | typeof nothing {
@@ -264,15 +180,15 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     const { phase } = this.#loading
     const isQuiet = phase.name === 'idle' || phase.name === 'ready'
     if (isQuiet && error === undefined && isWaiting)
-      return waitingView(this.#words, () => this.#retryByHand())
+      return waitingView(this.#words, () => this.#byHand(() => this.retry()))
     return noticeView({
       phase,
       error,
       words: this.#words,
-      language: this.#language,
-      onAccept: () => this.#accept(),
-      onCancel: () => this.#cancel(),
-      onRetry: () => this.#retryByHand(),
+      language: languageOf(this),
+      onAccept: () => this.#byHand(() => void this.#loading.load(planOf(this))),
+      onCancel: () => this.#byHand(() => this.#loading.cancel()),
+      onRetry: () => this.#byHand(() => this.retry()),
     })
   }
 
@@ -284,7 +200,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
       isAnswering: activity !== undefined,
       canSend: this.#canSend,
       onSend: (text) => this.send(text),
-      onStop: () => this.#stopByHand(),
+      onStop: () => this.#byHand(() => this.stop()),
     })
   }
 
@@ -296,36 +212,9 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     return this.#loader
   }
 
-  /** The language of the page at this place, for numbers. */
-  get #language(): string | undefined {
-    const lang = this.closest<HTMLElement>('[lang]')?.lang ?? ''
-    return Intl.NumberFormat.supportedLocalesOf(lang === '' || !/^[\w-]+$/.test(lang) ? [] : [lang])[0]
-  }
-
   /** One question may wait for the model; the next has to wait for its answer. */
   get #canSend(): boolean {
     return this.#conversation.activity === undefined && !(this.#isAsked && this.#conversation.isWaiting)
-  }
-
-  #plan(): ModelPlan {
-    const { model, loadOptions, downloadBytes } = this
-    if (model === undefined || model === null || model === '')
-      throw new HalfbyteError(
-        'unsupported',
-        'no model is given; set the attribute model or the property engine',
-      )
-    return { source: model, options: loadOptions, bytes: downloadBytes }
-  }
-
-  #settings(): Settings {
-    const { system, tools, documents, generateOptions } = this
-    return {
-      system: system === '' ? undefined : system,
-      tools,
-      documents,
-      generateOptions,
-      passagesPrompt: this.#words.passages,
-    }
   }
 
   /** After a question: answers it, or does first what is needed for that. */
@@ -333,7 +222,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     this.#isAsked = true
     const { engine } = this.#loading
     if (engine !== undefined) void this.#answer(engine)
-    else this.#attempt(() => void this.#loading.begin(this.#plan()))
+    else this.#attempt(() => void this.#loading.begin(planOf(this)))
   }
 
   /** The next question is answered by the new model. */
@@ -344,7 +233,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   }
 
   #autoload(): void {
-    if (this.#loading.phase.name === 'idle') this.#attempt(() => void this.#loading.load(this.#plan()))
+    if (this.#loading.phase.name === 'idle') this.#attempt(() => void this.#loading.load(planOf(this)))
   }
 
   #attempt(act: () => void): void {
@@ -359,7 +248,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     if (!this.#conversation.isWaiting) return
     this.#isAsked = false
     this.#say(this.#words.answering)
-    await this.#conversation.answer(engine, this.#settings())
+    await this.#conversation.answer(engine, settingsOf(this, this.#words))
     const { error } = this.#conversation
     if (error === undefined) return
     this.#report(error)
@@ -369,7 +258,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
 
   #onPhase(phase: Phase): void {
     const words = this.#words
-    this.#schedule()
+    this.#frames.schedule()
     if (phase.name === 'checking') this.#say(words.checking)
     if (phase.name === 'loading') {
       if (phase.progress === undefined) this.#say(words.waiting)
@@ -394,45 +283,12 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
   }
 
   #report(error: unknown): void {
-    this.#emit(
-      'error',
-      isHalfbyteError(error)
-        ? error
-        : new HalfbyteError('internal', `the chat failed: ${reasonOf(error)}`, {}, { cause: error }),
-    )
+    this.#emit('error', reported(error))
   }
 
-  #accept(): void {
-    void this.#loading.load(this.#plan())
-    this.focus()
-  }
-
-  #cancel(): void {
-    this.#loading.cancel()
-    this.focus()
-  }
-
-  #retryByHand(): void {
-    this.retry()
-    this.focus()
-  }
-
-  #stopByHand(): void {
-    this.stop()
-    this.focus()
-  }
-
-  #clearByHand(): void {
-    this.clear()
-    this.focus()
-  }
-
-  #toggle(): void {
-    this.open = !this.open
-  }
-
-  #suggest(text: string): void {
-    this.send(text)
+  /** After a gesture the person goes on writing. */
+  #byHand(act: () => void): void {
+    act()
     this.focus()
   }
 
@@ -447,7 +303,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
 
   #onKey(event: KeyboardEvent): void {
     if (event.key !== 'Escape' || event.isComposing) return
-    if (this.#conversation.activity !== undefined) this.#stopByHand()
+    if (this.#conversation.activity !== undefined) this.#byHand(() => this.stop())
     else if (this.mode === 'bubble') this.hide()
     else return
     event.stopPropagation()
@@ -468,8 +324,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
     this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
   }
 
-  #onScroll(event: Event): void {
-    const log = event.currentTarget as HTMLElement
+  #onScroll(log: HTMLElement): void {
     this.following = log.scrollHeight - log.scrollTop - log.clientHeight < AT_END
   }
 
@@ -486,21 +341,7 @@ export class HalfbyteChatElement extends LitElement implements HalfbyteChat {
 
   #say(text: string): void {
     this.#status = text
-    this.#schedule()
-  }
-
-  /** An answer may bring many chunks in a frame. A hidden page has no frames. */
-  #schedule(): void {
-    if (this.#isScheduled) return
-    if (document.hidden) {
-      this.requestUpdate()
-      return
-    }
-    this.#isScheduled = true
-    requestAnimationFrame(() => {
-      this.#isScheduled = false
-      this.requestUpdate()
-    })
+    this.#frames.schedule()
   }
 
   #emit(name: string, detail: unknown): void {
