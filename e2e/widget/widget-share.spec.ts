@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
-import { serveFolder } from '../static-server.ts'
+import { ISOLATION, serveFolder } from '../static-server.ts'
 import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
 
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
@@ -96,6 +96,48 @@ test('the tabs of a site share one engine, and the next tab takes it over', asyn
   await say(second, 'one', EMBEDDED_TURNS[1])
   await expect(answersOf(second.locator('#one'))).toHaveCount(2)
   expect(second.workers().length).toBeGreaterThan(0)
+  await site.close()
+})
+
+/** Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told. */
+async function memoryOf(page: Page): Promise<number> {
+  await page.bringToFront()
+  const measured = page.evaluate(async () => {
+    const { performance: clock } = globalThis as unknown as {
+      readonly performance: { measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }> }
+    }
+    return (await clock.measureUserAgentSpecificMemory()).bytes
+  })
+  // It answers after the next collection.
+  const timer = setInterval(() => void heapOf(page).catch(() => undefined), 500)
+  return measured.finally(() => clearInterval(timer))
+}
+
+test('a second tab adds its own page and nothing of the engine', async ({ context }) => {
+  const site = await serveFolder(DIST, ISOLATION, { '/': tabMarkup(MODEL) })
+  const answered = async (page: Page) => {
+    await page.evaluate((generateOptions) => {
+      Object.assign(document.querySelector('#one') as Chat, { generateOptions })
+    }, EMBEDDED_OPTIONS)
+    await say(page, 'one', EMBEDDED_TURNS[0])
+    await expect(answersOf(page.locator('#one'))).toHaveText(REPLY)
+  }
+  const first = await openTab(context, site.address)
+  await answered(first)
+  const engineBytes = await first.evaluate(async () => {
+    const { engine } = document.querySelector('#one') as Chat & {
+      engine: { memory(): Promise<{ totalBytes: number }> }
+    }
+    return (await engine.memory()).totalBytes
+  })
+  const alone = engineBytes + (await memoryOf(first))
+  const second = await openTab(context, site.address)
+  await answered(second)
+  expect(second.workers()).toHaveLength(0)
+  const both = engineBytes + (await memoryOf(first)) + (await memoryOf(second))
+  const seen = `one tab ${(alone / 1e6).toFixed(1)} MB, two ${(both / 1e6).toFixed(1)} MB`
+  test.info().annotations.push({ type: 'memory', description: seen })
+  expect(both - alone, seen).toBeLessThan(3e6)
   await site.close()
 })
 
