@@ -1,0 +1,74 @@
+// The examples. In: npm run examples, as a reader starts it. Out: what each page shows after its button.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { test as base, expect as baseExpect, type Page } from '@playwright/test'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const expect = baseExpect.configure({ timeout: 45_000 })
+
+const test = base.extend<object, { address: string }>({
+  address: [
+    async ({ browserName: _ }, use) => {
+      const server = spawn(process.execPath, [here('../scripts/examples.mjs'), '0'])
+      const [line] = await once(server.stdout, 'data')
+      await use(String(line).trim().replace('plain-page/', ''))
+      server.kill()
+      await once(server, 'exit')
+    },
+    { scope: 'worker' },
+  ],
+})
+
+const out = (page: Page) => page.locator('#out')
+
+/** What each page shows. */
+const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  'plain-page': async (page) => {
+    await expect(out(page)).toHaveText(/^\s*[A-Z].{100,}/s)
+  },
+  tools: async (page) => {
+    await expect(out(page)).toHaveText(/^calculate\(12 ?\* ?7\) = 84\n.*84/s)
+  },
+  json: async (page) => {
+    await expect(out(page)).toHaveText(/^\{.*"name".*"animal": "(?:cat|dog|bird)".*"age": \d+\s*\}$/s)
+  },
+  search: async (page) => {
+    await expect(out(page)).toHaveText(/(?:0\.\d{3} {2}[^\n]+\n){4}/)
+    expect((await out(page).innerText()).split('\n')[0]).toContain('cat')
+  },
+  'saved-sessions': async (page) => {
+    await expect(out(page)).toHaveText(
+      /^user: Tell me a story\.\nassistant: .+\n0 tokens were not read again$/s,
+    )
+    await page.reload()
+    await page.getByRole('button').click()
+    await expect(out(page)).toHaveText(/user: What happened then\?\nassistant: .+\n[1-9]\d+ tokens were not/s)
+  },
+  mamba: async (page) => {
+    await expect(out(page)).toHaveText(/[A-Z].{50,}\n.+\n\d+ bytes of state$/s)
+  },
+  widget: async (page) => {
+    await page.getByRole('button', { name: 'Download' }).click()
+    await expect(page.locator('.message.assistant:not(.growing) .body')).not.toBeEmpty()
+  },
+}
+
+test('each folder of examples is tried', () => {
+  const folders = readdirSync(here('../examples'), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  )
+  expect(folders.map(({ name }) => name).sort()).toEqual(Object.keys(EXAMPLES).sort())
+})
+
+for (const [name, shows] of Object.entries(EXAMPLES)) {
+  test(`the example ${name} works`, async ({ page, address }) => {
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(error.message))
+    await page.goto(`${address}${name}/`)
+    await page.getByRole('button').first().click()
+    await shows(page)
+    expect(problems).toEqual([])
+  })
+}
