@@ -99,7 +99,9 @@ test('the tabs of a site share one engine, and the next tab takes it over', asyn
   await site.close()
 })
 
-/** Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told. */
+/**
+ * Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told.
+ */
 async function memoryOf(page: Page): Promise<number> {
   await page.bringToFront()
   const measured = page.evaluate(async () => {
