@@ -16,6 +16,7 @@ import { Reveal } from './conversation/render/reveal.ts'
 import type { Conversation } from './conversation/store/conversations.ts'
 import { choiceName, type ModelChoice, promiseOf } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import { type Launch, onLaunch } from './shell/launch.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
 import { isReturning, replaceShell } from './shell/shell.ts'
@@ -132,13 +133,31 @@ export class ChatApp extends LitElement {
     // On a phone this would open the keyboard over the page.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
-    void this.#chat.start()
+    void this.#chat.start().then(() => onLaunch((launch) => void this.#launch(launch)))
     for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
       await idle()
       await load()
     }
     const { warmUp } = await import('./models/warm-up.ts')
     await warmUp()
+  }
+
+  /** Does what an installed page was opened for. */
+  async #launch(launch: Launch): Promise<void> {
+    switch (launch.kind) {
+      case 'new':
+        return this.#onFresh()
+      case 'models':
+        return this.#openDialog('models-dialog')
+      case 'text':
+        this.#onFresh()
+        await this.updateComplete
+        return this.querySelector<ChatComposer>('chat-composer')?.write(launch.text)
+      case 'files':
+        return this.#take(launch.files)
+      default:
+        throw new TypeError(`unknown launch ${JSON.stringify(launch satisfies never)}`)
+    }
   }
 
   protected override updated(): void {

@@ -1,9 +1,11 @@
 // The chat page's entry. In: nothing. Out: a working <chat-app>.
 import { askEarly } from './models/early.ts'
+import { awaitOffer } from './shell/install.ts'
 import { nextTask } from './shell/tasks.ts'
 import { followVisualViewport } from './shell/viewport.ts'
 
 askEarly()
+awaitOffer()
 void start()
 
 /**

@@ -36,6 +36,15 @@ export class ChatComposer extends LitElement {
     this.querySelector('textarea')?.focus()
   }
 
+  /** Puts a text into the field, for the person to send. */
+  write(text: string): void {
+    const area = this.querySelector('textarea')
+    if (area === null) return
+    area.value = text
+    this.#fit()
+    this.focus()
+  }
+
   /** Adds text files to the message, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
     this.wrong = ''

@@ -2,6 +2,7 @@
 // and `show` with the dialog to open.
 import { html, nothing, type TemplateResult } from 'lit'
 import { isTouch } from '../../../src/widget/view/keys.ts'
+import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'
 import { Modal } from './modal.ts'
 import {
@@ -31,6 +32,18 @@ export class SettingsDialog extends Modal {
   /** The field with an invalid value. */
   declare wrong: NumberField['key'] | undefined
   protected override heading = 'Settings'
+
+  #endOffer = (): void => undefined
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    this.#endOffer = onOffer(() => this.requestUpdate())
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#endOffer()
+  }
 
   protected override around(pieces: readonly TemplateResult[]): TemplateResult {
     return html`<form method="dialog" novalidate @submit=${this.#onSubmit}>${pieces}</form>`
@@ -71,6 +84,11 @@ export class SettingsDialog extends Modal {
               <dl class="keys" aria-labelledby="keys-title">
                 ${SHORTCUTS.map(({ keys, does }) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${does}</dd></div>`)}
               </dl>`
+        }
+        ${
+          canInstall()
+            ? html`<button type="button" class="row-link" @click=${() => void install()}>Install as an app</button>`
+            : nothing
         }
         <button type="button" class="row-link" @click=${() => this.#show('runs-dialog')}>How it runs</button>
         <button type="button" class="row-link" @click=${() => this.#show('storage-dialog')}>Storage</button>
