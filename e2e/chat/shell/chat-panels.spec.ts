@@ -1,8 +1,8 @@
 // In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
 // "Storage" tell what there is, copy it, and remove it.
 import { expect, test } from '@playwright/test'
-import { ask, kept, openChat, openSettings, overflowing, ready, set } from './chat-page.ts'
-import { violations } from './violations.ts'
+import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'
+import { violations } from '../violations.ts'
 
 test('a tap on the figures shows how it runs, and copies it as a report', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
