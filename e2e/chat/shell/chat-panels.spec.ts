@@ -26,7 +26,7 @@ test('a tap on the figures shows how it runs, and copies it as a report', async 
   await panel.getByRole('button', { name: 'Copy as a report' }).click()
   await expect(panel.getByRole('button', { name: 'Copied' })).toBeVisible()
   const report = await page.evaluate(() => navigator.clipboard.readText())
-  expect(report).toMatch(/^# How Halfbyte runs\n\n- Model: .*\n/)
+  expect(report).toMatch(/^# Halfbyte: How it runs\n\n- Model: .*\n/)
   expect(report.split('\n').filter((line) => /^\| [\d.]+ \| \d+ ms \|/.test(line))).toHaveLength(2)
   await page.keyboard.press('Escape')
   await expect(page.getByRole('button', { name: /^How it runs/ })).toBeFocused()
