@@ -45,15 +45,17 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
     text: {
       endIds: turnEndIds(tokenizer, template),
       longestToken: tokenizer.longestToken,
-      encode: (text, start) => {
+      encode: (text, start, after) => {
         if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
         return start
           ? encodeChat(tokenizer, text)
-          : tokenizer.encode(text, { parseSpecial: true, continues: true })
+          : tokenizer.encode(text, { parseSpecial: true, continues: true, after })
       },
       quote: quotes.said,
-      detokenizer: ({ toolCalls = false } = {}) =>
-        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
+      detokenizer: ({ toolCalls = false, after } = {}) =>
+        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer, {
+          atStart: after !== undefined && tokenizer.isSpecial(after),
+        }),
       tokenText: (id) => tokenizer.tokenText(id),
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },
