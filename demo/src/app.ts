@@ -16,11 +16,13 @@ import { Reveal } from './conversation/render/reveal.ts'
 import type { Conversation } from './conversation/store/conversations.ts'
 import { choiceName, type ModelChoice, promiseOf } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import { type Launch, onLaunch } from './shell/launch.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
 import { isReturning, replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
+import { languageFor, Speaks, speak, t } from './words/words.ts'
 
 const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'What can you do?']
 /** Dialogs load after the page, each in its own task. */
@@ -57,6 +59,7 @@ export class ChatApp extends LitElement {
 
   constructor() {
     super()
+    new Speaks(this)
     // An engine far ahead of the display would only slow the page down. A hidden page shows nothing.
     this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
     new DropTarget(this, (files) => this.#take(files))
@@ -132,7 +135,7 @@ export class ChatApp extends LitElement {
     // On a phone this would open the keyboard over the page.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
-    void this.#chat.start()
+    void this.#chat.start().then(() => onLaunch((launch) => void this.#launch(launch)))
     for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
       await idle()
       await load()
@@ -141,8 +144,28 @@ export class ChatApp extends LitElement {
     await warmUp()
   }
 
+  /** Does what an installed page was opened for. */
+  async #launch(launch: Launch): Promise<void> {
+    switch (launch.kind) {
+      case 'new':
+        return this.#onFresh()
+      case 'models':
+        return this.#openDialog('models-dialog')
+      case 'text':
+        this.#onFresh()
+        await this.updateComplete
+        return this.querySelector<ChatComposer>('chat-composer')?.write(launch.text)
+      case 'files':
+        return this.#take(launch.files)
+      default:
+        throw new TypeError(`unknown launch ${JSON.stringify(launch satisfies never)}`)
+    }
+  }
+
   protected override updated(): void {
-    const { theme } = this.#chat.settings
+    const { theme, language } = this.#chat.settings
+    void speak(languageFor(language))
+    this.dataset['drop'] = t('drop')
     if (theme === 'auto') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme
   }
@@ -175,7 +198,7 @@ export class ChatApp extends LitElement {
   #side(): TemplateResult {
     const chat = this.#chat
     const { conversations, conversation } = chat
-    return html`<nav class="side" aria-label="Conversations">
+    return html`<nav class="side" aria-label=${t('conversations')}>
       <div class="brand">${logo()}<span>Halfbyte</span></div>
       <conversation-list .conversations=${conversations} current=${conversation.id}
         .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
@@ -187,21 +210,21 @@ export class ChatApp extends LitElement {
     const name = choiceName(this.#chat.model.shown)
     const isEmpty = this.#chat.conversation.messages.length === 0
     const engine = this.#chat.model.engine
-    const about = engine === undefined ? '' : `${parameters(engine.model.parameters)} parameters`
+    const about = engine === undefined ? '' : t('parameters', { count: parameters(engine.model.parameters) })
     return html`<header class="bar">
       ${
         this.#wide.matches
           ? nothing
-          : html`<button class="quiet" aria-label="Conversations" @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
+          : html`<button class="quiet" aria-label=${t('conversations')} @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
       }
-      <h1><button class="model" aria-haspopup="dialog" aria-label="Model: ${name}. Choose another" title=${about}
+      <h1><button class="model" aria-haspopup="dialog" aria-label=${t('modelButton', { name })} title=${about}
         @click=${() => this.#openDialog('models-dialog')}><span dir="auto">${name}</span>${icon('more')}</button></h1>
       ${
         this.#wide.matches || isEmpty
           ? nothing
-          : html`<button class="quiet" aria-label="Start a new chat" @click=${this.#onFresh}>${icon('plus')}</button>`
+          : html`<button class="quiet" aria-label=${t('newChatStart')} @click=${this.#onFresh}>${icon('plus')}</button>`
       }
-      <button class="quiet" aria-label="Settings" @click=${() => this.#openDialog('settings-dialog')}>${icon('settings')}</button>
+      <button class="quiet" aria-label=${t('settings')} @click=${() => this.#openDialog('settings-dialog')}>${icon('settings')}</button>
     </header>`
   }
 
@@ -211,8 +234,8 @@ export class ChatApp extends LitElement {
     const isReady = this.#chat.model.engine !== undefined
     return html`<div class="empty">
       ${logo()}
-      <h2>A language model in this page</h2>
-      <p>It runs on this device’s processor. What you write stays here.</p>
+      <h2>${t('welcome')}</h2>
+      <p>${t('welcomeMore')}</p>
       <div class="starters">
         ${STARTERS.map(
           (text) =>
@@ -220,13 +243,13 @@ export class ChatApp extends LitElement {
         )}
       </div>
       <p class="promise"><span>${promiseOf(this.#chat.model.choice)}</span> <button class="link"
-        @click=${() => this.#openDialog('models-dialog')}>Choose a larger model</button></p>
+        @click=${() => this.#openDialog('models-dialog')}>${t('larger')}</button></p>
     </div>`
   }
 
   #hint(): string {
     const { engine, phase } = this.#chat.model
-    return engine !== undefined || phase.name === 'loading' ? 'Write a message' : 'Load a model to chat'
+    return engine !== undefined || phase.name === 'loading' ? t('placeholder') : t('placeholderEmpty')
   }
 
   /** Attaches texts, loads models. */

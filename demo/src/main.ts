@@ -1,9 +1,13 @@
 // The chat page's entry. In: nothing. Out: a working <chat-app>.
 import { askEarly } from './models/early.ts'
+import { awaitOffer } from './shell/install.ts'
+import { readSettings } from './shell/settings.ts'
 import { nextTask } from './shell/tasks.ts'
 import { followVisualViewport } from './shell/viewport.ts'
+import { languageFor, speak } from './words/words.ts'
 
 askEarly()
+awaitOffer()
 void start()
 
 /**
@@ -21,6 +25,7 @@ async function start(): Promise<void> {
     // Requesting the files is long enough for one task.
     await nextTask()
   }
+  parts.push(speak(languageFor(readSettings().language)))
   await Promise.all(parts)
   await nextTask()
   const { ChatApp } = await import('./app.ts')

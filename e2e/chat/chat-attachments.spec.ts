@@ -1,5 +1,6 @@
-// In: the built chat page and text files. Out: whether they can be picked, dropped and pasted, reach the model,
-// and are refused in sentences.
+// In: the built chat page, text files, and speech. Out: whether files can be picked, dropped and pasted,
+// reach the model, and are refused in sentences; and whether speech is offered only where it stays on the
+// device.
 import { expect, type Page, test } from '@playwright/test'
 import { composer, openChat, overflowing, ready, sendButton, set } from './chat-page.ts'
 import { violations } from './violations.ts'
@@ -60,4 +61,39 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   const asked = 'What is red?\n\nfox.txt:\n\n```\nThe fox is red.\n```\n\nbear.py:\n\n```\nbear = 1\n```'
   await expect(page.getByRole('textbox', { name: 'Edit your message' })).toHaveValue(asked)
   expect(problems).toEqual([])
+})
+
+test('speech is written where the device itself recognises it, and is not offered elsewhere', async ({
+  page,
+}) => {
+  await page.addInitScript(() => {
+    class SpeechRecognition extends EventTarget {
+      static available = async ({ processLocally }: { processLocally: boolean }) =>
+        processLocally && !location.search.includes('remote') ? 'available' : 'unavailable'
+      processLocally = false
+      start(): void {
+        if (!this.processLocally) throw new Error('the speech would leave the device')
+        const results = [[{ transcript: 'Tell me' }], [{ transcript: ' a story.' }]]
+        for (const count of [1, 2])
+          this.dispatchEvent(Object.assign(new Event('result'), { results: results.slice(0, count) }))
+      }
+      stop(): void {
+        this.dispatchEvent(new Event('end'))
+      }
+    }
+    Object.assign(globalThis, { SpeechRecognition })
+  })
+  await openChat(page)
+  const button = page.getByRole('button', { name: 'Speak', exact: true })
+  await composer(page).fill('Please.')
+  await button.click()
+  await expect(button).toHaveAttribute('aria-pressed', 'true')
+  await expect(composer(page)).toHaveValue('Please. Tell me a story.')
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await button.click()
+  await expect(button).toHaveAttribute('aria-pressed', 'false')
+  await expect(composer(page)).toBeFocused()
+  await openChat(page, '/?remote')
+  await expect(button).toHaveCount(0)
 })

@@ -1,6 +1,7 @@
 // Attachments. In: text files. Out: a message that quotes them, and the parts of such a message.
 import { HalfbyteError } from '../../../src/index.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 
 export interface Attachment {
   readonly name: string
@@ -30,11 +31,10 @@ export function areTexts(files: readonly File[]): boolean {
 export async function readTexts(files: readonly File[], taken = 0): Promise<readonly Attachment[]> {
   const count = files.length + taken
   if (count > MOST_FILES) {
-    throw new HalfbyteError(
-      'unsupported',
-      `A message can have ${MOST_FILES} files, and these would make ${count}. Attach fewer.`,
-      { count, most: MOST_FILES },
-    )
+    throw new HalfbyteError('unsupported', t('tooMany', { most: MOST_FILES, count }), {
+      count,
+      most: MOST_FILES,
+    })
   }
   return Promise.all(files.map(readText))
 }
@@ -44,14 +44,14 @@ async function readText(file: File): Promise<Attachment> {
   if (size > MOST_BYTES) {
     throw new HalfbyteError(
       'unsupported',
-      `${name} has ${bytes(size)}; a file may have ${bytes(MOST_BYTES)}. Attach a part of it.`,
+      t('tooLong', { name, size: bytes(size), most: bytes(MOST_BYTES) }),
       { size, most: MOST_BYTES },
     )
   }
   const text = decode(await file.arrayBuffer())
   if (text !== undefined)
     return { name: name.replaceAll(/\s+/g, ' '), text: text.replaceAll('\r\n', '\n').trimEnd() }
-  throw new HalfbyteError('format', `${name} is not a text file. Attach files of plain text.`)
+  throw new HalfbyteError('format', t('noText', { name }))
 }
 
 /** Undefined for what is not UTF-8, or holds characters that no text has. */

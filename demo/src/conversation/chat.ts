@@ -337,8 +337,8 @@ export class Chat extends EventTarget {
   }
 
   /**
-   * Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes the
-   * problem.
+   * Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes
+   * the problem.
    */
   async #speak(
     engine: Engine,

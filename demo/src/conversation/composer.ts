@@ -3,7 +3,9 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { isTouch, sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
+import { Speaks, t } from '../words/words.ts'
 import { type Attachment, readTexts, withQuotes } from './attachments.ts'
+import { canListen, type Listening, listenTo } from './voice.ts'
 
 export class ChatComposer extends LitElement {
   static override properties = {
@@ -12,6 +14,8 @@ export class ChatComposer extends LitElement {
     hint: { type: String },
     attached: { state: true },
     wrong: { state: true },
+    hears: { state: true },
+    listening: { state: true },
   }
   declare ready: boolean
   declare busy: boolean
@@ -21,11 +25,17 @@ export class ChatComposer extends LitElement {
   declare attached: readonly Attachment[]
   /** Why files were not attached. */
   declare wrong: string
+  /** True where the platform recognises speech on this device. */
+  declare hears: boolean
+  /** Set while the person speaks. */
+  declare listening: Listening | undefined
 
   constructor() {
     super()
+    new Speaks(this)
     this.attached = []
     this.wrong = ''
+    this.hears = false
   }
 
   protected override createRenderRoot(): HTMLElement {
@@ -34,6 +44,32 @@ export class ChatComposer extends LitElement {
 
   override focus(): void {
     this.querySelector('textarea')?.focus()
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    void canListen(navigator.language).then((can) => {
+      this.hears = can
+    })
+  }
+
+  /** Writes what the person says after what is there already. */
+  async #listen(): Promise<void> {
+    if (this.listening !== undefined) return this.listening.stop()
+    const before = this.querySelector('textarea')?.value.trim() ?? ''
+    this.listening = listenTo(navigator.language, (text) => this.write(`${before} ${text}`.trim()))
+    await this.listening.ended
+    this.listening = undefined
+    this.focus()
+  }
+
+  /** Puts a text into the field, for the person to send. */
+  write(text: string): void {
+    const area = this.querySelector('textarea')
+    if (area === null) return
+    area.value = text
+    this.#fit()
+    this.focus()
   }
 
   /** Adds text files to the message, or says why not. */
@@ -52,24 +88,30 @@ export class ChatComposer extends LitElement {
     return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
     <form class="composer" @submit=${this.#onSubmit} @click=${this.#onClick}>
       ${this.attached.length === 0 ? nothing : this.#files()}
-      <button type="button" class="quiet" aria-label="Attach text files" @click=${this.#pick}>${icon('attach')}</button>
+      <button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
       <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />
-      <textarea rows="1" aria-label="Message" dir="auto" enterkeyhint=${isTouch() ? 'enter' : 'send'} placeholder=${this.hint}
+      <textarea rows="1" aria-label=${t('message')} dir="auto" enterkeyhint=${isTouch() ? 'enter' : 'send'} placeholder=${this.hint}
         @keydown=${this.#onKey} @input=${this.#fit} @paste=${this.#onPaste}></textarea>
       ${
+        this.hears
+          ? html`<button type="button" class="quiet" aria-pressed=${this.listening !== undefined} aria-label=${t('speak')}
+              @click=${this.#listen}>${icon('speak')}</button>`
+          : nothing
+      }
+      ${
         this.busy
-          ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop (Escape)"
+          ? html`<button type="button" class="round stop" aria-label=${t('stop')} title=${t('stopKey')}
               aria-keyshortcuts="Escape" @click=${this.#stop}>${icon('stop')}</button>`
-          : html`<button class="round" aria-label="Send" ?disabled=${!this.ready}>${icon('send')}</button>`
+          : html`<button class="round" aria-label=${t('send')} ?disabled=${!this.ready}>${icon('send')}</button>`
       }
     </form>`
   }
 
   #files(): TemplateResult {
-    return html`<ul class="attached" aria-label="Attached files">
+    return html`<ul class="attached" aria-label=${t('attached')}>
       ${this.attached.map(
         (file) => html`<li><span dir="auto">${file.name}</span>
-          <button type="button" class="quiet" aria-label="Remove ${file.name}" @click=${() => this.#remove(file)}>${icon('close')}</button></li>`,
+          <button type="button" class="quiet" aria-label=${t('removeName', { name: file.name })} @click=${() => this.#remove(file)}>${icon('close')}</button></li>`,
       )}
     </ul>`
   }
@@ -123,6 +165,7 @@ export class ChatComposer extends LitElement {
     const area = this.querySelector('textarea')
     const text = withQuotes(area?.value.trim() ?? '', this.attached)
     if (area === null || text === '' || !this.ready || this.busy) return
+    this.listening?.stop()
     area.value = ''
     this.attached = []
     this.wrong = ''

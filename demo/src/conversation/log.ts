@@ -3,6 +3,7 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
 import { icon } from '../shell/icons.ts'
+import { Speaks, t } from '../words/words.ts'
 import type { ChatMessage } from './message.ts'
 import { Opening } from './opening.ts'
 import { Repaint } from './render/repaint.ts'
@@ -49,6 +50,7 @@ export class ChatLog extends LitElement {
 
   constructor() {
     super()
+    new Speaks(this)
     this.following = true
   }
 
@@ -66,7 +68,7 @@ export class ChatLog extends LitElement {
     const { id, messages } = this.conversation
     const isMixed = this.#isMixed
     const places = [...messages.keys()].slice(this.#opening.first)
-    return html`<main class="log" tabindex="0" aria-label="Conversation" @scroll=${this.#onScroll}>
+    return html`<main class="log" tabindex="0" aria-label=${t('conversation')} @scroll=${this.#onScroll}>
       <div class="log-inside">
         ${
           messages.length === 0
@@ -81,7 +83,7 @@ export class ChatLog extends LitElement {
     ${
       this.following || messages.length === 0
         ? nothing
-        : html`<button class="to-end" aria-label="To the newest message" @click=${this.toEnd}>${icon('down')}</button>`
+        : html`<button class="to-end" aria-label=${t('toEnd')} @click=${this.toEnd}>${icon('down')}</button>`
     }`
   }
 

@@ -6,21 +6,22 @@ import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdo
 import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
 import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
-import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
+import { toolLabel, type UsedTool } from '../tools/tools.ts'
+import { allWords, Speaks, t } from '../words/words.ts'
 import { splitQuotes } from './attachments.ts'
 import { withoutThoughts } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
 
-const ENDINGS: Readonly<Record<Ending, string>> = {
-  cancelled: 'Stopped',
-  length: 'Reached the length limit',
-  interrupted: 'Interrupted',
-}
+const ENDINGS = {
+  cancelled: 'endingCancelled',
+  length: 'endingLength',
+  interrupted: 'endingInterrupted',
+} as const satisfies Readonly<Record<Ending, string>>
 const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult => {
   const asked = Object.values(given).join(' ')
-  return html`<li dir="auto">${TOOL_LABELS[name] ?? name}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
+  return html`<li dir="auto">${toolLabel(name)}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
 }
 
 /** How long a button shows that it has copied, in milliseconds. */
@@ -63,6 +64,7 @@ export class ChatMessage extends LitElement {
 
   constructor() {
     super()
+    new Speaks(this)
     this.tail = Number.POSITIVE_INFINITY
   }
 
@@ -72,7 +74,7 @@ export class ChatMessage extends LitElement {
 
   protected override render(): TemplateResult {
     const { role, content } = this.message
-    const speaker = role === 'user' ? 'You' : 'Model'
+    const speaker = t(role === 'user' ? 'you' : 'model')
     const state = `message ${role}${this.streaming ? ' streaming' : ''}`
     return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
       ${this.message.used === undefined ? nothing : html`<ul class="used">${this.message.used.map(usedLine)}</ul>`}
@@ -88,7 +90,10 @@ export class ChatMessage extends LitElement {
     const isPart = this.tail < content.length
     if (isPart && this.#read < content.length) return html`${folded}`
     const parts = inParts(this.#markdown.blocks(content))
-    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, { rich: this.#rich.forms })}`
+    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, {
+      words: allWords(),
+      rich: this.#rich.forms,
+    })}`
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
@@ -105,27 +110,27 @@ export class ChatMessage extends LitElement {
   #actions(): TemplateResult {
     const { role, ending, model } = this.message
     return html`<div class="actions">
-      <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy'}</button>
-      ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}Edit</button>` : nothing}
+      <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${t(this.copied ? 'copied' : 'copy')}</button>
+      ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}${t('edit')}</button>` : nothing}
       ${
         this.last
-          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${t(role === 'user' ? 'answer' : 'regenerate')}</button>`
           : nothing
       }
       ${
         this.last && role === 'assistant' && ending !== undefined
-          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('continue')}>${icon('next')}Continue</button>`
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('continue')}>${icon('next')}${t('continue')}</button>`
           : nothing
       }
       ${
         role === 'user'
           ? nothing
           : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('fork')}
-              aria-label="Fork: go on from here in a new chat">${icon('fork')}Fork</button>`
+              aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>`
       }
       ${this.#versions()}
-      ${ending === undefined ? nothing : html`<span class="ending">${ENDINGS[ending]}</span>`}
-      ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title="The model that wrote this">${model}</span>` : nothing}
+      ${ending === undefined ? nothing : html`<span class="ending">${t(ENDINGS[ending])}</span>`}
+      ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title=${t('by')}>${model}</span>` : nothing}
     </div>`
   }
 
@@ -133,11 +138,11 @@ export class ChatMessage extends LitElement {
     const { others = [] } = this.message
     if (others.length === 0) return nothing
     const place = placeOf(this.message)
-    const step = (by: 1 | -1, name: string) =>
+    const step = (by: 1 | -1, label: 'versionEarlier' | 'versionLater') =>
       html`<button class="small" ?disabled=${this.busy || (by < 0 ? place === 0 : place === others.length)}
-        aria-label="${name} version" @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`
-    return html`<span class="versions" role="group" aria-label="Versions">
-      ${step(-1, 'Earlier')}<span role="status"><span class="visually-hidden">Version </span>${place + 1}/${others.length + 1}</span>${step(1, 'Later')}
+        aria-label=${t(label)} @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`
+    return html`<span class="versions" role="group" aria-label=${t('versions')}>
+      ${step(-1, 'versionEarlier')}<span role="status"><span class="visually-hidden">${t('version')} </span>${place + 1}/${others.length + 1}</span>${step(1, 'versionLater')}
     </span>`
   }
 
@@ -152,10 +157,10 @@ export class ChatMessage extends LitElement {
 
   #editor(): TemplateResult {
     return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
-      <textarea name="text" rows="3" dir="auto" aria-label="Edit your message" .value=${this.message.content}></textarea>
+      <textarea name="text" rows="3" dir="auto" aria-label=${t('editor')} .value=${this.message.content}></textarea>
       <div class="row">
-        <button type="button" class="outline" @click=${this.#cancel}>Cancel</button>
-        <button class="primary">Send again</button>
+        <button type="button" class="outline" @click=${this.#cancel}>${t('cancel')}</button>
+        <button class="primary">${t('sendAgain')}</button>
       </div>
     </form>`
   }
@@ -219,7 +224,7 @@ function question(content: string): TemplateResult {
 
 /** Folded, since they are long and not the answer. */
 const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
-  html`<details class="thoughts"><summary>${isThinking ? 'Thinking' : 'Thoughts'}</summary><div>${thoughts}</div></details>`
+  html`<details class="thoughts"><summary>${t(isThinking ? 'thinking' : 'thoughts')}</summary><div>${thoughts}</div></details>`
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {

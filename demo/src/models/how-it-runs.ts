@@ -3,30 +3,38 @@
 import type { Engine, MemoryUse } from '../../../src/index.ts'
 import type { Figures } from '../conversation/chat.ts'
 import { bytes, parameters, speed } from '../shell/units.ts'
+import { t, type Word } from '../words/words.ts'
 
 export type Fact = readonly [name: string, value: string]
 
-export const ANSWER_COLUMNS = ['Tokens/s', 'First token', 'Read', 'Written'] as const
+export const ANSWER_COLUMNS = ['colSpeed', 'colFirst', 'colRead', 'colWritten'] as const satisfies Word[]
 
 /** What the engine is, and how it is set up. */
 export function engineFacts({ model, threads, pool, build, note }: Engine): readonly Fact[] {
   return [
-    ['Model', `${model.id}, ${model.architecture}, ${parameters(model.parameters)} parameters`],
-    ['Context', `${model.contextLength} tokens`],
-    ['Threads', `${threads} of ${navigator.hardwareConcurrency} cores`],
-    ['Pool', pool],
-    ['Kernels', build],
-    ...(note === undefined ? [] : [['Note', note] as const]),
+    [
+      t('factModel'),
+      t('factModelMore', {
+        name: model.id,
+        architecture: model.architecture,
+        count: parameters(model.parameters),
+      }),
+    ],
+    [t('factContext'), t('tokens', { count: model.contextLength })],
+    [t('factThreads'), t('cores', { count: threads, cores: navigator.hardwareConcurrency })],
+    [t('factPool'), pool],
+    [t('factKernels'), build],
+    ...(note === undefined ? [] : [[t('factNote'), note] as const]),
   ]
 }
 
 export function memoryFacts(memory: MemoryUse): readonly Fact[] {
   return [
-    ['Weights', bytes(memory.weightsBytes)],
-    ['Conversations', bytes(memory.stateBytes)],
-    ['Kept for others', bytes(memory.keptBytes)],
-    ['Activations', bytes(memory.arenaBytes)],
-    ['All, with free parts', bytes(memory.totalBytes)],
+    [t('factWeights'), bytes(memory.weightsBytes)],
+    [t('factState'), bytes(memory.stateBytes)],
+    [t('factKept'), bytes(memory.keptBytes)],
+    [t('factArena'), bytes(memory.arenaBytes)],
+    [t('factAll'), bytes(memory.totalBytes)],
   ]
 }
 
@@ -37,7 +45,7 @@ export function answerRows(answers: readonly Figures[]): readonly (readonly stri
     .map((answer) => [
       speed(answer.tokensPerSecond),
       `${Math.round(answer.firstTokenMs)} ms`,
-      `${answer.readTokens} of ${answer.promptTokens}`,
+      t('readOf', { read: answer.readTokens, all: answer.promptTokens }),
       String(answer.writtenTokens),
     ])
 }
@@ -55,18 +63,24 @@ export function readRate(memory: MemoryUse, answers: readonly Figures[]): number
 export function report(engine: Engine, memory: MemoryUse, answers: readonly Figures[]): string {
   const list = (facts: readonly Fact[]) => facts.map(([name, value]) => `- ${name}: ${value}`).join('\n')
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const table = [ANSWER_COLUMNS, ANSWER_COLUMNS.map(() => '--:'), ...answerRows(answers)].map(row).join('\n')
-  return `# How Halfbyte runs
+  const table = [
+    ANSWER_COLUMNS.map((name) => t(name)),
+    ANSWER_COLUMNS.map(() => '--:'),
+    ...answerRows(answers),
+  ]
+    .map(row)
+    .join('\n')
+  return `# Halfbyte: ${t('howItRuns')}
 
 ${list(engineFacts(engine))}
-- Browser: ${navigator.userAgent}
+- ${t('browser', { name: navigator.userAgent })}
 
-## Memory
+## ${t('memory')}
 
 ${list(memoryFacts(memory))}
 
-## Last answers
+## ${t('lastAnswers')}
 
-${answers.length === 0 ? 'None yet.' : table}
+${answers.length === 0 ? t('noAnswers') : table}
 `
 }

@@ -14,6 +14,7 @@ import { rememberAddress, rememberChoice } from '../conversation/store/remember.
 import type { EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 import { embeddedFile } from './early.ts'
 import { type Explained, explain, hopeless } from './explain.ts'
 import { lastChoice } from './last-choice.ts'
@@ -214,7 +215,7 @@ export class ModelSlot {
     this.#loading?.abort()
     if (this.used !== undefined) this.goOn()
     else if (this.#last !== undefined) void this.#comeBack()
-    else this.#enter({ name: 'empty', why: `${choiceName(this.choice)} was not loaded.` })
+    else this.#enter({ name: 'empty', why: t('notLoaded', { name: choiceName(this.choice) }) })
   }
 
   /** Takes back the last choice: the model in use stays. */
@@ -227,7 +228,7 @@ export class ModelSlot {
   /** Waits for the person's decision: loading `choice` may have crashed the page the last time. */
   async hesitate(choice: ModelChoice, settings: EngineSettings): Promise<void> {
     this.choice = choice
-    const why = `The page closed while it was loading ${choiceName(choice)}; it may need more memory than there is.`
+    const why = t('hesitate', { name: choiceName(choice) })
     const phase: Phase = { name: 'empty', why }
     this.#enter(phase)
     const smaller = await this.#probe(choice, settings).then(
@@ -256,7 +257,9 @@ export class ModelSlot {
       if (fits) return report
       this.#enter({
         name: 'empty',
-        why: `${choiceName(choice)} needs ${bytes(neededBytes)} of memory, but this device grants ${bytes(grantedBytes)}.`,
+        why: t('tooLarge', {
+          ...{ name: choiceName(choice), needed: bytes(neededBytes), granted: bytes(grantedBytes) },
+        }),
         smaller: suggestion,
       })
       return false

@@ -7,6 +7,7 @@ import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 import { addressPlace, choiceName, EMBEDDED, type ModelChoice } from './models.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
@@ -25,7 +26,7 @@ export class ModelsDialog extends Modal {
   declare stored: ReadonlyMap<string, number>
   /** Cut downloads, and other files on this device. */
   declare unfinished: readonly Unfinished[]
-  protected override heading = 'Choose a model'
+  protected override heading = 'chooseModel' as const
 
   override async open(): Promise<void> {
     this.recent = recentAddresses().filter((address) => catalogued(address) === undefined)
@@ -46,42 +47,39 @@ export class ModelsDialog extends Modal {
           (model) => html`<li>
             <button class="choice" aria-current=${this.current === model} @click=${() => this.#choose(model)}>
               <b>${model.name}</b>
-              <small>${model.about}</small>
+              <small>${t(model.about)}</small>
             </button>
           </li>`,
         )}
         ${this.recent
           .filter((address) => !this.unfinished.some((cut) => cut.address === address))
-          .map((address) => this.#row(address, this.#storedText(address) || 'Not on this device'))}
+          .map((address) => this.#row(address, this.#storedText(address) || t('notHere')))}
       </ul>`,
       html`${renderUnfinished(
         this.unfinished,
         (address) => void this.#choose({ kind: 'address', address }),
         (download) => void this.#removeUnfinished(download),
       )}`,
-      html`<h3 class="over" id="catalogue">Larger models, from Hugging Face</h3>
+      html`<h3 class="over" id="catalogue">${t('catalogue')}</h3>
       <ul class="list models" aria-labelledby="catalogue">
         ${CATALOGUE.map((model) => this.#row(model.address, this.#storedText(model.address) || bytes(model.sizeBytes), model))}
       </ul>
-      <p class="hint">Before it downloads one, the page checks whether it fits this device.</p>`,
+      <p class="hint">${t('catalogueMore')}</p>`,
       html`<form @submit=${this.#onAddress}>
-        <label class="over" for="address">From an address</label>
+        <label class="over" for="address">${t('address')}</label>
         <div class="beside">
           <input id="address" required inputmode="url" autocomplete="off" spellcheck="false"
             placeholder="https://…/model.gguf" aria-describedby="address-hint" />
-          <button class="primary">Load</button>
+          <button class="primary">${t('load')}</button>
         </div>
-        <p class="hint" id="address-hint">A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the
-          Hugging Face hub. It is downloaded
-          once and kept on this device; a download that was cut off goes on where it stopped.</p>
+        <p class="hint" id="address-hint">${t('addressMore')}</p>
       </form>`,
-      html`<label class="over" for="files">From this device</label>
+      html`<label class="over" for="files">${t('device')}</label>
       <label class="pick">
-        ${icon('file')}<span>Choose files</span>
+        ${icon('file')}<span>${t('files')}</span>
         <input id="files" class="visually-hidden" type="file" multiple aria-describedby="files-hint" @change=${this.#onFiles} />
       </label>
-      <p class="hint" id="files-hint">One .gguf or .hbm, all parts of a split one, or the files of a safetensors folder. You can
-        drop them anywhere on the page, too. They stay on this device.</p>`,
+      <p class="hint" id="files-hint">${t('filesMore')}</p>`,
     ]
   }
 
@@ -91,7 +89,9 @@ export class ModelsDialog extends Modal {
     const choice: ModelChoice = { kind: 'address', address }
     const name = choiceName(choice)
     const facts =
-      model === undefined ? [addressPlace(address)] : [model.licence, `context ${model.contextLength}`]
+      model === undefined
+        ? [addressPlace(address)]
+        : [model.licence, t('catalogueContext', { count: model.contextLength })]
     const isKept = model === undefined || (this.stored.get(address) ?? 0) > 0
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>
@@ -101,7 +101,7 @@ export class ModelsDialog extends Modal {
       </button>
       ${
         isKept
-          ? html`<button class="quiet" aria-label="Forget ${name}" @click=${() => this.#forget(address)}>${icon('trash')}</button>`
+          ? html`<button class="quiet" aria-label=${t('forget', { name })} @click=${() => this.#forget(address)}>${icon('trash')}</button>`
           : nothing
       }
     </li>`
@@ -109,7 +109,7 @@ export class ModelsDialog extends Modal {
 
   #storedText(address: string): string {
     const size = this.stored.get(address) ?? 0
-    return size > 0 ? `${bytes(size)} on this device` : ''
+    return size > 0 ? t('onDevice', { size: bytes(size) }) : ''
   }
 
   async #forget(address: string): Promise<void> {

@@ -4,6 +4,7 @@ import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
+import { t, type Word } from '../words/words.ts'
 
 /** A model that comes with the page. */
 export interface EmbeddedModel {
@@ -11,9 +12,9 @@ export interface EmbeddedModel {
   readonly name: string
   readonly url: string
   /** One sentence that helps a person choose. */
-  readonly about: string
+  readonly about: Word
   /** What it does well and what not, for the first screen. */
-  readonly promise?: string
+  readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
   /** Most bytes for the state of conversations. Default: the engine's. */
@@ -31,8 +32,8 @@ export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
   name: 'Halfbyte Stories',
   url: storiesUrl,
-  about: 'Comes with this page. It tells stories, makes small talk and uses tools, but knows no facts.',
-  promise: 'It is good at stories, small talk and sums. It knows no facts.',
+  about: 'aboutStories',
+  promise: 'promiseStories',
   usesTools: true,
 }
 
@@ -42,7 +43,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
-    about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
+    about: 'aboutMamba',
     // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
     stateBytes: 8e6,
   },
@@ -55,7 +56,7 @@ export function choiceName(choice: ModelChoice): string {
     case 'address':
       return catalogued(choice.address)?.title ?? lastPart(choice.address)
     case 'files':
-      return weightFile(choice.files)?.name ?? 'file'
+      return weightFile(choice.files)?.name ?? t('file')
     default:
       throw new TypeError(`unknown choice ${JSON.stringify(choice satisfies never)}`)
   }
@@ -63,7 +64,7 @@ export function choiceName(choice: ModelChoice): string {
 
 /** Empty for a model of which the page knows nothing. */
 export const promiseOf = (choice: ModelChoice): string =>
-  (choice.kind === 'embedded' ? choice.promise : undefined) ?? ''
+  choice.kind === 'embedded' && choice.promise !== undefined ? t(choice.promise) : ''
 
 export const usesTools = (choice: ModelChoice): boolean =>
   choice.kind === 'embedded' && choice.usesTools === true

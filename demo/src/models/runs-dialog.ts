@@ -1,5 +1,5 @@
-// How it runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a report
-// to copy.
+// How it runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a
+// report to copy.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Engine, MemoryUse } from '../../../src/index.ts'
 import { copyText } from '../../../src/widget/markdown/clipboard.ts'
@@ -7,6 +7,7 @@ import type { Figures } from '../conversation/chat.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 import {
   ANSWER_COLUMNS,
   answerRows,
@@ -33,7 +34,7 @@ export class RunsDialog extends Modal {
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
   declare copied: boolean
-  protected override heading = 'How it runs'
+  protected override heading = 'howItRuns' as const
 
   override async open(): Promise<void> {
     this.copied = false
@@ -43,30 +44,29 @@ export class RunsDialog extends Modal {
 
   protected override pieces(): readonly TemplateResult[] {
     const { engine, memory, answers } = this
-    if (engine === undefined || memory === undefined) return [html`<p>No model is loaded.</p>`]
+    if (engine === undefined || memory === undefined) return [html`<p>${t('noModel')}</p>`]
     const rate = readRate(memory, answers)
     return [
       html`<section aria-labelledby="answers-run">
-        <h3 id="answers-run">Last answers</h3>
-        ${answers.length === 0 ? html`<p class="hint">None yet.</p>` : this.#table()}
+        <h3 id="answers-run">${t('lastAnswers')}</h3>
+        ${answers.length === 0 ? html`<p class="hint">${t('noAnswers')}</p>` : this.#table()}
         ${
           rate === undefined
             ? nothing
-            : html`<p class="hint">Each token reads all weights once: ${bytes(rate)} per second. What the memory and the
-                processor of this device allow, op by op, is measured on <a href="./roofline.html" target="_blank">a page of its own</a>.</p>`
+            : html`<p class="hint">${t('readRate', { rate: bytes(rate) })} <a href="./roofline.html" target="_blank">${t('limits')}</a></p>`
         }
       </section>`,
-      html`<section aria-labelledby="engine-runs"><h3 id="engine-runs">Engine</h3>${list(engineFacts(engine))}</section>`,
-      html`<section aria-labelledby="memory-runs"><h3 id="memory-runs">Memory</h3>${list(memoryFacts(memory))}</section>
+      html`<section aria-labelledby="engine-runs"><h3 id="engine-runs">${t('engine')}</h3>${list(engineFacts(engine))}</section>`,
+      html`<section aria-labelledby="memory-runs"><h3 id="memory-runs">${t('memory')}</h3>${list(memoryFacts(memory))}</section>
         <footer class="sheet-foot">
-          <button class="outline" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${this.copied ? 'Copied' : 'Copy as a report'}</button>
+          <button class="outline" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${t(this.copied ? 'copied' : 'copyReport')}</button>
         </footer>`,
     ]
   }
 
   #table(): TemplateResult {
     return html`<table class="figures-table">
-      <thead><tr>${ANSWER_COLUMNS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <thead><tr>${ANSWER_COLUMNS.map((name) => html`<th scope="col">${t(name)}</th>`)}</tr></thead>
       <tbody>${answerRows(this.answers).map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
     </table>`
   }

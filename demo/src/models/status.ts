@@ -5,6 +5,7 @@ import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { withoutThoughts } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
+import { language, t } from '../words/words.ts'
 import type { Explained } from './explain.ts'
 import type { Phase, Verdict } from './model-slot.ts'
 import { choiceName, DEFAULT } from './models.ts'
@@ -24,13 +25,13 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'failed':
       return html`<div class="notice error">
         ${reason(phase.why)}
-        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, 'Try again')}${otherButton(chat)}</div>
+        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, t('tryAgain'))}${otherButton(chat)}</div>
       </div>`
     case 'empty':
       return html`<div class="notice">
         <p role="status">${phase.why}</p>
         <div class="row">
-          ${smallerButton(chat, phase.smaller)}${loadButton(chat, `Load ${choiceName(choice)}`)}${otherButton(chat)}
+          ${smallerButton(chat, phase.smaller)}${loadButton(chat, t('loadName', { name: choiceName(choice) }))}${otherButton(chat)}
         </div>
       </div>`
     case 'ready':
@@ -43,7 +44,7 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
 /** Sentences, and what only some people want to read folded away. */
 function reason({ text, details }: Explained): TemplateResult {
   return html`<p role="alert" dir="auto">${text}</p>
-    ${details === undefined ? nothing : html`<details><summary>Details</summary><p dir="auto">${details}</p></details>`}`
+    ${details === undefined ? nothing : html`<details><summary>${t('details')}</summary><p dir="auto">${details}</p></details>`}`
 }
 
 /** What there is to say while a model answers, or soon will. */
@@ -54,16 +55,15 @@ function about(chat: Chat): TemplateResult | typeof nothing {
   if (chat.lost !== undefined) {
     return html`<div class="notice">
       <p role="status">
-        ${chat.lost} was a file of this device, which the page cannot open again. ${choiceName(chat.model.shown)}
-        answers now.
+        ${t('lost', { file: chat.lost, name: choiceName(chat.model.shown) })}
       </p>
-      <div class="row"><button class="outline" @click=${() => chat.understand()}>OK</button></div>
+      <div class="row"><button class="outline" @click=${() => chat.understand()}>${t('ok')}</button></div>
     </div>`
   }
   return chat.needsReload && !chat.isAnswering && chat.model.phase.name === 'ready'
     ? html`<div class="notice slim">
-        <p>Reload the model to use the new engine settings.</p>
-        <button class="outline" @click=${() => void chat.reload()}>Reload the model</button>
+        <p>${t('stale')}</p>
+        <button class="outline" @click=${() => void chat.reload()}>${t('reload')}</button>
       </div>`
     : nothing
 }
@@ -75,45 +75,45 @@ function loadButton(chat: Chat, label: string): TemplateResult {
 function roomButton(chat: Chat, lacks: number | undefined): TemplateResult | typeof nothing {
   if (lacks === undefined) return nothing
   return html`<button class="outline" @click=${() => void chat.makeRoom(lacks)}>
-    Remove models used longest ago
+    ${t('makeRoom')}
   </button>`
 }
 
 function smallerButton(chat: Chat, smaller: Smaller | undefined): TemplateResult | typeof nothing {
   if (smaller === undefined) return nothing
-  return html`<button class="primary" @click=${() => void chat.loadSmaller(smaller)}>Load with ${waysOf(smaller)}</button>`
+  return html`<button class="primary" @click=${() => void chat.loadSmaller(smaller)}>${t('loadWith', { ways: waysOf(smaller) })}</button>`
 }
 
 /** e.g. `a context of 1024 tokens and 4-bit weights` */
 function waysOf({ contextLength, kvCache, weights }: Smaller): string {
   const ways = [
-    ...(contextLength === undefined ? [] : [`a context of ${contextLength} tokens`]),
-    ...(kvCache === undefined ? [] : ['8-bit conversation memory']),
-    ...(weights === undefined ? [] : ['4-bit weights']),
+    ...(contextLength === undefined ? [] : [t('wayContext', { count: contextLength })]),
+    ...(kvCache === undefined ? [] : [t('wayMemory')]),
+    ...(weights === undefined ? [] : [t('wayWeights')]),
   ]
-  return [ways.slice(0, -1).join(', '), ...ways.slice(-1)].filter(Boolean).join(' and ')
+  return new Intl.ListFormat(language(), { type: 'conjunction' }).format(ways)
 }
 
 /** Goes on with the model in use, or with the embedded one. */
 function otherButton(chat: Chat): TemplateResult | typeof nothing {
   const { used, choice } = chat.model
   if (used !== undefined) {
-    return html`<button class="outline" @click=${() => chat.model.goOn()}>Go on with ${choiceName(used.choice)}</button>`
+    return html`<button class="outline" @click=${() => chat.model.goOn()}>${t('goOn', { name: choiceName(used.choice) })}</button>`
   }
   if (choice === DEFAULT) return nothing
-  return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>Use the embedded model</button>`
+  return html`<button class="outline" @click=${() => void chat.load(DEFAULT)}>${t('useEmbedded')}</button>`
 }
 
 /**
  * Progress in the line of the figures, which is always there, so that nothing moves when it comes or goes.
  */
 function loading(chat: Chat, phase: Loading): TemplateResult {
-  const { label, more, value, max } = phase.checking === true ? CHECKING : describe(phase.progress)
+  const { label, more, value, max } = phase.checking === true ? checking() : describe(phase.progress)
   const { used, choice } = chat.model
   const name = used === undefined || used.choice === choice ? '' : `${choiceName(choice)}: `
   return html`<div class="stats loading">
     <span>${name}<b>${label}</b> <span class="figures">${more}</span></span>
-    <button class="inline" @click=${() => chat.model.cancel()}>Cancel</button>
+    <button class="inline" @click=${() => chat.model.cancel()}>${t('cancel')}</button>
     ${
       max > 0
         ? html`<progress aria-label=${label} max=${max} value=${value}></progress>`
@@ -123,7 +123,7 @@ function loading(chat: Chat, phase: Loading): TemplateResult {
 }
 
 function verdictText(name: string, { neededBytes, decodeTokensPerSecond }: Verdict): string {
-  return `${name} fits: it needs ${bytes(neededBytes)} of memory. Expect about ${Number(decodeTokensPerSecond.toPrecision(2))} tokens/s.`
+  return t('verdict', { name, size: bytes(neededBytes), speed: Number(decodeTokensPerSecond.toPrecision(2)) })
 }
 
 interface Bar {
@@ -135,26 +135,26 @@ interface Bar {
   readonly max: number
 }
 
-const CHECKING: Bar = { label: 'Checking whether it fits', more: '', value: 0, max: 0 }
+const checking = (): Bar => ({ label: t('checking'), more: '', value: 0, max: 0 })
 
 function describe(progress: LoadProgress | undefined): Bar {
   switch (progress?.phase) {
     case undefined:
-      return { label: 'Loading the model', more: '', value: 0, max: 0 }
+      return { label: t('loading'), more: '', value: 0, max: 0 }
     case 'download': {
       const { loaded, total, cached, bytesPerSecond, secondsLeft } = progress
-      if (cached) return { label: 'Reading from this device', more: bytes(loaded), value: loaded, max: total }
-      const size = total > 0 ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)
+      if (cached) return { label: t('reading'), more: bytes(loaded), value: loaded, max: total }
+      const size = total > 0 ? t('sizeOf', { loaded: bytes(loaded), total: bytes(total) }) : bytes(loaded)
       const rate = bytesPerSecond === undefined ? '' : `, ${bytes(bytesPerSecond)}/s`
-      const left = secondsLeft === undefined ? '' : `, ${duration(secondsLeft * 1000)} left`
-      return { label: 'Downloading', more: size + rate + left, value: loaded, max: total }
+      const left = secondsLeft === undefined ? '' : `, ${t('left', { time: duration(secondsLeft * 1000) })}`
+      return { label: t('downloading'), more: size + rate + left, value: loaded, max: total }
     }
     case 'convert':
-      return { label: 'Preparing the weights', more: '', value: progress.done, max: progress.total }
+      return { label: t('converting'), more: '', value: progress.done, max: progress.total }
     case 'compile':
-      return { label: 'Starting the engine', more: '', value: 0, max: 0 }
+      return { label: t('starting'), more: '', value: 0, max: 0 }
     case 'warmup':
-      return { label: 'Warming up', more: '', value: 0, max: 0 }
+      return { label: t('warming'), more: '', value: 0, max: 0 }
     default:
       throw new TypeError(`unknown progress ${JSON.stringify(progress satisfies never)}`)
   }
@@ -170,27 +170,27 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   const { engine } = model
   if (engine === undefined) return html`<div class="stats"></div>`
   const { threads, build } = engine
-  return html`<button class="stats" aria-haspopup="dialog" title="How it runs" @click=${more}>
-    <span class="visually-hidden">How it runs: </span>
+  return html`<button class="stats" aria-haspopup="dialog" title=${t('howItRuns')} @click=${more}>
+    <span class="visually-hidden">${t('howItRuns')}: </span>
     ${
       figures === undefined
         ? nothing
-        : html`<span data-stat="speed" title="First token after ${Math.round(figures.firstTokenMs)} ms, ${figures.readTokens} of ${figures.promptTokens} tokens read">${speed(figures.tokensPerSecond)} tokens/s</span>
-          <span data-stat="context" title="Tokens used of the model’s context">context ${figures.contextUsed}/${engine.model.contextLength}</span>`
+        : html`<span data-stat="speed" title=${t('firstToken', { ms: Math.round(figures.firstTokenMs), read: figures.readTokens, all: figures.promptTokens })}>${t('speed', { speed: speed(figures.tokensPerSecond) })}</span>
+          <span data-stat="context" title=${t('contextMore')}>${t('context', { used: figures.contextUsed, all: engine.model.contextLength })}</span>`
     }
-    ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
-    <span>${threads} ${threads === 1 ? 'thread' : 'threads'}, ${build}</span>
+    ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title=${t('memoryMore')}>${bytes(memoryBytes)}</span>`}
+    <span>${t(threads === 1 ? 'thread' : 'threads', { count: threads, build })}</span>
   </button>`
 }
 
 /** The screen reader message: the state, then the answer once it is complete, not token by token. */
 export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
-  if (isAnswering) return 'The model is answering'
-  if (model.engine === undefined) return model.phase.name === 'loading' ? 'Loading the model' : ''
+  if (isAnswering) return t('answering')
+  if (model.engine === undefined) return model.phase.name === 'loading' ? t('loading') : ''
   // A notice is read aloud by itself.
   if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
   const last = conversation.messages.at(-1)
   return last?.role === 'assistant' && figures !== undefined
-    ? `The model says: ${withoutThoughts(last.content).answer}`
-    : 'The model is ready'
+    ? t('says', { text: withoutThoughts(last.content).answer })
+    : t('ready')
 }

@@ -5,10 +5,11 @@ import { unkeep } from '../conversation/store/kept.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 import { addressPlace, choiceName } from './models.ts'
 import { removeDownload, storedDownloads, type Unfinished } from './unfinished.ts'
 
-/** Bytes that the browser counts for this site, and the most that it allows; undefined where it does not say. */
+/** Bytes that the browser counts for this site, and the most that it allows. */
 interface Room {
   readonly usage: number
   readonly quota: number
@@ -25,7 +26,7 @@ export class StorageDialog extends Modal {
   /** Stored states of conversations: their number and bytes. */
   declare states: { readonly count: number; readonly bytes: number }
   declare room: Room | undefined
-  protected override heading = 'Storage'
+  protected override heading = 'storage' as const
 
   override async open(): Promise<void> {
     await this.#look()
@@ -47,38 +48,38 @@ export class StorageDialog extends Modal {
         ${
           room === undefined
             ? nothing
-            : html`<p class="room" role="status">${bytes(room.usage)} of ${bytes(room.quota)} in use</p>
-              <progress aria-label="Storage in use" max=${room.quota} value=${room.usage}></progress>
-              <p class="hint">With the page itself, its models and your conversations.</p>`
+            : html`<p class="room" role="status">${t('inUse', { used: bytes(room.usage), all: bytes(room.quota) })}</p>
+              <progress aria-label=${t('inUseMore')} max=${room.quota} value=${room.usage}></progress>
+              <p class="hint">${t('inUseHint')}</p>`
         }
       </section>`,
       html`<section aria-labelledby="stored-models">
-        <h3 id="stored-models">Models</h3>
+        <h3 id="stored-models">${t('models')}</h3>
         ${
           models.length === 0
-            ? html`<p class="hint">None. The models that come with the page are part of it.</p>`
+            ? html`<p class="hint">${t('noneStored')}</p>`
             : html`<ul class="list models">${models.map((model) => this.#model(model))}</ul>`
         }
       </section>`,
       html`<section aria-labelledby="stored-states">
-        <h3 id="stored-states">Conversations</h3>
+        <h3 id="stored-states">${t('conversations')}</h3>
         <ul class="list models"><li>
-          <div class="kept"><b>What models have read</b>
-            <small>${states.count} ${states.count === 1 ? 'conversation' : 'conversations'} · ${bytes(states.bytes)}</small></div>
-          <button class="quiet" aria-label="Remove what models have read" ?disabled=${states.count === 0}
+          <div class="kept"><b>${t('states')}</b>
+            <small>${t(states.count === 1 ? 'statesOne' : 'statesMany', { count: states.count })} · ${bytes(states.bytes)}</small></div>
+          <button class="quiet" aria-label=${t('statesRemove')} ?disabled=${states.count === 0}
             @click=${this.#removeStates}>${icon('trash')}</button>
         </li></ul>
-        <p class="hint">Without it, a model reads a conversation again when you go on with it. Nothing you see is lost.</p>
+        <p class="hint">${t('statesHint')}</p>
       </section>`,
     ]
   }
 
   #model(model: Unfinished): TemplateResult {
     const name = choiceName({ kind: 'address', address: model.address })
-    const cut = model.isCut ? ' of a download that was cut off' : ''
+    const size = model.isCut ? t('cutOff', { size: bytes(model.bytes) }) : bytes(model.bytes)
     return html`<li>
-      <div class="kept"><b dir="auto">${name}</b><small>${bytes(model.bytes)}${cut} · ${addressPlace(model.address)}</small></div>
-      <button class="quiet" aria-label="Remove ${name}" @click=${() => this.#remove(model)}>${icon('trash')}</button>
+      <div class="kept"><b dir="auto">${name}</b><small>${size} · ${addressPlace(model.address)}</small></div>
+      <button class="quiet" aria-label=${t('removeName', { name })} @click=${() => this.#remove(model)}>${icon('trash')}</button>
     </li>`
   }
 

@@ -6,6 +6,7 @@ import { type StoredFile, storedFiles, unstore } from '../../../src/index.ts'
 import { isFileOf } from '../../../src/store/address.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { bytes } from '../shell/units.ts'
+import { t } from '../words/words.ts'
 import { addressPlace, choiceName } from './models.ts'
 
 export interface Unfinished {
@@ -53,7 +54,7 @@ export function renderUnfinished(
   remove: (download: Unfinished) => void,
 ): TemplateResult | typeof nothing {
   if (downloads.length === 0) return nothing
-  return html`<h3 class="over" id="unfinished">Also on this device</h3>
+  return html`<h3 class="over" id="unfinished">${t('alsoHere')}</h3>
     <ul class="list models" aria-labelledby="unfinished">
       ${downloads.map((download) => {
         const { address, bytes: size, isCut } = download
@@ -61,11 +62,11 @@ export function renderUnfinished(
         return html`<li class="unfinished">
           <div>
             <b dir="auto">${name}</b>
-            <small>${bytes(size)}${isCut ? ' of a download that was cut off' : ''} · ${addressPlace(address)}</small>
+            <small>${isCut ? t('cutOff', { size: bytes(size) }) : bytes(size)} · ${addressPlace(address)}</small>
           </div>
           <div class="row">
-            <button class="outline" aria-label="${isCut ? 'Continue' : 'Load'} ${name}" @click=${() => goOn(address)}>${isCut ? 'Continue' : 'Load'}</button>
-            <button aria-label="Remove ${name}" @click=${() => remove(download)}>Remove</button>
+            <button class="outline" aria-label=${t(isCut ? 'continueName' : 'loadName', { name })} @click=${() => goOn(address)}>${t(isCut ? 'continue' : 'load')}</button>
+            <button aria-label=${t('removeName', { name })} @click=${() => remove(download)}>${t('remove')}</button>
           </div>
         </li>`
       })}

@@ -15,7 +15,7 @@ export class ConversationDrawer extends Modal {
   declare conversations: readonly Conversation[]
   declare current: string
   declare removed: Conversation | undefined
-  protected override heading = 'Conversations'
+  protected override heading = 'conversations' as const
   protected override kind = 'drawer'
 
   protected override pieces(): readonly TemplateResult[] {

@@ -1,16 +1,17 @@
 // Shortcuts. In: nothing. Out: the keys of the page, and what they do.
+import type { Word } from '../words/words.ts'
 
 export interface Shortcut {
   readonly keys: string
-  readonly does: string
+  readonly does: Word
 }
 
 export const SHORTCUTS: readonly Shortcut[] = [
-  { keys: 'Enter', does: 'Send' },
-  { keys: 'Shift+Enter', does: 'New line' },
-  { keys: 'Escape', does: 'Stop the answer, or cancel an edit' },
-  { keys: 'Alt+N', does: 'New chat' },
-  { keys: 'Alt+M', does: 'Choose a model' },
-  { keys: 'Alt+S', does: 'Settings' },
-  { keys: 'Alt+C', does: 'Write a message' },
+  { keys: 'Enter', does: 'send' },
+  { keys: 'Shift+Enter', does: 'keyLine' },
+  { keys: 'Escape', does: 'keyEscape' },
+  { keys: 'Alt+N', does: 'newChat' },
+  { keys: 'Alt+M', does: 'chooseModel' },
+  { keys: 'Alt+S', does: 'settings' },
+  { keys: 'Alt+C', does: 'keyWrite' },
 ]

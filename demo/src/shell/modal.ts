@@ -1,6 +1,7 @@
 // Modals. In: a dialog's content. Out: an element that opens it over the page and closes it by button, Escape
 // or a click on the backdrop.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
+import { Speaks, t, type Word } from '../words/words.ts'
 import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
@@ -17,6 +18,7 @@ export abstract class Modal extends LitElement {
 
   constructor() {
     super()
+    new Speaks(this)
     this.isOpen = false
     this.shown = 0
   }
@@ -45,7 +47,7 @@ export abstract class Modal extends LitElement {
   }
 
   /** The content below the title, in pieces that are each quick to lay out. */
-  protected abstract heading: string
+  protected abstract heading: Word
   protected abstract pieces(): readonly TemplateResult[]
   /** Wraps the pieces in their container. */
   protected around(pieces: readonly TemplateResult[]): unknown {
@@ -63,8 +65,8 @@ export abstract class Modal extends LitElement {
         this.isOpen
           ? html`<div class="sheet-page">
             <header class="heading">
-              <h2 id=${id}>${this.heading}</h2>
-              <button class="quiet" aria-label="Close ${this.heading.toLowerCase()}" @click=${this.close}>${icon('close')}</button>
+              <h2 id=${id}>${t(this.heading)}</h2>
+              <button class="quiet" aria-label=${t('closeName', { name: t(this.heading).toLowerCase() })} @click=${this.close}>${icon('close')}</button>
             </header>
             ${this.around(pieces.slice(0, this.shown))}
           </div>`

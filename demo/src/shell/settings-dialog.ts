@@ -2,6 +2,8 @@
 // and `show` with the dialog to open.
 import { html, nothing, type TemplateResult } from 'lit'
 import { isTouch } from '../../../src/widget/view/keys.ts'
+import { t } from '../words/words.ts'
+import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'
 import { Modal } from './modal.ts'
 import {
@@ -9,6 +11,7 @@ import {
   checkNumber,
   DEFAULT_SETTINGS,
   ENGINE_FIELDS,
+  LANGUAGE_FIELD,
   MEMORY_FIELD,
   type NumberField,
   SAMPLER_FIELDS,
@@ -30,7 +33,19 @@ export class SettingsDialog extends Modal {
   declare stale: boolean
   /** The field with an invalid value. */
   declare wrong: NumberField['key'] | undefined
-  protected override heading = 'Settings'
+  protected override heading = 'settings' as const
+
+  #endOffer = (): void => undefined
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    this.#endOffer = onOffer(() => this.requestUpdate())
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#endOffer()
+  }
 
   protected override around(pieces: readonly TemplateResult[]): TemplateResult {
     return html`<form method="dialog" novalidate @submit=${this.#onSubmit}>${pieces}</form>`
@@ -39,46 +54,52 @@ export class SettingsDialog extends Modal {
   protected override pieces(): readonly TemplateResult[] {
     return [
       html`<section>
-        <label class="over" for="system">Instructions for the model</label>
-        <textarea id="system" rows="2" dir="auto" placeholder="For example: Answer in one sentence." .value=${this.settings.system} @change=${this.#onSystem}></textarea>
+        <label class="over" for="system">${t('system')}</label>
+        <textarea id="system" rows="2" dir="auto" placeholder=${t('systemHint')} .value=${this.settings.system} @change=${this.#onSystem}></textarea>
       </section>`,
       html`<section aria-labelledby="answers-title">
-        <h3 id="answers-title">Answers</h3>
+        <h3 id="answers-title">${t('answers')}</h3>
         ${SAMPLER_FIELDS.map((field) => this.#number(field))}
       </section>`,
       html`<section aria-labelledby="engine-title">
-        <h3 id="engine-title">Engine</h3>
+        <h3 id="engine-title">${t('engine')}</h3>
         ${ENGINE_FIELDS.map((field) => this.#number(field))}
         ${this.#choice(WEIGHTS_FIELD)}
         ${this.#choice(MEMORY_FIELD)}
         <div class="apply" role="status">
           ${
             this.stale
-              ? html`<span>These take effect when the model is loaded again.</span>
-                <button type="button" class="outline" @click=${this.#reload}>Reload the model</button>`
+              ? html`<span>${t('staleHint')}</span>
+                <button type="button" class="outline" @click=${this.#reload}>${t('reload')}</button>`
               : nothing
           }
         </div>
       </section>`,
       html`<section aria-labelledby="page-title">
-        <h3 id="page-title">Page</h3>
+        <h3 id="page-title">${t('page')}</h3>
         ${this.#choice(TOOLS_FIELD)}
         ${this.#choice(THEME_FIELD)}
+        ${this.#choice(LANGUAGE_FIELD)}
         ${
           isTouch()
             ? nothing
-            : html`<h4 id="keys-title">Keys</h4>
+            : html`<h4 id="keys-title">${t('keys')}</h4>
               <dl class="keys" aria-labelledby="keys-title">
-                ${SHORTCUTS.map(({ keys, does }) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${does}</dd></div>`)}
+                ${SHORTCUTS.map(({ keys, does }) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${t(does)}</dd></div>`)}
               </dl>`
         }
-        <button type="button" class="row-link" @click=${() => this.#show('runs-dialog')}>How it runs</button>
-        <button type="button" class="row-link" @click=${() => this.#show('storage-dialog')}>Storage</button>
-        <a class="row-link" href="./roofline.html" target="_blank">What this device can do, measured</a>
+        ${
+          canInstall()
+            ? html`<button type="button" class="row-link" @click=${() => void install()}>${t('install')}</button>`
+            : nothing
+        }
+        <button type="button" class="row-link" @click=${() => this.#show('runs-dialog')}>${t('howItRuns')}</button>
+        <button type="button" class="row-link" @click=${() => this.#show('storage-dialog')}>${t('storage')}</button>
+        <a class="row-link" href="./roofline.html" target="_blank">${t('roofline')}</a>
       </section>
       <footer class="sheet-foot">
-        <button type="button" class="outline" @click=${() => this.#emit(DEFAULT_SETTINGS)}>Reset all</button>
-        <button class="primary">Done</button>
+        <button type="button" class="outline" @click=${() => this.#emit(DEFAULT_SETTINGS)}>${t('reset')}</button>
+        <button class="primary">${t('done')}</button>
       </footer>`,
     ]
   }
@@ -86,13 +107,13 @@ export class SettingsDialog extends Modal {
   #number(field: NumberField): TemplateResult {
     const id = `setting-${field.key}`
     const isWrong = this.wrong === field.key
-    const bounds = `From ${field.min} to ${field.max}${field.empty === undefined ? '' : ', or empty'}.`
+    const bounds = t(field.empty === undefined ? 'bounds' : 'boundsEmpty', { min: field.min, max: field.max })
     return html`<div class="field">
-      <label for=${id}>${field.label}</label>
-      <small id="${id}-hint" class=${isWrong ? 'wrong' : ''}>${isWrong ? bounds : field.hint}</small>
+      <label for=${id}>${t(field.label)}</label>
+      <small id="${id}-hint" class=${isWrong ? 'wrong' : ''}>${isWrong ? bounds : t(field.hint)}</small>
       <input id=${id} type="number" inputmode=${field.step < 1 ? 'decimal' : 'numeric'} aria-describedby="${id}-hint"
         aria-invalid=${isWrong} min=${field.min} max=${field.max} step=${field.step < 1 ? 'any' : '1'}
-        placeholder=${field.empty ?? ''} .value=${String(this.settings[field.key] ?? '')}
+        placeholder=${field.empty === undefined ? '' : t(field.empty)} .value=${String(this.settings[field.key] ?? '')}
         @change=${(event: Event) => this.#onNumber(field, event.target as HTMLInputElement)} />
     </div>`
   }
@@ -101,12 +122,12 @@ export class SettingsDialog extends Modal {
     const id = `setting-${key}`
     const value = this.settings[key]
     return html`<div class="field">
-      <label for=${id}>${label}</label>
-      <small id="${id}-hint">${hint}</small>
+      <label for=${id}>${t(label)}</label>
+      <small id="${id}-hint">${t(hint)}</small>
       <select id=${id} aria-describedby="${id}-hint" @change=${(event: Event) =>
         this.#emit({ ...this.settings, [key]: (event.target as HTMLSelectElement).value })}>
         ${Object.entries(choices).map(
-          ([choice, name]) => html`<option value=${choice} ?selected=${choice === value}>${name}</option>`,
+          ([choice, name]) => html`<option value=${choice} ?selected=${choice === value}>${t(name)}</option>`,
         )}
       </select>
     </div>`

@@ -1,6 +1,7 @@
 // Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
 import type { WeightPolicy } from '../../../src/index.ts'
+import type { Language, Word } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
@@ -22,6 +23,7 @@ export interface Settings {
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
   readonly tools: 'on' | 'off'
+  readonly language: 'auto' | Language
 }
 
 /** Settings that take effect when the engine loads a model. */
@@ -32,22 +34,22 @@ export interface NumberField {
   readonly key: keyof {
     [Key in keyof Settings as Settings[Key] extends number | undefined ? Key : never]: true
   }
-  readonly label: string
-  readonly hint: string
+  readonly label: Word
+  readonly hint: Word
   readonly min: number
   readonly max: number
   readonly step: number
   /** The meaning of an empty field. Without it, the field may not be empty. */
-  readonly empty?: string
+  readonly empty?: Word
 }
 
 /** A setting with a few choices. */
 export interface ChoiceField {
-  readonly key: 'weights' | 'memory' | 'theme' | 'tools'
-  readonly label: string
-  readonly hint: string
+  readonly key: 'weights' | 'memory' | 'theme' | 'tools' | 'language'
+  readonly label: Word
+  readonly hint: Word
   /** Labels of the choices. */
-  readonly choices: Readonly<Record<string, string>>
+  readonly choices: Readonly<Record<string, Word>>
 }
 
 /** Values that suit the embedded model; see its card. */
@@ -66,47 +68,48 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   memory: 'f32',
   theme: 'auto',
   tools: 'on',
+  language: 'auto',
 })
 
 export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'temperature',
-    label: 'Temperature',
-    hint: 'Higher values vary more; 0 always picks the most likely token',
+    label: 'set-temperature',
+    hint: 'set-temperature-hint',
     min: 0,
     max: 2,
     step: 0.05,
   },
-  { key: 'topK', label: 'Top k', hint: 'Tokens to choose among; 0 is all', min: 0, max: 200, step: 1 },
+  { key: 'topK', label: 'set-topK', hint: 'set-topK-hint', min: 0, max: 200, step: 1 },
   {
     key: 'topP',
-    label: 'Top p',
-    hint: 'Keeps the most likely tokens up to this total probability',
+    label: 'set-topP',
+    hint: 'set-topP-hint',
     min: 0,
     max: 1,
     step: 0.01,
   },
   {
     key: 'minP',
-    label: 'Min p',
-    hint: 'Drops tokens below this share of the best token’s probability',
+    label: 'set-minP',
+    hint: 'set-minP-hint',
     min: 0,
     max: 1,
     step: 0.01,
   },
   {
     key: 'repeatPenalty',
-    label: 'Repeat penalty',
-    hint: 'Discourages repetition; 1 is off',
+    label: 'set-repeatPenalty',
+    hint: 'set-repeatPenalty-hint',
     min: 0.5,
     max: 2,
     step: 0.05,
   },
-  { key: 'maxTokens', label: 'Longest answer', hint: 'In tokens', min: 1, max: 8192, step: 1 },
+  { key: 'maxTokens', label: 'set-maxTokens', hint: 'set-maxTokens-hint', min: 1, max: 8192, step: 1 },
   {
     key: 'seed',
-    label: 'Seed',
-    hint: 'The same seed gives the same answer',
+    label: 'set-seed',
+    hint: 'set-seed-hint',
     min: 0,
     max: 4294967295,
     step: 1,
@@ -117,8 +120,8 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
 export const ENGINE_FIELDS: readonly NumberField[] = [
   {
     key: 'threads',
-    label: 'Threads',
-    hint: 'Empty: the fastest number for this device',
+    label: 'set-threads',
+    hint: 'set-threads-hint',
     min: 1,
     max: 32,
     step: 1,
@@ -126,8 +129,8 @@ export const ENGINE_FIELDS: readonly NumberField[] = [
   },
   {
     key: 'contextLength',
-    label: 'Context length',
-    hint: 'Tokens that the model can see, if it was trained for that many',
+    label: 'set-contextLength',
+    hint: 'set-contextLength-hint',
     min: 64,
     max: 131072,
     step: 64,
@@ -136,30 +139,37 @@ export const ENGINE_FIELDS: readonly NumberField[] = [
 
 export const WEIGHTS_FIELD: ChoiceField = {
   key: 'weights',
-  label: 'Weights',
-  hint: 'Fewer bits need less memory and are faster',
-  choices: { auto: 'As stored', w4: '4 bits', w8: '8 bits', f32: '32 bits' },
+  label: 'set-weights',
+  hint: 'set-weights-hint',
+  choices: { auto: 'asStored', w4: 'bits4', w8: 'bits8', f32: 'bits32' },
 }
 
 export const MEMORY_FIELD: ChoiceField = {
   key: 'memory',
-  label: 'Conversation memory',
-  hint: 'Smaller formats fit more text in the same memory and are faster with long conversations',
-  choices: { f32: 'Exact', int8: '8 bits', fp8: '8 bits, values as fp8' },
+  label: 'set-memory',
+  hint: 'set-memory-hint',
+  choices: { f32: 'exact', int8: 'bits8', fp8: 'bits8fp8' },
 }
 
 export const THEME_FIELD: ChoiceField = {
   key: 'theme',
-  label: 'Theme',
-  hint: 'Light or dark',
-  choices: { auto: 'Automatic', light: 'Light', dark: 'Dark' },
+  label: 'set-theme',
+  hint: 'set-theme-hint',
+  choices: { auto: 'automatic', light: 'light', dark: 'dark' },
 }
 
 export const TOOLS_FIELD: ChoiceField = {
   key: 'tools',
-  label: 'Tools',
-  hint: 'A calculator, the date and unit conversion, for models that were trained to use them',
-  choices: { on: 'On', off: 'Off' },
+  label: 'set-tools',
+  hint: 'set-tools-hint',
+  choices: { on: 'on', off: 'off' },
+}
+
+export const LANGUAGE_FIELD: ChoiceField = {
+  key: 'language',
+  label: 'set-language',
+  hint: 'set-language-hint',
+  choices: { auto: 'automatic', en: 'languageEn', he: 'languageHe' },
 }
 
 const KEY = 'halfbyte-settings'
@@ -193,7 +203,7 @@ export function parseSettings(text: string): Settings {
   for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
     settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
   }
-  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD]) {
+  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]) {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }

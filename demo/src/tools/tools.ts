@@ -1,5 +1,6 @@
 // The page's tools. In: a call that the model asks for. Out: its result as text for the model.
 import type { Tool, ToolCall } from '../../../src/index.ts'
+import { t, type Word } from '../words/words.ts'
 import { calculate, plainNumber } from './calculate.ts'
 import { convertUnits } from './units.ts'
 
@@ -36,10 +37,16 @@ export const TOOLS: readonly Tool[] = [
 ]
 
 /** What a person sees of a tool, by its name. */
-export const TOOL_LABELS: Readonly<Record<string, string>> = {
-  calculate: 'Calculator',
-  current_date: 'Date and time',
-  convert_units: 'Unit conversion',
+const LABELS: Readonly<Record<string, Word>> = {
+  calculate: 'toolCalculate',
+  current_date: 'toolDate',
+  convert_units: 'toolUnits',
+}
+
+/** A tool's name for people. */
+export function toolLabel(name: string): string {
+  const label = LABELS[name]
+  return label === undefined ? name : t(label)
 }
 
 /** The result of a call. What cannot be worked out is a sentence that says so. */

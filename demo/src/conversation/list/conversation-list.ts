@@ -2,6 +2,7 @@
 // that bubble: `fresh`, `open`, `remove` and `restore`, `rename`, `add`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
+import { Speaks, t } from '../../words/words.ts'
 import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
 import { byDate, matching } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
@@ -35,6 +36,7 @@ export class ConversationList extends LitElement {
 
   constructor() {
     super()
+    new Speaks(this)
     this.query = ''
   }
 
@@ -50,19 +52,19 @@ export class ConversationList extends LitElement {
         : [...conversations, removed].sort((a, b) => b.updated - a.updated)
     const found = matching(all, query)
     return html`
-      <button class="outline wide" @click=${() => this.#emit('fresh')}>${icon('plus')}New chat</button>
+      <button class="outline wide" @click=${() => this.#emit('fresh')}>${icon('plus')}${t('newChat')}</button>
       ${
         conversations.length < SEARCH_FROM && query === ''
           ? nothing
-          : html`<input type="search" class="search" aria-label="Search conversations" placeholder="Search" dir="auto"
+          : html`<input type="search" class="search" aria-label=${t('search')} placeholder=${t('searchHint')} dir="auto"
               .value=${query} @input=${this.#onSearch} @keydown=${this.#onSearchKey} />`
       }
       ${byDate(found, Date.now()).map(
         ({ name, conversations: members }) => html`<div class="group" aria-hidden="true">${name}</div>
           <ul class="list" aria-label=${name}>${members.map((conversation) => this.#row(conversation))}</ul>`,
       )}
-      ${all.length === 0 ? html`<p class="hint">Your conversations are kept here, on this device.</p>` : nothing}
-      <p class="hint" role="status">${query === '' ? '' : `${found.length} of ${all.length} conversations`}</p>
+      ${all.length === 0 ? html`<p class="hint">${t('noConversations')}</p>` : nothing}
+      <p class="hint" role="status">${query === '' ? '' : t('found', { found: found.length, all: all.length })}</p>
       ${this.#foot()}
     `
   }
@@ -70,16 +72,16 @@ export class ConversationList extends LitElement {
   #row(conversation: Conversation): TemplateResult {
     const { id, title } = conversation
     if (id === this.removed?.id) {
-      return html`<li class="gone"><span>Deleted</span>
-        <button class="outline" aria-label="Undo: bring back ${title}" @click=${() => this.#restore(id)}>Undo</button></li>`
+      return html`<li class="gone"><span>${t('deleted')}</span>
+        <button class="outline" aria-label=${t('undoMore', { title })} @click=${() => this.#restore(id)}>${t('undo')}</button></li>`
     }
     const isChosen = this.chosen?.id === id
     if (isChosen && this.chosen?.isNaming) return this.#editor(conversation)
     return html`<li data-id=${id}>
       <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.#emit('open', id)}>${title}</button>
-      <button class="quiet more" aria-label="More for ${title}" aria-expanded=${isChosen}
+      <button class="quiet more" aria-label=${t('moreFor', { title })} aria-expanded=${isChosen}
         @click=${() => this.#choose(isChosen ? undefined : { id, isNaming: false })}>${icon('dots')}</button>
-      <button class="quiet remove" aria-label="Delete ${title}" @click=${() => this.#remove(id)}>${icon('trash')}</button>
+      <button class="quiet remove" aria-label=${t('deleteTitle', { title })} @click=${() => this.#remove(id)}>${icon('trash')}</button>
     </li>
     ${isChosen ? this.#actions(conversation) : nothing}`
   }
@@ -87,12 +89,12 @@ export class ConversationList extends LitElement {
   #actions(conversation: Conversation): TemplateResult {
     const { id, title } = conversation
     return html`<li class="more-actions" @keydown=${this.#onEscape}>
-      <button class="small" aria-label="Rename ${title}" @click=${() => this.#choose({ id, isNaming: true })}>Rename</button>
-      <button class="small" aria-label="Markdown file of ${title}" @click=${() => this.#saveMarkdown(conversation)}>Markdown</button>
-      <button class="small" aria-label="JSON file of ${title}" @click=${() => this.#saveJson([conversation], title)}>JSON</button>
+      <button class="small" aria-label=${t('renameTitle', { title })} @click=${() => this.#choose({ id, isNaming: true })}>${t('rename')}</button>
+      <button class="small" aria-label=${t('markdownOf', { title })} @click=${() => this.#saveMarkdown(conversation)}>Markdown</button>
+      <button class="small" aria-label=${t('jsonOf', { title })} @click=${() => this.#saveJson([conversation], title)}>JSON</button>
       ${
         canShare()
-          ? html`<button class="small" aria-label="Share ${title}" @click=${() => this.#share(conversation)}>Share</button>`
+          ? html`<button class="small" aria-label=${t('shareTitle', { title })} @click=${() => this.#share(conversation)}>${t('share')}</button>`
           : nothing
       }
     </li>`
@@ -101,20 +103,20 @@ export class ConversationList extends LitElement {
   #editor({ id, title }: Conversation): TemplateResult {
     return html`<li class="naming" @keydown=${this.#onEscape}>
       <form @submit=${(event: Event) => this.#rename(event, id)}>
-        <input aria-label="Title" dir="auto" maxlength=${MOST_TITLE} enterkeyhint="done" .value=${title} />
-        <button class="outline">Save</button>
+        <input aria-label=${t('title')} dir="auto" maxlength=${MOST_TITLE} enterkeyhint="done" .value=${title} />
+        <button class="outline">${t('save')}</button>
       </form>
     </li>`
   }
 
   #foot(): TemplateResult {
     return html`<div class="list-foot">
-      <label class="small-pick">Import<input class="visually-hidden" type="file" accept=".json,application/json"
-        aria-label="Import conversations" @change=${this.#onImport} /></label>
+      <label class="small-pick">${t('import')}<input class="visually-hidden" type="file" accept=".json,application/json"
+        aria-label=${t('importMore')} @change=${this.#onImport} /></label>
       ${
         this.conversations.length === 0
           ? nothing
-          : html`<button class="small" @click=${() => this.#saveJson(this.conversations, 'conversations')}>Export all</button>`
+          : html`<button class="small" @click=${() => this.#saveJson(this.conversations, 'conversations')}>${t('exportAll')}</button>`
       }
     </div>
     ${
@@ -201,7 +203,7 @@ export class ConversationList extends LitElement {
       const read = await readFile(file)
       this.#emit('add', read)
       this.said = {
-        text: `Imported ${read.length === 1 ? '1 conversation' : `${read.length} conversations`}.`,
+        text: t(read.length === 1 ? 'importedOne' : 'importedMany', { count: read.length }),
         isError: false,
       }
     } catch (error) {

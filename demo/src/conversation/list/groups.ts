@@ -1,4 +1,6 @@
 // Groups. In: conversations, newest first, and what the person looks for. Out: those that match, by date.
+
+import { t } from '../../words/words.ts'
 import type { Conversation } from '../store/conversations.ts'
 
 export interface Group {
@@ -24,10 +26,10 @@ export function byDate(
 
 function dateName(time: number, now: number, locale: string | undefined): string {
   const days = daysBetween(time, now)
-  if (days <= 0) return 'Today'
-  if (days === 1) return 'Yesterday'
-  if (days <= 7) return 'Previous 7 days'
-  if (days <= 30) return 'Previous 30 days'
+  if (days <= 0) return t('today')
+  if (days === 1) return t('yesterday')
+  if (days <= 7) return t('week')
+  if (days <= 30) return t('month')
   return new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' }).format(time)
 }
 

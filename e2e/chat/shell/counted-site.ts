@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 import { type Plugin, preview } from 'vite'
 
-const CONFIG = fileURLToPath(new URL('../../demo/vite.config.ts', import.meta.url))
+const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta.url))
 
 export interface Answer {
   readonly path: string

@@ -1,8 +1,8 @@
 // In: the built chat page on a main thread slowed down four times. Out: whether it opens without moving what
 // is shown, in its own theme, and without saying anything untrue on the way.
 import { expect, type Page, test } from '@playwright/test'
-import { openChat, ready, slowDown } from './chat-page.ts'
-import { storeChats, turns } from './stored-chats.ts'
+import { openChat, ready, slowDown } from '../chat-page.ts'
+import { storeChats, turns } from '../stored-chats.ts'
 
 /** What the browser counts as too much: web vitals' own bound for a good page is 0.1. */
 const MOST_SHIFT = 0.05

@@ -1,8 +1,8 @@
 // In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
 // "Storage" tell what there is, copy it, and remove it.
 import { expect, test } from '@playwright/test'
-import { ask, kept, openChat, openSettings, overflowing, ready, set } from './chat-page.ts'
-import { violations } from './violations.ts'
+import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'
+import { violations } from '../violations.ts'
 
 test('a tap on the figures shows how it runs, and copies it as a report', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -26,7 +26,7 @@ test('a tap on the figures shows how it runs, and copies it as a report', async 
   await panel.getByRole('button', { name: 'Copy as a report' }).click()
   await expect(panel.getByRole('button', { name: 'Copied' })).toBeVisible()
   const report = await page.evaluate(() => navigator.clipboard.readText())
-  expect(report).toMatch(/^# How Halfbyte runs\n\n- Model: .*\n/)
+  expect(report).toMatch(/^# Halfbyte: How it runs\n\n- Model: .*\n/)
   expect(report.split('\n').filter((line) => /^\| [\d.]+ \| \d+ ms \|/.test(line))).toHaveLength(2)
   await page.keyboard.press('Escape')
   await expect(page.getByRole('button', { name: /^How it runs/ })).toBeFocused()

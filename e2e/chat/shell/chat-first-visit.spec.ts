@@ -2,7 +2,7 @@
 // and early.
 import { gzipSync } from 'node:zlib'
 import { expect, type Page, test } from '@playwright/test'
-import { ask, openChat, ready, set } from './chat-page.ts'
+import { ask, openChat, ready, set } from '../chat-page.ts'
 import { type CountedSite, countedSite } from './counted-site.ts'
 
 /** Of what is needed. The rest is headers of requests that found nothing new. */

@@ -1,0 +1,80 @@
+// Words. In: the language of the browser, or the one that was chosen. Out: the page's texts in it.
+import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import { fill } from '../../../src/widget/words.ts'
+import { ENGLISH, type Words } from './english.ts'
+
+export type Language = 'en' | 'he'
+export type Word = keyof Words
+
+/** Every language but English loads when it is used. */
+const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Words>>> = {
+  he: async () => (await import('./hebrew.ts')).HEBREW,
+}
+/** first-paint.js knows them too. */
+const RIGHT_TO_LEFT: readonly Language[] = ['he']
+
+let words: Words = ENGLISH
+let current: Language = 'en'
+const hosts = new Set<ReactiveControllerHost>()
+
+/** The language of the texts, for numbers and lists. */
+export const language = (): Language => current
+
+/** All texts: the same object while the language is the same. */
+export const allWords = (): Words => words
+
+export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
+
+/** A text with its `values` filled in. */
+export const t = (word: Word, values: Readonly<Record<string, string | number>> = {}): string =>
+  fill(words[word], values)
+
+/** The first of the browser's languages that the page has, unless one was chosen. */
+export function languageFor(
+  chosen: 'auto' | Language,
+  preferred: readonly string[] = navigator.languages,
+): Language {
+  if (chosen !== 'auto') return chosen
+  const known = preferred
+    .map((tag) => tag.split('-', 1)[0])
+    .find((tag) => tag === 'en' || tag === 'he' || tag === 'iw')
+  return known === undefined || known === 'en' ? 'en' : 'he'
+}
+
+/**
+ * Shows the page in another language. Without a network, one that was not used before cannot be had: the page
+ * then keeps its language.
+ */
+export async function speak(next: Language): Promise<void> {
+  if (next !== current) {
+    try {
+      words = next === 'en' ? ENGLISH : await OTHERS[next]()
+      current = next
+    } catch {
+      // What first-paint.js expected is taken back below.
+    }
+  }
+  const root = document.documentElement
+  if (root.lang === current) return
+  root.lang = current
+  root.dir = isRightToLeft() ? 'rtl' : 'ltr'
+  for (const host of hosts) host.requestUpdate()
+}
+
+/** Renders its host again in another language. */
+export class Speaks implements ReactiveController {
+  readonly #host: ReactiveControllerHost
+
+  constructor(host: ReactiveControllerHost) {
+    this.#host = host
+    host.addController(this)
+  }
+
+  hostConnected(): void {
+    hosts.add(this.#host)
+  }
+
+  hostDisconnected(): void {
+    hosts.delete(this.#host)
+  }
+}

@@ -1,0 +1,78 @@
+// In: the built chat page in a Hebrew browser, and a change of its language. Out: whether every text follows,
+// from right to left.
+import { expect, type Page, test } from '@playwright/test'
+import { openChat, overflowing, ready } from '../chat-page.ts'
+import { violations } from '../violations.ts'
+
+/** Texts and labels that still have Latin words, except the names of models and formats. */
+const latin = (page: Page) =>
+  page.evaluate(() => {
+    const known =
+      /https:\/\/…\/model|Hello|Halfbyte|Stories|Mamba|Hugging Face|English|attention|Alt|Shift|Enter|Escape|Top|Min|fp8|Markdown|JSON|MB|GB|relaxed|simd128|safetensors|gguf|hbm|owner|name|file|https?|llama|shared|single|ms\b/g
+    const found: string[] = []
+    const take = (text: string | null | undefined) => {
+      if (/[A-Za-z]{2,}/.test((text ?? '').replace(known, ''))) found.push((text ?? '').trim())
+    }
+    for (const element of document.querySelectorAll('chat-app *')) {
+      // Questions are for a model that reads English; answers and the catalogue's models say what they say.
+      if (
+        element.closest(
+          '.starters, .message .body, [aria-labelledby=catalogue], .foot > [role=status], .choice',
+        ) !== null
+      )
+        continue
+      for (const name of ['aria-label', 'title', 'placeholder']) take(element.getAttribute(name))
+      for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) take(node.textContent)
+    }
+    return found
+  })
+
+test.describe('in a browser that prefers Hebrew', () => {
+  test.use({ locale: 'he-IL', colorScheme: 'light', reducedMotion: 'reduce' })
+
+  test('every text is Hebrew and runs from right to left, until English is chosen', async ({ page }) => {
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(error.message))
+    await page.goto('/')
+    const send = page.getByRole('button', { name: 'שליחה', exact: true })
+    await expect(send).toBeEnabled({ timeout: 60_000 })
+    const root = page.locator('html')
+    await expect(root).toHaveAttribute('dir', 'rtl')
+    await expect(root).toHaveAttribute('lang', 'he')
+    await expect(page.locator('.stats.loading')).toHaveCount(0)
+    expect(await latin(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
+    await page.screenshot({ path: 'build/screens/hebrew.png' })
+    await page.getByRole('textbox', { name: 'הודעה' }).fill('Hello!')
+    await send.click()
+    await expect(page.getByRole('button', { name: 'תשובה חדשה' })).toBeEnabled({ timeout: 60_000 })
+    expect(await latin(page)).toEqual([])
+    expect(await overflowing(page)).toEqual([])
+    await page.screenshot({ path: 'build/screens/hebrew-chat.png' })
+    for (const name of ['שיחות', /^מודל:/, /^איך זה רץ/, 'הגדרות']) {
+      await page.getByRole('button', { name, ...(typeof name === 'string' && { exact: true }) }).click()
+      await expect(page.getByRole('dialog')).toBeVisible()
+      await page.waitForTimeout(100)
+      expect(await latin(page), String(name)).toEqual([])
+      expect(await overflowing(page)).toEqual([])
+      await page.screenshot({ path: `build/screens/hebrew-${String(name).length}.png` })
+      if (name !== 'הגדרות') await page.keyboard.press('Escape')
+    }
+    await page.getByLabel('שפה', { exact: true }).selectOption('en')
+    await expect(page.getByRole('dialog', { name: 'Settings' })).toBeVisible()
+    await expect(root).toHaveAttribute('dir', 'ltr')
+    await page.getByRole('button', { name: 'Done' }).click()
+    await expect(page.getByRole('button', { name: 'Regenerate' })).toBeVisible()
+    await page.reload()
+    await ready(page)
+    await expect(root).toHaveAttribute('lang', 'en')
+    expect(problems).toEqual([])
+  })
+})
+
+test('English needs no other catalogue', async ({ page }) => {
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await openChat(page)
+  expect(asked.filter((url) => url.includes('hebrew'))).toEqual([])
+})

@@ -1,0 +1,72 @@
+// Facts. In: a device's shell. Out: what it is, how warm and how full it is, and whether it can be measured
+// now.
+
+export interface DeviceFacts {
+  readonly model: string
+  /** Name of the system on a chip; empty if the device does not say. */
+  readonly soc: string
+  readonly android: string
+  /** Chrome's version; empty if it is not installed. */
+  readonly chrome: string
+  /** What sets the first core's clock; empty if the device does not say. */
+  readonly governor: string
+}
+
+export interface Battery {
+  readonly percent: number
+  /** Degrees Celsius. */
+  readonly celsius: number
+  /** Watts that it gives; undefined where the device does not say, or while it is charged. */
+  readonly watts: number | undefined
+}
+
+export type Shell = (command: string) => Promise<string>
+
+/** The oldest Chrome with SIMD and threads in WebAssembly on Android. */
+const LEAST_CHROME = 91
+/** Above this, devices lower their clocks, so that a cold figure would not be one. */
+const MOST_CELSIUS = 40
+const LEAST_PERCENT = 20
+
+export async function readFacts(shell: Shell): Promise<DeviceFacts> {
+  const line = async (command: string) => (await shell(command)).trim().split('\n', 1)[0]?.trim() ?? ''
+  const known = (text: string) => (/No such file|Permission denied|not found/.test(text) ? '' : text)
+  const [soc, board] = [await line('getprop ro.soc.model'), await line('getprop ro.board.platform')]
+  const packages = await shell('dumpsys package com.android.chrome')
+  return {
+    model: await line('getprop ro.product.model'),
+    soc: soc || board,
+    android: await line('getprop ro.build.version.release'),
+    chrome: /versionName=(\S+)/.exec(packages)?.[1] ?? '',
+    governor: known(await line('cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor')),
+  }
+}
+
+export async function readBattery(shell: Shell): Promise<Battery> {
+  const status = await shell('dumpsys battery')
+  const field = (name: string) =>
+    Number(new RegExp(`^\\s*${name}: (-?\\d+)`, 'm').exec(status)?.[1] ?? Number.NaN)
+  const isPlugged = /(AC|USB|Wireless) powered: true/.test(status)
+  const microamperes = Number.parseInt(await shell('cat /sys/class/power_supply/battery/current_now'), 10)
+  // Devices do not agree on the sign.
+  const watts = (Math.abs(microamperes) / 1e6) * (field('voltage') / 1e3)
+  return {
+    percent: field('level'),
+    celsius: field('temperature') / 10,
+    watts: isPlugged || !Number.isFinite(watts) || watts === 0 ? undefined : watts,
+  }
+}
+
+/** A sentence that says why the device cannot be measured now, with the number; undefined if it can. */
+export function whyNot({ model, chrome }: DeviceFacts, { percent, celsius }: Battery): string | undefined {
+  if (chrome === '') return `${model} has no Chrome; install it.`
+  if (Number.parseInt(chrome, 10) < LEAST_CHROME) {
+    return `${model} has Chrome ${chrome}; at least ${LEAST_CHROME} is needed. Update it.`
+  }
+  if (celsius > MOST_CELSIUS) {
+    return `${model} is ${celsius} °C warm; at most ${MOST_CELSIUS} °C gives a cold figure. Let it cool down.`
+  }
+  return percent < LEAST_PERCENT
+    ? `The battery of ${model} is at ${percent} %; at least ${LEAST_PERCENT} % is needed. Charge it, then unplug it.`
+    : undefined
+}
