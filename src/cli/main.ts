@@ -9,6 +9,7 @@ import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { modelsCommand } from './commands/models.ts'
+import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
@@ -31,6 +32,7 @@ const commands = [
   convertCommand(),
   calibrateCommand(),
   quantizeCommand(),
+  pruneCommand(),
 ]
 for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {

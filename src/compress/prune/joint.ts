@@ -26,8 +26,6 @@ export function codeKept(
   const coded = emptyMatrix(format, n, k)
   const groups = groupCount(format, k)
   const hessian = new Float64Array(k * k)
-  // Rooms of their largest size first: a room that grows leaves its old bytes unused.
-  for (const key of ['errors', 'weights']) factor.dense.room(key, n * k)
   for (const group of rowGroups(mask)) {
     const { rows } = group
     const own = new Float64Array(rows.length * k)

@@ -30,6 +30,21 @@ export interface PruneOptions {
   readonly scope?: Scope | undefined
 }
 
+/** Bytes of a `Dense` for matrices of up to `n` outputs, codes included. */
+export const pruneBytes = (n: number, k: number): number =>
+  8 * (6 * k * k + 2 * Math.max(n, k) * k + n * (k + SUMS) + 64 * (n + k) + 64)
+
+/** Most inputs whose sums a solver takes together. */
+const SUMS = 128
+
+/** Rooms of their largest size: one that grows leaves its old bytes unused. */
+function reserve({ dense, k }: Factor, n: number): void {
+  for (const key of ['weights', 'products']) dense.room(key, Math.max(n, k) * k)
+  dense.room('compact', k * k)
+  dense.room('errors', n * k)
+  dense.room('sums', n * SUMS)
+}
+
 /** What calibration knows. `factor` must be in the model's order. */
 export interface Known {
   readonly stats: InputStats
@@ -61,6 +76,7 @@ export function prune(
     const scores = plainScores(weights, n, k, pattern, normsOf(known.stats))
     return zeroed(weights, maskOf(scores, n, k, pattern, sparsity, 'row'))
   }
+  reserve(known.factor, n)
   const isDead = deadOf(known.stats)
   if (method === 'sparsegpt') {
     return { ...sparseGpt(weights, n, k, known.factor, { pattern, sparsity, isDead }), work: 0 }
@@ -87,7 +103,6 @@ function pruneObs(
   factor: Factor,
   isDead: (input: number) => boolean,
 ): Pruned {
-  factor.dense.room('weights', Math.max(n, k) * k)
   const inverse = inverseOf(factor, 'inverse')
   let mask = fullMask(n, k)
   let values: Float64Array = Float64Array.from(weights)
