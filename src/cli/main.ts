@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
+import { compareCommand } from './commands/compare.ts'
 import { convertCommand } from './commands/convert.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
@@ -33,6 +34,7 @@ const commands = [
   calibrateCommand(),
   quantizeCommand(),
   pruneCommand(),
+  compareCommand(),
 ]
 for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {
