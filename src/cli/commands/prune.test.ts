@@ -92,6 +92,32 @@ describe('prune', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
+  test('--speed gives each product a sparsity of its own, the same again after a stop', async () => {
+    const [whole, output] = [path('fast.hbm'), path('fast-stopped.hbm')]
+    const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
+    const { code, out } = await halfbyte('prune', model, whole, ...job)
+    expect(code).toBe(0)
+    const shares = [...out.matchAll(/: ([\d.]+) % dropped/g)].map(([, share]) => Number(share))
+    expect(shares).toHaveLength(14)
+    expect(new Set(shares.map(Math.round)).size).toBeGreaterThan(1)
+    const child = start('prune', model, output, ...job)
+    void appears(`${output}.work/layers.0.attn_q.weight.losses`).then(() => child.kill('SIGKILL'))
+    await ended(child)
+    expect(existsSync(output)).toBe(false)
+    expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
+    expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
+    const far = await halfbyte('prune', model, path('none.hbm'), ...few, '--speed', '9')
+    expect(far.err).toMatch(
+      /^unsupported: the sparsest choices still cost [\d.]+ of the budget; raise the budget/,
+    )
+    expect(
+      await halfbyte('prune', model, path('other.hbm'), ...few, '--speed', '2', '--pattern', '2:4'),
+    ).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^unsupported: --speed goes by measured times of sv32 and sb84/),
+    })
+  }, 240_000)
+
   test('mistakes in what it is given have their own answers', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],

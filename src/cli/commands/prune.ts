@@ -6,7 +6,8 @@ import { DEFAULT_DAMP } from '../../compress/factor.ts'
 import { type Pattern, parsePattern, sparsityOf } from '../../compress/prune/pattern.ts'
 import { PRUNE_METHODS, type PruneMethod } from '../../compress/prune/prune.ts'
 import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
-import { type PrunedReport, pruneModel } from '../../engine/calibrate/prune-model.ts'
+import { type AllocateOptions, allocateSparsity } from '../../engine/calibrate/allocate-sparsity.ts'
+import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../engine/calibrate/prune-model.ts'
 import { withCalibrationOptions } from '../calibration.ts'
 import { type CompressFlags, compress, sum } from '../compressing.ts'
 import { loadSolver } from '../host.ts'
@@ -23,6 +24,7 @@ interface PruneFlags extends CompressFlags, SparseFlags {
   readonly rounds: number
   readonly scope: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
+  readonly speed?: number
 }
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
@@ -48,6 +50,11 @@ export function pruneCommand(): Command {
       'sv32',
     )
     .option('--sparsity <share>', 'share of weights to drop; N:M says it itself', real(0, 1))
+    .option(
+      '--speed <times>',
+      'instead of --sparsity: how many times as fast as dense the products shall be; each gets a sparsity of its own',
+      real(1, 10),
+    )
     .addOption(
       new Option('--weights <format>', 'how what is left is stored; w8 and w4 choose codes on the same text')
         .choices(Object.keys(FORMATS))
@@ -93,9 +100,10 @@ export function pruneCommand(): Command {
 }
 
 async function pruneAction(model: string, output: string, flags: PruneFlags): Promise<void> {
-  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, sparse } = flags
+  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, sparse, speed } = flags
   const pattern = parsePattern(flags.pattern)
-  const sparsity = sparsityOf(pattern, flags.sparsity)
+  const allocation = allocationOf(flags, pattern)
+  const sparsity = allocation === undefined ? sparsityOf(pattern, flags.sparsity) : 0
   if (method !== 'magnitude' && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
@@ -110,14 +118,28 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
   }
   await compress<PrunedReport>({
     ...{ model, output, flags, lineOf, as: flags.as, policy: weights },
-    settings: { prune: method, pattern: pattern.name, sparsity, weights, damp, drift, sweeps, rounds, scope },
-    make: async (prepared, shared) =>
-      pruneModel(prepared, {
+    settings: {
+      prune: method,
+      pattern: pattern.name,
+      sparsity,
+      speed,
+      weights,
+      damp,
+      drift,
+      sweeps,
+      rounds,
+      scope,
+    },
+    make: async (prepared, shared) => {
+      const options: PruneModelOptions = {
         ...{ ...shared, method, pattern, sparsity, damp, drift, sweeps, rounds, scope },
         format: FORMATS[weights],
         solver: calibration === undefined ? undefined : await loadSolver(),
         card: { name: flags.name, about: aboutOf(flags, pattern, sparsity), sparse, signal: shared.signal },
-      }),
+      }
+      const sparsities = allocation && (await allocateSparsity(prepared, { ...options, ...allocation }))
+      return pruneModel(prepared, { ...options, sparsities })
+    },
     totals: (matrices) => ({
       loss: sum(matrices, 'loss'),
       energy: sum(matrices, 'energy'),
@@ -126,9 +148,30 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
   })
 }
 
-const aboutOf = ({ license, method, weights }: PruneFlags, { name }: Pattern, sparsity: number) => ({
+/** What --speed asks for. Throws `unsupported` where no kernel was measured or nothing could be predicted. */
+function allocationOf(
+  { speed, sparsity, weights, calibration }: PruneFlags,
+  { name }: Pattern,
+): Pick<AllocateOptions, 'format' | 'sparseFormat' | 'speed'> | undefined {
+  if (speed === undefined) return undefined
+  if ((name !== 'sv32' && name !== 'sb84') || weights === 'f32') {
+    throw new HalfbyteError(
+      'unsupported',
+      `--speed goes by measured times of sv32 and sb84 in w4 and w8, and this is ${name} in ${weights}; choose one of those, or give --sparsity`,
+    )
+  }
+  if (sparsity !== undefined || calibration === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      '--speed chooses sparsities on a text; give --calibration FILE, and leave out --sparsity',
+    )
+  }
+  return { speed, format: FORMATS[weights], sparseFormat: name }
+}
+
+const aboutOf = ({ license, method, weights, speed }: PruneFlags, { name }: Pattern, sparsity: number) => ({
   ...(license !== undefined && { license }),
-  pruning: `${method} ${name} ${sparsity} ${FORMATS[weights]}`,
+  pruning: `${method} ${name} ${speed === undefined ? sparsity : `speed ${speed}`} ${FORMATS[weights]}`,
 })
 
 function lineOf({ name, shape, format, dropped, loss, energy, work }: PrunedReport): string {
