@@ -1,5 +1,5 @@
-// Allocation. In: for each product, what several sparsities cost and lose; a budget. Out: the sparsity of each
-// product that loses least within the budget (multiple-choice knapsack).
+// Allocation. In: for each product, what several sparsities cost and lose; a budget. Out: the sparsity of
+// each product that loses least within the budget (multiple-choice knapsack).
 import { HalfbyteError } from '../../base/errors.ts'
 
 export interface SparsityChoice {
@@ -19,8 +19,8 @@ const STEPS = 8192
 
 /**
  * The best by dynamic programming over costs in steps, rounded up: never above the budget, and exact where
- * costs are whole numbers and the budget is at most 8192. Throws `unsupported` when the cheapest choices exceed the
- * budget.
+ * costs are whole numbers and the budget is at most 8192. Throws `unsupported` when the cheapest choices
+ * exceed the budget.
  */
 export function allocate(
   items: readonly SparsityItem[],
