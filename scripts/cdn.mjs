@@ -42,11 +42,18 @@ export async function buildAlone(fileName, source) {
   return output[0].code
 }
 
+/** The reader of ONNX models, which engines import when they open one. It shares no chunk with them. */
+export async function buildOnnx() {
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  writeFileSync(join(root, 'dist/onnx.js'), await buildAlone('onnx.js', 'src/onnx/open-model.ts'))
+}
+
 export async function buildCdn() {
   const folder = join(root, 'dist/cdn')
   rmSync(folder, { recursive: true, force: true })
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
+  cpSync(join(root, 'dist/onnx.js'), join(folder, 'onnx.js'))
   mkdirSync(join(folder, 'workers'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     writeFileSync(join(folder, name), await buildAlone(name, source))

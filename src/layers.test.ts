@@ -13,6 +13,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['abi'],
   ['constrain', 'formats', 'store', 'text', 'graph'],
   ['arch'],
+  ['onnx'],
   ['weights'],
   ['compress'],
   ['runtime'],

@@ -17,7 +17,7 @@ import { systemCode, systemError } from './terminal/failure.ts'
 
 /** The same address works from src/cli and from the built package. */
 const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
-const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
+const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm|onnx)$/
 
 export interface FileOptions {
   readonly signal?: AbortSignal | undefined
@@ -121,14 +121,28 @@ async function pathsOf(path: string): Promise<string[]> {
     )
   }
   if (!(await stat(path)).isDirectory()) {
+    if (path.endsWith('.onnx')) return graphFiles(path)
     return filesOf(basename(path)).map((file) => join(dirname(path), file.url))
   }
-  const names = (await readdir(path)).filter((name) => FOLDER_FILES.test(name)).sort()
+  const entries = (await readdir(path, { withFileTypes: true })).filter((entry) => !entry.isDirectory())
+  // The data beside an ONNX graph may have any name.
+  const isGraph = entries.some(({ name }) => name.endsWith('.onnx'))
+  const names = entries
+    .map(({ name }) => name)
+    .filter((name) => isGraph || FOLDER_FILES.test(name))
+    .sort()
   if (names.length > 0) return names.map((name) => join(path, name))
   throw new HalfbyteError(
     'format',
-    `the folder ${path} holds no model; give one with a .gguf, a .hbm, or .safetensors and config.json`,
+    `the folder ${path} holds no model; give one with a .gguf, a .hbm, an .onnx, or .safetensors and config.json`,
   )
+}
+
+/** A graph with everything beside it but other graphs. */
+async function graphFiles(path: string): Promise<string[]> {
+  const entries = await readdir(dirname(path), { withFileTypes: true })
+  const others = entries.filter((entry) => !entry.isDirectory() && !entry.name.endsWith('.onnx'))
+  return [path, ...others.map(({ name }) => join(dirname(path), name))]
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -22,6 +22,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     deviceBytes: totalmem(),
     now: () => performance.now(),
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
+    loadOnnx: () => import('../onnx/open-model.ts'),
     startWorker: startNodeWorker,
     async loadModule(build, memory) {
       const file = new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)

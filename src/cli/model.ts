@@ -3,11 +3,11 @@
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open/open-adapters.ts'
+import { openAny } from '../engine/load/open/open-any.ts'
 import type { OpenFiles } from '../engine/load/open/open-files.ts'
 import { type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
 import { withStateBudget } from '../engine/load/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
-import { openModel } from '../formats/model-file.ts'
 import { openModelFiles, placedAdapters } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
@@ -37,7 +37,7 @@ export async function withPrepared<T>(
     return files
   }
   try {
-    const file = await openModel((await open(model)).sources, signal)
+    const { file } = await openAny(model, open, nodeHost(), signal)
     const adapters = await openAdapters(await placedAdapters(flags.lora), open, signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
     return await use(await prepareModel(file, options))

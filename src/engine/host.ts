@@ -1,7 +1,7 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { type Build, type MemoryKind, mayCompile, NO_WASM } from '../runtime/features.ts'
-import type { Host } from '../runtime/host.ts'
+import type { Host, OnnxReader } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
 import { startComputeWorker } from './wire/compute-port.ts'
 
@@ -31,6 +31,7 @@ export function browserHost(assets: HostAssets = {}): Host {
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
+    loadOnnx,
     startWorker: () => startComputeWorker(assets.compute),
   }
 }
@@ -47,6 +48,12 @@ function deviceBytes(): number | undefined {
 function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): URL {
   if (wasm === undefined) return MODULES[`${build}-${memory}`]()
   return new URL(`halfbyte-${build}-${memory}.wasm`, wasm.replace(/\/?$/, '/'))
+}
+
+/** A module of its own: bundlers copy it as a file, and leave the import to the browser. */
+function loadOnnx(): Promise<OnnxReader> {
+  const address = new URL('../../dist/onnx.js', import.meta.url)
+  return import(/* @vite-ignore */ /* webpackIgnore: true */ address.href)
 }
 
 async function loadModule(address: URL): Promise<WebAssembly.Module> {

@@ -28,9 +28,8 @@ export function foreignFile(name: string, size: number, head: Uint8Array): Halfb
     return otherModel(name, 'it is a Python pickle, as PyTorch saves models')
   if (text.slice(4, 8) === 'TFL3') return otherModel(name, 'it is a TensorFlow Lite model')
   if (text.slice(1, 4) === 'HDF') return otherModel(name, 'it is an HDF5 file, as Keras saves models')
-  if (/\.onnx(\?|$)/i.test(name) || starts(8, 3) || (head[0] === 8 && head[2] === 0x12)) {
-    return otherModel(name, 'it is an ONNX model')
-  }
+  if (starts(8, 3) || (head[0] === 8 && head[2] === 0x12))
+    return notModel(name, 'it may be an ONNX model', 'give it a name that ends in .onnx')
   if (['lmgg', 'fmgg', 'tjgg', 'algg'].includes(text.slice(0, 4))) {
     return otherModel(name, 'it is a GGML file from before GGUF')
   }

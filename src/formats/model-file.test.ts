@@ -113,7 +113,7 @@ describe('openModel', () => {
     ['x.safetensors', 'version https://git-lfs.github.com/spec/v1', 'format', /Git LFS pointer/],
     ['x.gguf', '{"error":"Repository not found"}', 'format', /JSON/],
     ['pytorch_model.bin', 'PK\u0003\u0004rest', 'unsupported', /zip archive.*PyTorch/],
-    ['x.onnx', '\b\u0008\u0012\u0007pytorch', 'unsupported', /ONNX/],
+    ['x.bin', '\b\u0008\u0012\u0007pytorch', 'format', /ONNX.*name/],
     ['x.bin', 'lmgg....', 'unsupported', /before GGUF/],
     ['x.gguf', '', 'format', /empty/],
     ['x.gguf', 'GGU', 'format', /no model Halfbyte knows \(3 bytes/],

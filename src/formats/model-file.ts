@@ -2,6 +2,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isObject } from '../base/values.ts'
+import type { Graph } from '../graph/nodes.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
 import { baseName, modelName } from './file-names.ts'
 import { foreignFile } from './foreign.ts'
@@ -16,7 +17,7 @@ import { readShards } from './safetensors/safetensors.ts'
 import type { MetaValue, TensorIndex } from './tensors.ts'
 import { ggufGeneration, ggufTokenizer } from './tokenizer-data.ts'
 
-export type ModelFormat = 'gguf' | 'safetensors' | 'hbm'
+export type ModelFormat = 'gguf' | 'safetensors' | 'hbm' | 'onnx'
 
 /** A model whose headers have been read and checked. Its data is still in the sources. */
 export interface ModelFile {
@@ -29,10 +30,13 @@ export interface ModelFile {
   readonly tensors: TensorIndex
   /**
    * GGUF: the file's keys. safetensors: config.json as `config`, without `quantization_config` and nulls, and
-   * the keys of the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`.
+   * the keys of the nulls as `unset`. .hbm: a ModelConfig as `config`, and the model card as `about`. ONNX: a
+   * ModelConfig as `config`.
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
+  /** The graph of a step, of a file that has one. Weights then have the names that the graph gives them. */
+  readonly graph?: Graph | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
 }

@@ -1,4 +1,6 @@
 // Host. In: nothing. Out: the interface through which the core uses workers, clocks and module files.
+import type { ByteSource } from '../base/bytes.ts'
+import type { ModelFile } from '../formats/model-file.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
@@ -16,6 +18,21 @@ export interface ComputePort {
   /** Called when the worker failed to load, threw outside its own handler, or ended unasked. */
   onError(listener: (error: Error) => void): void
   terminate(): void
+}
+
+/** What the script of the ONNX reader exports. */
+export interface OnnxReader {
+  /**
+   * `beside` finds further files at the place of the graph, by their names; undefined for what is not there.
+   * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step.
+   */
+  openOnnx(
+    sources: readonly ByteSource[],
+    options?: {
+      readonly signal?: AbortSignal | undefined
+      readonly beside?: ((name: string) => Promise<ByteSource | undefined>) | undefined
+    },
+  ): Promise<ModelFile>
 }
 
 /** One of the notes. */
@@ -39,6 +56,8 @@ export interface Host {
   yieldTask(): Promise<void>
   /** Absent where nothing is stored. */
   readonly notes?: Notes | undefined
+  /** The reader of ONNX models, which is loaded when one is opened. Rejects where it cannot be fetched. */
+  loadOnnx(): Promise<OnnxReader>
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort
 }

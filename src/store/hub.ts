@@ -19,7 +19,7 @@ export interface RepoAddress {
 }
 
 /** Files that are read in parts. */
-export const WEIGHTS = /\.(gguf|hbm|safetensors)$/i
+export const WEIGHTS = /\.(gguf|hbm|safetensors|onnx|(onnx[._])?data)$/i
 
 const HUGGING_FACE = 'https://huggingface.co/'
 

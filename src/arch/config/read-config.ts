@@ -39,7 +39,7 @@ async function statedConfig(
   const all = new Fields(name, (key) => metadata.get(key))
   if (format !== 'gguf') {
     const fields = all.record('config') ?? Fields.of(name, {})
-    return format === 'hbm' ? hbmConfig(name, fields) : hfConfig(name, fields, all.list('unset'))
+    return format === 'safetensors' ? hfConfig(name, fields, all.list('unset')) : hbmConfig(name, fields)
   }
   const factors = async (tensor: string) => {
     const found = tensors.get(tensor)

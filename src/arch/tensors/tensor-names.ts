@@ -140,7 +140,7 @@ function placeOf(
   expert: number,
   shape: readonly number[],
 ): StoredWeight {
-  if (format === 'hbm') return { tensor: one.name }
+  if (format === 'hbm' || format === 'onnx') return { tensor: one.name }
   const { gguf, hf } = familyFile(config.family)
   const special = (format === 'gguf' ? gguf : hf).names?.[one.name]
   if (typeof special === 'function') return special(config, expert)

@@ -1,8 +1,9 @@
 // halfbyte tokenize. In: a model and a text. Out: the text's ids, each with its text.
 import { Command } from 'commander'
 import { openTokenizer } from '../../engine/load/model-text.ts'
-import { openModel } from '../../formats/model-file.ts'
+import { openAny } from '../../engine/load/open/open-any.ts'
 import { openModelFiles } from '../files.ts'
+import { nodeHost } from '../host.ts'
 import { MODEL } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { visible } from '../terminal/visible.ts'
@@ -27,9 +28,10 @@ export function tokenizeCommand(): Command {
 }
 
 async function tokenize(model: string, flags: TokenizeFlags, signal: AbortSignal): Promise<void> {
-  const files = await openModelFiles(model, { signal })
+  const open = (place: string | readonly File[]) => openModelFiles(String(place), { signal })
+  const { file, files } = await openAny(model, open, nodeHost(), signal)
   try {
-    const tokenizer = openTokenizer(await openModel(files.sources, signal))
+    const tokenizer = openTokenizer(file)
     const ids = tokenizer.encode(await readText(flags.file), { parseSpecial: flags.special === true })
     const lines =
       flags.json === true

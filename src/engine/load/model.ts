@@ -1,12 +1,12 @@
 // Loading a model. In: a request, a host, a way to open files. Out: a ready model, for `load` of the engine
 // service.
 import { isHalfbyteError } from '../../base/errors.ts'
-import { openModel } from '../../formats/model-file.ts'
 import type { Host } from '../../runtime/host.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
 import { type BuiltModel, buildModel } from './build-model.ts'
 import type { LoaderHooks } from './loaded-model.ts'
 import { openAdapters } from './open/open-adapters.ts'
+import { openAny } from './open/open-any.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/open-files.ts'
 import { prepareModel } from './prepare.ts'
 import { withStateBudget } from './state-budget.ts'
@@ -34,8 +34,7 @@ export async function loadModel(
     contextLength = request.contextLength,
     lora?: LoadRequest['lora'],
   ) => {
-    const files = await open(source)
-    const file = await openModel(files.sources, signal)
+    const { file, files } = await openAny(source, open, host, signal)
     if (file.format === 'hbm') packs.push(files)
     const adapters = await openAdapters(lora, open, signal)
     return prepareModel(file, { ...request, contextLength, adapters, signal })

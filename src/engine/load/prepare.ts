@@ -59,14 +59,15 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
   if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
-  const found = adaptWeights(resolveWeights(file, config), config, options.adapters ?? [])
+  const stored = file.graph === undefined ? resolveWeights(file, config) : file.tensors
+  const found = adaptWeights(stored, config, options.adapters ?? [])
   const { weights, orders } = await sortInputs(found, options)
   const encodingOf = encodings(weights, config, options.weights)
   const stripBytesOf = (name: string): number => {
     const { byteLength, shape } = weightOf(weights, name)
     return byteLength - sparseTableBytes(shape[0] ?? 0)
   }
-  const graph = buildGraph(config)
+  const graph = file.graph ?? buildGraph(config)
   const sizes = {
     kvCache: options.kvCache,
     tokens: STEP_TOKENS,

@@ -2,8 +2,9 @@
 // alone.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { type ModelFile, openModel } from '../../formats/model-file.ts'
+import type { ModelFile } from '../../formats/model-file.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
 import { detectFeatures } from '../../runtime/features.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -12,6 +13,7 @@ import { ENGINE_BYTES } from '../../runtime/open.ts'
 import type { LoaderHooks } from '../load/loaded-model.ts'
 import { memoryNeed } from '../load/memory-need.ts'
 import { openAdapters } from '../load/open/open-adapters.ts'
+import { openAny } from '../load/open/open-any.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
 import type { ProbeReport, Smaller } from '../wire/probe-protocol.ts'
 import type { LoadRequest, ProbeRequest } from '../wire/protocol.ts'
@@ -19,7 +21,7 @@ import { gaugeSpeeds } from './gauge.ts'
 
 /** A model's files, from which only headers are read. */
 export interface PeekedFiles {
-  readonly sources: Parameters<typeof openModel>[0]
+  readonly sources: readonly ByteSource[]
   /** Bytes that a load would have to download. */
   readonly downloadBytes: number
   close(): Promise<void>
@@ -53,7 +55,7 @@ export async function probeModel(
       return peeked
     }
     for (const source of [request.source, request.draft]) {
-      if (source !== undefined) files.push(await openModel((await open(source)).sources, signal))
+      if (source !== undefined) files.push((await openAny(source, open, host, signal)).file)
     }
     const lora = await openAdapters(request.lora, open, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {

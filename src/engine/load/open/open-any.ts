@@ -1,0 +1,47 @@
+// Opening models. In: what names a model, a way to open files, a host. Out: its headers, whatever its format.
+import type { ByteSource } from '../../../base/bytes.ts'
+import { isHalfbyteError } from '../../../base/errors.ts'
+import { type ModelFile, openModel } from '../../../formats/model-file.ts'
+import type { Host } from '../../../runtime/host.ts'
+
+type Place = string | readonly File[]
+
+/** The files of a place. Throws `network` with the status 404 when an address has nothing. */
+export type Open<F> = (place: Place) => Promise<F>
+
+const isMissing = (error: unknown): boolean => isHalfbyteError(error) && error.detail['status'] === 404
+
+/**
+ * A folder at an address may be an ONNX model: the files beside the graph are then found one by one. Throws
+ * what `open` and the reader of the format throw.
+ */
+export async function openAny<F extends { readonly sources: readonly ByteSource[] }>(
+  place: Place,
+  open: Open<F>,
+  host: Pick<Host, 'loadOnnx'>,
+  signal?: AbortSignal,
+): Promise<{ readonly file: ModelFile; readonly files: F }> {
+  const isAddress = typeof place === 'string'
+  const graph = isAddress && place.endsWith('/') ? `${place}model.onnx` : place
+  const files = await open(place).catch((error) => {
+    if (graph === place || !isMissing(error)) throw error
+    return open(graph).catch(() => {
+      throw error
+    })
+  })
+  const { sources } = files
+  if (!sources.some(({ name }) => /\.onnx$/.test(name)))
+    return { file: await openModel(sources, signal), files }
+  const beside = async (name: string) => {
+    // A path's folder was read whole.
+    if (!isAddress || !/^https?:/.test(place)) return undefined
+    try {
+      return (await open(new URL(name, graph as string).href)).sources[0]
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  }
+  const { openOnnx } = await host.loadOnnx()
+  return { file: await openOnnx(sources, { signal, beside }), files }
+}

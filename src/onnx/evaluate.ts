@@ -1,0 +1,107 @@
+// The evaluator. In: a graph and tensors for its inputs. Out: its outputs, computed node by node in plain
+// TypeScript. It is the definition of the dialect; models run as plans.
+import { HalfbyteError } from '../base/errors.ts'
+import { type Graph, isStored, type Node } from './ir/graph.ts'
+import { unclaimed, unfit } from './ir/operator.ts'
+import { countOf, rounder, type Tensor } from './ir/tensor.ts'
+import { operatorOf, whyUnclaimed } from './operators.ts'
+
+export interface EvaluateOptions {
+  /** Elements that one value may have. Default 2^26. */
+  readonly mostElements?: number
+}
+
+const MOST_ELEMENTS = 2 ** 26
+
+/** A name's value, in a graph or in the graphs around it. */
+type Lookup = (name: string) => Tensor | undefined
+
+/**
+ * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
+ * inputs that do not fit or are not given, `out-of-memory` for a value that is too large.
+ */
+export function evaluate(
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  { mostElements = MOST_ELEMENTS }: EvaluateOptions = {},
+): ReadonlyMap<string, Tensor> {
+  const made = run(graph, (name) => feeds.get(name), mostElements)
+  return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
+}
+
+/** One node's outputs. `lookup` has the values that graphs of its attributes may see. */
+export function evaluateNode(
+  node: Node,
+  inputs: readonly (Tensor | undefined)[],
+  lookup: Lookup = () => undefined,
+  mostElements = MOST_ELEMENTS,
+): readonly (Tensor | undefined)[] {
+  const why = whyUnclaimed(
+    node,
+    inputs.map((input) => input?.dtype),
+  )
+  if (why !== undefined) throw unclaimed(node, why)
+  const made = operatorOf(node)!.evaluate({
+    node,
+    inputs,
+    run(graph, given) {
+      const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
+      return run(graph, (name) => named.get(name) ?? lookup(name), mostElements)
+    },
+  })
+  return made.map((tensor) => tensor && rounded(tensor))
+}
+
+function run(graph: Graph, outer: Lookup, mostElements: number): readonly Tensor[] {
+  const values = new Map<string, Tensor>()
+  const lookup: Lookup = (name) => {
+    const constant = graph.constants.get(name)
+    if (constant !== undefined && isStored(constant)) throw stored(name)
+    return values.get(name) ?? outer(name) ?? constant
+  }
+  for (const node of graph.nodes) {
+    const inputs = node.inputs.map((name) => {
+      if (name === '') return undefined
+      const value = lookup(name)
+      if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
+      return value
+    })
+    const made = evaluateNode(node, inputs, lookup, mostElements)
+    for (const [index, name] of node.outputs.entries()) {
+      const tensor = made[index]
+      if (name === '' || tensor === undefined) continue
+      checkSize(node, tensor, mostElements)
+      values.set(name, tensor)
+    }
+  }
+  return graph.outputs.map((name) => {
+    const value = lookup(name)
+    if (value !== undefined) return value
+    throw new HalfbyteError(
+      'format',
+      `graph ${graph.name}: nothing makes its output ${name}; export it again`,
+      {
+        output: name,
+      },
+    )
+  })
+}
+
+function rounded(tensor: Tensor): Tensor {
+  if (tensor.dtype !== 'f16' && tensor.dtype !== 'bf16') return tensor
+  return { ...tensor, data: (tensor.data as Float32Array).map(rounder(tensor.dtype)) }
+}
+
+function checkSize(node: Node, { dims }: Tensor, most: number): void {
+  if (countOf(dims) <= most) return
+  throw new HalfbyteError(
+    'out-of-memory',
+    `node ${node.name} (${node.op}) makes ${countOf(dims)} elements where ${most} are the most`,
+    { node: node.name, elements: countOf(dims), most },
+  )
+}
+
+const stored = (name: string): HalfbyteError =>
+  new HalfbyteError('internal', `the weight ${name} lies in its file and is not read by the evaluator`, {
+    name,
+  })

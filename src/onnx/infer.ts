@@ -1,0 +1,72 @@
+// Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
+import { type Graph, isStored, type Node, type Type } from './ir/graph.ts'
+import { typeOf } from './ir/known.ts'
+import { type Inference, unfit } from './ir/operator.ts'
+import type { Tensor } from './ir/tensor.ts'
+import { operatorOf } from './operators.ts'
+
+export type Types = ReadonlyMap<string, Type>
+
+type Lookup = (name: string) => Type | undefined
+
+/**
+ * Values of operators without an entry, and what depends on them, are absent. Throws `format` for inputs that
+ * cannot fit together.
+ */
+export function inferTypes(graph: Graph): Types {
+  return infer(
+    graph,
+    graph.inputs.map(({ type }) => type),
+    () => undefined,
+    () => undefined,
+  )
+}
+
+function infer(
+  graph: Graph,
+  inputs: readonly (Type | undefined)[],
+  outerType: Lookup,
+  outerConstant: (name: string) => Tensor | undefined,
+): Types {
+  const types = new Map<string, Type>()
+  const constantOf = (name: string): Tensor | undefined => {
+    const constant = graph.constants.get(name)
+    if (constant === undefined) return types.has(name) ? undefined : outerConstant(name)
+    return isStored(constant) ? undefined : constant
+  }
+  for (const [index, { name, type }] of graph.inputs.entries()) {
+    const known = inputs[index] ?? type
+    if (known !== undefined) types.set(name, known)
+  }
+  for (const [name, constant] of graph.constants) {
+    types.set(name, isStored(constant) ? { dtype: constant.dtype, dims: constant.dims } : typeOf(constant))
+  }
+  const lookup: Lookup = (name) => types.get(name) ?? outerType(name)
+  for (const node of graph.nodes) {
+    const made = inferNode(node, {
+      node,
+      inputs: node.inputs.map((name) => (name === '' ? undefined : lookup(name))),
+      constant: (index) => constantOf(node.inputs[index] ?? ''),
+      subgraph(inner, given) {
+        const within = infer(inner, given, lookup, constantOf)
+        return inner.outputs.map((name) => within.get(name) ?? lookup(name))
+      },
+    })
+    for (const [index, name] of node.outputs.entries()) {
+      const type = made[index]
+      if (name !== '' && type !== undefined) types.set(name, type)
+    }
+  }
+  return types
+}
+
+function inferNode(node: Node, context: Inference): readonly (Type | undefined)[] {
+  const made = operatorOf(node)?.infer(context) ?? []
+  for (const type of made) {
+    for (const size of type?.dims ?? []) {
+      const isSize = typeof size === 'string' || (Number.isSafeInteger(size) && size >= 0)
+      if (!isSize) throw unfit(node, `it makes a value of size ${size}`)
+    }
+  }
+  return made
+}

@@ -1,0 +1,84 @@
+// Broadcasting. In: shapes of several inputs. Out: the shape they have together, and where each output
+// element finds its inputs.
+import type { Dim } from './dims.ts'
+import type { Node } from './graph.ts'
+import { unfit } from './operator.ts'
+import { stridesOf } from './tensor.ts'
+
+/** NumPy's rule. Throws `format` for sizes that do not fit together. */
+export function broadcast(node: Node, shapes: readonly (readonly number[])[]): number[] {
+  const rank = Math.max(0, ...shapes.map(({ length }) => length))
+  return Array.from({ length: rank }, (_, axis) => {
+    let size = 1
+    for (const shape of shapes) {
+      const own = shape[axis - rank + shape.length] ?? 1
+      if (own === 1 || own === size) continue
+      if (size !== 1) throw unfit(node, `sizes ${size} and ${own} at axis ${axis} of its inputs differ`)
+      size = own
+    }
+    return size
+  })
+}
+
+/**
+ * The same with symbolic dims. A symbol and a known size above 1 give the size: a run in which they differ
+ * fails. Two symbols that may differ give undefined.
+ */
+export function broadcastDims(
+  node: Node,
+  shapes: readonly (readonly Dim[] | undefined)[],
+): readonly Dim[] | undefined {
+  const known = shapes.filter((shape) => shape !== undefined)
+  if (known.length < shapes.length) return undefined
+  const rank = Math.max(0, ...known.map(({ length }) => length))
+  const dims: Dim[] = []
+  for (let axis = 0; axis < rank; axis++) {
+    let size: Dim = 1
+    for (const shape of known) {
+      const own: Dim = shape[axis - rank + shape.length] ?? 1
+      if (own === 1 || own === size) continue
+      if (size === 1) size = own
+      else if (typeof own === 'number' && typeof size === 'number')
+        throw unfit(node, `sizes ${size} and ${own} at axis ${axis} of its inputs differ`)
+      else if (typeof own === 'number') size = own
+      else if (typeof size !== 'number') return undefined
+    }
+    dims.push(size)
+  }
+  return dims
+}
+
+/** For each element of `dims` in row order, its index in a tensor of shape `own`. */
+export function broadcastIndices(own: readonly number[], dims: readonly number[]): Int32Array {
+  const strides = stridesOf(own)
+  const steps = dims.map((_, axis) => {
+    const at = axis - dims.length + own.length
+    return at < 0 || own[at] === 1 ? 0 : strides[at]!
+  })
+  return walk(dims, steps)
+}
+
+/** For each element of `dims` in row order, the sum of its coordinates times `steps`, plus `from`. */
+export function walk(dims: readonly number[], steps: readonly number[], from = 0): Int32Array {
+  const count = dims.reduce((product, size) => product * size, 1)
+  const indices = new Int32Array(count)
+  const at = dims.map(() => 0)
+  let index = from
+  for (let next = 0; next < count; next++) {
+    indices[next] = index
+    for (let axis = dims.length - 1; axis >= 0; axis--) {
+      index += steps[axis]!
+      if (++at[axis]! < dims[axis]!) break
+      index -= steps[axis]! * dims[axis]!
+      at[axis] = 0
+    }
+  }
+  return indices
+}
+
+/** An axis counted from the front. Throws `format` when the tensor has no such axis. */
+export function axisOf(node: Node, axis: number, rank: number): number {
+  const at = axis < 0 ? axis + rank : axis
+  if (at >= 0 && at < rank) return at
+  throw unfit(node, `axis ${axis} is outside of its input of ${rank} dimensions`)
+}

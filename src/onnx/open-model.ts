@@ -1,0 +1,142 @@
+// ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights stay
+// in their files.
+import type { Family, ModelConfig } from '../arch/config/config.ts'
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { isCount, isObject, type JsonObject } from '../base/values.ts'
+import { baseName, modelName } from '../formats/file-names.ts'
+import { type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
+import type { ModelFile } from '../formats/model-file.ts'
+import type { MetaValue } from '../formats/tensors.ts'
+import type { Graph as StepGraph } from '../graph/nodes.ts'
+import { runPasses } from './passes/pass.ts'
+import { PASSES } from './passes.ts'
+import { HANDLERS } from './raise/handlers.ts'
+import type { Findings } from './raise/meaning.ts'
+import { type Translation, Translator } from './raise/translator.ts'
+import { type FindFile, readModel } from './read-model.ts'
+
+export interface OnnxOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Finds files that are not among the sources, by their names. Default: there are none. */
+  readonly beside?: FindFile | undefined
+}
+
+/** Positions where neither files nor tables say how many. */
+const USUAL_CONTEXT = 4096
+
+/**
+ * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step, naming the node.
+ */
+export async function openOnnx(
+  sources: readonly ByteSource[],
+  { signal, beside }: OnnxOptions = {},
+): Promise<ModelFile & { readonly graph: StepGraph }> {
+  const source = graphSource(sources)
+  const files = new Map(sources.map((each) => [baseName(each.name), each]))
+  const find = async (name: string) => files.get(name) ?? (await beside?.(name))
+  const { graph: read } = await readModel(source, { find, signal })
+  const { graph } = runPasses(read, PASSES)
+  const translation = await new Translator(source.name, graph, HANDLERS, signal).run()
+  const json = async (name: string) => {
+    const file = await find(name)
+    return file && readJson(file, signal)
+  }
+  const [genai, config, generation] = [
+    await json('genai_config.json'),
+    await json('config.json'),
+    await json('generation_config.json'),
+  ]
+  const name = modelName(source.name)
+  const made = configOf(name, translation, genai, config)
+  return {
+    format: 'onnx',
+    name,
+    graph: translation.graph,
+    tensors: translation.weights.tensors,
+    metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
+    tokenizer: await tokenizerOf(find, json, signal),
+    generationConfig: generationOf(genai, generation),
+  }
+}
+
+/** The one graph, or `model.onnx` of several. */
+function graphSource(sources: readonly ByteSource[]): ByteSource {
+  const graphs = sources.filter(({ name }) => name.endsWith('.onnx'))
+  const [only] = graphs
+  const usual = graphs.find(({ name }) => baseName(name) === 'model.onnx')
+  const chosen = graphs.length === 1 ? only : usual
+  if (chosen !== undefined) return chosen
+  const names = graphs.map(({ name }) => baseName(name))
+  throw new HalfbyteError(
+    'format',
+    `the files have ${graphs.length} ONNX graphs (${names.join(', ')}) and none is model.onnx; give one of them`,
+    { files: names },
+  )
+}
+
+async function tokenizerOf(
+  find: FindFile,
+  json: (name: string) => Promise<JsonObject | undefined>,
+  signal?: AbortSignal,
+): Promise<ModelFile['tokenizer']> {
+  const tokenizer = await json('tokenizer.json')
+  if (tokenizer === undefined) return undefined
+  const config = await json('tokenizer_config.json')
+  const template = await find('chat_template.jinja')
+  const chat_template = template && (await readText(template, signal))
+  return {
+    kind: 'json',
+    tokenizer,
+    config: chat_template === undefined ? config : { ...config, chat_template },
+  }
+}
+
+/** genai_config.json has the ids that end a reply under `model`, and sampling under `search`. */
+function generationOf(
+  genai: JsonObject | undefined,
+  generation: JsonObject | undefined,
+): MetaObject | undefined {
+  if (generation !== undefined) return withoutNulls(generation)
+  if (genai === undefined) return undefined
+  const [model, search] = [genai['model'], genai['search']]
+  const { eos_token_id } = isObject(model) ? model : {}
+  const { temperature, top_k, top_p, repetition_penalty } = isObject(search) ? search : {}
+  return withoutNulls({ eos_token_id, temperature, top_k, top_p, repetition_penalty })
+}
+
+/** What the graph and the files beside it say of the model. */
+function configOf(
+  name: string,
+  { graph, findings, weights }: Translation,
+  genai: JsonObject | undefined,
+  config: JsonObject | undefined,
+): ModelConfig {
+  const embedding = weights.tensors.get('embed.weight')
+  const [, hiddenSize = 0] = embedding?.shape ?? []
+  const { heads, kvHeads, headDim, layers, normEpsilon, intermediateSize } = findings
+  const stated = [
+    isObject(genai?.['model']) ? genai['model']['context_length'] : undefined,
+    config?.['max_position_embeddings'],
+    config?.['n_positions'],
+  ].find((each) => isCount(each) && each > 0)
+  const { theta = 10_000, scaling, ropeDims, tablePositions } = findings
+  const contextLength = Math.min(
+    tablePositions ?? Infinity,
+    isCount(stated) ? stated : (tablePositions ?? USUAL_CONTEXT),
+  )
+  return {
+    family: familyOf(findings),
+    name,
+    ...{ hiddenSize, layers, heads, kvHeads, headDim, intermediateSize: Math.max(1, intermediateSize) },
+    ...{ vocabSize: graph.output.shape[1], normEpsilon, contextLength },
+    rope: { theta, dims: ropeDims === 0 ? headDim : ropeDims, pairing: 'halves', scaling },
+    tiedEmbeddings: !weights.tensors.has('output.weight'),
+  }
+}
+
+/** The plainest family with the same kind of norms and positions. */
+function familyOf({ norms, hasPositions }: Findings): Family {
+  if (hasPositions) return 'gpt2'
+  return norms.has('layer') ? 'gpt_neox' : 'llama'
+}

@@ -1,0 +1,71 @@
+// The registry. In: a node's name, domain and opset. Out: its operator, or why there is none.
+import type { Attribute, Domain, Node } from './ir/graph.ts'
+import type { Operator, Schema } from './ir/operator.ts'
+import type { DType } from './ir/tensor.ts'
+import { ARITHMETIC } from './operators/arithmetic.ts'
+import { CHOOSE } from './operators/choose.ts'
+import { COMPARE } from './operators/compare.ts'
+import { CREATE } from './operators/create.ts'
+import { LAYOUT } from './operators/layout.ts'
+import { PRODUCTS } from './operators/products.ts'
+import { REDUCE } from './operators/reduce.ts'
+import { SHAPES } from './operators/shapes.ts'
+import { UNARY } from './operators/unary.ts'
+
+/** Every operator that has an entry. Node tests hold for each of them. */
+export const OPERATORS: readonly Operator[] = [
+  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...LAYOUT],
+  ...[...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
+]
+
+const key = (domain: Domain, name: string): string => `${domain}:${name}`
+const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ domain, name }) =>
+  key(domain, name),
+)
+
+/** The entry that a node's opset has. */
+export function operatorOf({ domain, op, version }: Node): Operator | undefined {
+  return BY_NAME.get(key(domain, op))?.find(
+    ({ versions: [first, last] }) => version >= first && version <= last,
+  )
+}
+
+/** Why no entry covers the node, as a clause; undefined where one does. */
+export function whyUnclaimed(node: Node, dtypes: readonly (DType | undefined)[] = []): string | undefined {
+  const operator = operatorOf(node)
+  const place = node.domain === '' ? `opset ${node.version}` : `${node.domain} ${node.version}`
+  if (operator === undefined) return `no operator ${node.op} of ${place} is known`
+  const { schema } = operator
+  return (
+    wrongCount('inputs', node.inputs.length, schema.inputs) ??
+    wrongCount('outputs', node.outputs.length, schema.outputs) ??
+    wrongAttribute(node.attributes, schema) ??
+    wrongDtype(dtypes, schema)
+  )
+}
+
+function wrongCount(
+  what: string,
+  count: number,
+  [fewest, most]: readonly [number, number],
+): string | undefined {
+  if (count >= fewest && count <= most) return undefined
+  return `it has ${count} ${what} where ${fewest} to ${most} are known`
+}
+
+function wrongAttribute(given: ReadonlyMap<string, Attribute>, { attributes }: Schema): string | undefined {
+  for (const [name, { kind }] of given) {
+    const due = Object.hasOwn(attributes, name) ? attributes[name] : undefined
+    if (due === undefined) return `its attribute ${name} is not known`
+    if (due !== kind) return `its attribute ${name} is of kind ${kind} where ${due} is due`
+  }
+  return undefined
+}
+
+function wrongDtype(dtypes: readonly (DType | undefined)[], schema: Schema): string | undefined {
+  for (const [index, dtype] of dtypes.entries()) {
+    const allowed = schema.dtypes[Math.min(index, schema.dtypes.length - 1)] ?? []
+    if (dtype !== undefined && !allowed.includes(dtype)) return `its input ${index} is ${dtype}`
+  }
+  return undefined
+}

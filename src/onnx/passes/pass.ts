@@ -1,0 +1,60 @@
+// Passes. In: a graph and the passes to run on it, in order. Out: the graph after them, and what each did. A run
+// can stop after a pass, print every graph, and verify each pass on random inputs.
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Graph } from '../ir/graph.ts'
+
+/** Same outputs before and after; pure. */
+export interface Pass {
+  readonly name: string
+  readonly run: (graph: Graph) => Graph
+}
+
+export interface PassReport {
+  readonly pass: string
+  readonly nodesBefore: number
+  readonly nodesAfter: number
+}
+
+export interface PassOptions {
+  /** Name of the last pass that runs. Default: all run. */
+  readonly until?: string | undefined
+  /** Called with the graph before the first pass, and after each that changed it. */
+  readonly onGraph?: ((title: string, graph: Graph) => void) | undefined
+  /** Throws when two graphs differ; called around each pass that changed one. */
+  readonly verify?: ((before: Graph, after: Graph, pass: string) => void) | undefined
+}
+
+/** Rounds in which passes may make work for each other. */
+const MOST_ROUNDS = 8
+
+/** Runs the passes in rounds until none changes the graph. Throws `internal` for a name that no pass has. */
+export function runPasses(
+  graph: Graph,
+  passes: readonly Pass[],
+  { until, onGraph, verify }: PassOptions = {},
+): { readonly graph: Graph; readonly reports: readonly PassReport[] } {
+  const last = until === undefined ? passes.length - 1 : passes.findIndex(({ name }) => name === until)
+  if (last < 0 && passes.length > 0) throw new HalfbyteError('internal', `no pass is called ${until}`)
+  const reports: PassReport[] = []
+  let current = graph
+  onGraph?.('as read', graph)
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const before = current
+    for (const pass of passes.slice(0, last + 1)) {
+      const next = pass.run(current)
+      if (next === current) continue
+      verify?.(current, next, pass.name)
+      reports.push({ pass: pass.name, nodesBefore: current.nodes.length, nodesAfter: next.nodes.length })
+      onGraph?.(`after ${pass.name}`, next)
+      current = next
+    }
+    if (current === before) break
+  }
+  return { graph: current, reports }
+}
+
+/** The graph with other nodes; itself when they are the same. */
+export function withNodes(graph: Graph, nodes: Graph['nodes']): Graph {
+  const isSame = nodes.length === graph.nodes.length && nodes.every((node, at) => node === graph.nodes[at])
+  return isSame ? graph : { ...graph, nodes }
+}

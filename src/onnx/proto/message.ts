@@ -1,0 +1,145 @@
+// Protobuf messages. In: the bytes of one. Out: its fields, each checked against the end of the message that
+// holds it. The wire format is read by pbf, which trusts lengths; the checks are here.
+import { PbfReader } from 'pbf'
+import type { HalfbyteError } from '../../base/errors.ts'
+import { malformed } from '../../formats/malformed.ts'
+
+/** Messages inside of messages. A graph in an attribute takes three levels. */
+const MOST_DEPTH = 48
+/** Characters of a name or key. */
+const MOST_TEXT = 4096
+
+const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
+
+/** The field that is read at the moment. Each of its methods may be called once per field. */
+export class Message {
+  readonly file: string
+  readonly #reader: PbfReader
+  readonly #depth: number
+  #end: number
+
+  constructor(file: string, bytes: Uint8Array, depth = 0) {
+    this.file = file
+    this.#reader = new PbfReader(bytes)
+    this.#depth = depth
+    this.#end = bytes.byteLength
+    if (depth > MOST_DEPTH) throw this.wrong(`it has messages nested deeper than ${MOST_DEPTH}`)
+  }
+
+  /** Calls `read` for each field. A field that `read` does not take is left out. */
+  fields(read: (field: number, message: Message) => void): void {
+    const reader = this.#reader
+    try {
+      for (let field = reader.nextField(this.#end); field !== 0; field = reader.nextField(this.#end)) {
+        read(field, this)
+        if (reader.pos > this.#end) throw this.wrong('a field is longer than the message that holds it')
+      }
+    } catch (cause) {
+      // pbf throws RangeError for reads outside of its buffer, and Error for wire types that do not exist.
+      if (cause instanceof RangeError || (cause instanceof Error && cause.message.startsWith('Unimpl')))
+        throw this.wrong(`a field is not protobuf (${cause.message})`)
+      throw cause
+    }
+    if (reader.pos !== this.#end) throw this.wrong('a message ends in the middle of a field')
+  }
+
+  bytes(): Uint8Array {
+    this.#expect(WIRE.bytes)
+    const length = this.#reader.readVarint()
+    const start = this.#reader.pos
+    if (length > this.#end - start)
+      throw this.wrong(`a field of ${length} bytes lies in a message that has ${this.#end - start} more`)
+    this.#reader.pos = start + length
+    return this.#reader.buf.subarray(start, start + length)
+  }
+
+  text(most = MOST_TEXT): string {
+    const bytes = this.bytes()
+    if (bytes.byteLength > most)
+      throw this.wrong(`a name has ${bytes.byteLength} bytes where ${most} are the most`)
+    return new TextDecoder().decode(bytes)
+  }
+
+  message(): Message {
+    return new Message(this.file, this.bytes(), this.#depth + 1)
+  }
+
+  float(): number {
+    this.#expect(WIRE.fixed32)
+    return this.#reader.readFloat()
+  }
+
+  /** An int64; those beyond 2^53 are cut to 2^53. */
+  int(): number {
+    this.#expect(WIRE.varint)
+    return cut(this.#varint())
+  }
+
+  /** Adds the field's values, packed or not. */
+  bigs(to: bigint[]): void {
+    if (this.#reader.type === WIRE.varint) {
+      to.push(this.#varint())
+      return
+    }
+    const end = this.#packedEnd()
+    while (this.#reader.pos < end) to.push(this.#varint())
+  }
+
+  ints(to: number[]): void {
+    const all: bigint[] = []
+    this.bigs(all)
+    for (const each of all) to.push(cut(each))
+  }
+
+  floats(to: number[]): void {
+    if (this.#reader.type === WIRE.fixed32) {
+      to.push(this.#reader.readFloat())
+      return
+    }
+    const end = this.#packedEnd()
+    while (this.#reader.pos < end) to.push(this.#reader.readFloat())
+  }
+
+  doubles(to: number[]): void {
+    if (this.#reader.type === WIRE.fixed64) {
+      to.push(this.#reader.readDouble())
+      return
+    }
+    const end = this.#packedEnd()
+    while (this.#reader.pos < end) to.push(this.#reader.readDouble())
+  }
+
+  wrong(what: string): HalfbyteError {
+    return malformed(this.file, what, { at: this.#reader.pos })
+  }
+
+  #packedEnd(): number {
+    this.#expect(WIRE.bytes)
+    const length = this.#reader.readVarint()
+    const end = this.#reader.pos + length
+    if (end > this.#end)
+      throw this.wrong(`a list of ${length} bytes is longer than the message that holds it`)
+    return end
+  }
+
+  #expect(type: number): void {
+    if (this.#reader.type !== type)
+      throw this.wrong(`a field has wire type ${this.#reader.type} where ${type} is due`)
+  }
+
+  /** pbf's own varints lose digits beyond 2^53. */
+  #varint(): bigint {
+    const { buf } = this.#reader
+    let value = 0n
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = buf[this.#reader.pos++]
+      if (byte === undefined || this.#reader.pos > this.#end) break
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asIntN(64, value)
+    }
+    throw this.wrong('a number does not end')
+  }
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER) + 1n
+const cut = (value: bigint): number => Number(value > MOST ? MOST : value < -MOST ? -MOST : value)

@@ -1,0 +1,186 @@
+// Weights in blocks. In: codes, scales and zero points as MatMulNBits and GatherBlockQuantized have them. Out:
+// the matrix as Q4_0, Q4_1, Q8_0 or F32 rows, computed while they are read.
+//
+//   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4
+//   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
+//   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
+//   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/formats/dtypes.ts)
+import { readInto } from '../../base/bytes.ts'
+import { floatToHalf, halfTable } from '../../base/half.ts'
+import { rowBytes } from '../../formats/dtypes.ts'
+import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
+import { type Constant, isStored } from '../ir/graph.ts'
+import { BITS, bfloat16Of, numbersOf } from '../ir/tensor.ts'
+import { computed, unread } from './matrices.ts'
+
+export interface BlockWeight {
+  readonly file: string
+  readonly name: string
+  readonly n: number
+  readonly k: number
+  readonly bits: number
+  readonly block: number
+  readonly codes: Constant
+  readonly scales: Constant
+  /** Absent: 2^(bits - 1) for all, unless `zero` says otherwise. */
+  readonly zeros?: Constant | undefined
+  /** The zero point of all weights, where there is no list of them. Default 2^(bits - 1). */
+  readonly zero?: number | undefined
+}
+
+const GROUP = 32
+
+/**
+ * Blocks that are multiples of 32 keep their codes: 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as Q8_0.
+ * Scales are rounded to f16. Smaller blocks, and 8 bits with zero points, are read as f32 values, which
+ * `auto` stores in 8 bits. Throws `unsupported` for other widths.
+ */
+export function blockTensor(weight: BlockWeight): TensorInfo {
+  const { file, name, n, k, bits, block } = weight
+  if (bits !== 4 && bits !== 8) throw unread(file, name, `has ${bits} bits where 4 and 8 are known`)
+  if (k % GROUP !== 0) throw unread(file, name, `has rows of ${k} inputs where multiples of 32 are known`)
+  if (block < 16 || (block & (block - 1)) !== 0)
+    throw unread(file, name, `has blocks of ${block} inputs where powers of two from 16 are known`)
+  checkBytes(weight, 'codes', weight.codes, n * Math.ceil(k / block) * ((block * bits) / 8))
+  if (weight.zeros?.dtype === 'u4' && Math.ceil(k / block) % 2 === 1)
+    throw unread(file, name, 'has rows of zero points that end in the middle of a byte')
+  const middle = 2 ** (bits - 1)
+  const isMiddle = weight.zeros === undefined && (weight.zero ?? middle) === middle
+  const holds = block % GROUP === 0 && (bits === 4 || isMiddle)
+  const form: StoredDType = !holds ? 'F32' : bits === 8 ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
+  const bytes = rowBytes(form, k)
+  const made = computed(name, form, [n, k], n * bytes, file, async (offset, length, signal) => {
+    const first = Math.floor(offset / bytes)
+    const end = Math.ceil((offset + length) / bytes)
+    const out = new Uint8Array((end - first) * bytes)
+    await fill(weight, form, first, end, out, signal)
+    return out.subarray(offset - first * bytes, offset - first * bytes + length)
+  })
+  return holds ? made : { ...made, like: 'Q8_0' }
+}
+
+function checkBytes({ file, name }: BlockWeight, what: string, constant: Constant, due: number): void {
+  const bytes = isStored(constant)
+    ? constant.byteLength
+    : Math.ceil((constant.data.length * BITS[constant.dtype]) / 8)
+  if (bytes !== due) throw unread(file, name, `has ${bytes} bytes of ${what} where its shape needs ${due}`)
+}
+
+/** Rows [first, end). */
+async function fill(
+  weight: BlockWeight,
+  form: StoredDType,
+  first: number,
+  end: number,
+  out: Uint8Array,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { k, bits, block, codes, scales, zeros, zero } = weight
+  const blocks = Math.ceil(k / block)
+  const codeBytes = (blocks * block * bits) / 8
+  const [packed, scale, zeroPoint] = await Promise.all([
+    bytesOf(codes, first * codeBytes, end * codeBytes, signal),
+    floatsOf(scales, first * blocks, end * blocks, signal),
+    zeros && zeroPoints(weight, zeros, blocks, first, end, signal),
+  ])
+  const middle = zero ?? 2 ** (bits - 1)
+  const row = new Uint8Array(blocks * block)
+  const halves = new Uint16Array(out.buffer)
+  const floats = new Float32Array(out.buffer, 0, Math.floor(out.byteLength / 4))
+  // hot
+  for (let r = 0, at = 0; r < end - first; r++) {
+    unpack(packed.subarray(r * codeBytes, (r + 1) * codeBytes), row, bits)
+    const zeroAt = (b: number) => zeroPoint?.[r * blocks + b] ?? middle
+    if (form === 'F32') {
+      for (let i = 0; i < k; i++) {
+        const b = Math.floor(i / block)
+        floats[r * k + i] = scale[r * blocks + b]! * (row[i]! - zeroAt(b))
+      }
+      continue
+    }
+    for (let i = 0; i < k; i += GROUP) {
+      const b = Math.floor(i / block)
+      const s = scale[r * blocks + b]!
+      halves[at++] = floatToHalf(s)
+      if (form === 'Q4_1') halves[at++] = floatToHalf(-s * zeroAt(b))
+      if (form === 'Q8_0') {
+        for (let j = i; j < i + 32; j += 2) halves[at++] = (row[j]! | (row[j + 1]! << 8)) ^ 0x8080
+      } else {
+        for (let j = i; j < i + 16; j += 2)
+          halves[at++] = row[j]! | (row[j + 16]! << 4) | (row[j + 1]! << 8) | (row[j + 17]! << 12)
+      }
+    }
+  }
+}
+
+function unpack(packed: Uint8Array, row: Uint8Array, bits: number): void {
+  if (bits === 8) {
+    row.set(packed)
+    return
+  }
+  for (let j = 0; j < packed.length; j++) {
+    row[2 * j] = packed[j]! & 15
+    row[2 * j + 1] = packed[j]! >> 4
+  }
+}
+
+/** Zero points are packed as codes are, each row by itself, or are floats. */
+async function zeroPoints(
+  { bits }: BlockWeight,
+  zeros: Constant,
+  blocks: number,
+  first: number,
+  end: number,
+  signal?: AbortSignal,
+): Promise<ArrayLike<number>> {
+  if (zeros.dtype !== 'u8' && zeros.dtype !== 'u4')
+    return floatsOf(zeros, first * blocks, end * blocks, signal)
+  const rowLength = Math.ceil((blocks * bits) / 8)
+  const packed = await bytesOf(zeros, first * rowLength, end * rowLength, signal)
+  const out = new Uint8Array((end - first) * blocks)
+  const row = new Uint8Array(rowLength * (8 / bits))
+  for (let r = 0; r < end - first; r++) {
+    unpack(packed.subarray(r * rowLength, (r + 1) * rowLength), row, bits)
+    out.set(row.subarray(0, blocks), r * blocks)
+  }
+  return out
+}
+
+/** Bytes [from, to) of a constant as files store it. */
+async function bytesOf(
+  constant: Constant,
+  from: number,
+  to: number,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  if (isStored(constant)) {
+    const out = new Uint8Array(to - from)
+    await readInto(constant.source, out, constant.offset + from, signal)
+    return out
+  }
+  const { data, dtype } = constant
+  if (BITS[dtype] === 4) {
+    const all = data as Uint8Array
+    return Uint8Array.from({ length: to - from }, (_, at) => {
+      const element = 2 * (from + at)
+      return (all[element]! & 15) | (((all[element + 1] ?? 0) & 15) << 4)
+    })
+  }
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).subarray(from, to)
+}
+
+/** Elements [from, to) of a float constant. */
+export async function floatsOf(
+  constant: Constant,
+  from: number,
+  to: number,
+  signal?: AbortSignal,
+): Promise<Float32Array> {
+  if (!isStored(constant)) return Float32Array.from(numbersOf(constant).slice(from, to))
+  const size = BITS[constant.dtype] / 8
+  const bytes = await bytesOf(constant, from * size, to * size, signal)
+  if (constant.dtype === 'f32') return new Float32Array(bytes.buffer)
+  const halves = new Uint16Array(bytes.buffer)
+  const table = halfTable()
+  return Float32Array.from(halves, (half) => (constant.dtype === 'bf16' ? bfloat16Of(half) : table[half]!))
+}

@@ -1,0 +1,78 @@
+// Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
+import { add, fastGelu, gelu, multiply, quickGelu, same, sigmoid, swish } from './handlers/elementwise.ts'
+import { gather, gatherBlocks } from './handlers/embed.ts'
+import { groupQueryAttention } from './handlers/group-attention.ts'
+import { expand, reshape, transpose, unsqueeze } from './handlers/heads.ts'
+import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
+import { layerNorm, rmsNorm, skipLayerNorm, skipRmsNorm } from './handlers/norms.ts'
+import { addTurned, concat, divideHeads, multiplyHeads, negate, slice, split } from './handlers/rotation.ts'
+import {
+  addMask,
+  chooseByMask,
+  divideScores,
+  multiplyMatrices,
+  scaleScores,
+  softmax,
+} from './handlers/scores.ts'
+import {
+  addToStatistic,
+  centred,
+  divide,
+  inverse,
+  mean,
+  multiplyStatistic,
+  power,
+  root,
+  squared,
+} from './handlers/statistics.ts'
+import type { Handler, Handlers } from './translator.ts'
+
+/** The first that takes the node. */
+const any =
+  (...handlers: readonly Handler[]): Handler =>
+  async (t, node) => {
+    for (const handler of handlers) if (await handler(t, node)) return true
+    return false
+  }
+
+/** `domain:operator`, '' for ONNX's own. */
+export const HANDLERS: Handlers = new Map([
+  [':Add', any(add, addTurned, addMask, addToStatistic)],
+  [':Sub', centred],
+  [':Mul', any(multiply, multiplyStatistic, multiplyHeads, scaleScores, squared)],
+  [':Div', any(divide, divideHeads, divideScores)],
+  [':Pow', power],
+  [':ReduceMean', mean],
+  [':Sqrt', root],
+  [':Reciprocal', inverse],
+  [':Sigmoid', sigmoid],
+  [':Gelu', gelu],
+  [':Swish', swish],
+  [':Identity', same],
+  [':Cast', same],
+  [':Gather', gather],
+  [':MatMul', any(matMul, multiplyMatrices)],
+  [':Gemm', gemm],
+  [':Reshape', reshape],
+  [':Transpose', transpose],
+  [':Unsqueeze', unsqueeze],
+  [':Expand', expand],
+  [':Slice', slice],
+  [':Split', split],
+  [':Neg', negate],
+  [':Concat', concat],
+  [':Where', chooseByMask],
+  [':Softmax', softmax],
+  [':RMSNormalization', rmsNorm],
+  [':SimplifiedLayerNormalization', rmsNorm],
+  [':LayerNormalization', layerNorm],
+  ['com.microsoft:SimplifiedLayerNormalization', rmsNorm],
+  ['com.microsoft:SkipSimplifiedLayerNormalization', skipRmsNorm],
+  ['com.microsoft:SkipLayerNormalization', skipLayerNorm],
+  ['com.microsoft:QuickGelu', quickGelu],
+  ['com.microsoft:Gelu', gelu],
+  ['com.microsoft:FastGelu', fastGelu],
+  ['com.microsoft:GatherBlockQuantized', gatherBlocks],
+  ['com.microsoft:MatMulNBits', matMulBlocks],
+  ['com.microsoft:GroupQueryAttention', groupQueryAttention],
+])

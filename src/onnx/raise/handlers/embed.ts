@@ -1,0 +1,68 @@
+// Embeddings and rows. In: Gather and GatherBlockQuantized. Out: rows of a table by id, or the wanted rows.
+import type { Value, WeightRef } from '../../../graph/ir.ts'
+import { intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+/** The one table of ids is `embed.weight`, as in every pack. */
+const TOKENS = 'embed.weight'
+const POSITIONS = 'positions.weight'
+
+export const gather: Handler = (t, node) => {
+  const [data, indices] = [t.read(node, 0), t.read(node, 1)]
+  const axis = intOf(node, 'axis', 0)
+  if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
+    embed(t, node, t.weights.float(node, 0, true, TOKENS).weight)
+    return true
+  }
+  if (t.isRows(node, 0) && indices?.is === 'constant') {
+    takeLast(t, node, axis)
+    return true
+  }
+  return false
+}
+
+function embed(t: Translator, node: Node, table: WeightRef): void {
+  t.setRows(node, 0, t.b.embed('embed', table))
+}
+
+/** Taking the last row is what a step does with all but the wanted rows. */
+function takeLast(t: Translator, node: Node, axis: number): void {
+  const numbers = t.weights.numbers(node, 1)
+  if (!t.isInTail(node) || axis === 0 || numbers.length !== 1 || numbers[0] !== -1)
+    throw unclaimed(
+      node,
+      `it takes the rows [${numbers.slice(0, 4)}] along axis ${axis}, not the last one before the logits`,
+    )
+  t.setRows(node, 0, t.rows(node, 0))
+}
+
+/** Rows of a table of codes. An unsigned byte without a zero point stands for the byte minus the middle. */
+export const gatherBlocks: Handler = (t, node) => {
+  if (t.read(node, 1)?.is !== 'ids') return false
+  const [codes, scales] = [t.weights.constant(node, 0), t.weights.constant(node, 2)]
+  const bits = intOf(node, 'bits', 4)
+  const block = intOf(node, 'block_size', 128)
+  const isPacked = codes.dtype === 'u8' && bits === 4
+  const [n = 0, width = 0] = codes.dims
+  const k = isPacked ? width * 2 : width
+  const last = intOf(node, 'quantize_axis', 1)
+  if (codes.dims.length !== 2 || intOf(node, 'gather_axis', 0) !== 0 || (last !== 1 && last !== -1))
+    throw unclaimed(node, `it gathers from [${codes.dims}] with blocks along axis ${last}`)
+  if (!['u8', 'u4', 'i4'].includes(codes.dtype)) throw unclaimed(node, `its codes are ${codes.dtype}`)
+  if (codes.dtype === 'i4') throw unclaimed(node, 'its codes are signed')
+  const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
+  const zero = codes.dtype === 'u4' ? 0 : undefined
+  const table = t.weights.blocks({ n, k, bits, block, codes, scales, zeros, zero }, node.inputs[0]!, TOKENS)
+  embed(t, node, table.weight)
+  return true
+}
+
+/** Learned embeddings, which are added to those of tokens. */
+export function embedPositions(t: Translator, node: Node, index: number): Value {
+  const { weight, n } = t.weights.float(node, index, true, POSITIONS)
+  t.findings.hasPositions = true
+  t.findings.tablePositions = Math.min(t.findings.tablePositions ?? n, n)
+  return t.b.embedPositions('positions', weight)
+}

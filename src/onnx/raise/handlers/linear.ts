@@ -1,0 +1,68 @@
+// Linear layers. In: products of rows and a constant matrix, and the bias that is added to them. Out: linears of
+// the plan.
+import type { WeightRef } from '../../../graph/ir.ts'
+import { floatOf, intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { Matrix } from '../meaning.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+const OUTPUT = 'output.weight'
+
+const nameFor = (t: Translator, node: Node): string | undefined => (t.isLogits(node) ? OUTPUT : undefined)
+
+/** A product with a constant on the right. */
+export const matMul: Handler = (t, node) => {
+  if (!t.isRows(node, 0) || t.read(node, 1)?.is !== 'constant') return false
+  product(t, node, t.weights.float(node, 1, false, nameFor(t, node)))
+  return true
+}
+
+/** alpha A B + beta C; A is rows. */
+export const gemm: Handler = (t, node) => {
+  if (!t.isRows(node, 0) || t.read(node, 1)?.is !== 'constant') return false
+  if (floatOf(node, 'alpha', 1) !== 1 || floatOf(node, 'beta', 1) !== 1 || intOf(node, 'transA', 0) !== 0)
+    throw unclaimed(node, 'its alpha, beta or transA are not the defaults')
+  const weight = t.weights.float(node, 1, intOf(node, 'transB', 0) !== 0, nameFor(t, node))
+  product(t, node, weight, 2)
+  return true
+}
+
+/** Blocks of 4 or 8 bits. `accuracy_level` only says how exact the original would be. */
+export const matMulBlocks: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const [n, k] = [intOf(node, 'N', 0), intOf(node, 'K', 0)]
+  const [bits, block] = [intOf(node, 'bits', 4), intOf(node, 'block_size', 32)]
+  if ((node.inputs[4] ?? '') !== '') throw unclaimed(node, 'its inputs are in an order of their own (g_idx)')
+  if (intOf(node, 'weight_prepacked', 0) !== 0) throw unclaimed(node, 'its weights are packed for a device')
+  const [codes, scales] = [t.weights.constant(node, 1), t.weights.constant(node, 2)]
+  const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
+  const parts = { n, k, bits, block, codes, scales, zeros }
+  product(t, node, t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
+  return true
+}
+
+/** The product with its bias: an input of the node, or a sum that is all that reads it. */
+function product(t: Translator, node: Node, { weight, n }: Matrix, biasInput?: number): void {
+  const input = t.rows(node, 0)
+  const label = node.outputs[0] ?? node.name
+  if (biasInput !== undefined && (node.inputs[biasInput] ?? '') !== '') {
+    t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))
+    return
+  }
+  const sum = t.onlyReader(node)
+  const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
+  const isBias = sum?.op === 'Add' && sum.domain === '' && index >= 0
+  if (!isBias) {
+    t.setRows(node, 0, t.b.linear(label, input, weight))
+    return
+  }
+  t.take(sum)
+  t.setRows(sum, 0, t.b.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
+}
+
+function biasOf(t: Translator, node: Node, index: number, n: number, { parts }: WeightRef): WeightRef {
+  const bias = t.weights.vector(node, index, n, 'bias')
+  if (parts.length === 1) return bias
+  throw unclaimed(node, 'its bias is added to a product of several matrices')
+}

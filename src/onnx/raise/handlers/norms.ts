@@ -1,0 +1,80 @@
+// Norms. In: norms of rows, with and without the sum before them. Out: norms of the plan, and the sum.
+import type { Value } from '../../../graph/ir.ts'
+import { floatOf, intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+/** A norm over the last axis. */
+export const rmsNorm: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  overLastAxis(node)
+  t.setRows(node, 0, rms(t, node, t.rows(node, 0), 1))
+  return true
+}
+
+export const layerNorm: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  overLastAxis(node)
+  t.setRows(node, 0, layer(t, node, t.rows(node, 0), 1, 2))
+  return true
+}
+
+/** Inputs: x, skip, gamma, bias. Outputs: the norm of the sum, two that are unused, the sum. */
+export const skipRmsNorm: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const sum = summed(t, node, 3)
+  t.setRows(node, 0, rms(t, node, sum, 2))
+  return true
+}
+
+/** Inputs: x, skip, gamma, beta, bias. */
+export const skipLayerNorm: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const sum = summed(t, node, 4)
+  t.setRows(node, 0, layer(t, node, sum, 2, 3))
+  return true
+}
+
+function summed(t: Translator, node: Node, bias: number): Value {
+  if ((node.inputs[bias] ?? '') !== '') throw unclaimed(node, 'it adds a bias before the norm')
+  const sum = t.b.add(node.outputs[3] || `${node.name}.sum`, t.rows(node, 0), t.rows(node, 1))
+  t.setRows(node, 3, sum)
+  return sum
+}
+
+/** x / sqrt(mean(x^2) + epsilon) * gamma */
+export function rms(t: Translator, node: Node, input: Value, gamma: number): Value {
+  const epsilon = note(t, node, 'rms')
+  const rows = t.beforeNorm(node, input)
+  const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
+  const made = t.b.rmsnorm(node.outputs[0] ?? node.name, rows, weight, epsilon)
+  t.afterNorm(node, made)
+  return made
+}
+
+/** (x - mean) / sqrt(variance + epsilon) * gamma + beta */
+export function layer(t: Translator, node: Node, input: Value, gamma: number, beta: number): Value {
+  const epsilon = note(t, node, 'layer')
+  const rows = t.beforeNorm(node, input)
+  const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
+  const bias =
+    (node.inputs[beta] ?? '') === '' ? undefined : t.weights.vector(node, beta, rows.shape[1], 'bias')
+  const made = t.b.layernorm(node.outputs[0] ?? node.name, rows, weight, bias, epsilon)
+  t.afterNorm(node, made)
+  return made
+}
+
+function note(t: Translator, node: Node, kind: 'rms' | 'layer'): number {
+  const usual = node.domain === 'com.microsoft' ? 1e-12 : 1e-5
+  const epsilon = floatOf(node, 'epsilon', usual)
+  t.findings.norms.add(kind)
+  t.findings.normEpsilon = epsilon
+  return epsilon
+}
+
+function overLastAxis(node: Node): void {
+  const axis = intOf(node, 'axis', -1)
+  // Rows are [batch, tokens, width], or [tokens, width] after a reshape.
+  if (axis !== -1 && axis !== 2) throw unclaimed(node, `it covers the axes from ${axis}, not the last one`)
+}

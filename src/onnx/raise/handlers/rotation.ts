@@ -1,0 +1,119 @@
+// Rotations. In: slices, negations, concatenations, products and sums of heads. Out: heads that are rotated by
+// cosines and sines, or that stand after a state.
+import { intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { HeadPart, Heads, Meaning, Turned } from '../meaning.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+/** Numbers of each head: Slice over the last axis with step 1. */
+export const slice: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  if (input?.is !== 'heads' || !input.axes.endsWith('d')) return false
+  const [starts, ends] = [t.known(node, 1), t.known(node, 2)]
+  const axes = (node.inputs[3] ?? '') === '' ? [0] : t.known(node, 3)
+  const steps = (node.inputs[4] ?? '') === '' ? [1] : t.known(node, 4)
+  const rank = input.axes.length
+  const isLast = axes?.length === 1 && (axes[0] === rank - 1 || axes[0] === -1)
+  if (!isLast || starts?.length !== 1 || ends?.length !== 1 || steps?.[0] !== 1) return false
+  const within = (at: number) => Math.min(input.dim, Math.max(0, at < 0 ? at + input.dim : at))
+  t.set(node, 0, { is: 'part', of: input, from: within(starts[0]!), to: within(ends[0]!), sign: 1 })
+  return true
+}
+
+/** Two halves. */
+export const split: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  const axis = intOf(node, 'axis', 0)
+  if (input?.is !== 'heads' || !input.axes.endsWith('d') || node.outputs.length !== 2) return false
+  if (axis !== -1 && axis !== input.axes.length - 1) return false
+  const sizes = (node.inputs[1] ?? '') === '' ? undefined : t.known(node, 1)
+  const half = input.dim / 2
+  if (sizes !== undefined && sizes[0] !== half) return false
+  t.set(node, 0, { is: 'part', of: input, from: 0, to: half, sign: 1 })
+  t.set(node, 1, { is: 'part', of: input, from: half, to: input.dim, sign: 1 })
+  return true
+}
+
+export const negate: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  if (input?.is !== 'part') return false
+  t.set(node, 0, { ...input, sign: input.sign === 1 ? -1 : 1 })
+  return true
+}
+
+/** (-second half, first half), or a state before the tokens. */
+export const concat: Handler = (t, node) => {
+  const [first, second] = [t.read(node, 0), t.read(node, 1)]
+  if (node.inputs.length !== 2) return false
+  if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
+  if (first?.is !== 'state' || second?.is !== 'heads' || second.past !== '') return false
+  const axis = intOf(node, 'axis', 0)
+  const at = axis < 0 ? axis + second.axes.length : axis
+  if (second.axes[at] !== 't')
+    throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
+  t.set(node, 0, { ...second, past: first.name })
+  return true
+}
+
+function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boolean {
+  const half = first.of.dim / 2
+  const isTurn =
+    first.of === second.of &&
+    first.sign === -1 &&
+    second.sign === 1 &&
+    first.from === half &&
+    first.to === first.of.dim &&
+    second.from === 0 &&
+    second.to === half
+  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half' })
+  return isTurn
+}
+
+/** x * cos, turned x * sin, or x * a number. */
+export const multiplyHeads: Handler = (t, node) => {
+  for (const [one, other] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const [left, right] = [t.read(node, one), t.read(node, other)]
+    const number = t.scalar(node, other)
+    if (left?.is === 'heads' && number !== undefined) {
+      t.set(node, 0, { ...left, scale: left.scale * number })
+      return true
+    }
+    if (right?.is !== 'control' && right?.is !== 'constant') continue
+    const by = node.inputs[other] ?? ''
+    if (left?.is === 'heads') {
+      t.set(node, 0, { is: 'turned', of: left, form: 'plain', by })
+      return true
+    }
+    if (left?.is === 'turned' && left.form === 'half' && left.by === undefined) {
+      t.set(node, 0, { ...left, by })
+      return true
+    }
+  }
+  return false
+}
+
+export const divideHeads: Handler = (t, node) => {
+  const [left, number] = [t.read(node, 0), t.scalar(node, 1)]
+  if (left?.is !== 'heads' || number === undefined) return false
+  t.set(node, 0, { ...left, scale: left.scale / number })
+  return true
+}
+
+/** x * cos + turned x * sin */
+export const addTurned: Handler = (t, node) => {
+  const parts = [t.read(node, 0), t.read(node, 1)]
+  const plain = parts.find((each) => isTurned(each, 'plain'))
+  const half = parts.find((each) => isTurned(each, 'half'))
+  if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
+  const of: Heads = plain.of
+  if (of.rope !== undefined || of.past !== '') throw unclaimed(node, 'it rotates heads a second time')
+  t.set(node, 0, { ...of, rope: { cos: plain.by, sin: half.by } })
+  return true
+}
+
+const isTurned = (meaning: Meaning | undefined, form: Turned['form']): meaning is Turned =>
+  meaning?.is === 'turned' && meaning.form === form

@@ -1,0 +1,136 @@
+// Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once the
+// mask is proven to hide what comes later, or what is out of a window.
+import { intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import type { Heads, Mask, Scores } from '../meaning.ts'
+import { proveMask } from '../prove-mask.ts'
+import { proveRope } from '../prove-rope.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+/** q k^T, or softmax(scores) v. */
+export const multiplyMatrices: Handler = async (t, node) => {
+  const [left, right] = [t.read(node, 0), t.read(node, 1)]
+  if (left?.is === 'heads' && right?.is === 'heads' && left.axes === 'bhtd' && right.axes === 'bhdt') {
+    const scale = left.scale * right.scale
+    t.set(node, 0, { is: 'scores', q: left, k: right, scale, cap: 0, isSoft: false })
+    return true
+  }
+  if (left?.is !== 'scores' || !left.isSoft || right?.is !== 'heads' || right.axes !== 'bhtd') return false
+  await attend(t, node, left, right)
+  return true
+}
+
+/** Scores times a number, before a mask is added. */
+export const scaleScores: Handler = (t, node) => {
+  for (const [one, other] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const [scores, number] = [t.read(node, one), t.scalar(node, other)]
+    if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
+      continue
+    t.set(node, 0, { ...scores, scale: scores.scale * number })
+    return true
+  }
+  return false
+}
+
+export const divideScores: Handler = (t, node) => {
+  const [scores, number] = [t.read(node, 0), t.scalar(node, 1)]
+  if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
+    return false
+  t.set(node, 0, { ...scores, scale: scores.scale / number })
+  return true
+}
+
+export const addMask: Handler = (t, node) => {
+  for (const [one, other] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const [scores, mask] = [t.read(node, one), t.read(node, other)]
+    if (scores?.is !== 'scores' || (mask?.is !== 'control' && mask?.is !== 'constant')) continue
+    setMask(t, node, scores, { name: node.inputs[other]!, form: 'added' })
+    return true
+  }
+  return false
+}
+
+/** Where(mask, scores, a large negative number), or the other way round. */
+export const chooseByMask: Handler = (t, node) => {
+  for (const [one, other, form] of [
+    [1, 2, 'kept'],
+    [2, 1, 'dropped'],
+  ] as const) {
+    const [scores, number] = [t.read(node, one), t.scalar(node, other)]
+    if (scores?.is !== 'scores' || number === undefined || !(number <= -1e4)) continue
+    setMask(t, node, scores, { name: node.inputs[0]!, form })
+    return true
+  }
+  return false
+}
+
+function setMask(t: Translator, node: Node, scores: Scores, mask: Mask): void {
+  if (scores.mask !== undefined || scores.isSoft) throw unclaimed(node, 'it masks scores a second time')
+  t.set(node, 0, { ...scores, mask })
+}
+
+/** Over the last axis, the positions. */
+export const softmax: Handler = (t, node) => {
+  const scores = t.read(node, 0)
+  const axis = intOf(node, 'axis', -1)
+  if (scores?.is !== 'scores' || scores.isSoft || (axis !== -1 && axis !== 3)) return false
+  t.set(node, 0, { ...scores, isSoft: true })
+  return true
+}
+
+async function attend(
+  t: Translator,
+  node: Node,
+  { q, k, scale, cap, mask }: Scores,
+  v: Heads,
+): Promise<void> {
+  checkFit(node, q, k, v)
+  const window = await proveMask(t, node, mask)
+  const dims = await ropeDims(t, node, q, k)
+  const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]
+  const layer = t.findings.layers++
+  t.noteHeads(node, heads, kvHeads, headDim)
+  const norms = q.norm &&
+    k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head' as const, epsilon: q.norm.epsilon }
+  const value = t.b.attend(
+    `layers.${layer}.attn`,
+    [q.value, k.value, v.value],
+    { layer, heads, kvHeads, headDim, window },
+    { table: 0, dims, pairing: 'halves' },
+    { scale, cap, norms },
+  )
+  const made = { value, count: heads, dim: headDim, axes: 'bhtd', copies: 1, scale: 1, past: '' }
+  t.set(node, 0, { is: 'heads', ...made })
+}
+
+function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
+  const wrong = [
+    [k.count !== q.count || v.count !== q.count, `it joins ${q.count}, ${k.count} and ${v.count} heads`],
+    [k.copies !== v.copies, `keys are copied ${k.copies} times and values ${v.copies} times`],
+    [k.dim !== q.dim || v.dim !== q.dim, `its heads have ${q.dim}, ${k.dim} and ${v.dim} numbers`],
+    [
+      v.scale !== 1 || v.rope !== undefined || v.norm !== undefined,
+      'its values are scaled, rotated or normed',
+    ],
+    [(k.past === '') !== (v.past === ''), 'only its keys or only its values stand after a state'],
+    [q.past !== '', 'its queries stand after a state'],
+    [(q.norm === undefined) !== (k.norm === undefined), 'only its queries or only its keys are normed'],
+    [q.norm?.epsilon !== k.norm?.epsilon, 'its norms of queries and keys have different epsilons'],
+  ].find(([is]) => is)
+  if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
+}
+
+async function ropeDims(t: Translator, node: Node, q: Heads, k: Heads): Promise<number> {
+  if (q.rope === undefined && k.rope === undefined) return 0
+  if (q.rope?.cos !== k.rope?.cos || q.rope?.sin !== k.rope?.sin || q.rope === undefined)
+    throw unclaimed(node, 'its queries and keys are rotated differently')
+  await proveRope(t, node, q.rope, q.dim)
+  return q.dim
+}

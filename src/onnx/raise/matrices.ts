@@ -1,0 +1,119 @@
+// Matrices. In: constants that products read. Out: the matrices [outputs, inputs] whose rows weights are
+// streamed from; transposing and repacking happen while rows are read.
+import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
+import { type Constant, isStored } from '../ir/graph.ts'
+import { type DType, numbersOf } from '../ir/tensor.ts'
+
+const FLOATS: Partial<Record<DType, StoredDType>> = { f32: 'F32', f16: 'F16', bf16: 'BF16' }
+
+/** A float constant as a tensor of rows, whatever its rank: a vector, or [n, k]. */
+export function floatTensor(
+  file: string,
+  name: string,
+  constant: Constant,
+  shape = constant.dims,
+): TensorInfo {
+  const dtype = FLOATS[constant.dtype]
+  if (dtype === undefined) throw unread(file, name, `is ${constant.dtype} where a float weight is due`)
+  if (isStored(constant)) {
+    const { source, offset, byteLength } = constant
+    return { name, dtype, shape, source, offset, byteLength }
+  }
+  // In memory a half float is held as f32; its values still fit its own dtype.
+  const values = Float32Array.from(numbersOf(constant))
+  const bytes = new Uint8Array(values.buffer)
+  const source = filledSource(file, bytes.byteLength, (target, offset) => {
+    target.set(bytes.subarray(offset, offset + target.byteLength))
+  })
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: bytes.byteLength, like: dtype }
+}
+
+/** What one read costs besides its bytes, in bytes. */
+const READ_COST = 32_768
+const CHUNK_BYTES = 4 << 20
+
+/** The transpose [n, k] of a float tensor [k, n]. Reads only the columns that the wanted rows are. */
+export function transposed(tensor: TensorInfo): TensorInfo {
+  const [k = 0, n = 0] = tensor.shape
+  const size = tensor.dtype === 'F32' ? 4 : 2
+  const source = filledSource(tensor.source.name, n * k * size, async (target, offset, signal) => {
+    const [first, end] = [Math.floor(offset / size / k), Math.ceil((offset + target.byteLength) / size / k)]
+    const columns = await readColumns(tensor, first, end, size, signal)
+    const whole = first * k * size === offset && (end - first) * k * size === target.byteLength
+    const out = whole ? target : new Uint8Array((end - first) * k * size)
+    turn(columns, out, k, end - first, size)
+    if (!whole) target.set(out.subarray(offset - first * k * size).subarray(0, target.byteLength))
+  })
+  return { ...tensor, shape: [n, k], source, offset: 0, byteLength: n * k * size }
+}
+
+/** [k][end - first] */
+async function readColumns(
+  { source, offset, shape: [k = 0, n = 0] }: TensorInfo,
+  first: number,
+  end: number,
+  size: number,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const width = (end - first) * size
+  const out = new Uint8Array(k * width)
+  if (READ_COST + width < n * size) {
+    for (let row = 0; row < k; row++) {
+      const at = offset + (row * n + first) * size
+      await readInto(source, out.subarray(row * width, (row + 1) * width), at, signal)
+    }
+    return out
+  }
+  const most = Math.max(1, Math.floor(CHUNK_BYTES / (n * size)))
+  for (let row = 0; row < k; row += most) {
+    const count = Math.min(most, k - row)
+    const bytes = await source.read(offset + row * n * size, count * n * size, signal)
+    for (let r = 0; r < count; r++) {
+      const from = (r * n + first) * size
+      out.set(bytes.subarray(from, from + width), (row + r) * width)
+    }
+  }
+  return out
+}
+
+/** [k][n] to [n][k]. */
+function turn(from: Uint8Array, to: Uint8Array, k: number, n: number, size: number): void {
+  const views = (bytes: Uint8Array) => {
+    const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
+    const count = bytes.byteLength / size
+    return size === 4
+      ? new Uint32Array(aligned.buffer, aligned.byteOffset, count)
+      : new Uint16Array(aligned.buffer, aligned.byteOffset, count)
+  }
+  const source = views(from)
+  const isAligned = to.byteOffset % size === 0
+  const own = isAligned ? to : new Uint8Array(to.byteLength)
+  const target = views(own)
+  // hot
+  for (let row = 0; row < n; row++) {
+    for (let column = 0; column < k; column++) target[row * k + column] = source[column * n + row]!
+  }
+  if (!isAligned) to.set(own)
+}
+
+/** A tensor whose rows are computed when they are read. */
+export function computed(
+  name: string,
+  dtype: StoredDType,
+  shape: readonly number[],
+  byteLength: number,
+  file: string,
+  read: ByteSource['read'],
+): TensorInfo {
+  return { name, dtype, shape, source: { name: file, size: byteLength, read }, offset: 0, byteLength }
+}
+
+export function unread(file: string, name: string, what: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: the weight ${name} ${what}; export the model with another kind of weights, or as GGUF`,
+    { file, weight: name },
+  )
+}

@@ -1,0 +1,126 @@
+// Meanings. In: nothing. Out: what a value of the dialect stands for while a graph is translated.
+import type { RopeScaling } from '../../arch/config/config.ts'
+import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
+import type { Node } from '../ir/graph.ts'
+
+/**
+ * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys or
+ * values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
+ * them and of shapes. `constant`: a weight that is not read yet.
+ * `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are multiplied by it.
+ */
+export type Meaning =
+  | { readonly is: 'ids' }
+  | { readonly is: 'rows'; readonly value: Value }
+  | { readonly is: 'gate'; readonly value: Value; readonly activation: Activation }
+  | { readonly is: 'sigmoid'; readonly value: Value }
+  | { readonly is: 'state'; readonly name: string }
+  | { readonly is: 'control'; readonly name: string }
+  | { readonly is: 'constant'; readonly name: string }
+  | Statistic
+  | Normed
+  | Heads
+  | HeadPart
+  | Turned
+  | Scores
+
+/**
+ * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean, `variance`
+ * the mean of squares, `root` its square root with epsilon, `inverse` one over that.
+ */
+export interface Statistic {
+  readonly is: 'statistic'
+  readonly step: 'square' | 'mean' | 'centred' | 'variance' | 'root' | 'inverse'
+  readonly of: RowsMeaning
+  /** Whether x is minus its mean: a layer norm, not an RMS norm. */
+  readonly isCentred: boolean
+  readonly epsilon: number
+}
+export type RowsMeaning = Extract<Meaning, { is: 'rows' }> | Heads
+
+/** Rows divided by their root mean square, or standard deviation; a weight may still come. */
+export interface Normed {
+  readonly is: 'normed'
+  readonly of: RowsMeaning
+  readonly isCentred: boolean
+  readonly epsilon: number
+  /** Node and input of the weight that it was multiplied by. */
+  readonly weight?: { readonly node: Node; readonly index: number } | undefined
+}
+
+/** Rows as heads. */
+export interface Heads {
+  readonly is: 'heads'
+  readonly value: Value
+  readonly count: number
+  readonly dim: number
+  /** Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one. */
+  readonly axes: string
+  /** Times that each head stands there after `r` was joined to `h`. */
+  readonly copies: number
+  readonly scale: number
+  readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
+  /** Names of the cosines and sines that it was rotated by. */
+  readonly rope?: { readonly cos: string; readonly sin: string } | undefined
+  /** The state that stands before the tokens; `''`: there is none, as before a concatenation. */
+  readonly past: string
+}
+
+/** Numbers [from, to) of each head. */
+export interface HeadPart {
+  readonly is: 'part'
+  readonly of: Heads
+  readonly from: number
+  readonly to: number
+  readonly sign: 1 | -1
+}
+
+/** Heads whose halves have changed places, the new first one negated; or heads on the way to their rotation. */
+export interface Turned {
+  readonly is: 'turned'
+  readonly of: Heads
+  /** `plain`: x times `by`. `half`: the turned x, times `by` where it is there. */
+  readonly form: 'plain' | 'half'
+  readonly by?: string | undefined
+}
+
+/** Scores of queries and keys, or their softmax. */
+export interface Scores {
+  readonly is: 'scores'
+  readonly q: Heads
+  readonly k: Heads
+  readonly scale: number
+  readonly cap: number
+  readonly mask?: Mask | undefined
+  readonly isSoft: boolean
+}
+export interface Mask {
+  readonly name: string
+  /** `added` to the scores; `kept` where it is true; `dropped` where it is true. */
+  readonly form: 'added' | 'kept' | 'dropped'
+}
+
+/** What handlers of operators find out about the whole model. */
+export interface Findings {
+  heads: number
+  kvHeads: number
+  headDim: number
+  intermediateSize: number
+  normEpsilon: number
+  layers: number
+  theta: number | undefined
+  scaling: RopeScaling | undefined
+  /** Dimensions of a head that are rotated; 0 where none are. */
+  ropeDims: number
+  /** Positions of the RoPE table or the learned ones; the model was trained for at most as many. */
+  tablePositions: number | undefined
+  readonly norms: Set<'rms' | 'layer'>
+  /** Embeddings of positions that are added to those of tokens. */
+  hasPositions: boolean
+}
+
+/** A matrix that products read, and its outputs. */
+export interface Matrix {
+  readonly weight: WeightRef
+  readonly n: number
+}

@@ -1,0 +1,308 @@
+// The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
+// its weights, and what was found out about the model. What cannot be translated is named.
+import { type GraphBuilder, graphBuilder } from '../../graph/builder.ts'
+import type { Value } from '../../graph/ir.ts'
+import type { Graph as StepGraph } from '../../graph/nodes.ts'
+import { inferTypes, type Types } from '../infer.ts'
+import type { Dim } from '../ir/dims.ts'
+import { type Graph, isStored, type Node } from '../ir/graph.ts'
+import { unclaimed, unfit } from '../ir/operator.ts'
+import { isFloat } from '../ir/tensor.ts'
+import type { Findings, Meaning } from './meaning.ts'
+import { normedRows } from './normed-rows.ts'
+import type { FoundRope } from './rope-table.ts'
+import { WeightTable } from './weight-table.ts'
+
+/** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
+export type Handler = (translator: Translator, node: Node) => boolean | Promise<boolean>
+export type Handlers = ReadonlyMap<string, Handler>
+
+export interface Translation {
+  readonly graph: StepGraph
+  readonly weights: WeightTable
+  readonly findings: Findings
+}
+
+/** Norms, before the last of which the rows are taken whose logits are wanted. */
+export const NORMS: ReadonlySet<string> = new Set([
+  ...['RMSNormalization', 'SimplifiedLayerNormalization', 'LayerNormalization'],
+  ...['SkipSimplifiedLayerNormalization', 'SkipLayerNormalization'],
+])
+/** Operators that work on each row by itself, between the last norm and the logits. */
+const ROW_WISE: ReadonlySet<string> = new Set([
+  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'Add', 'Mul', 'Div', 'Tanh'],
+  ...['Cast', 'Identity', 'Gather', 'Slice', 'Reshape', 'Squeeze', 'Unsqueeze'],
+])
+
+/** From the weight of a norm of primitive operators to its mean. */
+const NORM_STEPS = 7
+const NORM_OPS: ReadonlySet<string> = new Set([
+  'Mul',
+  'Div',
+  'Cast',
+  'Sqrt',
+  'Reciprocal',
+  'Add',
+  'Pow',
+  'Sub',
+])
+
+export class Translator {
+  readonly file: string
+  readonly graph: Graph
+  readonly b: GraphBuilder = graphBuilder()
+  readonly weights: WeightTable
+  readonly signal: AbortSignal | undefined
+  readonly findings: Findings = {
+    ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, normEpsilon: 0, layers: 0 },
+    ...{ theta: undefined, scaling: undefined, ropeDims: 0, tablePositions: undefined },
+    ...{ norms: new Set(), hasPositions: false },
+  }
+  /** Of every value, as far as inference knows. */
+  readonly types: Types
+  readonly #handlers: Handlers
+  readonly #values = new Map<string, Meaning>()
+  readonly #readers = new Map<string, Node[]>()
+  /** Nodes that another one took with it. */
+  readonly #done = new Set<Node>()
+  /** Between the last norm and the logits, in the direction of the computation. */
+  readonly #tail: readonly Node[]
+  /** Windows of masks that were proven, by name. */
+  readonly masks = new Map<string, number>()
+  /** The values of cosines and sines that layers before have used. */
+  ropeTable: string | undefined
+  /** Rows of meanings that were open when they were first read. */
+  readonly #made = new Map<Meaning, Value>()
+  #isTaken = false
+  #hidden: Value | undefined
+
+  constructor(file: string, graph: Graph, handlers: Handlers, signal?: AbortSignal) {
+    this.file = file
+    this.graph = graph
+    this.weights = new WeightTable(file, graph)
+    this.signal = signal
+    this.types = inferTypes(graph)
+    this.#handlers = handlers
+    for (const node of graph.nodes) {
+      for (const name of new Set(node.inputs)) {
+        if (name !== '') this.#readers.set(name, [...(this.#readers.get(name) ?? []), node])
+      }
+    }
+    this.#tail = this.#tailOf(graph.outputs[0] ?? '')
+  }
+
+  async run(): Promise<Translation> {
+    for (const { name, type } of this.graph.inputs)
+      this.#values.set(name, this.#input(name, type?.dtype ?? 'f32'))
+    for (const name of this.graph.constants.keys()) this.#values.set(name, { is: 'constant', name })
+    for (const node of this.graph.nodes) {
+      if (!this.#done.has(node)) await this.#translate(node)
+    }
+    const [first = ''] = this.graph.outputs
+    const logits = this.#values.get(first)
+    if (logits?.is !== 'rows' || this.#hidden === undefined)
+      throw unclaimed(
+        this.graph.nodes.at(-1)!,
+        `the output ${first} is not made of the rows of a step, as logits are`,
+      )
+    if (this.findings.layers === 0)
+      throw unclaimed(this.graph.nodes[0]!, 'the graph has no layer with a state')
+    return {
+      graph: this.b.finish(logits.value, this.#hidden),
+      weights: this.weights,
+      findings: this.findings,
+    }
+  }
+
+  /** What an input of a node stands for; undefined where it is left out. */
+  read(node: Node, index: number): Meaning | undefined {
+    const name = node.inputs[index] ?? ''
+    return name === '' ? undefined : this.meaningOf(name)
+  }
+
+  meaningOf(name: string): Meaning | undefined {
+    return this.#values.get(name)
+  }
+
+  /** The rows of an input. Throws `unsupported` for one that is something else. */
+  rows(node: Node, index: number): Value {
+    const meaning = this.read(node, index)
+    const value = meaning && this.#rowsOf(meaning, node.name)
+    if (value !== undefined) return value
+    throw unclaimed(node, `its input ${index} is ${meaning?.is ?? 'left out'} where rows of tokens are due`)
+  }
+
+  isRows(node: Node, index: number): boolean {
+    const is = this.read(node, index)?.is
+    return is === 'rows' || is === 'gate' || is === 'normed'
+  }
+
+  set(node: Node, output: number, meaning: Meaning): void {
+    const name = node.outputs[output] ?? ''
+    if (name !== '') this.#values.set(name, meaning)
+  }
+
+  setRows(node: Node, output: number, value: Value): void {
+    this.set(node, output, { is: 'rows', value })
+  }
+
+  /** Dims of an output; undefined where they are not known. */
+  dimsOf(node: Node, output = 0): readonly Dim[] | undefined {
+    return this.types.get(node.outputs[output] ?? '')?.dims
+  }
+
+  /** A constant input of one number. */
+  scalar(node: Node, index: number): number | undefined {
+    const constant = this.graph.constants.get(node.inputs[index] ?? '')
+    if (constant === undefined || isStored(constant) || constant.data.length !== 1) return undefined
+    return Number(constant.data[0])
+  }
+
+  /** Whole numbers of an input that inference knows. */
+  known(node: Node, index: number): readonly number[] | undefined {
+    const name = node.inputs[index] ?? ''
+    const elements = this.types.get(name)?.elements
+    return elements?.every((each) => typeof each === 'number') ? (elements as number[]) : undefined
+  }
+
+  /** Whether the graph has keys and values of earlier steps as inputs. */
+  get hasState(): boolean {
+    return this.graph.inputs.some(({ type }) => isFloat(type?.dtype ?? 'i64'))
+  }
+
+  /** All layers have one kind of heads. Throws `unsupported` for another. */
+  noteHeads(node: Node, heads: number, kvHeads: number, headDim: number): void {
+    const known = this.findings
+    const isSame = known.heads === heads && known.kvHeads === kvHeads && known.headDim === headDim
+    if (known.heads !== 0 && !isSame)
+      throw unclaimed(node, `it has ${heads} heads of ${headDim} where layers before it have ${known.heads}`)
+    Object.assign(known, { heads, kvHeads, headDim })
+  }
+
+  /** All layers rotate alike. Throws `unsupported` for another base. */
+  noteRope(
+    node: Node,
+    table: string,
+    rope: FoundRope & { readonly dims: number; readonly positions?: number },
+  ): void {
+    const known = this.findings
+    const isSame = known.theta === rope.theta && `${known.ropeDims}` === `${rope.dims}`
+    if (this.ropeTable !== undefined && !isSame)
+      throw unclaimed(node, `it rotates by base ${rope.theta} and layers before it by base ${known.theta}`)
+    this.ropeTable = table
+    Object.assign(known, { theta: rope.theta, scaling: rope.scaling, ropeDims: rope.dims })
+    if (rope.positions !== undefined)
+      known.tablePositions = Math.min(known.tablePositions ?? rope.positions, rope.positions)
+  }
+
+  /** The only node that reads an output. */
+  onlyReader(node: Node, output = 0): Node | undefined {
+    const name = node.outputs[output] ?? ''
+    if (this.graph.outputs.includes(name)) return undefined
+    const readers = this.#readers.get(name) ?? []
+    return readers.length === 1 ? readers[0] : undefined
+  }
+
+  /** Says that `node` is translated by the one that calls. */
+  take(node: Node): void {
+    this.#done.add(node)
+  }
+
+  /** True on the way from the last norm to the logits, where only wanted rows are. */
+  isInTail(node: Node): boolean {
+    return this.#tail.includes(node)
+  }
+
+  /** The rows that a norm reads; those of the last norm are only the wanted ones. */
+  beforeNorm(node: Node, value: Value): Value {
+    if (this.#tail[0] !== node || this.#isTaken) return value
+    this.#isTaken = true
+    return this.b.takeRows('wanted', value)
+  }
+
+  /** Remembers what logits are made of. */
+  afterNorm(node: Node, value: Value): void {
+    if (this.#tail[0] === node) this.#hidden = value
+  }
+
+  isLogits(node: Node): boolean {
+    const [name = ''] = this.graph.outputs
+    const after = this.#tail.indexOf(node)
+    return after >= 0 && (node.outputs.includes(name) || !this.#tail.slice(after + 1).some(isProduct))
+  }
+
+  #input(name: string, dtype: Parameters<typeof isFloat>[0]): Meaning {
+    if (isFloat(dtype)) return { is: 'state', name }
+    return /ids?$/.test(name) && !/position|type|cache|beam/.test(name)
+      ? { is: 'ids' }
+      : { is: 'control', name }
+  }
+
+  async #translate(node: Node): Promise<void> {
+    const key = `${node.domain}:${node.op}`
+    const handler = this.#handlers.get(key)
+    if (handler !== undefined && (await handler(this, node))) return
+    const isOfShape = node.op === 'Shape' || node.op === 'Size'
+    const wrong = node.inputs.find((name) => {
+      const is = this.meaningOf(name)?.is
+      return is !== undefined && is !== 'control' && is !== 'constant'
+    })
+    if (wrong === undefined || isOfShape) {
+      for (const [index, name] of node.outputs.entries()) this.set(node, index, { is: 'control', name })
+      return
+    }
+    const how = handler === undefined ? 'no step has such an operator' : 'no step has it in this form'
+    throw unclaimed(node, `it reads ${wrong} (${this.meaningOf(wrong)?.is}), and ${how}`)
+  }
+
+  /** Makes what is still open; once, however many nodes read it. */
+  #rowsOf(meaning: Meaning, label: string): Value | undefined {
+    if (meaning.is === 'rows') return meaning.value
+    const known = this.#made.get(meaning)
+    if (known !== undefined) return known
+    const value = this.#make(meaning, label)
+    if (value !== undefined) this.#made.set(meaning, value)
+    return value
+  }
+
+  #make(meaning: Meaning, label: string): Value | undefined {
+    if (meaning.is === 'normed') return normedRows(this, meaning, label)
+    if (meaning.is === 'gate') return this.b.swiglu(label, [meaning.value], meaning.activation)
+    return undefined
+  }
+
+  /** A product of a vector and of what a mean was taken of, a few nodes before. */
+  #isNormed(node: Node, makers: ReadonlyMap<string, Node>): boolean {
+    if (!node.inputs.some((name) => this.graph.constants.get(name)?.dims.length === 1)) return false
+    let near = new Set(node.inputs)
+    for (let step = 0; step < NORM_STEPS; step++) {
+      const nodes = [...near].map((name) => makers.get(name)).filter((each) => each !== undefined)
+      if (nodes.some(({ op }) => op === 'ReduceMean')) return true
+      near = new Set(nodes.filter(({ op }) => NORM_OPS.has(op)).flatMap(({ inputs }) => inputs))
+    }
+    return false
+  }
+
+  /** The nodes from the last norm to the output, both included; empty where another operator lies between. */
+  #tailOf(output: string): Node[] {
+    const makers = new Map(
+      this.graph.nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)),
+    )
+    const found: Node[] = []
+    for (let name = output; ; ) {
+      const node = makers.get(name)
+      if (node === undefined) return []
+      found.unshift(node)
+      if (NORMS.has(node.op)) return found
+      // A norm of primitive operators begins where the mean is taken.
+      const isPrimitive = node.op === 'Mul' && this.#isNormed(node, makers)
+      if (isPrimitive) return found
+      if (!ROW_WISE.has(node.op)) return []
+      const next = node.inputs.find((each) => makers.has(each))
+      if (next === undefined) throw unfit(node, 'it makes the logits of constants')
+      name = next
+    }
+  }
+}
+
+const isProduct = ({ op }: Node): boolean => /MatMul|Gemm/.test(op)

@@ -1,0 +1,106 @@
+// The weight table. In: constants that nodes read as matrices and vectors. Out: weights of the plan by name,
+// each once, and the tensors that they are streamed from.
+import type { TensorIndex, TensorInfo } from '../../formats/tensors.ts'
+import { matrix, vector } from '../../graph/builder.ts'
+import type { WeightRef } from '../../graph/ir.ts'
+import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
+import { unclaimed, unfit } from '../ir/operator.ts'
+import { numbersOf, type Tensor } from '../ir/tensor.ts'
+import { type BlockWeight, blockTensor } from './block-weights.ts'
+import { floatTensor, transposed } from './matrices.ts'
+import type { Matrix } from './meaning.ts'
+
+/** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
+const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
+const TABLE_NAME = /^(embed|positions|output)\.weight$/
+
+export class WeightTable {
+  readonly #file: string
+  readonly #graph: Graph
+  readonly #tensors = new Map<string, TensorInfo>()
+  /** Names that were given out, by constant and form. */
+  readonly #names = new Map<string, string>()
+
+  constructor(file: string, graph: Graph) {
+    this.#file = file
+    this.#graph = graph
+  }
+
+  get tensors(): TensorIndex {
+    return this.#tensors
+  }
+
+  /** The constant of an input. Throws `unsupported` when the input is computed. */
+  constant(node: Node, index: number): Constant {
+    const name = node.inputs[index] ?? ''
+    const constant = this.#graph.constants.get(name)
+    if (constant !== undefined) return constant
+    throw unclaimed(node, `its input ${index} is no constant`)
+  }
+
+  has(name: string | undefined): boolean {
+    return name !== undefined && this.#graph.constants.has(name)
+  }
+
+  /** A constant in memory. Throws `unsupported` when it is computed or too large. */
+  small(node: Node, index: number): Tensor {
+    const constant = this.constant(node, index)
+    if (!isStored(constant)) return constant
+    throw unclaimed(node, `its input ${index} has ${constant.byteLength} bytes where a few numbers are due`)
+  }
+
+  numbers(node: Node, index: number): number[] {
+    return numbersOf(this.small(node, index))
+  }
+
+  /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] when `isTurned`. */
+  float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
+    const constant = this.constant(node, index)
+    const name = node.inputs[index]!
+    const { dims } = constant
+    if (dims.length !== 2) throw unclaimed(node, `it multiplies by ${name} of shape [${dims}]`)
+    const [n, k] = isTurned ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
+    const made = this.#weight(`${name} ${isTurned}`, as ?? plain(name), (weight) => {
+      const tensor = floatTensor(this.#file, weight, constant)
+      return isTurned ? tensor : transposed(tensor)
+    })
+    return { weight: matrix(k, { [made]: n }), n }
+  }
+
+  /** A matrix in blocks. */
+  blocks(parts: Omit<BlockWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
+    const { n, k } = parts
+    const made = this.#weight(name, as ?? plain(name), (weight) =>
+      blockTensor({ ...parts, file: this.#file, name: weight }),
+    )
+    return { weight: matrix(k, { [made]: n }), n }
+  }
+
+  /** A vector of `n` floats. */
+  vector(node: Node, index: number, n: number, kind: 'norm' | 'bias'): WeightRef {
+    const constant = this.constant(node, index)
+    const name = node.inputs[index]!
+    const count = constant.dims.reduce((product, size) => product * size, 1)
+    if (count !== n) throw unfit(node, `its ${kind} ${name} has ${count} numbers where ${n} are due`)
+    const ending = kind === 'norm' ? '_norm.weight' : '.bias'
+    const as = VECTOR_NAME.test(name) ? name : `${name.replace(/\.(weight|bias)$/, '')}${ending}`
+    const made = this.#weight(`${name} ${kind}`, as, (weight) =>
+      floatTensor(this.#file, weight, constant, [n]),
+    )
+    return vector({ [made]: n })
+  }
+
+  #weight(key: string, wanted: string, make: (name: string) => TensorInfo): string {
+    const known = this.#names.get(key)
+    if (known !== undefined) return known
+    let name = wanted
+    for (let again = 2; this.#tensors.has(name); again++) name = `${wanted} ${again}`
+    this.#tensors.set(name, make(name))
+    this.#names.set(key, name)
+    return name
+  }
+}
+
+/** A name that says matrix. */
+const plain = (name: string): string =>
+  VECTOR_NAME.test(name) || TABLE_NAME.test(name) ? `${name.replace(/\.weight$/, '')}.matrix` : name

@@ -1,0 +1,205 @@
+// The reader. In: an ONNX file and the files beside it. Out: its graph; weights stay in their files.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { malformed } from '../formats/malformed.ts'
+import { checkGraph } from './ir/check-graph.ts'
+import type { Constant, Graph, Input, Node } from './ir/graph.ts'
+import { externalLocation, externalRange } from './proto/external.ts'
+import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
+import { Message } from './proto/message.ts'
+import { type FieldRange, Scanner } from './proto/scanner.ts'
+import { readTensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
+
+export interface OnnxModel {
+  readonly graph: Graph
+  readonly opsets: Opsets
+  /** The program that wrote the file, and its version. */
+  readonly producer: string
+}
+
+/** A file beside the model, or undefined. */
+export type FindFile = (name: string) => Promise<ByteSource | undefined>
+
+export interface ReadOptions {
+  /** Finds external data by its path relative to the model. Default: there is none. */
+  readonly find?: FindFile | undefined
+  /** Bytes of the largest constant that is held in memory. Default 65,536. */
+  readonly inlineBytes?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const INLINE_BYTES = 65_536
+/** Bytes of everything but weights. */
+const MOST_STRUCTURE = 2 ** 28
+/** Bytes of a TensorProto whose elements are a list of numbers: these are not stored as bytes. */
+const MOST_LIST = 2 ** 28
+const MOST_FILES = 1024
+const OLDEST_OPSET = 11
+
+/**
+ * Throws `format` for a file that contradicts itself, `unsupported` for what is not read: opsets below 11, data
+ * types, sequences, functions.
+ */
+export async function readModel(source: ByteSource, options: ReadOptions = {}): Promise<OnnxModel> {
+  return new ModelReader(source, options).read()
+}
+
+class ModelReader {
+  readonly #source: ByteSource
+  readonly #options: ReadOptions
+  readonly #scanner: Scanner
+  readonly #counts = new Counts()
+  readonly #files = new Map<string, Promise<ByteSource | undefined>>()
+  #structure = 0
+
+  constructor(source: ByteSource, options: ReadOptions) {
+    this.#source = source
+    this.#options = options
+    this.#scanner = new Scanner(source, options.signal)
+  }
+
+  async read(): Promise<OnnxModel> {
+    const { name, size } = this.#source
+    const opsets = new Map<string, number>()
+    let graph: FieldRange | undefined
+    let producer = ''
+    for await (const range of this.#scanner.fields(0, size)) {
+      if (range.field === 2 || range.field === 3) producer += `${producer && ' '}${await this.#text(range)}`
+      else if (range.field === 7) {
+        if (graph !== undefined) throw malformed(name, 'it has two graphs')
+        graph = range
+      } else if (range.field === 8) opsets.set(...readOpset(await this.#message(range)))
+      else if (range.field === 25) throw unsupportedPart(name, 'functions of its own')
+    }
+    if (graph === undefined) throw malformed(name, 'it has no graph')
+    checkOpset(name, opsets.get(''))
+    const read = await this.#graph(graph, opsets)
+    checkGraph(name, read)
+    const untyped = read.inputs.find(({ type }) => type === undefined)
+    if (untyped !== undefined) throw malformed(name, `its input ${untyped.name} has no type`)
+    return { graph: read, opsets, producer }
+  }
+
+  async #graph({ offset, length }: FieldRange, opsets: Opsets): Promise<Graph> {
+    let name = ''
+    const nodes: Node[] = []
+    const constants = new Map<string, Constant>()
+    const inputs: Input[] = []
+    const outputs: string[] = []
+    for await (const range of this.#scanner.fields(offset, offset + length)) {
+      if (range.field === 1) nodes.push(readNode(await this.#message(range), opsets, this.#counts))
+      else if (range.field === 2) name = await this.#text(range)
+      else if (range.field === 5) await this.#constant(range, constants)
+      else if (range.field === 11) inputs.push(readValue(await this.#message(range)))
+      else if (range.field === 12) outputs.push(readValue(await this.#message(range)).name)
+      else if (range.field === 15) throw unsupportedPart(this.#source.name, 'a sparse constant')
+    }
+    // Up to IR version 3 every constant was an input too.
+    return { name, nodes, constants, inputs: inputs.filter((input) => !constants.has(input.name)), outputs }
+  }
+
+  async #constant(range: FieldRange, constants: Map<string, Constant>): Promise<void> {
+    const file = this.#source.name
+    const raw = await this.#rawData(range)
+    const inline = this.#options.inlineBytes ?? INLINE_BYTES
+    // Without its raw data a tensor is a few names and numbers.
+    const header = raw === undefined ? await this.#bytes(range, MOST_LIST) : await this.#around(range, raw)
+    const fields = readTensorFields(new Message(file, header))
+    const { name, dtype, dims, byteLength, data } = fields
+    if (constants.has(name)) throw malformed(file, `two constants are called ${name}`)
+    const due = (length: number) => {
+      if (length !== byteLength)
+        throw malformed(
+          file,
+          `tensor ${name} has ${length} bytes where its shape [${dims}] needs ${byteLength}`,
+        )
+    }
+    if (data.in === 'external') {
+      const location = externalLocation(file, name, data.entries)
+      const place = externalRange(file, fields, data.entries, await this.#external(location))
+      constants.set(name, await this.#held({ dtype, dims, ...place, byteLength }, name, inline))
+    } else if (raw !== undefined) {
+      due(raw.length)
+      const place = { source: this.#source, offset: raw.offset }
+      constants.set(name, await this.#held({ dtype, dims, ...place, byteLength }, name, inline))
+    } else constants.set(name, tensorFrom(file, fields))
+  }
+
+  /** Each file is asked for once. */
+  #external(location: string): Promise<ByteSource | undefined> {
+    const known = this.#files.get(location)
+    if (known !== undefined) return known
+    if (this.#files.size >= MOST_FILES)
+      throw malformed(this.#source.name, `its weights lie in more than ${MOST_FILES} files`)
+    const asked = this.#options.find?.(location) ?? Promise.resolve(undefined)
+    this.#files.set(location, asked)
+    return asked
+  }
+
+  /** Small constants are read now, so that passes may look at them. */
+  async #held(
+    stored: Extract<Constant, { source: unknown }>,
+    name: string,
+    inline: number,
+  ): Promise<Constant> {
+    if (stored.byteLength > inline) return stored
+    const { source, offset, byteLength, dtype, dims } = stored
+    const bytes = await source.read(offset, byteLength, this.#options.signal)
+    return tensorFromBytes(source.name, name, dtype, dims, bytes)
+  }
+
+  /** Where raw_data of a TensorProto lies. */
+  async #rawData({ offset, length }: FieldRange): Promise<FieldRange | undefined> {
+    let found: FieldRange | undefined
+    for await (const range of this.#scanner.fields(offset, offset + length))
+      if (range.field === 9) found = range
+    return found
+  }
+
+  /** The message without the field `raw`: what lies before its tag, and what lies after it. */
+  async #around({ offset, length }: FieldRange, raw: FieldRange): Promise<Uint8Array> {
+    const kept = (await this.#bytes({ offset, length: raw.start - offset })).slice()
+    const end = raw.offset + raw.length
+    const after = await this.#bytes({ offset: end, length: offset + length - end })
+    const joined = new Uint8Array(kept.byteLength + after.byteLength)
+    joined.set(kept)
+    joined.set(after, kept.byteLength)
+    return joined
+  }
+
+  async #bytes(
+    { offset, length }: Pick<FieldRange, 'offset' | 'length'>,
+    most = MOST_STRUCTURE,
+  ): Promise<Uint8Array> {
+    this.#structure += length
+    if (length > most || this.#structure > 2 * MOST_STRUCTURE)
+      throw malformed(this.#source.name, `its structure takes more than ${most} bytes`)
+    return this.#scanner.read(offset, length)
+  }
+
+  async #message(range: FieldRange): Promise<Message> {
+    return new Message(this.#source.name, await this.#bytes(range))
+  }
+
+  async #text(range: FieldRange): Promise<string> {
+    return new TextDecoder().decode((await this.#bytes(range)).subarray(0, 256))
+  }
+}
+
+function readOpset(message: Message): [string, number] {
+  let [domain, version] = ['', 0]
+  message.fields((field) => {
+    if (field === 1) domain = domainOf(message.text())
+    if (field === 2) version = message.int()
+  })
+  return [domain, version]
+}
+
+function checkOpset(file: string, version: number | undefined): void {
+  if (version === undefined || version >= OLDEST_OPSET) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${file} uses ONNX opset ${version}, and Halfbyte reads ${OLDEST_OPSET} and later; export it with a later opset`,
+    { file, opset: version },
+  )
+}
