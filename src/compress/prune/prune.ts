@@ -55,7 +55,7 @@ export interface Pruned {
   /** [n][k]; dropped weights are 0. */
   readonly values: Float64Array
   readonly mask: Mask
-  /** Multiply-adds that the update took, without inverting the Hessian; 0 without an update of all weights. */
+  /** Multiply-adds of the update, without the inverse of H; 0 where weights are not updated all at once. */
   readonly work: number
 }
 
