@@ -75,7 +75,7 @@ test.each(['w4', 'w8'] as const)(
   'GPTQ safetensors of %s have the very weights of the pack',
   async (weights) => {
     const [pack, folder] = await quantized(safetensorsFiles(MODEL), weights, async (prepared, contents) => {
-      const { quantization, data } = await quantizedGptq(prepared, contents, signal)
+      const { config, data } = await quantizedGptq(prepared, contents, signal)
       const others = safetensorsFiles(MODEL).filter(
         ({ name }) => !/^(config\.json|.*\.safetensors)$/.test(name),
       )
@@ -84,7 +84,7 @@ test.each(['w4', 'w8'] as const)(
         [
           ...others,
           newFile('model.safetensors', await bytesOf(data)),
-          jsonFile('config.json', { ...MODEL.config, quantization_config: quantization }),
+          jsonFile('config.json', { ...MODEL.config, ...config }),
         ],
       ] as const
     })

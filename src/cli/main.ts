@@ -3,12 +3,14 @@
 import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
+import { compareCommand } from './commands/compare.ts'
 import { convertCommand } from './commands/convert.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { modelsCommand } from './commands/models.ts'
+import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
@@ -31,6 +33,8 @@ const commands = [
   convertCommand(),
   calibrateCommand(),
   quantizeCommand(),
+  pruneCommand(),
+  compareCommand(),
 ]
 for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {

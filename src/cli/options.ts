@@ -1,6 +1,7 @@
 // Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
+import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
 
 /** The description of `<model>` in every command. */
@@ -117,4 +118,14 @@ export function withContextOption(command: Command): Command {
     "most tokens of a conversation; default: 4096 or the model's limit",
     whole(1),
   )
+}
+
+export interface SparseFlags {
+  readonly sparse: SparsePolicy
+}
+
+export function sparseOption(): Option {
+  return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
+    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24', 'ls16'])
+    .default('auto')
 }

@@ -44,7 +44,7 @@ export interface Factor {
 /** Rows of C that are applied to the rest of H together. */
 const BLOCK = 32
 /** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
-const LEAST_PIVOT = 1e-13
+export const LEAST_PIVOT = 1e-13
 
 /** Rows of H that are updated together. */
 const UPDATE_ROWS = 64
@@ -92,8 +92,11 @@ function takeOrdered(gram: Float64Array, order: Uint32Array, k: number, triangle
   }
 }
 
-/** H -> C in place, from the last row up. */
-function decompose(
+/**
+ * H -> C in place, from the last row up; `h` is a room of `dense`. Throws `unsupported` for a pivot that is
+ * not above `least`.
+ */
+export function decompose(
   name: string,
   h: Float64Array,
   k: number,

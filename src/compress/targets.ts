@@ -55,8 +55,12 @@ function transposed(matrix: Float64Array, k: number, dense: Dense): Float64Array
 /** Columns that are divided together. */
 const BLOCK = 32
 
-/** Rows times H^-1, with H = C^T C in solving order: first by C, from its end, then by C^T. */
-function divide(rows: Float64Array, n: number, { k, triangle, order, dense }: Factor): Float64Array {
+/** Rows times H^-1, in place, with H = C^T C in solving order: first by C, from its end, then by C^T. */
+export function divide(
+  rows: Float64Array,
+  n: number,
+  { k, triangle, order, dense }: Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>,
+): Float64Array {
   const rest = dense.room('weights', n * k)
   for (let at = 0; at < rest.length; at++) rest[at] = rows[at - (at % k) + order[at % k]!]!
   for (let end = k; end > 0; end -= BLOCK) {

@@ -1,22 +1,28 @@
 // halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and
 // in kernel layout.
 import { stat } from 'node:fs/promises'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { packContents } from '../../engine/load/pack-model.ts'
 import { packBytes } from '../../formats/hbm/hbm.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
-import type { SparsePolicy } from '../../weights/sparse/choose.ts'
 import { withPrepared } from '../model.ts'
-import { type EngineFlags, loraOption, MODEL, size, weightsOption } from '../options.ts'
+import {
+  type EngineFlags,
+  loraOption,
+  MODEL,
+  type SparseFlags,
+  size,
+  sparseOption,
+  weightsOption,
+} from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { visible } from '../terminal/visible.ts'
 import { writeParts } from '../write/split-output.ts'
 
-interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'> {
+interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
   readonly name?: string
   readonly license?: string
-  readonly sparse: SparsePolicy
   readonly shardSize?: number
 }
 
@@ -61,10 +67,4 @@ async function convert(model: string, output: string, flags: ConvertFlags): Prom
   const [first = output] = paths
   const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
   process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
-}
-
-function sparseOption(): Option {
-  return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
-    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24', 'ls16'])
-    .default('auto')
 }

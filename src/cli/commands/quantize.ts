@@ -1,40 +1,26 @@
 // halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack, GGUF or GPTQ folder of
 // codes that were chosen for the model's own inputs.
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import { sha256 } from '../../base/sha256.ts'
 import type { Format } from '../../compress/coded-matrix.ts'
 import { DEFAULT_DAMP } from '../../compress/factor.ts'
 import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
-import type { PreparedModel } from '../../engine/load/prepare.ts'
-import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../calibration.ts'
-import { loadSolver, nodeHost } from '../host.ts'
-import { withPrepared } from '../model.ts'
-import { type EngineFlags, loraOption, MODEL, real, size, whole } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { visible } from '../terminal/visible.ts'
-import { openWork, removeWork } from '../write/work-folder.ts'
-import { GPTQ_FILE, writeModel } from '../write/write-model.ts'
+import { withCalibrationOptions } from '../calibration.ts'
+import { type CompressFlags, compress, sum } from '../compressing.ts'
+import { loadSolver } from '../host.ts'
+import { loraOption, MODEL, real, size, whole } from '../options.ts'
 
-interface QuantizeFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
+interface QuantizeFlags extends CompressFlags {
   readonly method: 'rtn' | 'gptq' | 'awq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
   readonly budget?: number
-  readonly calibration?: string
   readonly actOrder?: true
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
   readonly as?: 'hbm' | 'gguf' | 'gptq'
-  readonly resume?: true
-  readonly name?: string
-  readonly license?: string
-  readonly json?: true
 }
 
 const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
@@ -103,8 +89,8 @@ export function quantizeCommand(): Command {
 }
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
-  const { method, calibration } = flags
-  const isMixed = flags.weights === 'mixed'
+  const { method, calibration, weights, budget, actOrder, damp, drift, sweeps } = flags
+  const isMixed = weights === 'mixed'
   if ((method !== 'rtn' || isMixed) && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
@@ -113,78 +99,27 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         : `${method} needs a text to calibrate on; give --calibration FILE, or choose --method rtn`,
     )
   }
-  if (isMixed !== (flags.budget !== undefined)) {
+  if (isMixed !== (budget !== undefined)) {
     throw new HalfbyteError(
       'unsupported',
       isMixed
         ? 'mixed formats need a budget; give --budget, like --budget 300MB'
-        : `--budget is for --weights mixed, and the weights are ${flags.weights}; leave it out, or choose mixed`,
+        : `--budget is for --weights mixed, and the weights are ${weights}; leave it out, or choose mixed`,
     )
   }
-  const started = performance.now()
-  const path = `${output}.work`
-  const policy = flags.weights === 'w4m' || isMixed ? 'w4' : flags.weights
-  const prepareFlags = { weights: policy, lora: flags.lora, forPack: true } as const
-  const matrices = await interruptible((signal) =>
-    withPrepared(model, prepareFlags, signal, async (prepared) => {
-      const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
-      const work = await openWork(path, await settingsOf(prepared, windows, flags), flags.resume === true)
-      const { contents, matrices } = await quantizeModel(prepared, {
-        ...{ method, windows, work, signal, host: nodeHost(), threads: flags.threads },
+  await compress<MatrixReport>({
+    ...{ model, output, flags, lineOf },
+    as: flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm'),
+    policy: weights === 'w4m' || isMixed ? 'w4' : weights,
+    settings: { method, weights, budget, actOrder: actOrder === true, damp, drift, sweeps },
+    make: async (prepared, shared) =>
+      quantizeModel(prepared, {
+        ...{ ...shared, method, damp, actOrder, drift, sweeps, budgetBytes: budget },
+        format: FORMATS[weights],
         solver: method === 'gptq' ? await loadSolver() : undefined,
-        ...{ format: FORMATS[flags.weights], damp: flags.damp, actOrder: flags.actOrder },
-        ...{ drift: flags.drift, sweeps: flags.sweeps, budgetBytes: flags.budget },
-        card: { name: flags.name, about: aboutOf(flags), signal },
-        onProgress: ({ segment, segments, what, done, total }) =>
-          overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
-        onMatrix: (report) => {
-          if (flags.json === true) return
-          clearProgress()
-          process.stdout.write(visible(`${lineOf(report)}\n`))
-        },
-      })
-      clearProgress()
-      await writeModel({ model, output, as: kindOf(output, flags), prepared, contents, signal })
-      return matrices
-    }),
-  ).finally(clearProgress)
-  await removeWork(path)
-  const { size: bytes } = await stat(flags.as === 'gptq' ? join(output, GPTQ_FILE) : output)
-  const seconds = Math.round((performance.now() - started) / 100) / 10
-  const [loss, lossBefore] = [sum(matrices, 'loss'), sum(matrices, 'lossBefore')]
-  process.stdout.write(
-    flags.json === true
-      ? `${JSON.stringify({ output, bytes, seconds, loss, lossBefore, matrices })}\n`
-      : `${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`,
-  )
-}
-
-const kindOf = (output: string, { as }: QuantizeFlags): 'hbm' | 'gguf' | 'gptq' =>
-  as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
-
-/** Everything that the result depends on. */
-async function settingsOf(
-  prepared: PreparedModel,
-  windows: readonly (readonly number[])[],
-  { method, weights, budget, actOrder, damp, drift, sweeps, lora }: QuantizeFlags,
-): Promise<string> {
-  const { file, config, weights: tensors } = prepared
-  const stored = [...tensors.values()].map(({ name, dtype, shape, byteLength }) => [
-    name,
-    dtype,
-    shape,
-    byteLength,
-  ])
-  const hashed = new TextEncoder().encode(JSON.stringify([file.name, config, stored, lora, windows]))
-  return JSON.stringify({
-    method,
-    weights,
-    budget,
-    actOrder: actOrder === true,
-    damp,
-    drift,
-    sweeps,
-    inputs: await sha256(hashed),
+        card: { name: flags.name, about: aboutOf(flags), signal: shared.signal },
+      }),
+    totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),
   })
 }
 
@@ -202,6 +137,3 @@ function lineOf({ name, shape, format, loss, lossBefore, exponent, dead = 0 }: M
         : `rounded, inputs scaled by their size to the power of ${exponent}`
   return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }
-
-const sum = (matrices: readonly MatrixReport[], what: 'loss' | 'lossBefore'): number =>
-  matrices.reduce((total, matrix) => total + (matrix[what] ?? 0), 0)

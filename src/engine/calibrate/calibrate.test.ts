@@ -299,7 +299,7 @@ describe('what cannot be calibrated', () => {
     const none = { ...whole, plan: { ...whole.plan, slots } }
     await expect(quantizeModel(none, optionsOf())).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/has no matrices that can be quantised; convert it as it is/),
+      message: expect.stringMatching(/has no matrices that can be made smaller; convert it as it is/),
     })
   })
 

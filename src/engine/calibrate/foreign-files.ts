@@ -1,5 +1,5 @@
-// Files for others. In: a quantised model's pack contents, the model it was made of. Out: the same codes as
-// GGUF, or as safetensors of GPTQ.
+// Files for others. In: a compressed model's pack contents, the model it was made of. Out: the same codes as
+// GGUF or as safetensors of GPTQ, or pruned matrices as plain safetensors.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Format } from '../../compress/coded-matrix.ts'
 import { blockDType, ggmlBlocks, gptqMatrix } from '../../compress/foreign-codes.ts'
@@ -9,6 +9,7 @@ import { type NewTensor as GgufTensor, rewriteGguf } from '../../formats/gguf/gg
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import { readShards } from '../../formats/safetensors/safetensors.ts'
 import { type NewTensor, writeSafetensors } from '../../formats/safetensors/safetensors-writer.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 
 const FORMATS: readonly string[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel'] satisfies Format[]
@@ -26,22 +27,25 @@ interface Coded {
 /** Tables are no part of a layer. */
 const isOfLayer = ({ tensor }: Coded): boolean => tensor.name.startsWith('layers.')
 
-/** Throws `unsupported` where a matrix is not a tensor of its own in the model's file. */
-function codedTensors({ file, weights }: PreparedModel, { tensors }: PackContents): Coded[] {
+/** The name in the model's file. Throws `unsupported` where a matrix is not a tensor of its own there. */
+function storedName({ file, weights }: PreparedModel, name: string): string {
+  const own = weights.get(name)
+  const stored = own && file.tensors.get(own.name)
+  if (stored !== undefined && stored.source === own?.source && stored.byteLength === own.byteLength)
+    return stored.name
+  throw new HalfbyteError(
+    'unsupported',
+    `${name} is not a tensor of its own in ${file.name}: it is stored merged, transposed or quantised, or has an adapter; write a .hbm`,
+    { matrix: name },
+  )
+}
+
+function codedTensors(prepared: PreparedModel, { tensors }: PackContents): Coded[] {
   return tensors.flatMap((tensor) => {
     const { name, encoding, shape } = tensor
     if (!FORMATS.includes(encoding)) return []
-    const own = weights.get(name)
-    const stored = own && file.tensors.get(own.name)
-    if (stored === undefined || stored.source !== own?.source || stored.byteLength !== own.byteLength) {
-      throw new HalfbyteError(
-        'unsupported',
-        `${name} is not a tensor of its own in ${file.name}: it is stored merged, transposed or quantised, or has an adapter; write a .hbm`,
-        { matrix: name },
-      )
-    }
     const [n = 0, k = 0] = shape
-    return [{ tensor, format: encoding as Format, n, k, stored: stored.name }]
+    return [{ tensor, format: encoding as Format, n, k, stored: storedName(prepared, name) }]
   })
 }
 
@@ -84,9 +88,9 @@ export async function* quantizedGguf(
   yield* rewriteGguf(await readGguf(first.source, signal), replaced, mostly, signal)
 }
 
-/** A GPTQ model: its weights, and what config.json says of them. */
-export interface GptqModel {
-  readonly quantization: Readonly<Record<string, unknown>>
+/** A folder's model: its weights, and what becomes different in config.json. */
+export interface FolderModel {
+  readonly config: Readonly<Record<string, unknown>>
   /** model.safetensors, as chunks. */
   readonly data: AsyncIterable<Uint8Array>
 }
@@ -100,12 +104,8 @@ export async function quantizedGptq(
   prepared: PreparedModel,
   contents: PackContents,
   signal: AbortSignal,
-): Promise<GptqModel> {
-  const { file } = prepared
-  if (file.format !== 'safetensors')
-    throw otherFormat(file.name, 'GPTQ', 'is not a folder with safetensors, from which all else is copied')
-  const sources = [...new Set([...file.tensors.values()].map(({ source }) => source))]
-  const stored = await readShards(sources, undefined, signal)
+): Promise<FolderModel> {
+  const stored = await storedTensors(prepared, 'GPTQ', signal)
   const coded = codedTensors(prepared, contents).filter(isOfLayer)
   const byName = new Map(coded.map((each) => [each.stored, each]))
   const tensors: NewTensor[] = []
@@ -113,11 +113,7 @@ export async function quantizedGptq(
   for (const [name, tensor] of stored) {
     const own = byName.get(name)
     if (own === undefined) {
-      const { dtype, shape, source, offset, byteLength } = tensor
-      async function* data() {
-        yield await source.read(offset, byteLength, signal)
-      }
-      tensors.push({ name, dtype, shape, bytes: byteLength, data })
+      tensors.push(copyOf(name, tensor, signal))
       continue
     }
     if (own.format !== coded[0]?.format) {
@@ -134,12 +130,60 @@ export async function quantizedGptq(
     }
   }
   return {
-    quantization: {
-      ...{ quant_method: 'gptq', checkpoint_format: 'gptq', bits: scheme.bits, group_size: scheme.groupSize },
-      ...{ sym: true, desc_act: false, lm_head: false },
+    config: {
+      quantization_config: {
+        ...{ quant_method: 'gptq', checkpoint_format: 'gptq' },
+        ...{ bits: scheme.bits, group_size: scheme.groupSize },
+        ...{ sym: true, desc_act: false, lm_head: false },
+      },
     },
     data: writeSafetensors(tensors, signal),
   }
+}
+
+/**
+ * The model's safetensors with F32 rows in place of the matrices in `pruned`; all else keeps its bytes.
+ * Throws `unsupported` for models of another format.
+ */
+export async function prunedSafetensors(
+  prepared: PreparedModel,
+  pruned: ReadonlyMap<string, TensorInfo>,
+  signal: AbortSignal,
+): Promise<FolderModel> {
+  const stored = await storedTensors(prepared, 'safetensors', signal)
+  const byName = new Map([...pruned].map(([name, tensor]) => [storedName(prepared, name), tensor]))
+  const tensors = [...stored].map(([name, tensor]) => {
+    const own = byName.get(name)
+    return own === undefined
+      ? copyOf(name, tensor, signal)
+      : copyOf(name, { ...own, dtype: 'F32', shape: tensor.shape }, signal)
+  })
+  return { config: {}, data: writeSafetensors(tensors, signal) }
+}
+
+/** The tensors of a folder's files. */
+async function storedTensors({ file }: PreparedModel, what: string, signal: AbortSignal) {
+  if (file.format !== 'safetensors')
+    throw otherFormat(file.name, what, 'is not a folder with safetensors, from which all else is copied')
+  const sources = [...new Set([...file.tensors.values()].map(({ source }) => source))]
+  return readShards(sources, undefined, signal)
+}
+
+function copyOf(
+  name: string,
+  {
+    dtype,
+    shape,
+    source,
+    offset,
+    byteLength,
+  }: Pick<NewTensor, 'dtype' | 'shape'> & Omit<TensorInfo, 'dtype'>,
+  signal: AbortSignal,
+): NewTensor {
+  async function* data() {
+    yield await source.read(offset, byteLength, signal)
+  }
+  return { name, dtype, shape, bytes: byteLength, data }
 }
 
 const otherFormat = (file: string, what: string, why: string): HalfbyteError =>

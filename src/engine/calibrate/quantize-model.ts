@@ -2,10 +2,8 @@
 // matrices are the codes that the solver chose, and what each cost.
 
 import { matrixBytes } from '../../abi/encodings.ts'
-import { roleOf, weightOf } from '../../arch/tensors/names.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
-import type { CodedMatrix, Format } from '../../compress/coded-matrix.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
+import type { Format } from '../../compress/coded-matrix.ts'
 import { solverBytes } from '../../compress/dense.ts'
 import { type FactorOptions, factorize } from '../../compress/factor.ts'
 import { gptq, lossOf } from '../../compress/gptq.ts'
@@ -13,17 +11,15 @@ import { layMatrix } from '../../compress/lay.ts'
 import { chooseFormats } from '../../compress/mixed.ts'
 import { rtn } from '../../compress/rtn.ts'
 import { targetsOf } from '../../compress/targets.ts'
-import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
 import { type PackCard, packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
+import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
 import { scaledModel } from './scaled-model.ts'
 import { openSolver } from './solver-module.ts'
 import { type Surveyed, survey } from './survey.ts'
 import { type WalkOptions, walk } from './walk.ts'
-import { readWork, type WorkFiles } from './work-files.ts'
 
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, Omit<WalkOptions, 'visit' | 'drift'> {
   /**
@@ -76,14 +72,8 @@ export async function quantizeModel(
   prepared: PreparedModel,
   options: QuantizeOptions,
 ): Promise<{ readonly contents: PackContents; readonly matrices: readonly MatrixReport[] }> {
-  const { work, method, signal } = options
+  const { method, signal } = options
   const matrices = matricesOf(prepared)
-  if (matrices.length === 0) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${prepared.file.name} has no matrices that can be quantised; convert it as it is`,
-    )
-  }
   const surveyed = await surveyFor(prepared, options)
   const own = method === 'awq' ? await scaledModel(prepared, surveyed, signal) : prepared
   const contents = await packContents(own, options.card)
@@ -92,20 +82,17 @@ export async function quantizeModel(
       ? mixedFormats(contents.tensors, surveyed, options.budgetBytes ?? 0)
       : undefined
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
-  const job: Job = { prepared: own, options, reports: new Map(), formatOf, surveyed }
+  const done = new DoneMatrices(options.work, options.onMatrix)
+  const job: Job = { prepared: own, options, done, formatOf, surveyed }
   if (method === 'gptq') await walk(own, { ...options, drift: options.drift > 0, visit: visitor(job) })
   for (const name of matrices) {
     signal.throwIfAborted()
-    if ((await work.open(codesName(name))) === undefined) await roundMatrix(job, name)
-    else if (!job.reports.has(name)) await recall(job, name)
+    if (!(await done.has(name))) await roundMatrix(job, name)
   }
   const tensors = contents.tensors.map((tensor) =>
-    matrices.includes(tensor.name) ? codedTensor(tensor, formatOf(tensor.name), work) : tensor,
+    matrices.includes(tensor.name) ? codedTensor(tensor, formatOf(tensor.name), done) : tensor,
   )
-  return {
-    contents: { ...contents, tensors },
-    matrices: matrices.flatMap((name) => job.reports.get(name) ?? []),
-  }
+  return { contents: { ...contents, tensors }, matrices: done.reports(matrices) }
 }
 
 /** Of matrices that no product of the walk reads, such as experts. */
@@ -155,27 +142,17 @@ function mixedFormats(
 interface Job {
   readonly prepared: PreparedModel
   readonly options: QuantizeOptions
-  readonly reports: Map<string, MatrixReport>
+  readonly done: DoneMatrices<MatrixReport>
   readonly formatOf: (name: string) => Format
   readonly surveyed: readonly Surveyed[]
 }
 
-/** Canonical names of the matrices that are read by products, in the plan's order. */
-function matricesOf({ plan }: PreparedModel): string[] {
-  return plan.slots.flatMap(({ ref: { parts, kind } }) =>
-    kind === 'matrix' ? parts.map(({ name }) => name).filter((name) => roleOf(name) === 'matrix') : [],
-  )
-}
-
-const codesName = (name: string): string => `${name}.codes`
-const reportName = (name: string): string => `${name}.json`
-
 function visitor(job: Job): WalkOptions['visit'] {
-  const { prepared, options } = job
+  const { prepared, options, done } = job
   return async (product, stats) => {
     const { parts, k } = product
-    const files = await Promise.all(parts.map(({ name }) => options.work.open(codesName(name))))
-    if (files.some((file) => file === undefined)) {
+    const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
+    if (areDone.includes(false)) {
       const found = await stats()
       const most = Math.max(...parts.map(({ n }) => n))
       const dense = options.solver && (await openSolver(options.solver, solverBytes(most, k)))
@@ -191,15 +168,14 @@ function visitor(job: Job): WalkOptions['visit'] {
         const report: MatrixReport = {
           ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: factor.dead },
         }
-        await keep(job, coded, report)
+        await done.keep(layMatrix(coded), report)
         await options.host.yieldTask()
         options.signal.throwIfAborted()
       }
     }
-    for (const { name } of parts) if (!job.reports.has(name)) await recall(job, name)
     return new Map(
       await Promise.all(
-        parts.map(async ({ name, n }) => [name, await storedTensor(job, name, n, k)] as const),
+        parts.map(async ({ name, n }) => [name, await done.tensor(name, job.formatOf(name), n, k)] as const),
       ),
     )
   }
@@ -214,50 +190,19 @@ async function roundMatrix(job: Job, name: string): Promise<void> {
   const importance = own && Float64Array.from(own.importance)
   const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
   const method = own === undefined ? 'rtn' : 'awq'
-  await keep(job, coded, { name, shape: [n, k], method, format, exponent: own?.scaling?.exponent })
+  const exponent = own?.scaling?.exponent
+  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method, format, exponent })
   await job.options.host.yieldTask()
 }
 
-/** The report first: codes that are there have one. */
-async function keep({ options, reports }: Job, coded: CodedMatrix, report: MatrixReport): Promise<void> {
-  const { work } = options
-  await work.write(reportName(report.name), [new TextEncoder().encode(JSON.stringify(report))])
-  await work.write(codesName(report.name), [layMatrix(coded)])
-  reports.set(report.name, report)
-  options.onMatrix?.(report)
-}
-
-async function recall({ options, reports }: Job, name: string): Promise<void> {
-  const bytes = await readWork(options.work, reportName(name))
-  if (bytes !== undefined) reports.set(name, parseJson(new TextDecoder().decode(bytes)) as MatrixReport)
-}
-
-/** What the codes stand for, read like a pack's tensor. */
-async function storedTensor(
-  { options, formatOf }: Job,
-  name: string,
-  n: number,
-  k: number,
-): Promise<TensorInfo> {
-  const source = await options.work.open(codesName(name))
-  if (source === undefined) throw lost(name)
-  return {
-    ...{ name, dtype: DTYPE_OF[formatOf(name)], shape: [n, k], packed: formatOf(name) },
-    ...{ source, offset: 0, byteLength: source.size },
-  }
-}
-
-function codedTensor({ name, shape }: PackTensor, format: Format, work: WorkFiles): PackTensor {
+function codedTensor(
+  { name, shape }: PackTensor,
+  format: Format,
+  done: DoneMatrices<MatrixReport>,
+): PackTensor {
   const [n = 0, k = 0] = shape
   async function* data() {
-    const bytes = await readWork(work, codesName(name))
-    if (bytes === undefined) throw lost(name)
-    yield bytes
+    yield await done.bytes(name)
   }
   return { name, encoding: format, shape, bytes: matrixBytes(format, n, k), data }
 }
-
-const lost = (name: string): HalfbyteError =>
-  new HalfbyteError('integrity', `the codes of ${name} are no longer among the work files; start again`, {
-    name,
-  })

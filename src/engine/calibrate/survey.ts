@@ -10,7 +10,7 @@ import { type Producer, producersOfProducts } from '../../compress/producers.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { readMatrix } from './read-matrix.ts'
 import { type Product, type WalkOptions, walk } from './walk.ts'
-import { readWork, type WorkFiles } from './work-files.ts'
+import { prefixed, readWork } from './work-files.ts'
 
 export interface Surveyed {
   /** Names of the product's matrices. */
@@ -72,10 +72,3 @@ export async function survey(prepared: PreparedModel, options: SurveyOptions): P
 }
 
 const fileOf = ({ parts }: Pick<Product, 'parts'>): string => `${parts[0]?.name}.survey`
-
-/** The rows of this walk lie beside those of the next. */
-const prefixed = (work: WorkFiles, prefix: string): WorkFiles => ({
-  open: (name) => work.open(prefix + name),
-  write: (name, chunks) => work.write(prefix + name, chunks),
-  remove: (name) => work.remove(prefix + name),
-})

@@ -38,3 +38,10 @@ export async function readWork(files: WorkFiles, name: string): Promise<Uint8Arr
   const source = await files.open(name)
   return source?.read(0, source.size)
 }
+
+/** Files under other names, for a walk whose rows lie beside those of the next. */
+export const prefixed = (work: WorkFiles, prefix: string): WorkFiles => ({
+  open: (name) => work.open(prefix + name),
+  write: (name, chunks) => work.write(prefix + name, chunks),
+  remove: (name) => work.remove(prefix + name),
+})

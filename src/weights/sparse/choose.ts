@@ -59,7 +59,17 @@ function forced(base: SparseBase, census: Census, format: SparseFormat): SparseC
 function speedOf(base: SparseBase, format: SparseFormat, census: Census, build: MeasuredBuild): number {
   const { kept, units } = census.formats[format]
   const share = units === 0 ? 1 : kept / units
-  return DENSE_COST[build][base] / timeAt(SPARSE_COST[build][base][format], share)
+  return DENSE_COST[build][base] / kernelTime(base, format, share, build)
+}
+
+/** Nanoseconds of 8 outputs x 32 inputs. `format`: undefined for dense. `kept`: the share of units kept. */
+export function kernelTime(
+  base: SparseBase,
+  format: SparseFormat | undefined,
+  kept: number,
+  build: MeasuredBuild = 'relaxed',
+): number {
+  return format === undefined ? DENSE_COST[build][base] : timeAt(SPARSE_COST[build][base][format], kept)
 }
 
 /** Linear between two measured shares. Beyond them, the line through the last two points. */

@@ -1,0 +1,157 @@
+// What pruning costs. In: a model, calibration text, held-out text. Out: perplexity by method, pattern and
+// sparsity as JSON, one line for each run.
+//
+//   npx node bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
+//     [--methods obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3] [--weights f32]
+//     [--damps 0.01] [--done FILE]
+//
+// A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
+// the text from line s on. Runs in --done are left out.
+import { existsSync, readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openModelFiles } from '../src/cli/files.ts'
+import { loadSolver, nodeHost } from '../src/cli/host.ts'
+import { forwardRows } from '../src/cli/model.ts'
+import { parsePattern, sparsityOf } from '../src/compress/prune/pattern.ts'
+import type { PruneMethod } from '../src/compress/prune/prune.ts'
+import { pruneModel } from '../src/engine/calibrate/prune-model.ts'
+import { calibrationWindows } from '../src/engine/calibrate/windows.ts'
+import { memoryWork } from '../src/engine/calibrate/work-files.ts'
+import { buildModel } from '../src/engine/load/build-model.ts'
+import { modelTokenizer } from '../src/engine/load/model-text.ts'
+import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
+import { perplexity } from '../src/evaluate/perplexity.ts'
+import { openModel } from '../src/formats/model-file.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    chunks: { type: 'string', default: '24' },
+    context: { type: 'string', default: '256' },
+    methods: { type: 'string', default: 'obs,sparsegpt,wanda,magnitude' },
+    runs: { type: 'string', default: '0.5' },
+    seeds: { type: 'string', default: '1' },
+    weights: { type: 'string', default: 'f32' },
+    damps: { type: 'string', default: '0.01' },
+    done: { type: 'string' },
+  },
+})
+const [model = '', calibration = '', held = ''] = positionals
+const list = (text: string) => text.split(',')
+const context = Number(values.context)
+const weights = values.weights as 'f32' | 'w8' | 'w4'
+const format = ({ f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const)[weights]
+const { signal } = new AbortController()
+const host = nodeHost()
+const solver = await loadSolver()
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const prepared = await prepareModel(await openModel(files.sources, signal), {
+  weights,
+  forPack: true,
+  signal,
+})
+const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
+const texts = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+const windowsOf = (seed: number) =>
+  calibrationWindows(
+    texts.filter((_, at) => at % 3 === seed % 3).map((line) => (JSON.parse(line) as { text: string }).text),
+    tokenizer,
+    { windows: Number(values.windows), length: context },
+  )
+const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
+
+async function score(own: PreparedModel) {
+  const plan = await prepareModel(own.file, { weights, contextLength: context, beyondTraining: true, signal })
+  const tensors = new Map([...plan.weights].map(([name, tensor]) => [name, own.weights.get(name) ?? tensor]))
+  const built = await buildModel(
+    { ...plan, weights: tensors },
+    { host, threads: 1, build: 'auto' },
+    { signal, onProgress: () => undefined },
+  )
+  try {
+    return await perplexity(ids, forwardRows(built), {
+      ...{ context, chunks: Number(values.chunks), signal },
+      bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
+    })
+  } finally {
+    await built.dispose()
+  }
+}
+
+const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const isDone = doneRuns(values.done)
+
+/** Keys of runs that an earlier call has printed. */
+function doneRuns(path: string | undefined): ReadonlySet<string> {
+  if (path === undefined || !existsSync(path)) return new Set()
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+  return new Set(lines.map((line) => keyOf(JSON.parse(line))))
+}
+
+function keyOf(run: { method: string; run?: string; seed?: number; damp?: number }): string {
+  return [run.method, run.run, run.seed, run.damp].join()
+}
+
+if (!isDone.has(keyOf({ method: 'none' }))) {
+  const { perplexity: value, error, windows, scored } = await score(prepared)
+  print({ method: 'none', weights, perplexity: value, error, windows, scored })
+}
+const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
+for (const run of list(values.runs)) {
+  for (const [seed, windows] of seeds.entries()) {
+    const [first = '', share] = run.split('@')
+    const isShare = Number.isFinite(Number(first))
+    const pattern = parsePattern(isShare ? 'unstructured' : first)
+    const sparsity = sparsityOf(
+      pattern,
+      isShare ? Number(first) : share === undefined ? undefined : Number(share),
+    )
+    for (const method of list(values.methods) as PruneMethod[]) {
+      // Magnitude sees no text, and nothing but OBS and SparseGPT uses a dampening.
+      if (method === 'magnitude' && seed > 0) continue
+      for (const damp of list(values.damps).map(Number)) {
+        if (isDone.has(keyOf({ method, run, seed, damp }))) continue
+        const started = performance.now()
+        const { tensors, matrices } = await pruneModel(prepared, {
+          ...{
+            method,
+            pattern,
+            sparsity,
+            damp,
+            drift: 0,
+            sweeps: 8,
+            format,
+            solver,
+            host,
+            signal,
+            threads: 1,
+          },
+          windows: method === 'magnitude' && format === 'f32' ? [] : windows,
+          work: memoryWork(),
+        })
+        const seconds = (performance.now() - started) / 1000
+        const own = { ...prepared, weights: new Map([...prepared.weights, ...tensors]) }
+        const { perplexity: value } = await score(own)
+        const [loss, energy] = (['loss', 'energy'] as const).map((what) =>
+          matrices.reduce((sum, each) => sum + (each[what] ?? 0), 0),
+        ) as [number, number]
+        print({
+          method,
+          run,
+          seed,
+          damp,
+          perplexity: value,
+          lost: loss / energy,
+          seconds: Math.round(seconds),
+        })
+      }
+    }
+  }
+}
+await files.close()

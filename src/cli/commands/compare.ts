@@ -1,0 +1,174 @@
+// halfbyte compare. In: packs of one model, a text. Out: their size, memory, perplexity and speed beside each
+// other, as a Markdown table and an SVG plot.
+import { basename } from 'node:path'
+import { Command } from 'commander'
+import type { BuiltModel } from '../../engine/load/build-model.ts'
+import { type Compared, compareTable, median } from '../../evaluate/compare.ts'
+import { perplexity } from '../../evaluate/perplexity.ts'
+import { svgPlot } from '../../evaluate/plot.ts'
+import type { ModelReport } from '../../evaluate/report.ts'
+import { forwardRows, withModel } from '../model.ts'
+import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { visible } from '../terminal/visible.ts'
+import { readText } from '../text-file.ts'
+
+interface CompareFlags extends EngineFlags {
+  readonly text: string
+  readonly context: number
+  readonly chunks?: number
+  readonly rounds: number
+  readonly tokens: number
+  readonly output?: string
+  readonly plot?: string
+  readonly json?: true
+}
+
+export function compareCommand(): Command {
+  const command = new Command('compare')
+    .description(
+      'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed in turns.',
+    )
+    .argument('<model...>', `${MODEL}; the first is what the others are compared with`)
+    .requiredOption('--text <file>', 'UTF-8 text to score, and to run while time is taken')
+    .option('--context <tokens>', 'tokens of a window', whole(4), 256)
+    .option('--chunks <n>', 'most windows; default: all', whole(1))
+    .option('--rounds <n>', 'how often each model is timed; medians are shown', whole(1), 5)
+    .option('--tokens <n>', 'tokens that each round decodes', whole(1), 32)
+    .option('--output <file>', 'write the Markdown table')
+    .option('--plot <file>', 'write an SVG plot')
+    .option('--json', 'print one JSON object')
+  return withEngineOptions(command).action(compareModels)
+}
+
+/** A model that is loaded. */
+interface Loaded {
+  readonly name: string
+  readonly fileBytes: number
+  readonly built: BuiltModel
+}
+
+async function compareModels(models: readonly string[], flags: CompareFlags): Promise<void> {
+  const text = await readText(flags.text)
+  await interruptible(async (signal) => {
+    const rows = await withAll(models, flags, signal, (loaded) =>
+      measure(loaded, text, flags, signal),
+    ).finally(clearProgress)
+    const table = compareTable(rows)
+    process.stdout.write(flags.json === true ? `${JSON.stringify(rows)}\n` : visible(table))
+    const encoded = (content: string) => [new TextEncoder().encode(content)]
+    if (flags.output !== undefined) await writeOutput(flags.output, encoded(table), signal)
+    if (flags.plot !== undefined) await writeOutput(flags.plot, encoded(svgPlot(rows.map(reportOf))), signal)
+  })
+}
+
+/** Loads the models one after the other, and closes all after `use`. */
+function withAll<T>(
+  [model, ...others]: readonly string[],
+  flags: CompareFlags,
+  signal: AbortSignal,
+  use: (loaded: readonly Loaded[]) => Promise<T>,
+  before: readonly Loaded[] = [],
+): Promise<T> {
+  if (model === undefined) return use(before)
+  return withModel(model, flags, signal, (built, { file }) => {
+    const sources = new Set([...file.tensors.values()].map(({ source }) => source))
+    const fileBytes = [...sources].reduce((sum, { size }) => sum + size, 0)
+    const own = { name: basename(model), fileBytes, built }
+    return withAll(others, flags, signal, use, [...before, own])
+  })
+}
+
+async function measure(
+  loaded: readonly Loaded[],
+  text: string,
+  flags: CompareFlags,
+  signal: AbortSignal,
+): Promise<Compared[]> {
+  const rounds: Round[][] = loaded.map(() => [])
+  for (let round = 0; round < flags.rounds; round++) {
+    for (const [index, { name, built }] of loaded.entries()) {
+      overwrite(`${name}: time ${round + 1} of ${flags.rounds}`)
+      rounds[index]!.push(await time(built, text, flags, signal))
+    }
+  }
+  const rows: Compared[] = []
+  for (const [index, { name, fileBytes, built }] of loaded.entries()) {
+    const { tokenizer } = built
+    const { perplexity: value, error } = await perplexity(
+      tokenizer.encode(text, { addSpecial: true }),
+      forwardRows(built),
+      {
+        ...{ context: flags.context, chunks: flags.chunks, signal },
+        bos: tokenizer.addsBos ? tokenizer.bosId : undefined,
+        onWindow: (done, total) => overwrite(`${name}: window ${done} of ${total}`),
+      },
+    )
+    const own = rounds[index]!
+    rows.push({
+      ...{ name, fileBytes, memoryBytes: built.memory().totalBytes, perplexity: { value, error } },
+      prefill: own.map((round) => round.prefill),
+      decode: own.map((round) => round.decode),
+      cpu: own.map((round) => round.cpu),
+    })
+  }
+  return rows
+}
+
+interface Round {
+  readonly prefill: number
+  readonly decode: number
+  readonly cpu: number
+}
+
+/** The text is read, then its next tokens are run one by one. */
+async function time(
+  { tokenizer, scheduler, newSequence }: BuiltModel,
+  text: string,
+  { context, tokens }: CompareFlags,
+  signal: AbortSignal,
+): Promise<Round> {
+  const ids = tokenizer.encode(text.slice(0, 16 * context), { addSpecial: true }).slice(0, context)
+  const count = Math.min(tokens, ids.length - 1)
+  const prompt = ids.slice(0, ids.length - count)
+  const sequence = newSequence()
+  const run = () => scheduler.forward({ sequence, onLogits: () => undefined, signal })
+  try {
+    sequence.setTokens(prompt)
+    const started = performance.now()
+    await run()
+    const read = performance.now()
+    const used = process.cpuUsage()
+    for (const id of ids.slice(prompt.length)) {
+      sequence.append(id)
+      await run()
+    }
+    const { user, system } = process.cpuUsage(used)
+    return {
+      prefill: (1000 * prompt.length) / (read - started),
+      decode: (1000 * count) / (performance.now() - read),
+      cpu: (user + system) / 1000 / count,
+    }
+  } finally {
+    sequence.release()
+  }
+}
+
+/** For the plot: a panel for each figure. */
+function reportOf({ name, fileBytes, perplexity: quality, prefill, decode }: Compared): ModelReport {
+  const row = (task: string, metric: string, value: number, error: number | undefined) => ({
+    ...{ task, metrics: { [metric]: { value, error } }, items: 1, of: 1, unit: 'pack', seconds: 0, data: [] },
+  })
+  return {
+    model: name,
+    settings: {},
+    tasks: [
+      row('size', 'MB', fileBytes / 1e6, undefined),
+      row('text', 'perplexity', quality.value, quality.error),
+      row('prefill', 'tokens/s', median(prefill), undefined),
+      row('decode', 'tokens/s', median(decode), undefined),
+    ],
+  }
+}

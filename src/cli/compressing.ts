@@ -1,0 +1,116 @@
+// Compressing for the command line. In: what to make of a model, and how. Out: the file, made in a work
+// folder in which a later run can go on, with progress, a line for each matrix, and a summary.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sha256 } from '../base/sha256.ts'
+import type { WalkOptions } from '../engine/calibrate/walk.ts'
+import type { PreparedModel } from '../engine/load/prepare.ts'
+import type { PackContents } from '../formats/hbm/hbm-writer.ts'
+import type { TensorInfo } from '../formats/tensors.ts'
+import { type CalibrationFlags, readWindows } from './calibration.ts'
+import { nodeHost } from './host.ts'
+import { withPrepared } from './model.ts'
+import type { EngineFlags } from './options.ts'
+import { interruptible } from './terminal/interrupt.ts'
+import { clearProgress, overwrite } from './terminal/progress.ts'
+import { visible } from './terminal/visible.ts'
+import { openWork, removeWork } from './write/work-folder.ts'
+import { type ModelOutput, WEIGHTS_FILE, writeModel } from './write/write-model.ts'
+
+export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
+  readonly calibration?: string
+  readonly resume?: true
+  readonly name?: string
+  readonly license?: string
+  readonly json?: true
+}
+
+export interface CompressJob<Report> {
+  /** `<model>` as typed. */
+  readonly model: string
+  readonly output: string
+  readonly as: ModelOutput['as']
+  /** Encodings of what is not compressed. */
+  readonly policy: EngineFlags['weights']
+  readonly flags: CompressFlags
+  /** Everything that the result depends on, besides model, text and adapters. */
+  readonly settings: object
+  readonly make: (prepared: PreparedModel, shared: SharedOptions<Report>) => Promise<Made<Report>>
+  readonly lineOf: (report: Report) => string
+  /** More for the JSON object. */
+  readonly totals: (reports: readonly Report[]) => object
+}
+
+export interface SharedOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
+  readonly onMatrix: (report: Report) => void
+}
+
+export interface Made<Report> {
+  readonly contents: PackContents
+  /** Matrices for safetensors, by canonical name. */
+  readonly tensors?: ReadonlyMap<string, TensorInfo>
+  readonly matrices: readonly Report[]
+}
+
+/** Throws what `make` and the writers throw, and `unsupported` for a work folder of another job. */
+export async function compress<Report>(job: CompressJob<Report>): Promise<void> {
+  const { model, output, as, flags } = job
+  const { calibration, json } = flags
+  const started = performance.now()
+  const path = `${output}.work`
+  const matrices = await interruptible((signal) =>
+    withPrepared(
+      model,
+      { weights: job.policy, lora: flags.lora, forPack: true },
+      signal,
+      async (prepared) => {
+        const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
+        const settings = await settingsOf(prepared, windows, job)
+        const work = await openWork(path, settings, flags.resume === true)
+        const { contents, tensors, matrices } = await job.make(prepared, {
+          ...{ windows, work, signal, host: nodeHost(), threads: flags.threads },
+          onProgress: ({ segment, segments, what, done, total }) =>
+            overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
+          onMatrix: (report) => {
+            if (json === true) return
+            clearProgress()
+            process.stdout.write(visible(`${job.lineOf(report)}\n`))
+          },
+        })
+        clearProgress()
+        await writeModel({ model, output, as, prepared, contents, tensors, signal })
+        return matrices
+      },
+    ),
+  ).finally(clearProgress)
+  await removeWork(path)
+  const isFolder = as === 'gptq' || as === 'safetensors'
+  const { size: bytes } = await stat(isFolder ? join(output, WEIGHTS_FILE) : output)
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  process.stdout.write(
+    json === true
+      ? `${JSON.stringify({ output, bytes, seconds, ...job.totals(matrices), matrices })}\n`
+      : `${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`,
+  )
+}
+
+async function settingsOf<Report>(
+  { file, config, weights }: PreparedModel,
+  windows: readonly (readonly number[])[],
+  { settings, flags: { lora } }: CompressJob<Report>,
+): Promise<string> {
+  const stored = [...weights.values()].map(({ name, dtype, shape, byteLength }) => [
+    name,
+    dtype,
+    shape,
+    byteLength,
+  ])
+  const hashed = new TextEncoder().encode(JSON.stringify([file.name, config, stored, lora, windows]))
+  return JSON.stringify({ ...settings, inputs: await sha256(hashed) })
+}
+
+/** The sum of a figure over matrices that have it. */
+export const sum = <Name extends string>(
+  reports: readonly { readonly [name in Name]?: number | undefined }[],
+  what: Name,
+): number => reports.reduce((total, report) => total + (report[what] ?? 0), 0)

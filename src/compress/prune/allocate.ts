@@ -1,0 +1,65 @@
+// Allocation. In: for each product, what several sparsities cost and lose; a budget. Out: the sparsity of
+// each product that loses least within the budget (multiple-choice knapsack).
+import { HalfbyteError } from '../../base/errors.ts'
+
+export interface SparsityChoice {
+  readonly sparsity: number
+  /** Time or bytes, at least 0. */
+  readonly cost: number
+  readonly loss: number
+}
+
+export interface SparsityItem {
+  readonly name: string
+  readonly choices: readonly SparsityChoice[]
+}
+
+/** Costs are rounded up to this share of the budget. */
+const STEPS = 8192
+
+/**
+ * The best by dynamic programming over costs in steps, rounded up: never above the budget, and exact where
+ * costs are whole numbers and the budget is at most 8192. Throws `unsupported` when the cheapest choices
+ * exceed the budget.
+ */
+export function allocate(
+  items: readonly SparsityItem[],
+  budget: number,
+): ReadonlyMap<string, SparsityChoice> {
+  const cheapest = items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ cost }) => cost)), 0)
+  const unit = Number.isInteger(budget) && budget <= STEPS ? 1 : budget / STEPS
+  const size = Math.floor(budget / unit) + 1
+  // best[c]: the least loss of the items so far with a cost of at most c steps.
+  let best = new Float64Array(size)
+  const taken: Uint8Array[] = []
+  for (const { choices } of items) {
+    const next = new Float64Array(size).fill(Number.POSITIVE_INFINITY)
+    const pick = new Uint8Array(size)
+    for (const [index, { cost, loss }] of choices.entries()) {
+      const steps = Math.ceil(cost / unit - 1e-9)
+      for (let c = steps; c < size; c++) {
+        const total = best[c - steps]! + loss
+        if (total >= next[c]!) continue
+        next[c] = total
+        pick[c] = index
+      }
+    }
+    best = next
+    taken.push(pick)
+  }
+  if (!Number.isFinite(best[size - 1]!)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `the sparsest choices still cost ${(cheapest / budget).toPrecision(4)} of the budget; raise the budget, or ask for less speed`,
+      { cheapest, budget },
+    )
+  }
+  const chosen = new Map<string, SparsityChoice>()
+  let c = size - 1
+  for (const [index, { name, choices }] of [...items.entries()].reverse()) {
+    const choice = choices[taken[index]![c]!]!
+    chosen.set(name, choice)
+    c -= Math.ceil(choice.cost / unit - 1e-9)
+  }
+  return chosen
+}

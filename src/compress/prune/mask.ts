@@ -1,0 +1,120 @@
+// Masks. In: a score for each unit of a pattern. Out: which weights are kept, and the rows that share a mask.
+import type { Pattern } from './pattern.ts'
+
+export interface Mask {
+  readonly n: number
+  readonly k: number
+  /** 1: kept, 0: dropped. [n][k] */
+  readonly kept: Uint8Array
+}
+
+export const fullMask = (n: number, k: number): Mask => ({ n, k, kept: new Uint8Array(n * k).fill(1) })
+
+/** Share of weights that are dropped. */
+export const droppedShare = ({ kept }: Mask): number =>
+  1 - kept.reduce((sum, each) => sum + each, 0) / (kept.length || 1)
+
+/** Rows of units, and units in a row, of a matrix. */
+export const unitGrid = (n: number, k: number, { rows, inputs }: Pattern): readonly [number, number] => [
+  Math.ceil(n / rows),
+  Math.ceil(k / inputs),
+]
+
+/**
+ * Drops the lowest `count` of scores[from..from+length); of equal scores, the first. Returns 1 for those that
+ * stay.
+ */
+export function keepHighest(scores: Float64Array, from: number, length: number, count: number): Uint8Array {
+  const own = scores.subarray(from, from + length)
+  const kept = new Uint8Array(length).fill(1)
+  if (count <= 0) return kept
+  const limit = own.slice().sort()[count - 1]!
+  let left = count
+  for (let i = 0; i < length; i++) {
+    if (own[i]! >= limit) continue
+    kept[i] = 0
+    left--
+  }
+  for (let i = 0; i < length && left > 0; i++) {
+    if (own[i] !== limit) continue
+    kept[i] = 0
+    left--
+  }
+  return kept
+}
+
+/** `row`: each row of units drops the same share. `matrix`: the lowest anywhere. */
+export type Scope = 'row' | 'matrix'
+
+/**
+ * The mask that drops the units of lowest score. `scores`: mean score of each unit's weights, [rows of
+ * units][units]. `part`: of N:M, the share of a group's drops that are made.
+ */
+export function maskOf(
+  scores: Float64Array,
+  n: number,
+  k: number,
+  pattern: Pattern,
+  sparsity: number,
+  scope: Scope,
+  part = 1,
+): Mask {
+  const [rows, width] = unitGrid(n, k, pattern)
+  const mask = fullMask(n, k)
+  const { nm } = pattern
+  const [length, span] = nm ? [width, nm.of] : scope === 'row' ? [width, width] : [rows * width, rows * width]
+  for (let row = 0; row < rows * width; row += length) {
+    for (let first = 0; first < length; first += span) {
+      const size = Math.min(span, length - first)
+      const count = nm ? Math.round(dropsOf(nm, size) * part) : Math.round(size * sparsity)
+      const kept = keepHighest(scores, row + first, size, count)
+      for (let i = 0; i < size; i++) {
+        if (kept[i] === 0) dropUnit(mask, pattern, width, row + first + i)
+      }
+    }
+  }
+  return mask
+}
+
+/** Inputs that a group of N:M drops; the last group of a row may be shorter. */
+export const dropsOf = ({ keep }: { readonly keep: number }, size: number): number => Math.max(0, size - keep)
+
+function dropUnit({ n, k, kept }: Mask, { rows, inputs }: Pattern, width: number, unit: number): void {
+  const [top, left] = [Math.floor(unit / width) * rows, (unit % width) * inputs]
+  for (let row = top; row < Math.min(n, top + rows); row++) {
+    kept.fill(0, row * k + left, row * k + Math.min(k, left + inputs))
+  }
+}
+
+/** Rows of one mask, and its inputs. */
+export interface RowGroup {
+  readonly rows: readonly number[]
+  readonly kept: Uint32Array
+  readonly dropped: Uint32Array
+}
+
+/** Rows that share a mask have one factor. */
+export function rowGroups({ n, k, kept }: Mask): RowGroup[] {
+  const groups = new Map<string, number[]>()
+  for (let row = 0; row < n; row++) {
+    const key = keyOf(kept.subarray(row * k, (row + 1) * k))
+    const rows = groups.get(key)
+    if (rows === undefined) groups.set(key, [row])
+    else rows.push(row)
+  }
+  return [...groups.values()].map((rows) => {
+    const own = kept.subarray(rows[0]! * k, (rows[0]! + 1) * k)
+    const inputs = Uint32Array.from({ length: k }, (_, i) => i)
+    return { rows, kept: inputs.filter((i) => own[i] === 1), dropped: inputs.filter((i) => own[i] === 0) }
+  })
+}
+
+function keyOf(row: Uint8Array): string {
+  let key = ''
+  for (let at = 0; at < row.length; at += 16) {
+    let bits = 0
+    for (let i = at; i < Math.min(at + 16, row.length); i++) bits = bits * 2 + row[i]!
+    key += String.fromCharCode(bits)
+  }
+  return key
+}

@@ -1,0 +1,32 @@
+// Curves. In: series. Out: an SVG whose points lie where the numbers say, with names that cannot break it.
+import { expect, test } from 'vitest'
+import { svgCurves } from './curves.ts'
+
+const labels = { title: 'a < b', x: 'share', y: 'perplexity' }
+const point = (x: number, y: number, error = 0) => ({ x, y, error })
+
+test('higher values lie higher, in logarithms, and every series has its line and name', () => {
+  const svg = svgCurves(
+    [
+      { name: 'one & two', points: [point(0, 1), point(1, 10), point(2, 100, 5)] },
+      { name: 'flat', points: [point(0, 10), point(2, 10)] },
+    ],
+    labels,
+  )
+  const places = [...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)"/g)].map(([, x, y]) => [
+    Number(x),
+    Number(y),
+  ])
+  expect(places).toHaveLength(5)
+  const [first, second, third, left] = places as [number, number][]
+  expect(first![0]).toBe(left![0])
+  expect(second![1] - third![1]).toBeCloseTo(first![1] - second![1], 0)
+  expect(left![1]).toBe(second![1])
+  expect(svg).toContain('one &#38; two')
+  expect(svg).toContain('a &#60; b')
+  expect(svg).not.toContain('NaN')
+})
+
+test('one point alone has a place', () => {
+  expect(svgCurves([{ name: 'one', points: [point(0.5, 7)] }], labels)).not.toMatch(/NaN|Infinity/)
+})
