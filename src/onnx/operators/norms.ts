@@ -1,6 +1,8 @@
 // Norms and rotation. In: a tensor, weights or angles. Out: the tensor normed over its last axes, or rotated.
 import { flagOf, floatOf, intOf } from '../ir/attributes.ts'
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
+import type { Dim } from '../ir/dims.ts'
+import type { Node, Type } from '../ir/graph.ts'
 import type { Inference, Operator } from '../ir/operator.ts'
 import { type Evaluation, given, unclaimed, unfit } from '../ir/operator.ts'
 import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
@@ -15,24 +17,38 @@ function norm(name: string, version: number, isCentred: boolean): Operator {
     versions: [version, 26],
     schema: {
       inputs: [2, isCentred ? 3 : 2],
-      outputs: [1, 1],
+      outputs: [1, isCentred ? 3 : 1],
       attributes: { axis: 'int', epsilon: 'float', stash_type: 'int' },
       dtypes: [FLOATS],
     },
     mapping: 'many-to-many',
     layout: 'ILD fixed',
-    infer: sameType,
-    evaluate: (context) => [evaluateNorm(context, isCentred)],
+    infer: inferNorm,
+    evaluate: (context) => evaluateNorm(context, isCentred),
   }
 }
 
-function evaluateNorm(context: Evaluation, isCentred: boolean): Tensor {
+/** The norm; of a layer norm also the means and the inverse deviations, in f32. */
+function inferNorm({ node, inputs: [input] }: Inference): readonly (Type | undefined)[] {
+  if (input?.dims === undefined) return [input && { dtype: input.dtype }]
+  const statistics = { dtype: 'f32', dims: statisticDims(node, input.dims) } as const
+  return [{ dtype: input.dtype, dims: input.dims }, statistics, statistics]
+}
+
+function statisticDims<D extends Dim>(node: Node, dims: readonly D[]): D[] {
+  const axis = axisOf(node, intOf(node, 'axis', -1), dims.length)
+  return dims.map((size, at) => (at < axis ? size : (1 as D)))
+}
+
+function evaluateNorm(context: Evaluation, isCentred: boolean): readonly Tensor[] {
   const { node, inputs } = context
   const [input, scale] = [given(context, 0), given(context, 1)]
   const axis = axisOf(node, intOf(node, 'axis', -1), input.dims.length)
   const epsilon = floatOf(node, 'epsilon', 1e-5)
   const size = countOf(input.dims.slice(axis))
   const made = zeros(input.dtype, input.dims)
+  const means = zeros('f32', statisticDims(node, input.dims))
+  const inverses = zeros('f32', means.dims)
   const [read, write] = [reader(input), writer(made)]
   const weights = [scale, inputs[2]].map((tensor) => {
     if (tensor === undefined) return undefined
@@ -44,10 +60,12 @@ function evaluateNorm(context: Evaluation, isCentred: boolean): Tensor {
     if (isCentred) for (let at = 0; at < size; at++) mean += read(start + at) / size
     for (let at = 0; at < size; at++) square += (read(start + at) - mean) ** 2 / size
     const factor = 1 / Math.sqrt(square + epsilon)
+    means.data[start / size] = mean
+    inverses.data[start / size] = factor
     for (let at = start; at < start + size; at++)
       write(at, (read(at) - mean) * factor * weights[0]!(at) + (weights[1]?.(at) ?? 0))
   }
-  return made
+  return [made, means, inverses]
 }
 
 /** x of [b, h, t, d], or [b, t, h * d]; angles [b, t, d / 2], or tables that positions choose rows of. */
