@@ -23,7 +23,10 @@ const ABSOLUTE = 1e-7
 
 export async function judgeCase(folder: string): Promise<Verdict> {
   try {
-    const model = await readModel(await fileSource(join(folder, 'model.onnx')), { inlineBytes: Infinity })
+    const model = await readModel(await fileSource(join(folder, 'model.onnx')), {
+      inlineBytes: Infinity,
+      oldestOpset: 1,
+    })
     const sets = (await readdir(folder)).filter((name) => name.startsWith('test_data_set_'))
     if (sets.length === 0) return { is: 'failed', why: 'it has no data' }
     const types = inferTypes(model.graph)

@@ -3,10 +3,12 @@ import type { Attribute, Domain, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
 import { ARITHMETIC } from './operators/arithmetic.ts'
+import { ATTENTION } from './operators/attention.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { COMPARE } from './operators/compare.ts'
 import { CREATE } from './operators/create.ts'
 import { LAYOUT } from './operators/layout.ts'
+import { NORMS } from './operators/norms.ts'
 import { PRODUCTS } from './operators/products.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
@@ -14,8 +16,8 @@ import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Node tests hold for each of them. */
 export const OPERATORS: readonly Operator[] = [
-  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...LAYOUT],
-  ...[...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
+  ...[...ARITHMETIC, ...ATTENTION, ...CHOOSE, ...COMPARE, ...CREATE, ...LAYOUT],
+  ...[...NORMS, ...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
 ]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`

@@ -1,4 +1,5 @@
 // Tensors. In: a dtype and dims. Out: tensors in memory, as evaluators read and make them.
+import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 
 /** Element types. The names are ours; `DTYPES` has their numbers in TensorProto. */
@@ -83,9 +84,24 @@ export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u6
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
 
-/** Zeros. */
+/** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
+export const MOST_ELEMENTS = 2 ** 24
+
+/** Throws `out-of-memory` for more elements than `MOST_ELEMENTS`. */
+export function checkCount(count: number): void {
+  if (count <= MOST_ELEMENTS) return
+  throw new HalfbyteError(
+    'out-of-memory',
+    `a graph computes a value of ${count} elements where ${MOST_ELEMENTS} are the most; use another export`,
+    { count, most: MOST_ELEMENTS },
+  )
+}
+
+/** Throws what `checkCount` throws. */
 export function zeros(dtype: DType, dims: readonly number[]): Tensor {
-  return { dtype, dims, data: new ARRAYS[dtype](countOf(dims)) }
+  const count = countOf(dims)
+  checkCount(count)
+  return { dtype, dims, data: new ARRAYS[dtype](count) }
 }
 
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */
