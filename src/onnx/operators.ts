@@ -3,10 +3,23 @@ import type { Attribute, Domain, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
 import { ARITHMETIC } from './operators/arithmetic.ts'
+import { CHOOSE } from './operators/choose.ts'
+import { COMPARE } from './operators/compare.ts'
+import { CREATE } from './operators/create.ts'
+import { INDEXED } from './operators/indexed.ts'
+import { LAYOUT } from './operators/layout.ts'
+import { ORDER } from './operators/order.ts'
+import { PARTS } from './operators/parts.ts'
+import { PRODUCTS } from './operators/products.ts'
+import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
+import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Node tests hold for each of them. */
-export const OPERATORS: readonly Operator[] = [...ARITHMETIC, ...SHAPES]
+export const OPERATORS: readonly Operator[] = [
+  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...INDEXED, ...LAYOUT],
+  ...[...ORDER, ...PARTS, ...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
+]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`
 const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ domain, name }) =>

@@ -46,6 +46,8 @@ test('limits of sizes with a known difference are one of them', () => {
   expect(minDims('tokens', addDims('tokens', 3))).toBe('tokens')
   expect(maxDims('tokens', addDims('tokens', 3))).toBe('tokens + 3')
   expect(minDims('a', 'b')).toBe('min(a, b)')
+  expect(minDims('tokens', addDims('past', 'tokens'))).toBe('tokens')
+  expect(maxDims(subtractDims('tokens', 'past'), 0)).toBe('max(-past + tokens, 0)')
 })
 
 test('an expression has the value of its names', () => {

@@ -74,8 +74,19 @@ export const maxDims = (left: Dim, right: Dim): Dim => limit('max', left, right)
 
 function limit(kind: 'min' | 'max', left: Dim, right: Dim): Dim {
   const difference = subtractDims(left, right)
-  if (typeof difference === 'number') return difference < 0 === (kind === 'min') ? left : right
+  const sign = signOf(difference)
+  if (sign !== undefined) return sign < 0 === (kind === 'min') ? left : right
   return bounded(`${kind}(${[left, right].map(String).sort().join(', ')})`)
+}
+
+/** -1 or 1 where a difference cannot be above or below 0: names are sizes, which are not negative. */
+function signOf(dim: Dim): -1 | 1 | undefined {
+  if (typeof dim === 'number') return dim < 0 ? -1 : 1
+  const terms = [...read(dim)]
+  // What is in parentheses may be negative itself.
+  if (terms.some(([key]) => /[(].*-/.test(key))) return undefined
+  if (terms.every(([, value]) => value >= 0)) return 1
+  return terms.every(([, value]) => value <= 0) ? -1 : undefined
 }
 
 /** The value when each name has one; undefined if a name has none. */

@@ -1,4 +1,5 @@
 // Tensors. In: a dtype and dims. Out: tensors in memory, as evaluators read and make them.
+import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 
 /** Element types. The names are ours; `DTYPES` has their numbers in TensorProto. */
@@ -83,9 +84,24 @@ export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u6
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
 
-/** Zeros. */
+/** Elements of the largest tensor in memory. */
+const MOST_ELEMENTS = 2 ** 27
+
+/** The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above 2^27. */
+export function countToMake(dims: readonly number[]): number {
+  const count = countOf(dims)
+  if (dims.every((size) => Number.isSafeInteger(size) && size >= 0) && count <= MOST_ELEMENTS) return count
+  const isLarge = count > MOST_ELEMENTS && dims.every((size) => size >= 0)
+  throw new HalfbyteError(
+    isLarge ? 'out-of-memory' : 'format',
+    `a tensor of shape [${dims}] cannot be made; ${MOST_ELEMENTS} elements are the most, so export the model again`,
+    { elements: count, most: MOST_ELEMENTS },
+  )
+}
+
+/** Zeros. Throws what `countToMake` throws. */
 export function zeros(dtype: DType, dims: readonly number[]): Tensor {
-  return { dtype, dims, data: new ARRAYS[dtype](countOf(dims)) }
+  return { dtype, dims, data: new ARRAYS[dtype](countToMake(dims)) }
 }
 
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */

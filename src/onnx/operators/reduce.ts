@@ -1,0 +1,162 @@
+// Reductions. In: a tensor. Out: means, sums or extremes over some axes; softmax over one.
+import { flagOf, intOf, intsOf } from '../ir/attributes.ts'
+import { axisOf, walk } from '../ir/broadcast.ts'
+import type { Dim } from '../ir/dims.ts'
+import type { Node, Type } from '../ir/graph.ts'
+import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator } from '../ir/operator.ts'
+import {
+  countOf,
+  FLOATS,
+  isBig,
+  NUMBERS,
+  numbersOf,
+  reader,
+  stridesOf,
+  type Tensor,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+import { define, sameType } from './define.ts'
+import { wholeNumbers } from './layout.ts'
+
+type Fold = (values: Float64Array) => number
+
+/** Axes are an attribute first, an input later: of ReduceSum from 13, of the others from 18. */
+function reduction(name: string, fold: Fold): Operator {
+  const dtypes = NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype))
+  return {
+    name,
+    domain: '',
+    versions: [11, LATEST_OPSET],
+    schema: {
+      inputs: [1, 2],
+      outputs: [1, 1],
+      attributes: { axes: 'ints', keepdims: 'int', noop_with_empty_axes: 'int' },
+      dtypes: [dtypes, ['i64']],
+    },
+    mapping: 'many-to-many',
+    layout: 'ILD fixed',
+    infer: (context) => [inferReduction(context)],
+    evaluate: (context) => [evaluateReduction(context, fold)],
+  }
+}
+
+/** All axes where none are named, unless the node says that then nothing is reduced. */
+function axesOf(node: Node, rank: number, named: readonly number[] | undefined): number[] {
+  if (named !== undefined && named.length > 0) return named.map((axis) => axisOf(node, axis, rank))
+  return flagOf(node, 'noop_with_empty_axes') ? [] : Array.from({ length: rank }, (_, axis) => axis)
+}
+
+function inferReduction({ node, inputs: [input, second] }: Inference): Type | undefined {
+  if (input?.dims === undefined) return input && { dtype: input.dtype }
+  const isGiven = (node.inputs[1] ?? '') !== ''
+  const named = intsOf(node, 'axes', undefined) ?? wholeNumbers(second)
+  if (isGiven && named === undefined) return { dtype: input.dtype }
+  return { dtype: input.dtype, dims: reducedDims(node, input.dims, axesOf(node, input.dims.length, named)) }
+}
+
+function reducedDims<D extends Dim>(node: Node, dims: readonly D[], axes: readonly number[]): D[] {
+  const keeps = flagOf(node, 'keepdims', true)
+  return dims.flatMap((size, axis) => (axes.includes(axis) ? (keeps ? [1 as D] : []) : [size]))
+}
+
+function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
+  const { node, inputs } = context
+  const input = given(context, 0)
+  const named = intsOf(node, 'axes', undefined) ?? (inputs[1] && numbersOf(inputs[1]))
+  const axes = axesOf(node, input.dims.length, named)
+  const strides = stridesOf(input.dims)
+  const made = zeros(input.dtype, reducedDims(node, input.dims, axes))
+  const kept = input.dims.flatMap((_, axis) => (axes.includes(axis) ? [] : [axis]))
+  const pick = (list: readonly number[], of: readonly number[]) => of.map((axis) => list[axis]!)
+  const starts = walk(pick(input.dims, kept), pick(strides, kept))
+  const steps = walk(pick(input.dims, axes), pick(strides, axes))
+  const values = new Float64Array(steps.length)
+  const [read, write] = [reader(input), writer(made)]
+  for (let at = 0; at < starts.length; at++) {
+    for (let step = 0; step < steps.length; step++) values[step] = read(starts[at]! + steps[step]!)
+    write(at, fold(values))
+  }
+  return made
+}
+
+const sum: Fold = (values) => values.reduce((total, value) => total + value, 0)
+
+/** The stable logarithm of the sum of exponentials. */
+const logSumExp: Fold = (values) => {
+  const most = largest(values)
+  if (!Number.isFinite(most)) return most
+  return most + Math.log(values.reduce((total, value) => total + Math.exp(value - most), 0))
+}
+const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
+const squares: Fold = (values) => values.reduce((total, value) => total + value * value, 0)
+
+/** Writes the result for the numbers of one line. */
+type Line = (values: Float64Array) => void
+
+/** Before opset 13 all axes from the given one on are one line. */
+function alongAxis(name: string, compute: Line): Operator {
+  return define({
+    name,
+    since: 1,
+    attributes: { axis: 'int' },
+    dtypes: [FLOATS],
+    mapping: 'many-to-many',
+    layout: 'ILD fixed',
+    infer: sameType,
+    evaluate(context) {
+      const { node } = context
+      const input = given(context, 0)
+      const isFlat = node.version < 13
+      const axis = axisOf(node, intOf(node, 'axis', isFlat ? 1 : -1), input.dims.length)
+      const after = countOf(input.dims.slice(axis + 1))
+      const [size, inner] = isFlat ? [input.dims[axis]! * after, 1] : [input.dims[axis]!, after]
+      const made = zeros(input.dtype, input.dims)
+      const [read, write] = [reader(input), writer(made)]
+      const values = new Float64Array(size)
+      for (let line = 0; line * size < made.data.length; line++) {
+        const start = Math.floor(line / inner) * size * inner + (line % inner)
+        for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
+        compute(values)
+        for (let at = 0; at < size; at++) write(start + at * inner, values[at]!)
+      }
+      return [made]
+    },
+  })
+}
+
+/** In place. */
+export const softmax: Line = (values) => {
+  const most = largest(values)
+  let total = 0
+  for (let at = 0; at < values.length; at++) total += values[at] = Math.exp(values[at]! - most)
+  for (let at = 0; at < values.length; at++) values[at]! /= total
+}
+
+const logSoftmax: Line = (values) => {
+  const most = largest(values)
+  const total = Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0))
+  for (let at = 0; at < values.length; at++) values[at] = values[at]! - most - total
+}
+
+const hardmax: Line = (values) => {
+  const first = values.indexOf(largest(values))
+  values.fill(0)
+  if (first >= 0) values[first] = 1
+}
+
+export const REDUCE: readonly Operator[] = [
+  reduction('ReduceSum', sum),
+  reduction('ReduceMean', (values) => sum(values) / values.length),
+  reduction('ReduceMax', largest),
+  reduction('ReduceMin', (values) => values.reduce((a, b) => Math.min(a, b), Infinity)),
+  reduction('ReduceProd', (values) => values.reduce((total, value) => total * value, 1)),
+  reduction('ReduceL1', (values) => values.reduce((total, value) => total + Math.abs(value), 0)),
+  reduction('ReduceL2', (values) => Math.sqrt(squares(values))),
+  reduction('ReduceSumSquare', squares),
+  reduction('ReduceLogSum', (values) => Math.log(sum(values))),
+  reduction('ReduceLogSumExp', logSumExp),
+  alongAxis('Softmax', softmax),
+  alongAxis('LogSoftmax', logSoftmax),
+  alongAxis('Hardmax', hardmax),
+]
