@@ -1,21 +1,24 @@
-// A tokenizer. In: nothing. Out: a tokenizer.json of the 256 bytes, for models that are made here.
-import { bufferSource } from '../../src/base/bytes.ts'
+// A tokenizer. In: a number of tokens. Out: a tokenizer.json of that many bytes, for models that are made here.
+import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
 
-const letters = Array.from({ length: 256 }, (_, byte) => byte)
-let next = 256
 const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)
-const vocab = Object.fromEntries(
-  letters.map((byte) => [String.fromCharCode(printable(byte) ? byte : next++), byte]),
-)
 
-const json = {
-  version: '1.0',
-  added_tokens: [],
-  normalizer: null,
-  pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
-  post_processor: null,
-  decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-  model: { type: 'BPE', dropout: null, unk_token: null, vocab, merges: [] },
+/** GPT-2's printable stand-in for each of the first `count` bytes. */
+export function byteTokenizer(count: number): ByteSource {
+  let next = 256
+  const letters = Array.from({ length: 256 }, (_, byte) =>
+    String.fromCharCode(printable(byte) ? byte : next++),
+  )
+  const vocab = Object.fromEntries(letters.slice(0, count).map((letter, byte) => [letter, byte]))
+  const level = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true }
+  const json = {
+    version: '1.0',
+    added_tokens: [],
+    normalizer: null,
+    pre_tokenizer: level,
+    post_processor: null,
+    decoder: level,
+    model: { type: 'BPE', dropout: null, unk_token: null, vocab, merges: [] },
+  }
+  return bufferSource('tokenizer.json', new TextEncoder().encode(JSON.stringify(json)))
 }
-
-export const BYTE_TOKENIZER = bufferSource('tokenizer.json', new TextEncoder().encode(JSON.stringify(json)))

@@ -12,7 +12,7 @@ import { bufferSource } from '../../src/base/bytes.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
 import { logitsOf, withBuilt, withModel } from '../testing/node-engine.ts'
 import { ggufBytes } from '../testing/writers/gguf-writer.ts'
-import { BYTE_TOKENIZER } from './byte-tokenizer.ts'
+import { byteTokenizer } from './byte-tokenizer.ts'
 
 const LLAMA: Shape = { ...TINY, name: 'tiny-llama', family: 'llama' }
 const IDS = [98, 120, 81, 104, 75, 66, 110, 99, 12, 200, 7, 31]
@@ -36,7 +36,7 @@ test.each([TINY, LLAMA])('$name: int4 has the bits of its GGUF', async (shape) =
       bufferSource(basename(url.pathname), new Uint8Array(await readFile(url))),
     ),
   )
-  const opened = await openOnnx([...sources, BYTE_TOKENIZER])
+  const opened = await openOnnx([...sources, byteTokenizer(256)])
   const found = await withModel(opened, {}, (built) => logitsOf(built, IDS))
   expect(found).toEqual(expected)
 })

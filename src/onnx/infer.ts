@@ -1,13 +1,11 @@
 // Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
 import { type Graph, isStored, type Node, type Type } from './ir/graph.ts'
+import { typeOf } from './ir/known.ts'
 import { type Inference, unfit } from './ir/operator.ts'
-import { numbersOf, type Tensor } from './ir/tensor.ts'
+import type { Tensor } from './ir/tensor.ts'
 import { operatorOf } from './operators.ts'
 
 export type Types = ReadonlyMap<string, Type>
-
-/** Elements of the longest constant or shape whose values are followed. */
-const MOST_ELEMENTS = 1024
 
 type Lookup = (name: string) => Type | undefined
 
@@ -71,11 +69,4 @@ function inferNode(node: Node, context: Inference): readonly (Type | undefined)[
     }
   }
   return made
-}
-
-/** What is known of a constant. The elements of short integer tensors are. */
-export function typeOf(constant: Tensor): Type {
-  const { dtype, dims } = constant
-  const isShort = constant.data.length <= MOST_ELEMENTS && (dtype === 'i64' || dtype === 'i32')
-  return isShort ? { dtype, dims, elements: numbersOf(constant) } : { dtype, dims }
 }

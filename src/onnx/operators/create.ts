@@ -1,7 +1,8 @@
 // New tensors. In: attributes, shapes, limits. Out: constants, filled tensors, ranges, triangles.
 import { intOf } from '../ir/attributes.ts'
 import { type Dim, divideDims, maxDims, subtractDims } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
+import type { Node } from '../ir/graph.ts'
+import { typeOf } from '../ir/known.ts'
 import { type Evaluation, given, LATEST_OPSET, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 
@@ -15,11 +16,6 @@ function constantOf(node: Node): Tensor {
     if (attribute.kind === 'floats') return tensorOf('f32', [attribute.value.length], attribute.value)
   }
   throw unclaimed(node, 'it has no value that is a tensor')
-}
-
-const typeOf = (tensor: Tensor): Type => {
-  const isIndex = (tensor.dtype === 'i64' || tensor.dtype === 'i32') && tensor.data.length <= 1024
-  return { dtype: tensor.dtype, dims: tensor.dims, elements: isIndex ? numbersOf(tensor) : undefined }
 }
 
 const constant: Operator = {

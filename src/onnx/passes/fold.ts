@@ -3,6 +3,7 @@
 import { evaluateNode } from '../evaluate.ts'
 import { inferTypes } from '../infer.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
+import { typeOf } from '../ir/known.ts'
 import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -54,9 +55,7 @@ function fold(node: Node, constants: Map<string, Constant>): boolean {
 function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolean {
   const types = operatorOf(node)?.infer({
     node,
-    inputs: inputs.map(
-      (tensor) => tensor && { dtype: tensor.dtype, dims: tensor.dims, elements: elementsOf(tensor) },
-    ),
+    inputs: inputs.map((tensor) => tensor && typeOf(tensor)),
     constant: (index) => inputs[index],
     subgraph: () => [],
   })
@@ -65,11 +64,6 @@ function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolea
     return dims?.every((size) => typeof size === 'number') && countOf(dims as number[]) <= MOST_ELEMENTS
   })
 }
-
-const elementsOf = ({ dtype, data }: Tensor): number[] | undefined =>
-  (dtype === 'i64' || dtype === 'i32') && data.length <= 1024
-    ? Array.from(data as ArrayLike<number>, Number)
-    : undefined
 
 /** Values whose elements inference knows, though they are computed from shapes that are known only in part. */
 export const foldShapes: Pass = {

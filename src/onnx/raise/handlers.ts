@@ -1,6 +1,7 @@
 // Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
 import { add, fastGelu, gelu, multiply, quickGelu, same, sigmoid, swish } from './handlers/elementwise.ts'
 import { gather, gatherBlocks } from './handlers/embed.ts'
+import { attention, embedLayerNorm } from './handlers/gpt2.ts'
 import { groupQueryAttention } from './handlers/group-attention.ts'
 import { expand, reshape, transpose, unsqueeze } from './handlers/heads.ts'
 import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
@@ -69,6 +70,8 @@ export const HANDLERS: Handlers = new Map([
   ['com.microsoft:SimplifiedLayerNormalization', rmsNorm],
   ['com.microsoft:SkipSimplifiedLayerNormalization', skipRmsNorm],
   ['com.microsoft:SkipLayerNormalization', skipLayerNorm],
+  ['com.microsoft:EmbedLayerNormalization', embedLayerNorm],
+  ['com.microsoft:Attention', attention],
   ['com.microsoft:QuickGelu', quickGelu],
   ['com.microsoft:Gelu', gelu],
   ['com.microsoft:FastGelu', fastGelu],

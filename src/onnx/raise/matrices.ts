@@ -2,9 +2,10 @@
 // streamed from; transposing and repacking happen while rows are read.
 import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { floatToHalf } from '../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
-import { type DType, numbersOf } from '../ir/tensor.ts'
+import type { DType, Tensor } from '../ir/tensor.ts'
 
 const FLOATS: Partial<Record<DType, StoredDType>> = { f32: 'F32', f16: 'F16', bf16: 'BF16' }
 
@@ -21,13 +22,20 @@ export function floatTensor(
     const { source, offset, byteLength } = constant
     return { name, dtype, shape, source, offset, byteLength }
   }
-  // In memory a half float is held as f32; its values still fit its own dtype.
-  const values = Float32Array.from(numbersOf(constant))
-  const bytes = new Uint8Array(values.buffer)
+  const bytes = storedBytes(constant)
   const source = filledSource(file, bytes.byteLength, (target, offset) => {
     target.set(bytes.subarray(offset, offset + target.byteLength))
   })
-  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: bytes.byteLength, like: dtype }
+  return { name, dtype, shape, source, offset: 0, byteLength: bytes.byteLength }
+}
+
+/** As files have it: in memory a half float is held as f32. */
+function storedBytes({ dtype, data }: Tensor): Uint8Array {
+  const values = Float32Array.from(data as Float32Array)
+  if (dtype === 'f32') return new Uint8Array(values.buffer)
+  const words = new Uint32Array(values.buffer)
+  const pattern = (value: number, at: number) => (dtype === 'f16' ? floatToHalf(value) : words[at]! >>> 16)
+  return new Uint8Array(Uint16Array.from(values, pattern).buffer)
 }
 
 /** What one read costs besides its bytes, in bytes. */

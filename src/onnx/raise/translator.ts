@@ -63,6 +63,8 @@ export class Translator {
   readonly #handlers: Handlers
   readonly #values = new Map<string, Meaning>()
   readonly #readers = new Map<string, Node[]>()
+  /** Nodes whose bias the product before them has. */
+  readonly #biased = new Set<Node>()
   /** Nodes that another one took with it. */
   readonly #done = new Set<Node>()
   /** Between the last norm and the logits, in the direction of the computation. */
@@ -206,6 +208,15 @@ export class Translator {
   /** Says that `node` is translated by the one that calls. */
   take(node: Node): void {
     this.#done.add(node)
+  }
+
+  /** Says that the product before `node` has its bias. */
+  takeBias(node: Node): void {
+    this.#biased.add(node)
+  }
+
+  hasBias(node: Node): boolean {
+    return this.#biased.has(node)
   }
 
   /** True on the way from the last norm to the logits, where only wanted rows are. */

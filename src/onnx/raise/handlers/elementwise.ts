@@ -58,7 +58,8 @@ export const gelu: Handler = (t, node) =>
 
 /** The tanh approximation. A second input is a bias. */
 export const fastGelu: Handler = (t, node) => {
-  if ((node.inputs[1] ?? '') !== '') throw unclaimed(node, 'it adds a bias before the activation')
+  if ((node.inputs[1] ?? '') !== '' && !t.hasBias(node))
+    throw unclaimed(node, 'it adds a bias before the activation')
   return gate(t, node, 'gelu')
 }
 

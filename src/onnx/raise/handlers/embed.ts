@@ -1,8 +1,9 @@
 // Embeddings and rows. In: Gather and GatherBlockQuantized. Out: rows of a table by id, or the wanted rows.
-import type { Value, WeightRef } from '../../../graph/ir.ts'
+import type { Value } from '../../../graph/ir.ts'
 import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import { provePositions } from '../prove-positions.ts'
 import type { Handler, Translator } from '../translator.ts'
 
 /** The one table of ids is `embed.weight`, as in every pack. */
@@ -13,7 +14,13 @@ export const gather: Handler = (t, node) => {
   const [data, indices] = [t.read(node, 0), t.read(node, 1)]
   const axis = intOf(node, 'axis', 0)
   if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
-    embed(t, node, t.weights.float(node, 0, true, TOKENS).weight)
+    t.setRows(node, 0, embedTokens(t, node, 0))
+    return true
+  }
+  const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
+  if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.constant(node, 0).dims.length === 2) {
+    provePositions(t, node, node.inputs[1]!)
+    t.setRows(node, 0, embedPositions(t, node, 0))
     return true
   }
   if (t.isRows(node, 0) && indices?.is === 'constant') {
@@ -23,8 +30,9 @@ export const gather: Handler = (t, node) => {
   return false
 }
 
-function embed(t: Translator, node: Node, table: WeightRef): void {
-  t.setRows(node, 0, t.b.embed('embed', table))
+/** Rows of the float table that is an input of the node. */
+export function embedTokens(t: Translator, node: Node, index: number): Value {
+  return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 
 /** Taking the last row is what a step does with all but the wanted rows. */
@@ -55,7 +63,7 @@ export const gatherBlocks: Handler = (t, node) => {
   const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
   const zero = codes.dtype === 'u4' ? 0 : undefined
   const table = t.weights.blocks({ n, k, bits, block, codes, scales, zeros, zero }, node.inputs[0]!, TOKENS)
-  embed(t, node, table.weight)
+  t.setRows(node, 0, t.b.embed('embed', table.weight))
   return true
 }
 

@@ -8,6 +8,12 @@ import type { Matrix } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
 const OUTPUT = 'output.weight'
+/** Operators that add a bias to the product before they do anything else, and which input it is. */
+const JOINED: Readonly<Record<string, number>> = {
+  'com.microsoft:FastGelu': 1,
+  'com.microsoft:SkipLayerNormalization': 4,
+  'com.microsoft:SkipSimplifiedLayerNormalization': 3,
+}
 
 const nameFor = (t: Translator, node: Node): string | undefined => (t.isLogits(node) ? OUTPUT : undefined)
 
@@ -52,13 +58,24 @@ function product(t: Translator, node: Node, { weight, n }: Matrix, biasInput?: n
   }
   const sum = t.onlyReader(node)
   const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
-  const isBias = sum?.op === 'Add' && sum.domain === '' && index >= 0
+  const inner = sum === undefined ? -1 : (JOINED[`${sum.domain}:${sum.op}`] ?? -1)
+  if (sum !== undefined && t.weights.has(sum.inputs[inner])) {
+    t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
+    t.takeBias(sum)
+    return
+  }
+  const isBias = sum?.op === 'Add' && sum.domain === '' && index >= 0 && hasWidth(t, sum, index, n)
   if (!isBias) {
     t.setRows(node, 0, t.b.linear(label, input, weight))
     return
   }
   t.take(sum)
   t.setRows(sum, 0, t.b.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
+}
+
+const hasWidth = (t: Translator, node: Node, index: number, n: number): boolean => {
+  const { dims } = t.weights.constant(node, index)
+  return dims.reduce((product, size) => product * size, 1) === n
 }
 
 function biasOf(t: Translator, node: Node, index: number, n: number, { parts }: WeightRef): WeightRef {

@@ -37,7 +37,8 @@ export const skipLayerNorm: Handler = (t, node) => {
 }
 
 function summed(t: Translator, node: Node, bias: number): Value {
-  if ((node.inputs[bias] ?? '') !== '') throw unclaimed(node, 'it adds a bias before the norm')
+  if ((node.inputs[bias] ?? '') !== '' && !t.hasBias(node))
+    throw unclaimed(node, 'it adds a bias before the norm')
   const sum = t.b.add(node.outputs[3] || `${node.name}.sum`, t.rows(node, 0), t.rows(node, 1))
   t.setRows(node, 3, sum)
   return sum

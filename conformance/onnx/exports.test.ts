@@ -1,0 +1,53 @@
+// Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime gives. Out:
+// whether the plan that is raised from each gives the same, in one chunk, in several, and token by token.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../src/base/bytes.ts'
+import { openOnnx } from '../../src/onnx/open-model.ts'
+import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
+import { byteTokenizer } from './byte-tokenizer.ts'
+
+const EXPORTS = join(import.meta.dirname, 'exports')
+const VOCAB = 96
+
+const openExport = (name: string) =>
+  openOnnx([
+    bufferSource('model.onnx', new Uint8Array(readFileSync(join(EXPORTS, name, 'model.onnx')))),
+    byteTokenizer(VOCAB),
+  ])
+
+test.each([
+  ['llama-no-cache', 10_000, 'llama'],
+  ['llama-cache', 10_000, 'llama'],
+  ['qwen2-cache', 1_000_000, 'llama'],
+  ['qwen3-cache', 1_000_000, 'llama'],
+])('%s gives the logits of ONNX Runtime', async (name, theta, family) => {
+  const file = await openExport(name)
+  const config = file.metadata.get('config')
+  expect(config).toMatchObject({ family, layers: 2, heads: 4, kvHeads: 2, headDim: 8 })
+  expect(config).toMatchObject({ rope: { theta, dims: 8, pairing: 'halves' } })
+  const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+  const found = await withModel(file, {}, (built) => logitsOf(built, ids))
+  expect(largestDifference(found, logits)).toBeLessThan(2e-5)
+})
+
+test('a chunk and single tokens have the bits of the whole', async () => {
+  const file = await openExport('llama-cache')
+  const { ids } = JSON.parse(readFileSync(join(EXPORTS, 'llama-cache', 'logits.json'), 'utf8'))
+  await withModel(file, {}, async (built) => {
+    const whole = await logitsOf(built, ids)
+    const sequence = built.newSequence()
+    const rows: Float32Array[] = []
+    for (const end of [4, 7, 8, 9, 10]) {
+      sequence.setTokens(ids.slice(0, end))
+      const onLogits = (position: number, row: Float32Array) => {
+        rows[position] = row.slice()
+      }
+      const signal = new AbortController().signal
+      await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal })
+    }
+    sequence.release()
+    expect(rows).toEqual(whole)
+  })
+})
