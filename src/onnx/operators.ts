@@ -6,19 +6,22 @@ import { ARITHMETIC } from './operators/arithmetic.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { COMPARE } from './operators/compare.ts'
 import { CREATE } from './operators/create.ts'
+import { EINSUM } from './operators/einsum.ts'
 import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
+import { NORMS } from './operators/norms.ts'
 import { ORDER } from './operators/order.ts'
 import { PARTS } from './operators/parts.ts'
 import { PRODUCTS } from './operators/products.ts'
+import { QUANTISE } from './operators/quantise.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Node tests hold for each of them. */
 export const OPERATORS: readonly Operator[] = [
-  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...INDEXED, ...LAYOUT],
-  ...[...ORDER, ...PARTS, ...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
+  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...EINSUM, ...INDEXED, ...LAYOUT, ...NORMS],
+  ...[...ORDER, ...PARTS, ...PRODUCTS, ...QUANTISE, ...REDUCE, ...SHAPES, ...UNARY],
 ]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`
