@@ -3,10 +3,13 @@ import type { Attribute, Domain, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
 import { ARITHMETIC } from './operators/arithmetic.ts'
+import { ATTENTION } from './operators/attention.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { COMPARE } from './operators/compare.ts'
+import { CONV } from './operators/conv.ts'
 import { CREATE } from './operators/create.ts'
 import { EINSUM } from './operators/einsum.ts'
+import { FLOW_CONTROL } from './operators/flow.ts'
 import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
 import { NORMS } from './operators/norms.ts'
@@ -15,13 +18,31 @@ import { PARTS } from './operators/parts.ts'
 import { PRODUCTS } from './operators/products.ts'
 import { QUANTISE } from './operators/quantise.ts'
 import { REDUCE } from './operators/reduce.ts'
+import { ROTARY } from './operators/rotary.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Node tests hold for each of them. */
 export const OPERATORS: readonly Operator[] = [
-  ...[...ARITHMETIC, ...CHOOSE, ...COMPARE, ...CREATE, ...EINSUM, ...INDEXED, ...LAYOUT, ...NORMS],
-  ...[...ORDER, ...PARTS, ...PRODUCTS, ...QUANTISE, ...REDUCE, ...SHAPES, ...UNARY],
+  ...ARITHMETIC,
+  ...ATTENTION,
+  ...CHOOSE,
+  ...COMPARE,
+  ...CONV,
+  ...CREATE,
+  ...EINSUM,
+  ...FLOW_CONTROL,
+  ...INDEXED,
+  ...LAYOUT,
+  ...NORMS,
+  ...ORDER,
+  ...PARTS,
+  ...PRODUCTS,
+  ...QUANTISE,
+  ...REDUCE,
+  ...ROTARY,
+  ...SHAPES,
+  ...UNARY,
 ]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`
