@@ -6,6 +6,11 @@ import { ARITHMETIC } from './operators/arithmetic.ts'
 import { ATTENTION } from './operators/attention.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { COMPARE } from './operators/compare.ts'
+import { ACTIVATIONS } from './operators/contrib/activations.ts'
+import { CONTRIB_ATTENTION } from './operators/contrib/attention.ts'
+import { BLOCKS } from './operators/contrib/blocks.ts'
+import { CONTRIB_NORMS } from './operators/contrib/norms.ts'
+import { CONTRIB_PRODUCTS } from './operators/contrib/products.ts'
 import { CONV } from './operators/conv.ts'
 import { CREATE } from './operators/create.ts'
 import { EINSUM } from './operators/einsum.ts'
@@ -43,6 +48,11 @@ export const OPERATORS: readonly Operator[] = [
   ...ROTARY,
   ...SHAPES,
   ...UNARY,
+  ...ACTIVATIONS,
+  ...BLOCKS,
+  ...CONTRIB_ATTENTION,
+  ...CONTRIB_NORMS,
+  ...CONTRIB_PRODUCTS,
 ]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`
