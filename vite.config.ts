@@ -27,8 +27,12 @@ export default defineConfig({
     minify: false,
     modulePreload: false,
     reportCompressedSize: false,
+    // Without this mode, Vite wraps each `import()` for pages of its own.
+    lib: {
+      entry: Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path))),
+      formats: ['es'],
+    },
     rolldownOptions: {
-      input: Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path))),
       preserveEntrySignatures: 'strict',
       external: [/^node:/, '@huggingface/tokenizers', '@huggingface/jinja', 'comlink', 'commander'],
       output: {

@@ -16,7 +16,10 @@ const assets = new Set([...FILES, ...LATER].filter((name) => name.startsWith('as
 self.addEventListener('install', () => self.skipWaiting())
 
 self.addEventListener('activate', (event) => {
-  event.waitUntil(self.clients.claim().then(succeed))
+  event.waitUntil(succeed())
+  // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
+  // wait for the activation for ever.
+  self.clients.claim()
 })
 
 /** A page that has answered tells what it has loaded. */

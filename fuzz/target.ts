@@ -25,6 +25,7 @@ export const TARGETS = [
   'gguf',
   'safetensors',
   'hbm',
+  'onnx',
   'config',
   'tokenizer',
   'adapters',

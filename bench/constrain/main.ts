@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { ConstraintCompiler, type ConstraintSpec } from '../../src/constrain/compile.ts'
-import type { TokenConstraint } from '../../src/constrain/constraint.ts'
+import { ConstraintCompiler } from '../../src/constrain/compile.ts'
+import type { ConstraintSpec, TokenConstraint } from '../../src/constrain/constraint.ts'
 import { type Chance, seeded } from '../../src/constrain/testing/random-schema.ts'
+import { writeGrammar } from '../../src/constrain/write-grammar.ts'
 import { joinedVocabulary } from './vocabulary.ts'
 
 const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'gpt-neox', 'llama-spm']
@@ -87,7 +88,7 @@ const vocabulary = await joinedVocabulary(paths, options.size)
 const endId = options.size - 1
 const compiler = new ConstraintCompiler(vocabulary, options.size, new Set([endId]))
 const started = performance.now()
-compiler.constrain({ type: 'choices', choices: ['a'] })
+compiler.constrain(writeGrammar({ type: 'choices', choices: ['a'] }))
 const trieMs = performance.now() - started
 
 console.log(
@@ -100,12 +101,12 @@ console.log('|---|--:|--:|--:|--:|--:|--:|--:|')
 const all: number[] = []
 for (const [name, spec] of CONSTRAINTS) {
   const before = performance.now()
-  compiler.constrain(spec)
+  compiler.constrain(writeGrammar(spec))
   const compileMs = performance.now() - before
   const chance = seeded(1)
-  const first = reply(compiler.constrain(spec), chance)
+  const first = reply(compiler.constrain(writeGrammar(spec)), chance)
   const later = Array.from({ length: options.replies - 1 }, () =>
-    reply(compiler.constrain(spec), chance),
+    reply(compiler.constrain(writeGrammar(spec)), chance),
   ).flat()
   all.push(...later)
   const [warm, cold] = [later.toSorted(byTime), first.toSorted(byTime)]

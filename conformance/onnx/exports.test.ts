@@ -22,6 +22,7 @@ test.each([
   ['llama-cache', 10_000, 'llama'],
   ['qwen2-cache', 1_000_000, 'llama'],
   ['qwen3-cache', 1_000_000, 'llama'],
+  ['opset23', 10_000, 'llama'],
 ])('%s gives the logits of ONNX Runtime', async (name, theta, family) => {
   const file = await openExport(name)
   const config = file.metadata.get('config')

@@ -1,6 +1,7 @@
 // The page. In: the chat's state. Out: header, conversation, composer and dialogs, for touch, keyboard and
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { areTexts } from './conversation/attachments.ts'
 import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
@@ -27,6 +28,8 @@ const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
   'settings-dialog': () => import('./shell/settings-dialog.ts'),
+  'runs-dialog': () => import('./models/runs-dialog.ts'),
+  'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
 /** See `#parts`. */
 const PARTS = 4
@@ -56,7 +59,7 @@ export class ChatApp extends LitElement {
     super()
     // An engine far ahead of the display would only slow the page down. A hidden page shows nothing.
     this.#chat.room = (letters) => (document.hidden ? undefined : this.#reveal.room(letters)?.then(nextTask))
-    new DropTarget(this, (files) => void this.#chat.load({ kind: 'files', files }))
+    new DropTarget(this, (files) => this.#take(files))
   }
 
   protected override createRenderRoot(): HTMLElement {
@@ -98,7 +101,7 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @resend=${this.#onResend} @turn=${this.#onTurn}
+                @regenerate=${this.#onRegenerate} @continue=${this.#onContinue} @resend=${this.#onResend} @turn=${this.#onTurn}
                 @fork=${this.#onFork}></chat-log>`
             : nothing
         }
@@ -150,7 +153,7 @@ export class ChatApp extends LitElement {
       ${renderNotice(chat)}
       <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
         @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
-      ${renderFigures(chat)}
+      ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`
   }
@@ -164,7 +167,9 @@ export class ChatApp extends LitElement {
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
-        @reload=${() => void chat.reload()}></settings-dialog>`
+        @reload=${() => void chat.reload()} @show=${this.#onShow}></settings-dialog>
+      <runs-dialog .engine=${chat.model.engine} .answers=${chat.history}></runs-dialog>
+      <storage-dialog></storage-dialog>`
   }
 
   #side(): TemplateResult {
@@ -224,6 +229,12 @@ export class ChatApp extends LitElement {
     return engine !== undefined || phase.name === 'loading' ? 'Write a message' : 'Load a model to chat'
   }
 
+  /** Attaches texts, loads models. */
+  #take(files: readonly File[]): void {
+    if (areTexts(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
+    else void this.#chat.load({ kind: 'files', files })
+  }
+
   #send(text: string): void {
     this.querySelector<ChatLog>('chat-log')?.toEnd()
     void this.#chat.send(text)
@@ -258,6 +269,10 @@ export class ChatApp extends LitElement {
     await this.querySelector<Modal>(tag)?.open()
   }
 
+  #onShow(event: CustomEvent<'runs-dialog' | 'storage-dialog'>): void {
+    void this.#openDialog(event.detail)
+  }
+
   #onFresh(): void {
     this.#chat.fresh()
     this.querySelector<ChatComposer>('chat-composer')?.focus()
@@ -287,6 +302,12 @@ export class ChatApp extends LitElement {
   #onRegenerate(): void {
     this.querySelector<ChatLog>('chat-log')?.toEnd()
     void this.#chat.regenerate()
+  }
+
+  #onContinue(): void {
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
+    this.#reveal.resume(this.#chat.conversation)
+    void this.#chat.goOn()
   }
 
   #onResend(event: CustomEvent<string>): void {

@@ -1,5 +1,5 @@
 // The matrix of bundlers. In: the packed package in an app of each. Out: whether the embedded model answers
-// there, built and from the dev server, isolated and not.
+// there, and the widget with it, built and from the dev server, isolated and not.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
@@ -32,7 +32,7 @@ const test = base.extend<object, { packed: PackedApp; model: string }>({
   ],
 })
 
-/** The page of an app answers in both builds, on two threads. */
+/** The page of an app answers in both builds, on two threads, also under a constraint, and so does its widget. */
 async function tryPage(page: Page, url: string, model: string, isIsolated: boolean): Promise<void> {
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
@@ -53,8 +53,15 @@ async function tryPage(page: Page, url: string, model: string, isIsolated: boole
       [model, { build, threads: 2, prompt: EMBEDDED_TURNS[0], reply: EMBEDDED_OPTIONS }] as const,
     )
     const pool = isIsolated ? 'shared' : 'shards'
-    expect(reply).toEqual({ text: repliesOf('tiny')[0], threads: 2, pool, build })
+    const choice = 'this and nothing else'
+    expect(reply).toEqual({ text: repliesOf('tiny')[0], choice, threads: 2, pool, build })
   }
+  const answer = await page.evaluate(
+    ([model, options]) =>
+      (globalThis as unknown as { ask(model: string, options: object): Promise<string> }).ask(model, options),
+    [model, { prompt: EMBEDDED_TURNS[0], reply: EMBEDDED_OPTIONS }] as const,
+  )
+  expect(answer).toBe(repliesOf('tiny')[0])
   expect(problems).toEqual([])
 }
 

@@ -1,22 +1,14 @@
 // In: the built chat page in both themes. Out: whether axe finds problems, and whether keyboard and screen
 // reader suffice.
-import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page, test } from '@playwright/test'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
+import { violations } from './violations.ts'
 
 const MARKDOWN = [
   '<think>\nWhat is everything?\n</think>\n\n# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
   '1. one\n2. two\n\n> quoted\n\n```js\nconst answer = 42\n```\n',
   '| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] not yet\n\n---\n\nSee https://example.com.',
 ].join('\n')
-
-/** Axe's findings, one line each. */
-async function violations(page: Page): Promise<string[]> {
-  const { violations: found } = await new AxeBuilder({ page })
-    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
-    .analyze()
-  return found.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact} ${id}: ${html}`))
-}
 
 /** Stores a conversation with all of Markdown's elements, as if the model had written it. */
 async function seed(page: Page): Promise<void> {

@@ -4,7 +4,7 @@ import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
 import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
-import { loadingLine, openChat, openModels, ready } from './chat-page.ts'
+import { loadingLine, openChat, openModels, openSettings, ready } from './chat-page.ts'
 
 /** Five chunks of 4 MB. */
 const SHAPE = { ...LLAMA_1B, ...{ layers: 1, intermediateSize: 1024, vocabSize: 1024 } }
@@ -63,6 +63,14 @@ test('a download that was cut off is listed with its size and goes on where it s
   await openModels(page)
   await expect(page.getByText(/^\d+\.\d MB on this device/)).toBeVisible()
   await expect(page.getByRole('button', { name: 'Continue cut.gguf' })).toHaveCount(0)
+  await page.keyboard.press('Escape')
+  await openSettings(page)
+  await page.getByRole('button', { name: 'Storage', exact: true }).click()
+  const storage = page.getByRole('dialog', { name: 'Storage' })
+  await expect(storage).toContainText(/cut\.gguf\s*\d+\.\d MB · 127\.0\.0\.1/)
+  await storage.getByRole('button', { name: 'Remove cut.gguf' }).click()
+  await expect(storage).toContainText('None. The models that come with the page')
+  expect(await stored(page)).toBe(0)
 })
 
 test('a download that was cut off can be removed', async ({ page }) => {

@@ -44,6 +44,25 @@ test('it is chosen, answers, reads only what is new, and is still there after a 
   expect(problems).toEqual([])
 })
 
+test('the memory that is shown does not grow with the conversation', async ({ page }) => {
+  await openChat(page)
+  await choose(page, new RegExp(`^${NAME}`))
+  await set(page, { 'Longest answer': '6' })
+  const shown: string[] = []
+  for (let turn = 0; turn < 14; turn++) {
+    await ask(page, `Tell me more about the fox, part ${turn}.`)
+    shown.push(await page.locator('[data-stat=memory]').innerText())
+  }
+  expect(shown.at(-1), shown.join(', ')).toBe(shown[1])
+  // Earlier messages can still be edited: what is no longer held is read again.
+  await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me about the owl.')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(answers(page)).toHaveCount(1)
+  expect(await page.locator('[data-stat=memory]').innerText()).toBe(shown[1])
+})
+
 test.describe('with its service worker', () => {
   test.use({ serviceWorkers: 'allow' })
 

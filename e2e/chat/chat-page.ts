@@ -124,7 +124,8 @@ export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Prom
 export function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth
-    const isScrolled = (element: Element) => element.closest('pre, .table, .visually-hidden') !== null
+    const isScrolled = (element: Element) =>
+      element.closest('pre, .table, .formula, .visually-hidden') !== null
     return [...document.querySelectorAll('body *')]
       .filter((element) => element.getClientRects().length > 0 && !isScrolled(element))
       .filter((element) => element.getBoundingClientRect().right > width + 0.5)

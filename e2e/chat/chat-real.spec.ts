@@ -84,7 +84,7 @@ async function load(page: Page, place: string, name: string, fits: string): Prom
   await openModels(page)
   await page.getByLabel('From an address').fill(`${address}${place}`)
   await page.getByRole('button', { name: 'Load', exact: true }).click()
-  await expect(loadingLine(page)).toContainText(fits, { timeout: 60_000 })
+  await expect(page.getByRole('status').filter({ hasText: fits })).toBeVisible({ timeout: 60_000 })
   await settled(page)
   await expect(page.locator('.bar .model')).toContainText(name)
 }
@@ -95,9 +95,10 @@ const loadTinyLlama = (page: Page) => {
 }
 
 async function askSlowly(page: Page, text: string): Promise<void> {
+  const before = await answers(page).count()
   await page.getByRole('textbox', { name: 'Message' }).fill(text)
   await sendButton(page).click()
-  await expect(page.getByRole('button', { name: 'Stop' })).toBeVisible()
+  await expect(answers(page)).toHaveCount(before + 1, { timeout: 60_000 })
   await settled(page)
 }
 

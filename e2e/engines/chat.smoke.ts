@@ -1,5 +1,6 @@
 // In: the built chat page and this machine's browsers. Out: whether each answers, and all give the same
 // answer.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Browser } from './browser.ts'
 import { collectFacts, type Facts } from './facts.ts'
@@ -7,6 +8,8 @@ import { chromiumEngine, firefoxEngine } from './puppeteer.ts'
 import { type Site, serveSite } from './site.ts'
 import { webkitEngine, webkitSharedEngine } from './webkit.ts'
 
+/** About as long as a service worker takes to be installed after the first answer. */
+const SERVICE_WORKER_MS = 300
 const SEND = 'button[aria-label=Send]'
 const COMPOSER = 'textarea[aria-label=Message]'
 
@@ -109,6 +112,17 @@ describe.each([chromiumEngine, firefoxEngine, webkitEngine, webkitSharedEngine])
   test('has all features that the library requires', ({ skip }) => {
     skip(engine.lacks !== undefined, engine.lacks)
     expect(facts).toMatchObject({ simd: true, isolated: true })
+  })
+
+  test('is left for another page while its service worker begins', async ({ skip }) => {
+    skip(engine.lacks !== undefined, engine.lacks)
+    await browser.open(site.page)
+    await untilReady(browser)
+    await openChat(browser, { maxTokens: 40, seed: 1 })
+    await say(browser, 'Hello!')
+    await sleep(SERVICE_WORKER_MS)
+    await browser.open(site.empty)
+    expect(await browser.evaluate(() => document.title)).toBe('Empty')
   })
 
   test('answers, in the fastest build that it runs', async ({ skip }) => {

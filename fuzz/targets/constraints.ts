@@ -4,6 +4,7 @@
 import { ConstraintCompiler } from '../../src/constrain/compile.ts'
 import { RandomSchema } from '../../src/constrain/testing/random-schema.ts'
 import { allowed, smallVocabulary } from '../../src/constrain/testing/vocabulary.ts'
+import { writeGrammar } from '../../src/constrain/write-grammar.ts'
 import { constraintSpec } from '../../src/engine/reply/constraints.ts'
 import { textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../mutate/json-tree.ts'
@@ -64,7 +65,7 @@ export async function openTarget(): Promise<Target> {
       const spec = constraintSpec({ [type]: value })
       if (spec === undefined) return 'none'
       // A compiler of its own: nothing is kept from one input to the next.
-      const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(spec)
+      const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(writeGrammar(spec))
       const random = new Random(Number(textOf(input, 'walk')))
       for (let step = 0; step < STEPS && !constraint.mustEnd; step++) {
         const ids = allowed(constraint.mask())

@@ -12,6 +12,7 @@ import type { PoolKind } from '../runtime/pool.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
+import { decodeRequest } from './request/constraint.ts'
 import { decodeOptions } from './request/decode-options.ts'
 import { checkLoadOptions, loadRequest, workerAddress } from './request/load-request.ts'
 import { plainMessage } from './request/messages.ts'
@@ -161,14 +162,15 @@ export class Engine implements AsyncDisposable {
 
   /** Continues plain text without the model's chat template. Keeps no state. */
   complete(prompt: string, options: GenerateOptions = {}): Generation {
-    return startGeneration(options.signal, async (sink) => {
+    return startGeneration(options.signal, async (sink, isWanted) => {
       if (options.tools !== undefined) {
         throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
-      return this.client().generate(
-        { prompt: { type: 'text', text: prompt }, options: decodeOptions(options) },
-        sink,
-      )
+      const client = this.client()
+      const decode = decodeOptions(options)
+      const request = await client.call(() => decodeRequest(decode))
+      if (!isWanted()) return undefined
+      return client.generate({ prompt: { type: 'text', text: prompt }, ...request }, sink)
     })
   }
 

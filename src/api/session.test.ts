@@ -50,6 +50,29 @@ describe('a session', () => {
     expect(session.messages).toHaveLength(2)
   })
 
+  test('continues a reply that was cut short without reading it again', async () => {
+    const session = (await openToy()).createSession()
+    const cut = await session.send('one', { ...PLAIN, maxTokens: 3 }).result
+    expect(cut).toMatchObject({ text: 'You said on', finishReason: 'length' })
+    const rest = await session.regenerate({ ...PLAIN, prefix: cut.text }).result
+    expect(rest).toMatchObject({ text: 'e', finishReason: 'stop' })
+    // The reply keeps its own ids; only the last of them was never run.
+    expect(rest.usage.promptTokens).toBe(cut.usage.promptTokens + 3)
+    expect(rest.usage.cachedTokens).toBe(cut.usage.promptTokens + 2)
+    expect(session.messages.at(-1)).toEqual({ role: 'assistant', content: 'You said one' })
+    const next = await session.send('two', PLAIN).result
+    expect(next.usage.cachedTokens).toBe(rest.usage.promptTokens + 1)
+  })
+
+  test('begins a reply as it is told, and refuses what is no text', async () => {
+    const session = (await openToy()).createSession()
+    const reply = await session.send('three', { ...PLAIN, prefix: 'xx' }).result
+    expect(reply.text).toBe('hree')
+    expect(session.messages.at(-1)?.content).toBe('xxhree')
+    const error = await errorOf(session.send('two', { prefix: 7 as never }).result)
+    expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining('prefix') })
+  })
+
   test('takes other messages and keeps what they have in common', async () => {
     const session = (await openToy()).createSession()
     const first = await session.send('one', GREEDY).result

@@ -5,6 +5,7 @@ import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
 import { asyncDispose } from './dispose.ts'
 import { startGeneration } from './generation.ts'
+import { decodeRequest } from './request/constraint.ts'
 import { decodeOptions } from './request/decode-options.ts'
 import { plainMessage } from './request/messages.ts'
 import type {
@@ -110,7 +111,7 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions,
   ): Generation {
-    const decode = decodeOptions(options)
+    const given = decodeOptions(options)
     const turnBefore = turn
     let before: readonly Message[] | undefined
     const generation = startGeneration(
@@ -118,6 +119,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
       async (sink, isWanted) => {
         // Asking through the client makes this wait end if the engine's worker dies.
         await client.call(() => turnBefore)
+        if (!isWanted()) return undefined
+        const decode = await client.call(() => decodeRequest(given))
         if (!isWanted()) return undefined
         check()
         const changed = change(messages)
@@ -129,10 +132,10 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         }
         before = messages
         messages = changed
-        const { tools } = options
-        const prompt = { type: 'messages', messages: withSystem(changed), tools } as const
+        const { tools, prefix } = options
+        const prompt = { type: 'messages', messages: withSystem(changed), tools, prefix } as const
         return client.generate(
-          { session: id, prompt, ...overflow, options: decode },
+          { session: id, prompt, ...overflow, ...decode },
           {
             ...sink,
             end: (outcome, used) => {
@@ -144,7 +147,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
       },
       (result) => {
         running.delete(generation)
-        if (before !== undefined) messages = result === undefined ? before : withReply(messages, result)
+        if (before !== undefined)
+          messages = result === undefined ? before : withReply(messages, result, options.prefix)
       },
     )
     running.add(generation)
@@ -179,7 +183,8 @@ export function restoreSession(
 const withReply = (
   messages: readonly Message[],
   { text, toolCalls = [] }: GenerationResult,
+  prefix = '',
 ): readonly Message[] => [
   ...messages,
-  { role: 'assistant', content: text, ...(toolCalls.length > 0 && { toolCalls }) },
+  { role: 'assistant', content: prefix + text, ...(toolCalls.length > 0 && { toolCalls }) },
 ]

@@ -134,6 +134,12 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    * Rejects with `unsupported` if the template does not support tools. Default: none.
    */
   readonly tools?: readonly Tool[] | undefined
+  /**
+   * How the reply begins; the model continues it. Only for `send`, `edit` and `regenerate`. The result's
+   * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the last
+   * reply's text continues a reply that was cut short, without reading it again. Default: empty.
+   */
+  readonly prefix?: string | undefined
 }
 
 /** What this page can run. */

@@ -1,12 +1,12 @@
 // Analysis. In: a grammar whose rules all have bodies. Out: which nodes can be empty and which match any
 // text; or why it is refused.
 import { memo } from '../base/memo.ts'
-import { type Grammar, NODE, type NodeId, UNBOUNDED } from './grammar.ts'
+import { type GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 import { refused, tooLarge } from './refuse.ts'
 
 /** An analysed grammar, ready for the automaton. */
 export interface Analysed {
-  readonly grammar: Grammar
+  readonly grammar: GrammarNodes
   readonly root: NodeId
   /** For each node: 1 if some text matches it. Branches that match nothing are never entered. */
   readonly productive: Uint8Array
@@ -18,7 +18,7 @@ export interface Analysed {
  * Makes the bodies of repetitions non-empty, so that the automaton never loops without a byte. Throws
  * `unsupported` for left recursion and for a grammar that no text matches.
  */
-export function analyse(grammar: Grammar, root: NodeId): Analysed {
+export function analyse(grammar: GrammarNodes, root: NodeId): Analysed {
   fillRepeats(grammar, flags(grammar, isNullable))
   const nullable = flags(grammar, isNullable)
   const productive = flags(grammar, isProductive)
@@ -29,11 +29,11 @@ export function analyse(grammar: Grammar, root: NodeId): Analysed {
   return { grammar, root, productive, isCharacter: characters(grammar) }
 }
 
-type Test = (grammar: Grammar, node: NodeId, flag: (child: NodeId) => boolean) => boolean
+type Test = (grammar: GrammarNodes, node: NodeId, flag: (child: NodeId) => boolean) => boolean
 
 /** A flag that leaves have and that spreads upwards: a node has it if one option, or if all parts have it. */
 const rising =
-  (isLeaf: (grammar: Grammar, node: NodeId) => boolean): Test =>
+  (isLeaf: (grammar: GrammarNodes, node: NodeId) => boolean): Test =>
   (grammar, node, flag) => {
     switch (grammar.kinds[node]) {
       case NODE.empty:
@@ -54,7 +54,7 @@ const isNullable = rising((grammar, node) => grammar.kinds[node] === NODE.empty)
 const isProductive = rising((grammar, node) => node !== grammar.never)
 
 /** The smallest set of flags for which `test` holds. A node is tested again when a child's flag is set. */
-function flags(grammar: Grammar, test: Test): Uint8Array {
+function flags(grammar: GrammarNodes, test: Test): Uint8Array {
   const result = new Uint8Array(grammar.size)
   const parents: NodeId[][] = Array.from({ length: grammar.size }, () => [])
   for (let node = 0; node < grammar.size; node++) {
@@ -74,7 +74,7 @@ function flags(grammar: Grammar, test: Test): Uint8Array {
 const MAX_DEPTH = 1000
 
 /** Gives every repetition whose body can be empty a body that cannot. The language stays the same. */
-function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
+function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   const filled = new Map<NodeId, NodeId>()
   const isEmpty = (node: NodeId) => nullable[node] === 1
   // `fill` adds nodes only for bodies that are filled already, so a list of the initial nodes is complete.
@@ -118,7 +118,7 @@ function fillRepeats(grammar: Grammar, nullable: Uint8Array): void {
 
 /** Throws if a rule can begin with itself, because the automaton would never reach its first byte. */
 function refuseLeftRecursion(
-  grammar: Grammar,
+  grammar: GrammarNodes,
   root: NodeId,
   nullable: Uint8Array,
   productive: Uint8Array,
@@ -167,7 +167,7 @@ const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 
 /** Marks the nodes that consist of a few bytes in sequences, alternatives and bounded repetitions. */
-function characters(grammar: Grammar): Uint8Array {
+function characters(grammar: GrammarNodes): Uint8Array {
   /** Number of nodes below; infinite if the node is not a character; NaN until it is known. */
   const sizes = new Float64Array(grammar.size).fill(Number.NaN)
   const sizeOf = (node: NodeId, depth: number): number => {

@@ -8,7 +8,7 @@
 import { memo } from '../base/memo.ts'
 import type { Analysed } from './analyse.ts'
 import { type ByteSet, hasByte } from './byte-set.ts'
-import { type Grammar, NODE, type NodeId } from './grammar.ts'
+import { type GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
 import { tooLarge } from './refuse.ts'
 
 export type StackId = number
@@ -52,7 +52,7 @@ export interface CharacterRun {
 }
 
 export class Automaton {
-  readonly grammar: Grammar
+  readonly grammar: GrammarNodes
   readonly analysed: Analysed
   /** Transitions. [state][256] */
   table = new Int32Array(64 * 256)

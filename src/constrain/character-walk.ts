@@ -5,7 +5,7 @@
 import { memo, recentMemo } from '../base/memo.ts'
 import { type Automaton, DEAD } from './automaton.ts'
 import { type ByteSet, hasByte, setKey } from './byte-set.ts'
-import { type Grammar, NODE, type NodeId } from './grammar.ts'
+import { type GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
 import type { TokenTrie } from './token-trie.ts'
 
 /** Tokens that begin with a run of characters. */
@@ -114,7 +114,7 @@ export class CharacterWalks {
 const MAX_WALKS = 16
 
 /** Equal characters give equal texts, in any grammar. */
-function spelling(grammar: Grammar, node: NodeId): string {
+function spelling(grammar: GrammarNodes, node: NodeId): string {
   if (grammar.kinds[node] === NODE.bytes) return setKey(grammar.sets[grammar.a[node]!]!)
   const parts = grammar.children(node).map((child) => spelling(grammar, child))
   const times = grammar.kinds[node] === NODE.repeat ? `{${grammar.b[node]},${grammar.c[node]}}` : ''

@@ -1,4 +1,15 @@
-// Constraints. In: nothing. Out: the interface of a constraint that the sampler uses.
+// Constraints. In: nothing. Out: what a constraint is made from, and the interface that the sampler uses.
+
+/** The form of a whole text. */
+export type ConstraintSpec =
+  /** A JSON value that a JSON Schema allows. */
+  | { readonly type: 'schema'; readonly schema: unknown }
+  /** A grammar in llama.cpp's GBNF. */
+  | { readonly type: 'grammar'; readonly grammar: string }
+  /** A regular expression that matches the whole text. */
+  | { readonly type: 'pattern'; readonly pattern: string }
+  /** One of these texts. */
+  | { readonly type: 'choices'; readonly choices: readonly string[] }
 
 /** What may come next in one reply. Holds the position of the reply; the grammar itself is shared. */
 export interface TokenConstraint {

@@ -2,15 +2,7 @@
 // column.
 import { ANY, type CodePoints, codePoints, complement, ofText, union } from './code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from './grammar.ts'
-import { refused } from './refuse.ts'
-
-/** The tokens that a grammar may name. */
-export interface TokenNames {
-  /** Number of ids in the logits. */
-  readonly vocab: number
-  /** The id of the token with this spelling; undefined if no single token has it. */
-  idOf(text: string): number | undefined
-}
+import { gbnfFault, refused } from './refuse.ts'
 
 const MAX_LENGTH = 1 << 20
 const MAX_DEPTH = 200
@@ -22,7 +14,7 @@ const NAME = /[\w-]*/y
  * ? {m,n}`, comments and tokens (`<think>`, `<[1000]>`, `!<think>`). Throws `unsupported` with the position
  * of the error.
  */
-export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames): NodeId {
+export function parseGbnf(grammar: Grammar, source: string): NodeId {
   if (source.length > MAX_LENGTH) {
     throw refused(
       `has a grammar of ${source.length} characters; at most ${MAX_LENGTH} are read`,
@@ -206,13 +198,9 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
     if (!take('<')) throw fault('has a ! without a token')
     const end = source.indexOf('>', at)
     if (end < 0) throw fault('has a < that is not closed')
-    const text = source.slice(at, end)
-    const number = /^\[([0-9]{1,9})\]$/.exec(text)?.[1]
-    const id = number === undefined ? tokens.idOf(`<${text}>`) : Number(number)
-    if (id === undefined || id >= tokens.vocab)
-      throw fault(`names <${text}>, which is not one token of this model`)
+    const name = { text: source.slice(at, end), ...placeOf(at) }
     at = end + 1
-    return grammar.token(id, isNegated)
+    return grammar.namedToken(name, isNegated)
   }
 
   function skipBlanks(): void {
@@ -238,12 +226,13 @@ export function parseGbnf(grammar: Grammar, source: string, tokens: TokenNames):
     return true
   }
 
+  function placeOf(position: number): { line: number; column: number } {
+    const before = source.slice(0, position).split('\n')
+    return { line: before.length, column: before.at(-1)!.length + 1 }
+  }
+
   function fault(what: string): Error {
-    const before = source.slice(0, at).split('\n')
-    const [line, column] = [before.length, before.at(-1)!.length + 1]
-    return refused(`has a grammar that ${what} in line ${line}, column ${column}`, 'correct it', {
-      line,
-      column,
-    })
+    const { line, column } = placeOf(at)
+    return gbnfFault(what, line, column)
   }
 }

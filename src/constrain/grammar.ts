@@ -1,84 +1,29 @@
-// Grammars. In: calls that describe a language of bytes. Out: interned nodes, which the automaton reads.
-// A node is an index into parallel arrays. A node that is described twice exists once. Only rules can form
-// cycles.
+// Grammars. In: texts and characters of a language. Out: their nodes, which do not depend on a model.
 import { memo } from '../base/memo.ts'
-import { ALL_BYTES, addRange, addSet, type ByteSet, emptySet, keepSet, ofRange, setKey } from './byte-set.ts'
+import { addRange, emptySet, ofRange } from './byte-set.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
+import { GrammarNodes, MAX_NODES, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 import { tooLarge } from './refuse.ts'
 
-export type NodeId = number
+export { NODE, type NodeId, UNBOUNDED }
 
-/** The kind of a node, and the meaning of its operands `a`, `b`, `c`. */
-export const NODE = {
-  /** The empty text. */
-  empty: 0,
-  /** One byte of the set `a`. */
-  bytes: 1,
-  /** Node `a`, then node `b`. */
-  seq: 2,
-  /** One of the nodes in list `a`. */
-  alt: 3,
-  /** Node `a`, from `b` to `c` times. */
-  repeat: 4,
-  /** The body of rule `a`. */
-  rule: 5,
-  /** The token with id `a`, or with `b` = 1 any other token, whatever its text. */
-  token: 6,
-} as const
-
-export const UNBOUNDED = Number.POSITIVE_INFINITY
-const MAX_NODES = 1 << 18
 const encoder = new TextEncoder()
 
-export interface Rule {
-  readonly name: string
-  /**
-   * Whether masks are computed for the rule separately from what follows it. Worth it for values that occur
-   * in many places; unframed rules only close cycles.
-   */
-  readonly framed: boolean
-  body: NodeId | undefined
+/** A token that a grammar names, and where it does so first. */
+export interface TokenName {
+  /** What stands between `<` and `>`. */
+  readonly text: string
+  readonly line: number
+  readonly column: number
 }
 
-export class Grammar {
-  readonly kinds: number[] = []
-  readonly a: number[] = []
-  readonly b: number[] = []
-  readonly c: number[] = []
-  /** Lists, by operand of an `alt`. */
-  readonly options: (readonly NodeId[])[] = []
-  /** Sets, by operand of a `bytes`. */
-  readonly sets: ByteSet[] = []
-  readonly rules: Rule[] = []
-  readonly empty: NodeId
-  /** The empty language. */
-  readonly never: NodeId
-  readonly #alphabet: ByteSet
-  readonly #interned = new Map<string, NodeId>()
-  readonly #setIds = new Map<string, number>()
+export class Grammar extends GrammarNodes {
+  /** By operand of a token's node. */
+  readonly tokens: TokenName[] = []
+  readonly #tokenIds = new Map<string, number>()
   readonly #spelled = new Map<string, NodeId>()
   /** For each byte: the node that matches only it. */
   readonly #single: (NodeId | undefined)[] = []
-
-  /**
-   * `alphabet`: bytes that some token writes alone. All sets leave out other bytes, so every text that the
-   * grammar allows can be written completely.
-   */
-  constructor(alphabet: ByteSet = ALL_BYTES) {
-    this.#alphabet = alphabet
-    this.empty = this.#node(NODE.empty, 0, 0, 0)
-    this.never = this.bytes(emptySet())
-  }
-
-  get size(): number {
-    return this.kinds.length
-  }
-
-  /** One byte of the set. The grammar owns the set from now on. */
-  bytes(set: ByteSet): NodeId {
-    keepSet(set, this.#alphabet)
-    return this.#bytes(set)
-  }
 
   /** Exactly this text, in UTF-8. */
   text(text: string): NodeId {
@@ -104,59 +49,8 @@ export class Grammar {
     })
   }
 
-  seq(...parts: readonly NodeId[]): NodeId {
-    let result = this.empty
-    for (let index = parts.length - 1; index >= 0; index--) {
-      const part = parts[index]!
-      if (part === this.never) return this.never
-      if (part === this.empty) continue
-      result = result === this.empty ? part : this.#node(NODE.seq, part, result, 0)
-    }
-    return result
-  }
-
-  alt(...options: readonly NodeId[]): NodeId {
-    const rest = new Set<NodeId>()
-    let bytes: ByteSet | undefined
-    for (const option of options) {
-      if (option === this.never) continue
-      if (this.kinds[option] !== NODE.bytes) rest.add(option)
-      else {
-        bytes ??= emptySet()
-        addSet(bytes, this.sets[this.a[option]!]!)
-      }
-    }
-    if (bytes !== undefined) rest.add(this.#bytes(bytes))
-    const list = [...rest]
-    if (list.length === 0) return this.never
-    if (list.length === 1) return list[0]!
-    const key = `alt ${list.toSorted((one, other) => one - other).join()}`
-    const known = this.#interned.get(key)
-    if (known !== undefined) return known
-    this.options.push(list)
-    return this.#node(NODE.alt, this.options.length - 1, 0, 0, key)
-  }
-
   optional(node: NodeId): NodeId {
     return this.alt(node, this.empty)
-  }
-
-  repeat(node: NodeId, min: number, max: number): NodeId {
-    if (node === this.empty || max === 0) return this.empty
-    if (min > max || (node === this.never && min > 0)) return this.never
-    if (node === this.never) return this.empty
-    if (min === 1 && max === 1) return node
-    return this.#node(NODE.repeat, node, min, max)
-  }
-
-  /** A rule whose body is set later with `define`. */
-  declare(name: string, framed = true): NodeId {
-    this.rules.push({ name, framed, body: undefined })
-    return this.#node(NODE.rule, this.rules.length - 1, 0, 0)
-  }
-
-  define(rule: NodeId, body: NodeId): void {
-    this.rules[this.a[rule]!]!.body = body
   }
 
   /** A rule with its body. */
@@ -166,41 +60,11 @@ export class Grammar {
     return rule
   }
 
-  token(id: number, negated: boolean): NodeId {
-    return this.#node(NODE.token, id, Number(negated), 0)
-  }
-
-  /** The nodes that a node consists of; for a rule, its body. */
-  children(node: NodeId): readonly NodeId[] {
-    const [a, b] = [this.a[node]!, this.b[node]!]
-    switch (this.kinds[node]) {
-      case NODE.seq:
-        return [a, b]
-      case NODE.alt:
-        return this.options[a]!
-      case NODE.repeat:
-        return [a]
-      case NODE.rule:
-        return [this.rules[a]!.body ?? this.never]
-      default:
-        return []
-    }
-  }
-
-  #bytes(set: ByteSet): NodeId {
-    const id = memo(this.#setIds, setKey(set), () => this.sets.push(set) - 1)
-    return this.#node(NODE.bytes, id, 0, 0)
-  }
-
-  #node(kind: number, a: number, b: number, c: number, key = `${kind} ${a} ${b} ${c}`): NodeId {
-    const known = this.#interned.get(key)
-    if (known !== undefined) return known
-    if (this.size >= MAX_NODES) throw tooLarge('grammar nodes', this.size + 1, MAX_NODES)
-    this.a.push(a)
-    this.b.push(b)
-    this.c.push(c)
-    const id = this.kinds.push(kind) - 1
-    this.#interned.set(key, id)
-    return id
+  /** The named token, or with `negated` any other. */
+  namedToken(name: TokenName, negated: boolean): NodeId {
+    return this.token(
+      memo(this.#tokenIds, name.text, () => this.tokens.push(name) - 1),
+      negated,
+    )
   }
 }

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DEAD } from './automaton.ts'
-import { ConstraintCompiler, type ConstraintSpec } from './compile.ts'
-import type { TokenConstraint } from './constraint.ts'
+import { ConstraintCompiler } from './compile.ts'
+import type { ConstraintSpec, TokenConstraint } from './constraint.ts'
 import { gbnf, type Language } from './testing/language.ts'
 import { allowed, type SmallVocabulary, smallVocabulary } from './testing/vocabulary.ts'
+import { writeGrammar } from './write-grammar.ts'
 
 /** Tokens that begin, end and cross what grammars are made of, halves of characters included. */
 const VOCABULARY = smallVocabulary([
@@ -102,7 +103,7 @@ describe('a mask is what trying every token gives', () => {
     const language = gbnf(grammar)
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 24 }), (picks) => {
-        const constraint = compiler.constrain({ type: 'grammar', grammar })
+        const constraint = compiler.constrain(writeGrammar({ type: 'grammar', grammar }))
         const { automaton } = language
         let state = automaton.start
         for (const pick of picks) {
@@ -126,7 +127,7 @@ describe('a mask is what trying every token gives', () => {
 
   test('of tokens that a grammar names', () => {
     const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
-    const constraint = compiler.constrain({ type: 'grammar', grammar: SOURCES.tokens })
+    const constraint = compiler.constrain(writeGrammar({ type: 'grammar', grammar: SOURCES.tokens }))
     expect(allowed(constraint.mask())).toEqual([VOCABULARY.controlId])
     constraint.accept(VOCABULARY.controlId)
     expect(allowed(constraint.mask())).toHaveLength(VOCABULARY.vocab - 1)
@@ -138,6 +139,19 @@ describe('a mask is what trying every token gives', () => {
     const ids = allowed(constraint.mask())
     expect(ids).toContain(VOCABULARY.idOf('ab')!)
     expect(ids).not.toContain(VOCABULARY.controlId)
+  })
+
+  test('of tokens that the model lacks is refused with the place of the first', () => {
+    const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
+    for (const token of ['<nope>', '<[99999]>']) {
+      const grammar = `root ::= ("a"\n  ${token} "b" ${token})`
+      expect(() => compiler.constrain(writeGrammar({ type: 'grammar', grammar }))).toThrow(
+        expect.objectContaining({
+          code: 'unsupported',
+          message: `the constraint has a grammar that names ${token}, which is not one token of this model in line 2, column 4; correct it`,
+        }),
+      )
+    }
   })
 })
 
@@ -151,7 +165,7 @@ function run(constraint: TokenConstraint, text: string): TokenConstraint {
 
 describe('a constraint', () => {
   const begin = (spec: ConstraintSpec) =>
-    new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds).constrain(spec)
+    new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds).constrain(writeGrammar(spec))
 
   test('ends where the text may end, and not before', () => {
     const constraint = begin({ type: 'choices', choices: ['ab', 'abc', '😀'] })
@@ -221,8 +235,10 @@ describe('a constraint', () => {
       isSpecial: (id: number) => source.isSpecial(id) || (id >= 0x80 && id < 256),
     }
     const compiler = new ConstraintCompiler(noBytes, source.vocab, source.endIds)
-    expect(() => compiler.constrain({ type: 'choices', choices: ['é'] })).toThrow(/no text that this model/)
-    const constraint = compiler.constrain({ type: 'choices', choices: ['é', 'a'] })
+    expect(() => compiler.constrain(writeGrammar({ type: 'choices', choices: ['é'] }))).toThrow(
+      /no text that this model/,
+    )
+    const constraint = compiler.constrain(writeGrammar({ type: 'choices', choices: ['é', 'a'] }))
     expect(allowed(constraint.mask())).toEqual([97])
   })
 })

@@ -20,3 +20,21 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
     most,
   })
 }
+
+/** A place in a grammar that cannot be read. */
+export function gbnfFault(what: string, line: number, column: number): HalfbyteError {
+  return refused(`has a grammar that ${what} in line ${line}, column ${column}`, 'correct it', {
+    line,
+    column,
+  })
+}
+
+/** Runs `work`. The engine's own limits stop recursion or growth that no other bound has stopped. */
+export function bounded<Result>(work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof RangeError) throw refused(`is too large: ${error.message}`, 'make it smaller')
+    throw error
+  }
+}

@@ -3,29 +3,18 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { type Graph, isStored, type Node } from './ir/graph.ts'
 import { unclaimed, unfit } from './ir/operator.ts'
-import { countOf, rounder, type Tensor } from './ir/tensor.ts'
+import { rounder, type Tensor } from './ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
-
-export interface EvaluateOptions {
-  /** Elements that one value may have. Default 2^26. */
-  readonly mostElements?: number
-}
-
-const MOST_ELEMENTS = 2 ** 26
 
 /** A name's value, in a graph or in the graphs around it. */
 type Lookup = (name: string) => Tensor | undefined
 
 /**
  * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
- * inputs that do not fit or are not given, `out-of-memory` for a value that is too large.
+ * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS`.
  */
-export function evaluate(
-  graph: Graph,
-  feeds: ReadonlyMap<string, Tensor>,
-  { mostElements = MOST_ELEMENTS }: EvaluateOptions = {},
-): ReadonlyMap<string, Tensor> {
-  const made = run(graph, (name) => feeds.get(name), mostElements)
+export function evaluate(graph: Graph, feeds: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
+  const made = run(graph, (name) => feeds.get(name))
   return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
 }
 
@@ -34,7 +23,6 @@ export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
   lookup: Lookup = () => undefined,
-  mostElements = MOST_ELEMENTS,
 ): readonly (Tensor | undefined)[] {
   const why = whyUnclaimed(
     node,
@@ -46,13 +34,13 @@ export function evaluateNode(
     inputs,
     run(graph, given) {
       const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
-      return run(graph, (name) => named.get(name) ?? lookup(name), mostElements)
+      return run(graph, (name) => named.get(name) ?? lookup(name))
     },
   })
   return made.map((tensor) => tensor && rounded(tensor))
 }
 
-function run(graph: Graph, outer: Lookup, mostElements: number): readonly Tensor[] {
+function run(graph: Graph, outer: Lookup): readonly Tensor[] {
   const values = new Map<string, Tensor>()
   const lookup: Lookup = (name) => {
     const constant = graph.constants.get(name)
@@ -66,11 +54,10 @@ function run(graph: Graph, outer: Lookup, mostElements: number): readonly Tensor
       if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
       return value
     })
-    const made = evaluateNode(node, inputs, lookup, mostElements)
+    const made = evaluateNode(node, inputs, lookup)
     for (const [index, name] of node.outputs.entries()) {
       const tensor = made[index]
       if (name === '' || tensor === undefined) continue
-      checkSize(node, tensor, mostElements)
       values.set(name, tensor)
     }
   }
@@ -90,15 +77,6 @@ function run(graph: Graph, outer: Lookup, mostElements: number): readonly Tensor
 function rounded(tensor: Tensor): Tensor {
   if (tensor.dtype !== 'f16' && tensor.dtype !== 'bf16') return tensor
   return { ...tensor, data: (tensor.data as Float32Array).map(rounder(tensor.dtype)) }
-}
-
-function checkSize(node: Node, { dims }: Tensor, most: number): void {
-  if (countOf(dims) <= most) return
-  throw new HalfbyteError(
-    'out-of-memory',
-    `node ${node.name} (${node.op}) makes ${countOf(dims)} elements where ${most} are the most`,
-    { node: node.name, elements: countOf(dims), most },
-  )
 }
 
 const stored = (name: string): HalfbyteError =>

@@ -25,6 +25,8 @@ export interface ReadOptions {
   readonly find?: FindFile | undefined
   /** Bytes of the largest constant that is held in memory. Default 65,536. */
   readonly inlineBytes?: number | undefined
+  /** The oldest opset that is read. Default 11. Operators say for themselves which definitions they follow. */
+  readonly oldestOpset?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -72,7 +74,7 @@ class ModelReader {
       else if (range.field === 25) throw unsupportedPart(name, 'functions of its own')
     }
     if (graph === undefined) throw malformed(name, 'it has no graph')
-    checkOpset(name, opsets.get(''))
+    checkOpset(name, opsets.get(''), this.#options.oldestOpset ?? OLDEST_OPSET)
     const read = await this.#graph(graph, opsets)
     checkGraph(name, read)
     const untyped = read.inputs.find(({ type }) => type === undefined)
@@ -195,11 +197,11 @@ function readOpset(message: Message): [string, number] {
   return [domain, version]
 }
 
-function checkOpset(file: string, version: number | undefined): void {
-  if (version === undefined || version >= OLDEST_OPSET) return
+function checkOpset(file: string, version: number | undefined, oldest: number): void {
+  if (version === undefined || version >= oldest) return
   throw new HalfbyteError(
     'unsupported',
-    `${file} uses ONNX opset ${version}, and Halfbyte reads ${OLDEST_OPSET} and later; export it with a later opset`,
+    `${file} uses ONNX opset ${version}, and Halfbyte reads ${oldest} and later; export it with a later opset`,
     { file, opset: version },
   )
 }

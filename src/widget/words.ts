@@ -22,6 +22,7 @@ export const ENGLISH = {
   copyCode: 'Copy code',
   code: 'code',
   table: 'Table',
+  formula: 'Formula',
   again: 'Answer again',
   retry: 'Try again',
   stopped: 'Stopped',

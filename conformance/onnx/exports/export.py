@@ -1,7 +1,7 @@
 # Exports. In: a folder. Out: tiny random decoders as torch exports them, with the logits that ONNX Runtime gives.
 #
 # The modules compute what transformers' Llama and Qwen2 do, step for step, so that the graphs have the same
-# nodes. `python export.py FOLDER`; needs torch, onnx and onnxruntime.
+# nodes. `python export.py FOLDER`; needs torch, onnx, onnxscript and onnxruntime.
 import json
 import math
 import sys
@@ -161,25 +161,70 @@ def export(folder, name, options):
     with torch.no_grad():
         torch.onnx.export(model, inputs, str(path), input_names=input_names, output_names=output_names,
                           dynamic_axes=axes, opset_version=17, dynamo=False)
-    logits = run(path, names if options.get("cache", True) else [])
+    strip(path)
+    logits = run(path)
     (path.parent / "logits.json").write_text(json.dumps({"ids": IDS, "logits": logits}))
 
 
-def run(path, names):
+class Named(nn.Module):
+    """The decoder with inputs of fixed number, as torch.export wants them."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.m = model
+
+    def forward(self, ids, attention_mask, positions, past0, past1, past2, past3):
+        return self.m(ids, attention_mask, positions, past0, past1, past2, past3)
+
+
+def export_opset23(folder):
+    """RMSNormalization, RotaryEmbedding and Attention, as the exporter of torch.export raises them itself."""
+    torch.manual_seed(7)
+    model = Decoder(sdpa=True).eval()
+    path = folder / "opset23" / "model.onnx"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    past = [torch.randn(1, KV_HEADS, 3, HEAD_DIM) for _ in range(2 * LAYERS)]
+    size = torch.export.Dim
+    tokens, before = size("s", min=2, max=512), size("p", min=2, max=512)
+    inputs = (torch.tensor([IDS[:4]]), torch.ones(1, 7, dtype=torch.int64), torch.arange(3, 7)[None], *past)
+    shapes = ({1: tokens}, {1: size.AUTO}, {1: tokens}, {2: before}, {2: before}, {2: before}, {2: before})
+    torch.onnx.export(Named(model), inputs, str(path), dynamo=True, opset_version=23, external_data=False,
+                      dynamic_shapes=shapes)
+    strip(path)
+    (path.parent / "logits.json").write_text(json.dumps({"ids": IDS, "logits": run(path)}))
+
+
+def strip(path):
+    """Leaves out what tells of the machine and the source that the graph was made from."""
+    import onnx
+
+    model = onnx.load(path)
+    for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output,
+                 *model.graph.value_info, *model.graph.initializer):
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")
+    model.graph.name = "main"
+    onnx.save(model, path)
+
+
+def run(path):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    feeds = {"input_ids": np.array([IDS], dtype=np.int64)}
-    given = {each.name for each in session.get_inputs()}
-    if "attention_mask" in given:
-        feeds["attention_mask"] = np.ones((1, len(IDS)), dtype=np.int64)
-    if "position_ids" in given:
-        feeds["position_ids"] = np.arange(len(IDS))[None]
-    for name in names:
-        feeds[f"past_key_values.{name}"] = np.zeros((1, KV_HEADS, 0, HEAD_DIM), dtype=np.float32)
-    return [[round(float(x), 7) for x in row] for row in session.run(["logits"], feeds)[0][0]]
+    values = {
+        "ids": np.array([IDS], dtype=np.int64),
+        "mask": np.ones((1, len(IDS)), dtype=np.int64),
+        "positions": np.arange(len(IDS))[None],
+        "past": np.zeros((1, KV_HEADS, 0, HEAD_DIM), dtype=np.float32),
+    }
+    kinds = {"input_ids": "ids", "ids": "ids", "attention_mask": "mask", "position_ids": "positions",
+             "positions": "positions"}
+    names = [each.name for each in session.get_inputs()]
+    feeds = {name: values[kinds.get(name, "past")] for name in names}
+    return [[round(float(x), 7) for x in row] for row in session.run(None, feeds)[0][0]]
 
 
 if __name__ == "__main__":
     for name, options in FORMS.items():
         export(Path(sys.argv[1]), name, options)
+    export_opset23(Path(sys.argv[1]))

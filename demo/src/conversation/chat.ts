@@ -27,7 +27,7 @@ import {
 } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { startChoice } from './store/remember.ts'
-import { type Asked, again, asked, edited, forked, turned } from './store/versions.ts'
+import { type Asked, again, asked, continued, edited, forked, turned } from './store/versions.ts'
 
 /** What the engine reported about the last answer. */
 export interface Figures {
@@ -37,7 +37,11 @@ export interface Figures {
   /** Tokens of the prompt that had to be run; the others were cached. */
   readonly readTokens: number
   readonly promptTokens: number
+  readonly writtenTokens: number
 }
+
+/** Answers whose figures are kept. */
+const MOST_FIGURES = 12
 
 /** Calls of tools in one answer. A model that only calls would not end by itself. */
 const MOST_TOOLS = 4
@@ -63,6 +67,8 @@ export class Chat extends EventTarget {
   /** True once the stored conversations were read. */
   isOpen = false
   figures: Figures | undefined
+  /** Those of the model's last answers, oldest first. */
+  history: readonly Figures[] = []
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
   /** The last error in an answer. */
@@ -125,6 +131,7 @@ export class Chat extends EventTarget {
     if (engine === undefined || engine === this.#speaker?.engine) return
     this.#speaker = new Speaker(engine, usesTools(this.model.shown))
     this.figures = undefined
+    this.history = []
     this.memoryBytes = undefined
     this.#changed()
     await this.#weigh(engine)
@@ -178,6 +185,11 @@ export class Chat extends EventTarget {
   /** Answers the last question again. The earlier answer is kept as a version. */
   async regenerate(): Promise<void> {
     await this.#answer(again)
+  }
+
+  /** Goes on with the last answer, which was cut short. */
+  async goOn(): Promise<void> {
+    await this.#answer(continued)
   }
 
   /** Goes on from message `index` in a conversation of its own. */
@@ -290,7 +302,7 @@ export class Chat extends EventTarget {
     const answered = Promise.withResolvers<void>()
     this.#answered = answered.promise
     const model = choiceName(this.model.shown)
-    this.#grow(home, { content: '', model, ...turn.versions })
+    this.#grow(home, { content: '', ...turn.begun, model, ...turn.versions })
     this.#changed()
     try {
       // When this task ends, the page shows the person's message.
@@ -301,8 +313,8 @@ export class Chat extends EventTarget {
         home = withMessages(known, turn.messages)
         const growing = { model, ...turn.versions }
         await this.#store.put(withMessages(home, turn.unanswered))
-        this.#grow(home, { content: '', ...growing })
-        const { text, ...rest } = await this.#speak(engine, speaker, home, stopping.signal, growing)
+        this.#grow(home, { content: '', ...turn.begun, ...growing })
+        const { text, ...rest } = await this.#speak(engine, speaker, home, turn, stopping.signal, growing)
         const answer: StoredMessage = { role: 'assistant', content: text, ...growing, ...rest }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(
@@ -324,21 +336,26 @@ export class Chat extends EventTarget {
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 
-  /** Generates the answer to a conversation's last message. An error ends it and becomes the problem. */
+  /**
+   * Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes the
+   * problem.
+   */
   async #speak(
     engine: Engine,
     speaker: Speaker,
     home: Conversation,
+    { begun }: Asked,
     stop: AbortSignal,
     growing: Omit<StoredMessage, 'role' | 'content'>,
   ): Promise<Spoken> {
-    let text = ''
-    let used: readonly UsedTool[] = []
+    const { content: start = '', used: usedBefore = [] } = begun ?? {}
+    let text = start
+    let used: readonly UsedTool[] = usedBefore
     try {
-      const generation = await speaker.answer(home.id, home.messages, this.settings)
+      const generation = await speaker.answer(home.id, home.messages, this.settings, begun)
       const listener = {
         grow: (grown: string) => {
-          text = grown
+          text = start + grown
           this.#grow(home, { content: text, ...growing, ...usedOf(used) })
         },
         save: () => this.#saveDraft(),
@@ -355,10 +372,13 @@ export class Chat extends EventTarget {
       // The result alone, where the model adds nothing to it.
       if (text.trim() === '') text = used.at(-1)?.result ?? ''
       const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
-      const { promptTokens, cachedTokens } = result.usage
+      const { promptTokens, cachedTokens, completionTokens: writtenTokens } = result.usage
       const readTokens = promptTokens - cachedTokens
       const { contextUsed } = speaker
-      this.figures = { tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens }
+      this.figures = {
+        ...{ tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens, writtenTokens },
+      }
+      this.history = [...this.history, this.figures].slice(-MOST_FIGURES)
       return { text, ...usedOf(used), ...endingOf(result) }
     } catch (error) {
       // If another model was chosen meanwhile, the old engine's failure does not matter.

@@ -1,18 +1,32 @@
-// The composer. In: whether the engine is ready or answering. Out: events `send`, with the text, and `stop`.
-import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit'
+// The composer. In: whether the engine is ready or answering. Out: events `send`, with the text and quoted
+// files, and `stop`.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { isTouch, sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
+import { type Attachment, readTexts, withQuotes } from './attachments.ts'
 
 export class ChatComposer extends LitElement {
   static override properties = {
     ready: { type: Boolean },
     busy: { type: Boolean },
     hint: { type: String },
+    attached: { state: true },
+    wrong: { state: true },
   }
   declare ready: boolean
   declare busy: boolean
   /** Placeholder of the empty field. */
   declare hint: string
+  /** Text files that go with the next message. */
+  declare attached: readonly Attachment[]
+  /** Why files were not attached. */
+  declare wrong: string
+
+  constructor() {
+    super()
+    this.attached = []
+    this.wrong = ''
+  }
 
   protected override createRenderRoot(): HTMLElement {
     return this
@@ -22,10 +36,26 @@ export class ChatComposer extends LitElement {
     this.querySelector('textarea')?.focus()
   }
 
+  /** Adds text files to the message, or says why not. */
+  async attach(files: readonly File[]): Promise<void> {
+    this.wrong = ''
+    try {
+      const texts = await readTexts(files, this.attached.length)
+      this.attached = [...this.attached, ...texts]
+    } catch (error) {
+      this.wrong = error instanceof Error ? error.message : String(error)
+    }
+    this.focus()
+  }
+
   protected override render(): TemplateResult {
-    return html`<form class="composer" @submit=${this.#onSubmit} @click=${this.#onClick}>
+    return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
+    <form class="composer" @submit=${this.#onSubmit} @click=${this.#onClick}>
+      ${this.attached.length === 0 ? nothing : this.#files()}
+      <button type="button" class="quiet" aria-label="Attach text files" @click=${this.#pick}>${icon('attach')}</button>
+      <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />
       <textarea rows="1" aria-label="Message" dir="auto" enterkeyhint=${isTouch() ? 'enter' : 'send'} placeholder=${this.hint}
-        @keydown=${this.#onKey} @input=${this.#fit}></textarea>
+        @keydown=${this.#onKey} @input=${this.#fit} @paste=${this.#onPaste}></textarea>
       ${
         this.busy
           ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop (Escape)"
@@ -33,6 +63,39 @@ export class ChatComposer extends LitElement {
           : html`<button class="round" aria-label="Send" ?disabled=${!this.ready}>${icon('send')}</button>`
       }
     </form>`
+  }
+
+  #files(): TemplateResult {
+    return html`<ul class="attached" aria-label="Attached files">
+      ${this.attached.map(
+        (file) => html`<li><span dir="auto">${file.name}</span>
+          <button type="button" class="quiet" aria-label="Remove ${file.name}" @click=${() => this.#remove(file)}>${icon('close')}</button></li>`,
+      )}
+    </ul>`
+  }
+
+  #pick(): void {
+    this.querySelector<HTMLInputElement>('input[type=file]')?.click()
+  }
+
+  #onPicked(event: Event): void {
+    const input = event.target as HTMLInputElement
+    const files = [...(input.files ?? [])]
+    // The same file can be picked again.
+    input.value = ''
+    if (files.length > 0) void this.attach(files)
+  }
+
+  #onPaste(event: ClipboardEvent): void {
+    const files = [...(event.clipboardData?.files ?? [])]
+    if (files.length === 0) return
+    event.preventDefault()
+    void this.attach(files)
+  }
+
+  #remove(file: Attachment): void {
+    this.attached = this.attached.filter((other) => other !== file)
+    this.focus()
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -58,9 +121,11 @@ export class ChatComposer extends LitElement {
   #onSubmit(event: Event): void {
     event.preventDefault()
     const area = this.querySelector('textarea')
-    const text = area?.value.trim() ?? ''
+    const text = withQuotes(area?.value.trim() ?? '', this.attached)
     if (area === null || text === '' || !this.ready || this.busy) return
     area.value = ''
+    this.attached = []
+    this.wrong = ''
     this.#fit()
     this.dispatchEvent(new CustomEvent('send', { detail: text }))
   }

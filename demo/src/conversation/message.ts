@@ -1,5 +1,5 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `resend`,
-// `fork` and `turn`.
+// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `continue`,
+// `resend`, `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { copyText } from '../../../src/widget/markdown/clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
@@ -7,7 +7,9 @@ import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
 import { sends } from '../../../src/widget/view/keys.ts'
 import { icon } from '../shell/icons.ts'
 import { TOOL_LABELS, type UsedTool } from '../tools/tools.ts'
+import { splitQuotes } from './attachments.ts'
 import { withoutThoughts } from './render/thoughts.ts'
+import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
 
@@ -55,6 +57,7 @@ export class ChatMessage extends LitElement {
   declare editing: boolean
   declare copied: boolean
   readonly #markdown = new GrowingMarkdown()
+  readonly #rich = new RichText(this)
   /** Characters parsed so far. */
   #read = 0
 
@@ -73,7 +76,7 @@ export class ChatMessage extends LitElement {
     const state = `message ${role}${this.streaming ? ' streaming' : ''}`
     return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
       ${this.message.used === undefined ? nothing : html`<ul class="used">${this.message.used.map(usedLine)}</ul>`}
-      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? content : this.#answer()}</div>`}
+      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? question(content) : this.#answer()}</div>`}
       ${this.streaming || this.editing ? nothing : this.#actions()}
     </article>`
   }
@@ -85,7 +88,7 @@ export class ChatMessage extends LitElement {
     const isPart = this.tail < content.length
     if (isPart && this.#read < content.length) return html`${folded}`
     const parts = inParts(this.#markdown.blocks(content))
-    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0)}`
+    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, { rich: this.#rich.forms })}`
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
@@ -107,6 +110,11 @@ export class ChatMessage extends LitElement {
       ${
         this.last
           ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${role === 'user' ? 'Answer' : 'Regenerate'}</button>`
+          : nothing
+      }
+      ${
+        this.last && role === 'assistant' && ending !== undefined
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('continue')}>${icon('next')}Continue</button>`
           : nothing
       }
       ${
@@ -199,6 +207,15 @@ export class ChatMessage extends LitElement {
 }
 
 const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
+
+/** A question as it was typed, with its files folded. */
+function question(content: string): TemplateResult {
+  const { text, files } = splitQuotes(content)
+  return html`${text}${files.map(
+    (file) =>
+      html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
+  )}`
+}
 
 /** Folded, since they are long and not the answer. */
 const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>

@@ -6,6 +6,7 @@ import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
+import type { Asked } from './store/versions.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
@@ -38,20 +39,26 @@ export class Speaker {
     return this.#session?.contextUsed ?? 0
   }
 
-  /** Answers the last message. Messages that no longer fit the context are left out, oldest first. */
+  /**
+   * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit the
+   * context are left out, oldest first.
+   */
   async answer(
     conversation: string,
     messages: readonly StoredMessage[],
     settings: Settings,
+    begun?: Asked['begun'],
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
-    const session = await this.#sessionFor({ conversation, system: settings.system }, messages.length - 1)
+    const past = begun === undefined ? messages.length - 1 : messages.length + 1
+    const session = await this.#sessionFor({ conversation, system: settings.system }, past)
+    const answer: readonly StoredMessage[] = begun === undefined ? [] : [{ role: 'assistant', ...begun }]
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
     const count: Counter = {
       from: (first) =>
         this.engine.countTokens([
           ...systemMessage(settings.system),
-          ...messages.slice(first).flatMap(withTools),
+          ...[...messages.slice(first), ...answer].flatMap(withTools),
         ]),
       text: (index) => this.#countText(messages[index]?.content ?? ''),
     }
@@ -62,8 +69,13 @@ export class Speaker {
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
+    const options = { ...generateOptions(settings), tools }
+    if (begun !== undefined) {
+      session.setMessages([...seen.flatMap(withTools), ...usedMessages(begun.used ?? [])])
+      return session.regenerate({ ...options, prefix: begun.content })
+    }
     session.setMessages(seen.slice(0, -1).flatMap(withTools))
-    return session.send(seen.at(-1)?.content ?? '', { ...generateOptions(settings), tools })
+    return session.send(seen.at(-1)?.content ?? '', options)
   }
 
   /** Goes on with the answer, for which the model asked to use tools. */

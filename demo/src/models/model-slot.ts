@@ -129,6 +129,7 @@ export class ModelSlot {
       Engine.load(source, {
         signal: loading.signal,
         ...loadOptions(settings),
+        ...(choice.kind === 'embedded' && { stateBytes: choice.stateBytes }),
         // The browser's HTTP cache already keeps it.
         cache: choice.kind === 'embedded' ? 'none' : 'opfs',
         onProgress,

@@ -16,6 +16,8 @@ export interface EmbeddedModel {
   readonly promise?: string
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
+  /** Most bytes for the state of conversations. Default: the engine's. */
+  readonly stateBytes?: number
 }
 
 /** A model to load: an embedded one, an address, or files from this device. */
@@ -41,6 +43,8 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     name: 'Halfbyte Mamba',
     url: mambaUrl,
     about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
+    // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
+    stateBytes: 8e6,
   },
 ]
 

@@ -160,14 +160,18 @@ function describe(progress: LoadProgress | undefined): Bar {
   }
 }
 
-/** Progress of a load; else the speed of the last answer, context, memory, threads. */
-export function renderFigures(chat: Chat): TemplateResult {
+/**
+ * Progress of a load; else the speed of the last answer, context, memory, threads, as a button that calls
+ * `more`.
+ */
+export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   const { model, figures, memoryBytes } = chat
   if (model.phase.name === 'loading') return loading(chat, model.phase)
   const { engine } = model
   if (engine === undefined) return html`<div class="stats"></div>`
   const { threads, build } = engine
-  return html`<div class="stats">
+  return html`<button class="stats" aria-haspopup="dialog" title="How it runs" @click=${more}>
+    <span class="visually-hidden">How it runs: </span>
     ${
       figures === undefined
         ? nothing
@@ -176,7 +180,7 @@ export function renderFigures(chat: Chat): TemplateResult {
     }
     ${memoryBytes === undefined ? nothing : html`<span data-stat="memory" title="Memory of the engine">${bytes(memoryBytes)}</span>`}
     <span>${threads} ${threads === 1 ? 'thread' : 'threads'}, ${build}</span>
-  </div>`
+  </button>`
 }
 
 /** The screen reader message: the state, then the answer once it is complete, not token by token. */

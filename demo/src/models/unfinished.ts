@@ -18,6 +18,13 @@ export interface Unfinished {
 
 /** All that is stored and that no complete, remembered model is made of. */
 export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
+  const remembered = new Set(recentAddresses())
+  const all = await storedDownloads()
+  return all.filter(({ address, isCut }) => isCut || !remembered.has(address))
+}
+
+/** Everything of models that is stored, under the addresses that are remembered. */
+export async function storedDownloads(): Promise<readonly Unfinished[]> {
   const remembered = recentAddresses().map((address) => {
     const source = resolveSource(address, location.href)
     return { address, has: isFileOf(String(source)) }
@@ -27,11 +34,11 @@ export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
     const address = remembered.find(({ has }) => has(file.url))?.address ?? file.url
     groups.set(address, [...(groups.get(address) ?? []), file])
   }
-  return [...groups].flatMap(([address, files]) => {
-    const isCut = files.some(({ isComplete }) => !isComplete)
-    if (!isCut && remembered.some((other) => other.address === address)) return []
-    return [{ address, bytes: files.reduce((sum, { size }) => sum + size, 0), isCut }]
-  })
+  return [...groups].map(([address, files]) => ({
+    address,
+    bytes: files.reduce((sum, { size }) => sum + size, 0),
+    isCut: files.some(({ isComplete }) => !isComplete),
+  }))
 }
 
 export async function removeDownload({ address }: Unfinished): Promise<void> {

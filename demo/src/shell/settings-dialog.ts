@@ -1,4 +1,5 @@
-// The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, and `reload`.
+// The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, `reload`,
+// and `show` with the dialog to open.
 import { html, nothing, type TemplateResult } from 'lit'
 import { isTouch } from '../../../src/widget/view/keys.ts'
 import { SHORTCUTS } from './keys.ts'
@@ -71,6 +72,8 @@ export class SettingsDialog extends Modal {
                 ${SHORTCUTS.map(({ keys, does }) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${does}</dd></div>`)}
               </dl>`
         }
+        <button type="button" class="row-link" @click=${() => this.#show('runs-dialog')}>How it runs</button>
+        <button type="button" class="row-link" @click=${() => this.#show('storage-dialog')}>Storage</button>
         <a class="row-link" href="./roofline.html" target="_blank">What this device can do, measured</a>
       </section>
       <footer class="sheet-foot">
@@ -132,6 +135,12 @@ export class SettingsDialog extends Modal {
   #reload(): void {
     this.close()
     this.dispatchEvent(new CustomEvent('reload'))
+  }
+
+  /** Another dialog in the place of this one. */
+  #show(tag: string): void {
+    this.close()
+    this.dispatchEvent(new CustomEvent('show', { detail: tag }))
   }
 
   #emit(settings: Settings): void {

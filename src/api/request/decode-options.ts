@@ -7,6 +7,7 @@ import { absolute } from './source.ts'
 export function decodeOptions({
   signal: _,
   tools: __,
+  prefix: ___,
   processors,
   ...options
 }: GenerateOptions): DecodeOptions {

@@ -41,5 +41,5 @@ export function jsonSchema(schema: unknown): Language {
 }
 
 export function gbnf(source: string): Language {
-  return new Language((grammar) => parseGbnf(grammar, source, { vocab: 0, idOf: () => undefined }))
+  return new Language((grammar) => parseGbnf(grammar, source))
 }

@@ -1,9 +1,10 @@
 // Small vocabularies for tests. In: texts. Out: every byte and these texts as tokens, one that controls and
 // one that ends.
-import type { TokenNames } from '../gbnf.ts'
-import type { TokenBytes } from '../token-trie.ts'
+import type { ModelVocabulary } from '../compile.ts'
 
-export interface SmallVocabulary extends TokenBytes, TokenNames {
+export interface SmallVocabulary extends ModelVocabulary {
+  /** Number of ids in the logits. */
+  readonly vocab: number
   readonly endId: number
   /** Writes nothing: `<think>`. */
   readonly controlId: number

@@ -27,10 +27,10 @@ export interface LoadedModel {
   readonly constraints: Pick<ConstraintCompiler, 'constrain'>
   readonly scheduler: Pick<Scheduler, 'generate' | 'forward' | 'isOver'>
   /**
-   * The conversation in the model's template, ending where the reply begins. Throws `unsupported` when it
-   * refuses.
+   * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws
+   * `unsupported` when it refuses.
    */
-  renderPrompt(messages: readonly Message[], tools?: readonly Tool[]): string
+  renderPrompt(messages: readonly Message[], tools?: readonly Tool[], prefix?: string): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with another hash cannot be used. */
@@ -62,15 +62,17 @@ export interface ModelText {
   readonly longestToken: number
   /**
    * Ids of `text`. Special tokens in the text are recognised. `start`: nothing precedes the text, so a
-   * beginning-of-sequence token is added if the model uses one and the text lacks it.
+   * beginning-of-sequence token is added if the model uses one and the text lacks it. `after`: the id before
+   * a text that does not start, if it is known.
    */
-  encode(text: string, start: boolean): readonly number[]
+  encode(text: string, start: boolean, after?: number): readonly number[]
   /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
   quote(text: string): string
   /**
    * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones.
+   * `after`: the id before the reply. The space that encoding adds after a special token is left out.
    */
-  detokenizer(options?: { readonly toolCalls?: boolean }): ReplyDecoder
+  detokenizer(options?: { readonly toolCalls?: boolean; readonly after?: number | undefined }): ReplyDecoder
   /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
   /** The token's bytes in UTF-8. */

@@ -40,19 +40,22 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
   const quotes = turnQuotes(template, tokenizer)
   return {
-    renderPrompt: (messages, tools) => renderTurns(template, tokenizer, messages, tools, quotes),
+    renderPrompt: (messages, tools, prefix = '') =>
+      renderTurns(template, tokenizer, messages, tools, quotes) + quotes.said(prefix),
     text: {
       endIds: turnEndIds(tokenizer, template),
       longestToken: tokenizer.longestToken,
-      encode: (text, start) => {
+      encode: (text, start, after) => {
         if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
         return start
           ? encodeChat(tokenizer, text)
-          : tokenizer.encode(text, { parseSpecial: true, continues: true })
+          : tokenizer.encode(text, { parseSpecial: true, continues: true, after })
       },
       quote: quotes.said,
-      detokenizer: ({ toolCalls = false } = {}) =>
-        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer),
+      detokenizer: ({ toolCalls = false, after } = {}) =>
+        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer, {
+          atStart: after !== undefined && tokenizer.isSpecial(after),
+        }),
       tokenText: (id) => tokenizer.tokenText(id),
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },

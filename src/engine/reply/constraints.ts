@@ -1,8 +1,8 @@
-// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form of the grammar
-// compiler.
+// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars are
+// written from.
 import { HalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
-import type { ConstraintSpec } from '../../constrain/compile.ts'
+import type { ConstraintSpec } from '../../constrain/constraint.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 
 /** The options that constrain a whole reply. */

@@ -23,7 +23,6 @@ import type {
   ToolCall,
 } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/stream.ts'
-import { constraintSpec } from './constraints.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'
 import { isMessage } from './saved.ts'
@@ -32,14 +31,15 @@ import type { Transcript } from './transcript.ts'
 
 /**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
- * `unsupported` if the messages are not a conversation.
+ * `unsupported` if the messages are not a conversation or the prefix is not a text.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
   if (prompt.type === 'text') return prompt.text
-  const { messages, tools = [] } = prompt
+  const { messages, tools = [], prefix = '' } = prompt
   checkList('tools', tools)
+  if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
-  if (wrong < 0) return model.renderPrompt(messages, tools)
+  if (wrong < 0) return model.renderPrompt(messages, tools, prefix)
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],
@@ -63,10 +63,9 @@ export async function reply(
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
   const text = promptText(model, request.prompt)
   checkLength(model, request, text)
-  const prompt = transcript.encode(text, (rest, start) => model.text.encode(rest, start))
+  const prompt = transcript.encode(text, (...rest) => model.text.encode(...rest))
   const fit = fitPrompt(model, request, prompt)
-  const spec = constraintSpec(options)
-  const constraint = spec && model.constraints.constrain(spec)
+  const constraint = request.constraint && model.constraints.constrain(request.constraint)
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
     processors: await loadProcessors(processors, model),
@@ -78,7 +77,13 @@ export async function reply(
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
   const writer = createWriter(
     model,
-    { stop, constraint, calls: toolCallsOf(request.prompt) },
+    // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
+    {
+      stop,
+      constraint,
+      calls: toolCallsOf(request.prompt),
+      after: constraint === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined,
+    },
     sampler.logprobs,
     outlet,
   )
@@ -126,6 +131,8 @@ interface ReplyLimits {
   readonly stop: readonly string[]
   readonly constraint: TokenConstraint | undefined
   readonly calls: ReplyToolCalls | undefined
+  /** The id before the reply, if the space that encoding adds after a special token is not part of it. */
+  readonly after: number | undefined
 }
 
 interface End {
@@ -192,13 +199,13 @@ interface Writer {
 /** Decodes ids, holds back text that may become a stop text, and sends the rest. */
 function createWriter(
   model: LoadedModel,
-  { stop, constraint, calls }: ReplyLimits,
+  { stop, constraint, calls, after }: ReplyLimits,
   source: LogProbabilities | undefined,
   outlet: Outlet,
 ): Writer {
   const tokens: number[] = []
   const logprobs: TokenLogprobs[] | undefined = source && []
-  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined })
+  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined, after })
   const stops = stopMatcher(stop)
   let written = ''
   let isWhole = false
@@ -239,7 +246,7 @@ function createWriter(
 
   /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
   function isPlain(): boolean {
-    const plain = model.text.detokenizer()
+    const plain = model.text.detokenizer({ after })
     return tokens.map((id) => plain.push(id)).join('') + plain.flush() === written
   }
 

@@ -19,8 +19,14 @@ export interface SavedTranscript {
  * is encoded.
  */
 export interface Transcript {
-  /** Ids of `text`. `encode` gets the new part of it, and whether that part is the start of the prompt. */
-  encode(text: string, encode: (rest: string, start: boolean) => readonly number[]): readonly number[]
+  /**
+   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and the id
+   * before it.
+   */
+  encode(
+    text: string,
+    encode: (rest: string, start: boolean, after: number | undefined) => readonly number[],
+  ): readonly number[]
   /** Adds a reply to the last prompt. `text` is the text of `ids`, as the next prompt will contain it. */
   extend(text: string, ids: readonly number[]): void
   /** A second transcript with the same content. */
@@ -47,7 +53,7 @@ export function transcriptOf(saved = NEW): Transcript {
       known = text.slice(0, chars)
       ids = ids.slice(0, tokens)
       const rest = text.slice(chars)
-      if (rest !== '') add(rest, encode(rest, chars === 0))
+      if (rest !== '') add(rest, encode(rest, chars === 0, ids.at(-1)))
       return ids
     },
     extend(text, more) {

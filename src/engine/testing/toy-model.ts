@@ -83,7 +83,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
     text: toyText,
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
-    renderPrompt: (messages, tools = []) => {
+    renderPrompt: (messages, tools = [], prefix = '') => {
       if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }
@@ -92,7 +92,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
         const calls = toolCalls.map((call) => `<call ${call.name}>`).join('')
         return `<${role}>${content}${calls}<end>`
       })
-      return `${names}${turns.join('')}<assistant>`
+      return `${names}${turns.join('')}<assistant>${prefix}`
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',

@@ -12,6 +12,7 @@
 // each chunk that it takes. The side that sends the last report closes its port; the other side closes its
 // own when the report arrives.
 import type { WireError } from '../../base/errors.ts'
+import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import type { EmbedOptions } from '../../evaluate/embed.ts'
 import type { Score } from '../../evaluate/score.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
@@ -168,6 +169,8 @@ export type Prompt =
       readonly type: 'messages'
       readonly messages: readonly Message[]
       readonly tools?: readonly Tool[] | undefined
+      /** How the reply begins. Default: empty. */
+      readonly prefix?: string | undefined
     }
   | { readonly type: 'text'; readonly text: string }
 
@@ -251,7 +254,10 @@ export interface GenerateRequest extends Overflow {
   /** The page's number of the session whose state is reused and kept. Absent: nothing is kept. */
   readonly session?: number | undefined
   readonly prompt: Prompt
+  /** Without a constraint. */
   readonly options: DecodeOptions
+  /** The constraint on the reply, as its page has written it. */
+  readonly constraint?: WrittenGrammar | undefined
 }
 
 /** To the worker, on a generation's port. */

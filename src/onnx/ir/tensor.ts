@@ -84,18 +84,18 @@ export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u6
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
 
-/** Elements of the largest tensor in memory. */
-const MOST_ELEMENTS = 2 ** 27
+/** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
+export const MOST_ELEMENTS = 2 ** 24
 
-/** The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above 2^27. */
+/** The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above `MOST_ELEMENTS`. */
 export function countToMake(dims: readonly number[]): number {
   const count = countOf(dims)
-  if (dims.every((size) => Number.isSafeInteger(size) && size >= 0) && count <= MOST_ELEMENTS) return count
-  const isLarge = count > MOST_ELEMENTS && dims.every((size) => size >= 0)
+  const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MOST_ELEMENTS))
+  if (isShape && count <= MOST_ELEMENTS) return count
   throw new HalfbyteError(
-    isLarge ? 'out-of-memory' : 'format',
-    `a tensor of shape [${dims}] cannot be made; ${MOST_ELEMENTS} elements are the most, so export the model again`,
-    { elements: count, most: MOST_ELEMENTS },
+    isShape ? 'out-of-memory' : 'format',
+    `a graph computes a value of shape [${dims}] where ${MOST_ELEMENTS} elements are the most; use another export`,
+    { count, most: MOST_ELEMENTS },
   )
 }
 

@@ -11,6 +11,11 @@ const MOST_TEXT = 4096
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
+/** pbf throws RangeError for reads outside of its buffer, and Error for what no writer makes. */
+const isPbfError = (cause: unknown): cause is Error =>
+  cause instanceof RangeError ||
+  (cause instanceof Error && /^(Unimplemented type|Expected varint)/.test(cause.message))
+
 /** The field that is read at the moment. Each of its methods may be called once per field. */
 export class Message {
   readonly file: string
@@ -35,9 +40,7 @@ export class Message {
         if (reader.pos > this.#end) throw this.wrong('a field is longer than the message that holds it')
       }
     } catch (cause) {
-      // pbf throws RangeError for reads outside of its buffer, and Error for wire types that do not exist.
-      if (cause instanceof RangeError || (cause instanceof Error && cause.message.startsWith('Unimpl')))
-        throw this.wrong(`a field is not protobuf (${cause.message})`)
+      if (isPbfError(cause)) throw this.wrong(`a field is not protobuf (${cause.message})`)
       throw cause
     }
     if (reader.pos !== this.#end) throw this.wrong('a message ends in the middle of a field')

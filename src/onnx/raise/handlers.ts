@@ -1,7 +1,8 @@
 // Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
 import { add, fastGelu, gelu, multiply, quickGelu, same, sigmoid, swish } from './handlers/elementwise.ts'
 import { gather, gatherBlocks } from './handlers/embed.ts'
-import { attention, embedLayerNorm } from './handlers/gpt2.ts'
+import * as fused from './handlers/fused.ts'
+import * as gpt2 from './handlers/gpt2.ts'
 import { groupQueryAttention } from './handlers/group-attention.ts'
 import { expand, reshape, transpose, unsqueeze } from './handlers/heads.ts'
 import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
@@ -64,14 +65,17 @@ export const HANDLERS: Handlers = new Map([
   [':Concat', concat],
   [':Where', chooseByMask],
   [':Softmax', softmax],
+  [':RotaryEmbedding', fused.rotaryEmbedding],
+  [':Attention', fused.attention],
   [':RMSNormalization', rmsNorm],
   [':SimplifiedLayerNormalization', rmsNorm],
   [':LayerNormalization', layerNorm],
   ['com.microsoft:SimplifiedLayerNormalization', rmsNorm],
   ['com.microsoft:SkipSimplifiedLayerNormalization', skipRmsNorm],
   ['com.microsoft:SkipLayerNormalization', skipLayerNorm],
-  ['com.microsoft:EmbedLayerNormalization', embedLayerNorm],
-  ['com.microsoft:Attention', attention],
+  ['com.microsoft:EmbedLayerNormalization', gpt2.embedLayerNorm],
+  ['com.microsoft:Attention', gpt2.attention],
+  ['com.microsoft:RotaryEmbedding', fused.contribRotaryEmbedding],
   ['com.microsoft:QuickGelu', quickGelu],
   ['com.microsoft:Gelu', gelu],
   ['com.microsoft:FastGelu', fastGelu],

@@ -1,5 +1,5 @@
 // Meanings. In: nothing. Out: what a value of the dialect stands for while a graph is translated.
-import type { RopeScaling } from '../../arch/config/config.ts'
+import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 
@@ -60,10 +60,22 @@ export interface Heads {
   readonly copies: number
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
-  /** Names of the cosines and sines that it was rotated by. */
-  readonly rope?: { readonly cos: string; readonly sin: string } | undefined
+  readonly rope?: Rotation | undefined
   /** The state that stands before the tokens; `''`: there is none, as before a concatenation. */
   readonly past: string
+}
+
+/** How heads were rotated. */
+export interface Rotation {
+  /** Names of cosines and sines: rows of the step, or tables that `positions` choose rows of. */
+  readonly cos: string
+  readonly sin: string
+  /** Leading numbers of a head that are rotated. */
+  readonly dims: number
+  /** Rows have dims / 2 numbers, not each of them twice. */
+  readonly isHalf: boolean
+  readonly pairing: RopePairing
+  readonly positions?: string | undefined
 }
 
 /** Numbers [from, to) of each head. */
@@ -91,7 +103,8 @@ export interface Scores {
   readonly k: Heads
   readonly scale: number
   readonly cap: number
-  readonly mask?: Mask | undefined
+  /** `causal`: the operator hides what comes later by itself. */
+  readonly mask?: Mask | 'causal' | undefined
   readonly isSoft: boolean
 }
 export interface Mask {

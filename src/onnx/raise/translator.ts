@@ -1,12 +1,13 @@
 // The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
 // its weights, and what was found out about the model. What cannot be translated is named.
+import { HalfbyteError } from '../../base/errors.ts'
 import { type GraphBuilder, graphBuilder } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
 import { type Graph, isStored, type Node } from '../ir/graph.ts'
-import { unclaimed, unfit } from '../ir/operator.ts'
+import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Findings, Meaning } from './meaning.ts'
 import { normedRows } from './normed-rows.ts'
@@ -100,15 +101,14 @@ export class Translator {
     for (const node of this.graph.nodes) {
       if (!this.#done.has(node)) await this.#translate(node)
     }
+    const [begin, end] = [this.graph.nodes[0], this.graph.nodes.at(-1)]
+    if (begin === undefined || end === undefined)
+      throw new HalfbyteError('unsupported', `${this.file}: the graph has no nodes; give a decoder`)
+    if (this.findings.layers === 0) throw unclaimed(begin, 'the graph has no layer with a state')
     const [first = ''] = this.graph.outputs
     const logits = this.#values.get(first)
     if (logits?.is !== 'rows' || this.#hidden === undefined)
-      throw unclaimed(
-        this.graph.nodes.at(-1)!,
-        `the output ${first} is not made of the rows of a step, as logits are`,
-      )
-    if (this.findings.layers === 0)
-      throw unclaimed(this.graph.nodes[0]!, 'the graph has no layer with a state')
+      throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
     return {
       graph: this.b.finish(logits.value, this.#hidden),
       weights: this.weights,
@@ -310,7 +310,7 @@ export class Translator {
       if (isPrimitive) return found
       if (!ROW_WISE.has(node.op)) return []
       const next = node.inputs.find((each) => makers.has(each))
-      if (next === undefined) throw unfit(node, 'it makes the logits of constants')
+      if (next === undefined) return []
       name = next
     }
   }

@@ -82,6 +82,15 @@ test('a space goes in front of a text and after special tokens, unless the file 
   expect(spell({ addSpacePrefix: false })).toEqual(['a', '</s>', 'a'])
 })
 
+test('text that continues has the space only after a special token', () => {
+  const tokenizer = createTokenizer(spmSpec([M, 'a', `${M}a`]))
+  const spell = (after: number | undefined) =>
+    tokenizer.encode('a', { continues: true, after }).map((id) => tokenizer.tokenText(id))
+  expect(spell(undefined)).toEqual(['a'])
+  expect(spell(tokenizer.idOf('a'))).toEqual(['a'])
+  expect(spell(tokenizer.idOf('</s>'))).toEqual([' a'])
+})
+
 test('without byte tokens the unknown token stands for each byte', () => {
   const spec = spmSpec(['a'])
   const kept = spec.tokens.map((token, id) => (spec.types?.[id] === 6 ? `unused${id}` : token))

@@ -15,6 +15,8 @@ export interface EncodeOptions {
   readonly parseSpecial?: boolean
   /** True when the text continues other text, so no space is added before it. Default false. */
   readonly continues?: boolean
+  /** The id that a text continues after. A space is added after a special token, as within one text. */
+  readonly after?: number | undefined
 }
 
 /** Converts text to ids and back, for one model. Has no state that callers can observe. */
@@ -93,10 +95,10 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
     vocabSize: vocabulary.size,
     longestToken: vocabulary.longest,
     addsBos: bosId !== undefined && prefix.includes(bosId),
-    encode(text, { addSpecial = false, parseSpecial = false, continues = false } = {}) {
+    encode(text, { addSpecial = false, parseSpecial = false, continues = false, after } = {}) {
       const ids: number[] = []
       let isFirst = !continues
-      let followsToken = !continues
+      let followsToken = !continues || (after !== undefined && tokenizer.isSpecial(after))
       for (const piece of added.split(text, parseSpecial)) {
         if (typeof piece === 'number') ids.push(piece)
         else encodeText(piece, { isFirst, followsToken, parseSpecial }, ids)

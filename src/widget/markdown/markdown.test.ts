@@ -28,6 +28,22 @@ describe('Markdown', () => {
     expect(tree(text)).toEqual(expected)
   })
 
+  test.each([
+    ['$a_1 * b_1$ and \\(c\\)', ['p(math(a_1 * b_1) and math(c))']],
+    ['$$\nx^2\n$$', ['math(x^2)']],
+    ['\\[ x \\]\n\nso', ['math(x)', 'p(so)']],
+    ['so $$x$$ it is', ['p(so math(x) it is)']],
+    ['- \\[x\n+ y\\]', ['ul(li(math(x\n+ y)))']],
+    ['$5 and $6, $7-$8', ['p($5 and $6, $7-$8)']],
+    ['$$\nx\n+ y', ['math(x\n+ y)']],
+    ['$$\nx\n\n$$', ['p($$br()x)', 'p($$)']],
+    ['$a\n\nb$', ['p($a)', 'p(b$)']],
+    ['`$a$`', ['p(code($a$))']],
+    ['$$ $$', ['p($$ $$)']],
+  ])('formulas in %j', (text, expected) => {
+    expect(tree(text)).toEqual(expected)
+  })
+
   test('an ordered list starts where it says', () => {
     expect(parseMarkdown('3. c\n4. d')[0]?.piece).toMatchObject({ tag: 'ol', start: 3 })
   })
@@ -132,6 +148,10 @@ describe('a text that grows', () => {
     '```',
     '|a|b|',
     '|-|-|',
+    '$$',
+    '+ y$$',
+    '\\[x',
+    'y\\]',
     '',
   ]
   const ends = ['\n', '\n\n', '\r\n']

@@ -1,10 +1,11 @@
 // Markdown. In: a model's text. Out: a tree of elements and texts that contains nothing active.
 import MarkdownIt, { type Token } from 'markdown-it'
+import { addFormulas, FORMULA, FORMULA_BLOCK } from './formulas.ts'
 
 /** Elements that a model's text may turn into. */
 export type Tag =
   | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
-  | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span')
+  | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td' | 'strong' | 'em' | 's' | 'a' | 'span' | 'math')
 
 export interface Piece {
   readonly tag: Tag
@@ -19,6 +20,8 @@ export interface Piece {
   readonly align?: Align
   /** Whether an item of a task list is done. */
   readonly isDone?: boolean
+  /** Present if a formula stands on a line of its own. Its child is TeX. */
+  readonly isDisplay?: boolean
 }
 
 export type Align = 'left' | 'center' | 'right'
@@ -38,6 +41,7 @@ const theParser = (): InstanceType<typeof MarkdownIt> => {
   const rules = ['table', 'strikethrough', 'linkify']
   parser = new MarkdownIt('commonmark', { html: false, linkify: true }).enable(rules)
   // Names of files such as readme.md end like names of sites.
+  addFormulas(parser)
   parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
   return parser
 }
@@ -178,6 +182,10 @@ function leaf(token: Token): readonly (Piece | string)[] {
       return [{ tag: 'br', children: [] }]
     case 'hr':
       return [{ tag: 'hr', children: [] }]
+    case FORMULA:
+      return [{ tag: 'math', children: [token.content] }]
+    case FORMULA_BLOCK:
+      return [{ tag: 'math', children: [token.content], isDisplay: true }]
     case 'code_inline':
       return [{ tag: 'code', children: [token.content] }]
     case 'fence':

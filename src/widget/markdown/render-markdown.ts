@@ -10,11 +10,29 @@ import type { Block, Piece } from './markdown.ts'
 export interface MarkdownWords {
   readonly copyCode: string
   readonly table: string
+  readonly formula: string
   /** Stands for the language of a code block that names none. */
   readonly code: string
 }
 
-const ENGLISH: MarkdownWords = { copyCode: 'Copy code', table: 'Table', code: 'code' }
+/** Richer forms of some texts, for pages that load what these take. */
+export interface RichForms {
+  /** The content of a code block. Undefined: the text as it is. */
+  readonly code?: (text: string, language: string) => TemplateResult | undefined
+  /** A formula from TeX. Undefined: its source. */
+  readonly formula?: (tex: string, isDisplay: boolean) => unknown
+}
+
+/** How texts are shown. Another object, and everything is rendered again. */
+export interface MarkdownLook {
+  readonly words?: MarkdownWords
+  readonly rich?: RichForms | undefined
+}
+
+const ENGLISH: MarkdownWords = { copyCode: 'Copy code', table: 'Table', formula: 'Formula', code: 'code' }
+const PLAIN: RichForms = {}
+
+type Look = Required<MarkdownLook> & { readonly rich: RichForms }
 
 /**
  * Renders a text's parts from `first` on. While an answer grows, only its last block is rendered again.
@@ -23,21 +41,21 @@ const ENGLISH: MarkdownWords = { copyCode: 'Copy code', table: 'Table', code: 'c
 export function renderMarkdown(
   parts: readonly (readonly Block[])[],
   first = 0,
-  words: MarkdownWords = ENGLISH,
+  { words = ENGLISH, rich = PLAIN }: MarkdownLook = {},
 ): TemplateResult {
   const place = (_: unknown, index: number) => first + index
   const part = (blocks: readonly Block[]) =>
-    html`<div class="part">${blocks.map((block) => renderBlock(block, words))}</div>`
+    html`<div class="part">${blocks.map((block) => renderBlock(block, { words, rich }))}</div>`
   return html`${repeat(parts.slice(first), place, part)}`
 }
 
-const renderBlock = ({ source, piece }: Block, words: MarkdownWords) =>
-  guard([source, words], () => render(piece, words))
+const renderBlock = ({ source, piece }: Block, look: Look) =>
+  guard([source, look.words, look.rich], () => render(piece, look))
 
 type Inside = TemplateResult | string
 
-function render(piece: Piece, words: MarkdownWords): TemplateResult {
-  const inside = piece.children.map((part): Inside => (typeof part === 'string' ? part : render(part, words)))
+function render(piece: Piece, look: Look): TemplateResult {
+  const inside = piece.children.map((part): Inside => (typeof part === 'string' ? part : render(part, look)))
   switch (piece.tag) {
     case 'p':
       return html`<p dir="auto">${inside}</p>`
@@ -58,11 +76,11 @@ function render(piece: Piece, words: MarkdownWords): TemplateResult {
     case 'br':
       return html`<br />`
     case 'pre':
-      return code(piece, inside, words)
+      return code(piece, inside, look)
     case 'code':
       return html`<code>${inside}</code>`
     case 'table':
-      return html`<div class="table" tabindex="0" role="region" aria-label=${words.table}><table>${inside}</table></div>`
+      return html`<div class="table" tabindex="0" role="region" aria-label=${look.words.table}><table>${inside}</table></div>`
     case 'thead':
       return html`<thead>${inside}</thead>`
     case 'tbody':
@@ -81,6 +99,8 @@ function render(piece: Piece, words: MarkdownWords): TemplateResult {
       return html`<s>${inside}</s>`
     case 'a':
       return html`<a href=${piece.href ?? ''} target="_blank" rel="noopener noreferrer nofollow">${inside}</a>`
+    case 'math':
+      return formula(piece, look)
     case 'span':
       return html`<span>${inside}</span>`
     default:
@@ -94,15 +114,23 @@ function task(isDone: boolean, inside: readonly Inside[]): TemplateResult {
   </li>`
 }
 
+function formula({ children, isDisplay = false }: Piece, { words, rich }: Look): TemplateResult {
+  const tex = children.join('')
+  const shown = rich.formula?.(tex, isDisplay) ?? html`<code dir="ltr">${tex}</code>`
+  return isDisplay
+    ? html`<span class="formula" tabindex="0" role="group" aria-label=${words.formula}>${shown}</span>`
+    : html`${shown}`
+}
+
 function code(
-  { children, language }: Piece,
+  { children, language = '' }: Piece,
   inside: readonly Inside[],
-  { copyCode: label, code: unnamed }: MarkdownWords,
+  { words: { copyCode: label, code: unnamed }, rich }: Look,
 ): TemplateResult {
   return html`<div class="code">
     <div class="code-head"><span>${language === '' ? unnamed : language}</span>
       <button type="button" class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>${label}</button></div>
-    <pre tabindex="0" dir="ltr"><code>${inside}</code></pre>
+    <pre tabindex="0" dir="ltr"><code>${rich.code?.(children.join(''), language) ?? inside}</code></pre>
   </div>`
 }
 

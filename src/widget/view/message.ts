@@ -33,7 +33,7 @@ export function messageView(
       isAnswer
         ? content === ''
           ? waiting(isGrowing, toolRuns)
-          : renderMarkdown(inParts(markdown.blocks(content)), 0, words)
+          : renderMarkdown(inParts(markdown.blocks(content)), 0, { words })
         : content
     }</div>
     ${passages.length === 0 || isGrowing ? nothing : sourcesView(passages, words)}

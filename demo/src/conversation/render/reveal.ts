@@ -72,6 +72,13 @@ export class Reveal {
     this.#wake = undefined
   }
 
+  /** The conversation's last answer, which is shown, is about to grow again. */
+  resume({ id, messages }: Conversation): void {
+    this.#answer = `${id} ${messages.length}`
+    this.#shown = messages.at(-1)?.content.length ?? 0
+    this.#pace = new Pace(FIRST, LEAST)
+  }
+
   /** The next frame may show more. */
   advance(): void {
     this.#shown += this.#pace.letters

@@ -2,7 +2,7 @@
 // and what followed it can be had again.
 import { expect, test } from 'vitest'
 import { newConversation, readConversation, type StoredMessage, withMessages } from './conversations.ts'
-import { again, edited, forked, placeOf, turned } from './versions.ts'
+import { again, continued, edited, forked, placeOf, turned } from './versions.ts'
 
 const user = (content: string): StoredMessage => ({ role: 'user', content })
 const model = (content: string): StoredMessage => ({ role: 'assistant', content })
@@ -75,4 +75,15 @@ test('a fork has the messages up to one, with their versions, and another id', (
   expect(fork.messages).toEqual(messages.slice(0, 2))
   expect(fork.title).toBe('a')
   expect(fork.id).not.toBe(conversation.id)
+})
+
+test('the rest of an answer goes where its beginning is, with the versions beside it', () => {
+  const cut: StoredMessage = { ...model('B'), ending: 'length', others: [[model('A')]], place: 0 }
+  const messages = [user('a'), cut]
+  const { messages: asked, versions, begun, unanswered } = continued(messages)
+  expect(texts(asked)).toBe('a')
+  expect(versions).toEqual({ others: [[model('A')]], place: 0 })
+  expect(begun).toEqual({ content: 'B' })
+  expect(unanswered).toBe(messages)
+  expect(continued([user('a'), model('A')]).messages, 'an answer that is whole').toEqual([])
 })

@@ -7,7 +7,9 @@ type Messages = readonly StoredMessage[]
 /** Messages whose last one is to be answered, and the versions that the answer has beside it. */
 export interface Asked {
   readonly messages: Messages
-  readonly versions: Pick<StoredMessage, 'others'>
+  readonly versions: Pick<StoredMessage, 'others' | 'place'>
+  /** How the answer begins, and the tools that were used for it so far. Absent for a new answer. */
+  readonly begun?: Pick<StoredMessage, 'content' | 'used'>
   /** The messages if no answer comes. */
   readonly unanswered: Messages
 }
@@ -30,6 +32,19 @@ export function again(messages: Messages): Asked {
   const questions = messages.slice(0, end)
   if (messages.length === end) return asked(questions)
   return { messages: questions, versions: { others: inOrder(messages, end) }, unanswered: messages }
+}
+
+/** Asks for the rest of the last answer, which was cut short. */
+export function continued(messages: Messages): Asked {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant' || last.ending === undefined) return asked([])
+  const { content, used, others, place } = last
+  return {
+    messages: messages.slice(0, -1),
+    versions: { ...(others && { others }), ...(place !== undefined && { place }) },
+    begun: { content, ...(used && { used }) },
+    unanswered: messages,
+  }
 }
 
 /** Shows the version of message `index` that is `step` newer, with what followed it. */

@@ -7,7 +7,7 @@ import type { Heads } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
 export const reshape: Handler = (t, node) => {
-  const dims = t.dimsOf(node)
+  const dims = t.dimsOf(node) ?? t.types.get(node.inputs[1] ?? '')?.elements
   const input = t.read(node, 0)
   if (dims === undefined || input === undefined) return false
   if (input.is === 'heads') return reshapeHeads(t, node, input, dims)

@@ -111,7 +111,10 @@ export const addTurned: Handler = (t, node) => {
   if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
   const of: Heads = plain.of
   if (of.rope !== undefined || of.past !== '') throw unclaimed(node, 'it rotates heads a second time')
-  t.set(node, 0, { ...of, rope: { cos: plain.by, sin: half.by } })
+  t.set(node, 0, {
+    ...of,
+    rope: { cos: plain.by, sin: half.by, dims: of.dim, isHalf: false, pairing: 'halves' },
+  })
   return true
 }
 

@@ -1,5 +1,6 @@
 // Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once the
 // mask is proven to hide what comes later, or what is out of a window.
+import type { RopeUse, Value } from '../../../graph/ir.ts'
 import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
@@ -17,7 +18,9 @@ export const multiplyMatrices: Handler = async (t, node) => {
     return true
   }
   if (left?.is !== 'scores' || !left.isSoft || right?.is !== 'heads' || right.axes !== 'bhtd') return false
-  await attend(t, node, left, right)
+  const { count, dim } = left.q
+  const value = await attend(t, node, left, right)
+  t.set(node, 0, { is: 'heads', value, count, dim, axes: 'bhtd', copies: 1, scale: 1, past: '' })
   return true
 }
 
@@ -85,29 +88,28 @@ export const softmax: Handler = (t, node) => {
   return true
 }
 
-async function attend(
+/** The rows that attended. Throws `unsupported` where the mask is not proven, or parts do not fit. */
+export async function attend(
   t: Translator,
   node: Node,
   { q, k, scale, cap, mask }: Scores,
   v: Heads,
-): Promise<void> {
+): Promise<Value> {
   checkFit(node, q, k, v)
-  const window = await proveMask(t, node, mask)
-  const dims = await ropeDims(t, node, q, k)
+  const window = mask === 'causal' ? 0 : await proveMask(t, node, mask)
+  const { dims, pairing } = await rotationOf(t, node, q, k)
   const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]
   const layer = t.findings.layers++
   t.noteHeads(node, heads, kvHeads, headDim)
   const norms = q.norm &&
     k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head' as const, epsilon: q.norm.epsilon }
-  const value = t.b.attend(
+  return t.b.attend(
     `layers.${layer}.attn`,
     [q.value, k.value, v.value],
     { layer, heads, kvHeads, headDim, window },
-    { table: 0, dims, pairing: 'halves' },
+    { table: 0, dims, pairing },
     { scale, cap, norms },
   )
-  const made = { value, count: heads, dim: headDim, axes: 'bhtd', copies: 1, scale: 1, past: '' }
-  t.set(node, 0, { is: 'heads', ...made })
 }
 
 function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
@@ -127,10 +129,15 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
   if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
 }
 
-async function ropeDims(t: Translator, node: Node, q: Heads, k: Heads): Promise<number> {
-  if (q.rope === undefined && k.rope === undefined) return 0
-  if (q.rope?.cos !== k.rope?.cos || q.rope?.sin !== k.rope?.sin || q.rope === undefined)
+async function rotationOf(
+  t: Translator,
+  node: Node,
+  { rope: q }: Heads,
+  { rope: k }: Heads,
+): Promise<Pick<RopeUse, 'dims' | 'pairing'>> {
+  if (q === undefined && k === undefined) return { dims: 0, pairing: 'halves' }
+  if (q === undefined || JSON.stringify(q) !== JSON.stringify(k))
     throw unclaimed(node, 'its queries and keys are rotated differently')
-  await proveRope(t, node, q.rope, q.dim)
-  return q.dim
+  await proveRope(t, node, q)
+  return q
 }

@@ -1,0 +1,57 @@
+// In: an engine's facts and figures. Out: whether the report has them all.
+import { expect, test } from 'vitest'
+import type { Engine, MemoryUse } from '../../../src/index.ts'
+import type { Figures } from '../conversation/chat.ts'
+import { answerRows, readRate, report } from './how-it-runs.ts'
+
+const engine = {
+  model: { id: 'tiny', architecture: 'llama', parameters: 2.4e6, contextLength: 512 },
+  threads: 2,
+  pool: 'shared',
+  build: 'relaxed',
+  note: 'only two',
+} as Engine
+const memory: MemoryUse = {
+  weightsBytes: 5e6,
+  stateBytes: 1e6,
+  keptBytes: 0,
+  arenaBytes: 2e6,
+  totalBytes: 12e6,
+}
+const figures = (tokensPerSecond: number): Figures => ({
+  ...{
+    tokensPerSecond,
+    firstTokenMs: 12.4,
+    contextUsed: 40,
+    readTokens: 8,
+    promptTokens: 30,
+    writtenTokens: 10,
+  },
+})
+
+test('the newest answer comes first', () => {
+  expect(answerRows([figures(50), figures(120)])).toEqual([
+    ['120', '12 ms', '8 of 30', '10'],
+    ['50.0', '12 ms', '8 of 30', '10'],
+  ])
+})
+
+test('the report has model, engine, memory and answers', () => {
+  const text = report(engine, memory, [figures(50)])
+  for (const part of [
+    'tiny, llama, 2.4 million',
+    '2 of ',
+    'shared',
+    'relaxed',
+    'only two',
+    '12.0 MB',
+    '| 50.0 |',
+  ])
+    expect(text).toContain(part)
+  expect(report(engine, memory, [])).toContain('None yet.')
+})
+
+test('weights are read once for each token', () => {
+  expect(readRate(memory, [figures(50), figures(100)])).toBe(5e8)
+  expect(readRate(memory, [figures(0)])).toBeUndefined()
+})

@@ -1,0 +1,83 @@
+// In: the built chat page with answers that were cut short, and with code and formulas. Out: whether they can
+// be continued, also after a reload, and whether code and formulas are shown and hold nothing active.
+import { expect, test } from '@playwright/test'
+import { answers, ask, kept, openChat, overflowing, readTokens, ready, set } from './chat-page.ts'
+import { storeChats, turns } from './stored-chats.ts'
+import { violations } from './violations.ts'
+
+test('an answer that reached its limit is continued, also after a reload', async ({ page }) => {
+  const { problems } = await openChat(page)
+  await set(page, { 'Longest answer': '6', Temperature: '0' })
+  await ask(page, 'Tell me a story about a fox.')
+  const body = answers(page).locator('.body')
+  const goOn = page.getByRole('button', { name: 'Continue', exact: true })
+  await expect(answers(page)).toContainText('Reached the length limit')
+  const first = await body.innerText()
+  expect(await overflowing(page)).toEqual([])
+  await goOn.click()
+  await ready(page)
+  const second = await body.innerText()
+  expect(second.startsWith(first), `"${second}" begins with "${first}"`).toBe(true)
+  expect(second.length).toBeGreaterThan(first.length)
+  // The last token of the beginning was never run; nothing else is read again.
+  expect((await readTokens(page))[0]).toBe(1)
+
+  await expect.poll(() => kept(page)).toBe(1)
+  await page.waitForTimeout(2000)
+  await page.reload()
+  await ready(page)
+  await set(page, { 'Longest answer': '600' })
+  await goOn.click()
+  await ready(page)
+  const third = await body.innerText()
+  expect(third.startsWith(second)).toBe(true)
+  expect((await readTokens(page))[0]).toBe(1)
+  await expect(answers(page)).toHaveCount(1)
+  await expect(goOn).toHaveCount(0)
+  expect(problems).toEqual([])
+})
+
+const RICH = [
+  'A function:\n\n```js\n// <b>twice</b>\nconst twice = (x) => "<i>" + x\n```\n\nAnother:\n\n```nolanguage\nplain <i>\n```\n',
+  'Of $a^2 + b^2$ and \\(\\alpha\\):\n\n$$\nx = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}\n+ \\sum_{i=0}^n \\int_0^1 f_i(t)\\,dt + \\prod_k \\lambda_k\n$$\n',
+  'Bad: $\\href{javascript:alert(1)}{x}$, $\\frac{$, $\\def\\a{\\a\\a}\\a$. It costs $5 and $6.',
+].join('\n')
+
+test('code is highlighted and formulas are set, by libraries that load for the first of them', async ({
+  page,
+}) => {
+  const { problems } = await openChat(page)
+  const messages = [
+    { role: 'user', content: 'Show me.' },
+    { role: 'assistant', content: RICH },
+  ]
+  await storeChats(page, [
+    { id: 'plain', updated: Date.now(), messages: turns(2) },
+    { id: 'rich', updated: Date.now() - 1000, messages },
+  ])
+  const loaded: string[] = []
+  page.on('request', (request) => loaded.push(request.url()))
+  await page.reload()
+  await ready(page)
+  const libraries = () => loaded.filter((url) => /(highlight|formulas)-[^/]*\.js$/.test(url)).length
+  expect(libraries(), 'libraries for plain text').toBe(0)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await page.getByRole('button', { name: 'rich', exact: true }).click()
+  const answer = answers(page)
+  await expect(answer.locator('.hljs-keyword').first()).toHaveText('const')
+  await expect(answer.locator('pre').first()).toContainText('<b>twice</b>')
+  await expect(answer.locator('pre').nth(1)).toHaveText('plain <i>')
+  await expect(answer.locator('math')).toHaveCount(3)
+  await expect(answer.locator('.formula math mfrac msqrt')).toHaveCount(1)
+  await expect(answer.locator('a, script, [href]')).toHaveCount(0)
+  await expect(answer).toContainText('\\href{javascript:alert(1)}{x}')
+  await expect(answer).toContainText('It costs $5 and $6.')
+  expect(libraries()).toBe(2)
+  expect(await overflowing(page)).toEqual([])
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    expect(await violations(page)).toEqual([])
+    await page.screenshot({ path: `build/screens/rich-${colorScheme}.png` })
+  }
+  expect(problems).toEqual([])
+})

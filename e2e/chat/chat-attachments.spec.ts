@@ -1,0 +1,63 @@
+// In: the built chat page and text files. Out: whether they can be picked, dropped and pasted, reach the model,
+// and are refused in sentences.
+import { expect, type Page, test } from '@playwright/test'
+import { composer, openChat, overflowing, ready, sendButton, set } from './chat-page.ts'
+import { violations } from './violations.ts'
+
+/** Sends a file to the page as `type` would bring it. */
+const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string) =>
+  page.evaluate(
+    ([kind, fileName, content]) => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File([content], fileName, { type: 'text/plain' }))
+      const init = { bubbles: true, cancelable: true }
+      const event =
+        kind === 'drop'
+          ? new DragEvent('drop', { ...init, dataTransfer })
+          : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
+      document.querySelector('chat-composer textarea')?.dispatchEvent(event)
+    },
+    [type, name, text] as const,
+  )
+
+test('text files are picked, dropped and pasted, and the model reads them', async ({ page }) => {
+  const { problems } = await openChat(page)
+  await set(page, { 'Longest answer': '5' })
+  const chosen = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Attach text files' }).click()
+  const picked = { name: 'fox.txt', mimeType: 'text/plain', buffer: Buffer.from('The fox is red.\n') }
+  await (await chosen).setFiles(picked)
+  const files = page.getByRole('list', { name: 'Attached files' })
+  await expect(files.getByRole('listitem')).toHaveText([/fox\.txt/])
+  await expect(composer(page)).toBeFocused()
+  await bring(page, 'drop', 'a-name-that-is-far-too-long-for-the-width-of-a-phone.md', '# Owl')
+  await expect(files.getByRole('listitem')).toHaveCount(2)
+  await bring(page, 'paste', 'bear.py', 'bear = 1')
+  await expect(files.getByRole('listitem')).toHaveCount(3)
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/attached.png' })
+  await page.getByRole('button', { name: /^Remove a-name/ }).click()
+  await expect(files.getByRole('listitem')).toHaveCount(2)
+
+  await bring(page, 'paste', 'long.txt', 'x'.repeat(200_001))
+  await expect(page.getByRole('alert')).toHaveText(/long\.txt has 0\.2 MB; .* Attach a part of it\./)
+  await bring(page, 'paste', 'binary.txt', 'a\0b')
+  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a text file/)
+  expect(await violations(page)).toEqual([])
+
+  await composer(page).fill('What is red?')
+  await sendButton(page).click()
+  await ready(page)
+  const question = page.locator('.message.user .body')
+  await expect(question).toContainText('What is red?')
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await question.getByText('fox.txt').click()
+  await expect(question.getByText('The fox is red.')).toBeVisible()
+  await page.screenshot({ path: 'build/screens/attached-sent.png' })
+  expect(await violations(page)).toEqual([])
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  const asked = 'What is red?\n\nfox.txt:\n\n```\nThe fox is red.\n```\n\nbear.py:\n\n```\nbear = 1\n```'
+  await expect(page.getByRole('textbox', { name: 'Edit your message' })).toHaveValue(asked)
+  expect(problems).toEqual([])
+})

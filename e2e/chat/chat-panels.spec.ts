@@ -1,0 +1,56 @@
+// In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
+// "Storage" tell what there is, copy it, and remove it.
+import { expect, test } from '@playwright/test'
+import { ask, kept, openChat, openSettings, overflowing, ready, set } from './chat-page.ts'
+import { violations } from './violations.ts'
+
+test('a tap on the figures shows how it runs, and copies it as a report', async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const { problems } = await openChat(page)
+  await set(page, { 'Longest answer': '8' })
+  await ask(page, 'Hello!')
+  await ask(page, 'Tell me a story.')
+  await page.getByRole('button', { name: /^How it runs/ }).click()
+  const panel = page.getByRole('dialog', { name: 'How it runs' })
+  const rows = panel.getByRole('table').getByRole('row')
+  await expect(rows).toHaveCount(3)
+  await expect(rows.nth(1)).toHaveText(/\d+ ?\d* ms \d+ of \d+ 8|\d ms/)
+  await expect(panel).toContainText('7.7 million parameters')
+  await expect(panel).toContainText(/\d MB per second|GB per second/)
+  expect(await overflowing(page)).toEqual([])
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    expect(await violations(page)).toEqual([])
+  }
+  await page.screenshot({ path: 'build/screens/runs.png' })
+  await panel.getByRole('button', { name: 'Copy as a report' }).click()
+  await expect(panel.getByRole('button', { name: 'Copied' })).toBeVisible()
+  const report = await page.evaluate(() => navigator.clipboard.readText())
+  expect(report).toMatch(/^# How Halfbyte runs\n\n- Model: .*\n/)
+  expect(report.split('\n').filter((line) => /^\| [\d.]+ \| \d+ ms \|/.test(line))).toHaveLength(2)
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('button', { name: /^How it runs/ })).toBeFocused()
+  expect(problems).toEqual([])
+})
+
+test('storage lists what is kept with its size, and removes it', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '8' })
+  await ask(page, 'Hello!')
+  await expect.poll(() => kept(page)).toBe(1)
+  await openSettings(page)
+  await page.getByRole('button', { name: 'Storage', exact: true }).click()
+  const panel = page.getByRole('dialog', { name: 'Storage' })
+  await expect(panel.getByRole('status')).toHaveText(/^[\d.]+ [MG]B of [\d.]+ GB in use$/)
+  await expect(panel).toContainText(/1 conversation · \d+\.\d MB/)
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/storage.png' })
+  await panel.getByRole('button', { name: 'Remove what models have read' }).click()
+  await expect(panel).toContainText(/0 conversations · 0\.0 MB/)
+  expect(await kept(page)).toBe(0)
+  await expect(panel.getByRole('button', { name: 'Close storage' })).toBeFocused()
+  await page.keyboard.press('Escape')
+  await ask(page, 'And you?')
+  await ready(page)
+})

@@ -1,0 +1,38 @@
+// Constraints of a request. In: a page's options. Out: the same without their constraint, and its grammar.
+import { HalfbyteError, reasonOf } from '../../base/errors.ts'
+import { checkLevels } from '../../base/levels.ts'
+import { unwrap } from '../../base/unwrap.ts'
+import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
+import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
+import type { DecodeOptions } from '../../engine/wire/protocol.ts'
+
+/** What a generation asks for besides its prompt. */
+export interface DecodeRequest {
+  readonly options: DecodeOptions
+  readonly constraint?: WrittenGrammar | undefined
+}
+
+/**
+ * Loads the part of the library that writes grammars, if the options have a constraint. Rejects with
+ * `unsupported` for a constraint that cannot be enforced, and with `network` if that part does not load.
+ */
+export async function decodeRequest(given: DecodeOptions): Promise<DecodeRequest> {
+  checkLevels(given)
+  // Refuses what a worker could not be sent, such as functions.
+  const spec = structuredClone(constraintSpec(unwrap(given)))
+  if (spec === undefined) return { options: given }
+  const options: Record<string, unknown> = { ...given }
+  for (const key of CONSTRAINT_KEYS) delete options[key]
+  const { writeGrammar } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
+  return { options, constraint: writeGrammar(spec) }
+}
+
+function notLoaded(cause: unknown): never {
+  throw new HalfbyteError(
+    'network',
+    `the part of the library that writes grammars did not load: ${reasonOf(cause)}; ` +
+      'load the page again, and check that all files of the build are on the server',
+    {},
+    { cause },
+  )
+}

@@ -1,0 +1,69 @@
+// Writing grammars. In: the form of a text. Out: its grammar, for any model.
+//
+// Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
+// what it has written, because a worker cannot load a part of itself under every bundler.
+import { reasonOf } from '../base/errors.ts'
+import { recentMemo } from '../base/memo.ts'
+import { oneOf } from './choices.ts'
+import type { ConstraintSpec } from './constraint.ts'
+import { parseGbnf } from './gbnf.ts'
+import { Grammar, type NodeId } from './grammar.ts'
+import { bounded, refused, tooLarge } from './refuse.ts'
+import { whole } from './regex/anchors.ts'
+import { regexNode } from './regex/nodes.ts'
+import { parseRegex } from './regex/syntax.ts'
+import { schemaNode } from './schema/values.ts'
+import { type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
+
+/** Most grammars that are kept. */
+const KEPT_GRAMMARS = 8
+
+/** Keyed by their source; the most recently used is last. */
+const written = new Map<string, WrittenGrammar>()
+
+/** Throws `unsupported` for a constraint that cannot be enforced. */
+export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
+  const key = keyOf(spec)
+  return recentMemo(written, key, KEPT_GRAMMARS, () =>
+    bounded(() => {
+      const grammar = new Grammar()
+      return writtenGrammar(grammar, rootOf(grammar, spec), key)
+    }),
+  )
+}
+
+function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {
+  switch (spec.type) {
+    case 'grammar':
+      return parseGbnf(grammar, spec.grammar)
+    case 'schema':
+      return schemaNode(grammar, spec.schema)
+    case 'pattern':
+      return patternNode(grammar, spec.pattern)
+    case 'choices':
+      if (spec.choices.length === 0) throw refused('has no choices', 'give at least one')
+      return oneOf(grammar, spec.choices)
+    default:
+      return spec satisfies never
+  }
+}
+
+/** Most characters of a constraint as JSON. 100,000 choices take 3 s. */
+const MAX_LENGTH = 1 << 20
+
+/** Equal constraints give equal texts. */
+function keyOf(spec: ConstraintSpec): string {
+  let key: string
+  try {
+    key = JSON.stringify(spec)
+  } catch (error) {
+    throw refused(`cannot be read as JSON: ${reasonOf(error)}`, 'give a plain value without cycles')
+  }
+  if (key.length > MAX_LENGTH) throw tooLarge('characters', key.length, MAX_LENGTH)
+  return key
+}
+
+/** The texts that a pattern matches as a whole. */
+export function patternNode(grammar: Grammar, pattern: string): NodeId {
+  return regexNode(grammar, whole(parseRegex(pattern)), (set) => grammar.chars(set))
+}

@@ -1,0 +1,92 @@
+// Written grammars. In: a grammar, written where no model is. Out: its nodes as lists that can be sent to
+// another thread, and there the same grammar over a model's bytes and tokens.
+import type { ByteSet } from './byte-set.ts'
+import type { Grammar, TokenName } from './grammar.ts'
+import { GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
+
+/** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for what is nested. */
+export interface WrittenGrammar {
+  /** Equal for equal constraints. */
+  readonly key: string
+  readonly root: NodeId
+  readonly kinds: Uint8Array
+  readonly a: Float64Array
+  readonly b: Float64Array
+  readonly c: Float64Array
+  /** All lists of options, one after another. */
+  readonly options: Uint32Array
+  /** Where each list ends. [list] */
+  readonly optionEnds: Uint32Array
+  /** [set * 8 + word] */
+  readonly sets: Uint32Array
+  readonly ruleNames: readonly string[]
+  /** 1 for a framed rule. [rule] */
+  readonly framed: Uint8Array
+  /** [rule] */
+  readonly bodies: Uint32Array
+  readonly tokens: readonly TokenName[]
+}
+
+/** Words of a byte set. */
+const SET_WORDS = 8
+
+export function writtenGrammar(grammar: Grammar, root: NodeId, key: string): WrittenGrammar {
+  const { kinds, a, b, c, options, sets, rules, tokens } = grammar
+  let end = 0
+  return {
+    key,
+    root,
+    kinds: Uint8Array.from(kinds),
+    a: Float64Array.from(a),
+    b: Float64Array.from(b),
+    c: Float64Array.from(c),
+    options: Uint32Array.from(options.flat()),
+    optionEnds: Uint32Array.from(options, (list) => (end += list.length)),
+    sets: Uint32Array.from(sets.flatMap((set) => [...set])),
+    ruleNames: rules.map(({ name }) => name),
+    framed: Uint8Array.from(rules, ({ framed }) => Number(framed)),
+    bodies: Uint32Array.from(rules, ({ body }) => body ?? grammar.never),
+    tokens,
+  }
+}
+
+/**
+ * The grammar over the bytes of `alphabet`, with the ids of its tokens. `tokenId` throws for a token that the
+ * model lacks.
+ */
+export function readGrammar(
+  written: WrittenGrammar,
+  alphabet: ByteSet,
+  tokenId: (name: TokenName) => number,
+): { readonly grammar: GrammarNodes; readonly root: NodeId } {
+  const { kinds, a, b, c, options, optionEnds, sets, ruleNames, framed, bodies } = written
+  const grammar = new GrammarNodes(alphabet)
+  const ids = written.tokens.map(tokenId)
+  // A node's parts come before it, except the body of a rule.
+  const nodes = new Uint32Array(kinds.length)
+  const listOf = (list: number) => options.subarray(optionEnds[list - 1] ?? 0, optionEnds[list])
+  const read = (node: NodeId): NodeId => {
+    const [first, second] = [a[node]!, b[node]!]
+    switch (kinds[node]) {
+      case NODE.empty:
+        return grammar.empty
+      case NODE.bytes:
+        return grammar.bytes(sets.slice(first * SET_WORDS, (first + 1) * SET_WORDS))
+      case NODE.seq:
+        return grammar.seq(nodes[first]!, nodes[second]!)
+      case NODE.alt:
+        return grammar.alt(...Array.from(listOf(first), (option) => nodes[option]!))
+      case NODE.repeat:
+        return grammar.repeat(nodes[first]!, second, c[node]!)
+      case NODE.rule:
+        return grammar.declare(ruleNames[first]!, framed[first] === 1)
+      default:
+        return grammar.token(ids[first]!, second === 1)
+    }
+  }
+  for (let node = 0; node < nodes.length; node++) nodes[node] = read(node)
+  for (let node = 0; node < nodes.length; node++) {
+    if (kinds[node] === NODE.rule) grammar.define(nodes[node]!, nodes[bodies[a[node]!]!]!)
+  }
+  return { grammar, root: nodes[written.root]! }
+}

@@ -1,0 +1,117 @@
+// Operators of opset 23. In: RotaryEmbedding and Attention, and the contrib form of the first. Out: heads that are
+// rotated; attention of the plan.
+import type { Value } from '../../../graph/ir.ts'
+import { floatOf, intOf } from '../../ir/attributes.ts'
+import type { Node } from '../../ir/graph.ts'
+import { unclaimed, unfit } from '../../ir/operator.ts'
+import type { Heads, Mask } from '../meaning.ts'
+import type { Handler, Translator } from '../translator.ts'
+import { attend } from './scores.ts'
+
+const isGiven = (node: Node, index: number): boolean => (node.inputs[index] ?? '') !== ''
+
+/** Inputs: x, cosines, sines, positions. */
+export const rotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 1, sin: 2, positions: 3 })
+/** Inputs: x, positions, cosines, sines. */
+export const contribRotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 2, sin: 3, positions: 1 })
+
+function rotate(t: Translator, node: Node, at: { cos: number; sin: number; positions: number }): boolean {
+  const heads = headsOf(t, node, 0, intOf(node, 'num_heads', 0))
+  if (heads === undefined) return false
+  if (heads.rope !== undefined || heads.past !== '') throw unclaimed(node, 'it rotates heads a second time')
+  if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
+  const stated = intOf(node, 'rotary_embedding_dim', 0)
+  t.set(node, 0, {
+    ...heads,
+    rope: {
+      cos: node.inputs[at.cos]!,
+      sin: node.inputs[at.sin]!,
+      dims: stated === 0 ? heads.dim : stated,
+      isHalf: true,
+      pairing: intOf(node, 'interleaved', 0) === 0 ? 'halves' : 'interleaved',
+      positions: isGiven(node, at.positions) ? node.inputs[at.positions] : undefined,
+    },
+  })
+  return true
+}
+
+/** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
+function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
+  const meaning = t.read(node, index)
+  if (meaning?.is === 'heads') return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
+  if (!t.isRows(node, index) || count === 0) return undefined
+  return asHeads(node, t.rows(node, index), count)
+}
+
+function asHeads(node: Node, value: Value, count: number): Heads {
+  const dim = value.shape[1] / count
+  if (!Number.isInteger(dim)) throw unfit(node, `rows of ${value.shape[1]} are no ${count} heads`)
+  return { is: 'heads', value, count, dim, axes: 'bthd', copies: 1, scale: 1, past: '' }
+}
+
+const [QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE] = [0, 1, 2, 3, 4, 5]
+
+export const attention: Handler = async (t, node) => {
+  const isFlat = t.isRows(node, QUERY)
+  const counts = [
+    intOf(node, 'q_num_heads', 0),
+    intOf(node, 'kv_num_heads', 0),
+    intOf(node, 'kv_num_heads', 0),
+  ]
+  const [q, k, v] = [QUERY, KEY, VALUE].map((index) => headsOf(t, node, index, counts[index]!))
+  if (q === undefined || k === undefined || v === undefined) return false
+  if (intOf(node, 'qk_matmul_output_mode', 0) !== 0 || (node.outputs[3] ?? '') !== '')
+    throw unclaimed(node, 'its scores are an output')
+  if (isGiven(node, 6)) throw unclaimed(node, 'it is told how many positions count')
+  const scale = floatOf(node, 'scale', 1 / Math.sqrt(q.dim)) * q.scale * k.scale
+  const scores = { is: 'scores', q, k: copied(node, q, past(t, node, k, PAST_KEY)), scale } as const
+  const cap = floatOf(node, 'softcap', 0)
+  const value = await attend(
+    t,
+    node,
+    { ...scores, cap, mask: maskOf(t, node, k), isSoft: true },
+    copied(node, q, past(t, node, v, PAST_VALUE)),
+  )
+  if (isFlat) t.setRows(node, 0, value)
+  else
+    t.set(node, 0, {
+      is: 'heads',
+      value,
+      count: q.count,
+      dim: q.dim,
+      axes: 'bhtd',
+      copies: 1,
+      scale: 1,
+      past: '',
+    })
+  for (const output of [1, 2]) t.set(node, output, { is: 'state', name: node.outputs[output] ?? '' })
+  return true
+}
+
+/** Each head of keys and values serves as many queries as there are for each, one after the other. */
+function copied(node: Node, q: Heads, heads: Heads): Heads {
+  if (heads.count === q.count) return heads
+  const copies = q.count / heads.count
+  if (!Number.isInteger(copies)) throw unfit(node, `${q.count} heads cannot share ${heads.count}`)
+  return { ...heads, count: q.count, copies: heads.copies * copies }
+}
+
+function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
+  if (!isGiven(node, index)) return heads
+  const state = t.read(node, index)
+  if (state?.is !== 'state' || heads.past !== '')
+    throw unclaimed(node, `its input ${index} is no state of the step before`)
+  return { ...heads, past: state.name }
+}
+
+/** `causal` where the operator itself hides what comes later. */
+function maskOf(t: Translator, node: Node, k: Heads): Mask | 'causal' | undefined {
+  const isCausal = intOf(node, 'is_causal', 0) !== 0
+  if (isCausal && isGiven(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')
+  // Keys that were joined to a state before are counted from their first.
+  if (isCausal && k.past !== '') throw unclaimed(node, 'it is causal from the first position of a state')
+  if (isCausal) return 'causal'
+  if (!isGiven(node, MASK)) return undefined
+  const name = node.inputs[MASK]!
+  return { name, form: t.types.get(name)?.dtype === 'bool' ? 'kept' : 'added' }
+}
