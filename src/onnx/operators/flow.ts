@@ -60,7 +60,8 @@ const loop: Operator = define({
   dtypes: [['i64'], ['bool'], ALL_DTYPES],
   infer({ node, inputs, subgraph }: Inference) {
     const carried = inputs.slice(2).map(loose)
-    const made = subgraph(bodyOf(node, 'body'), [{ dtype: 'i64', dims: [] }, { dtype: 'bool' }, ...carried])
+    // The count and the condition have the shape that the body states: a number, or a list of one.
+    const made = subgraph(bodyOf(node, 'body'), [undefined, undefined, ...carried])
     return made.slice(1).map(loose)
   },
   evaluate: evaluateLoop,
@@ -79,8 +80,8 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
   for (let at = 0; goes && at < most; at++) {
     if (at >= MOST_STEPS) throw unclaimed(node, `it makes more than ${MOST_STEPS} steps`)
     const [next, ...made] = context.run(body, [
-      tensorOf('i64', [], [at]),
-      tensorOf('bool', [], [1]),
+      tensorOf('i64', single(body, 0), [at]),
+      tensorOf('bool', single(body, 1), [1]),
       ...state,
     ])
     goes = scalarOf(next) !== 0
@@ -97,6 +98,10 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
   })
   return [...state, ...stacked]
 }
+
+/** The shape of one element that a graph's input has. */
+const single = (graph: Graph, input: number): number[] =>
+  graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
 
 /** The tensors of all steps along a new first axis. */
 function stack(node: Node, steps: readonly Tensor[]): Tensor {
