@@ -181,6 +181,7 @@ function inferSlice({ node, inputs: [data, starts, ends, axes, steps] }: Inferen
   const at = (node.inputs[3] ?? '') === '' ? from.map((_, axis) => axis) : wholeNumbers(axes)
   const by = (node.inputs[4] ?? '') === '' ? from.map(() => 1) : wholeNumbers(steps)
   if (at === undefined || by === undefined) return { dtype: data.dtype }
+  checkSlices(node, [from, to, at, by])
   let dims: readonly Dim[] = data.dims
   let elements = data.elements
   for (const [index, axis] of at.entries()) {
@@ -228,19 +229,27 @@ function range(size: number, start: number, end: number, step: number): { first:
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
+/** Starts, ends, axes and steps: as many of each, no axis twice, no step of 0. */
+function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
+  const [starts, , axes, steps] = lists
+  const isFit = lists.every((list) => list.length === starts!.length) && new Set(axes).size === axes!.length
+  if (!isFit || steps!.includes(0))
+    throw unfit(node, `its starts, ends, axes and steps are [${lists.join('], [')}]`)
+}
+
 function evaluateSlice(context: Evaluation): Tensor {
   const { node, inputs } = context
   const data = given(context, 0)
   const [starts, ends] = [numbersOf(given(context, 1)), numbersOf(given(context, 2))]
   const axes = inputs[3] === undefined ? starts.map((_, axis) => axis) : numbersOf(inputs[3])
   const steps = inputs[4] === undefined ? starts.map(() => 1) : numbersOf(inputs[4])
+  checkSlices(node, [starts, ends, axes, steps])
   const strides = stridesOf(data.dims)
   const dims = [...data.dims]
   let from = 0
   for (const [index, axis] of axes.entries()) {
     const along = axisOf(node, axis, data.dims.length)
     const step = steps[index] ?? 1
-    if (step === 0) throw unfit(node, 'one of its steps is 0')
     const { first, count } = range(data.dims[along]!, starts[index]!, ends[index]!, step)
     from += first * strides[along]!
     strides[along]! *= step
