@@ -1,5 +1,6 @@
 // Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without
 // sessions.
+import { HalfbyteError } from '../base/errors.ts'
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open/open-adapters.ts'
@@ -38,6 +39,7 @@ export async function withPrepared<T>(
   }
   try {
     const { file } = await openAny(model, open, nodeHost(), signal)
+    if (flags.forPack === true && file.graph !== undefined) throw noPack(file.name)
     const adapters = await openAdapters(await placedAdapters(flags.lora), open, signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
     return await use(await prepareModel(file, options))
@@ -45,6 +47,13 @@ export async function withPrepared<T>(
     for (const files of opened) await files.close()
   }
 }
+
+/** A pack says of which family it is, and a graph is of none. */
+const noPack = (name: string): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${name} is an ONNX graph, which is no pack's family; load it as it is, or convert the model from GGUF or safetensors`,
+  )
 
 /** Loads `<model>` for evaluation, and ends its threads after `use`. */
 export async function withModel<T>(

@@ -9,12 +9,12 @@ import { type MetaObject, readJson, readText, withoutNulls } from '../formats/js
 import type { ModelFile } from '../formats/model-file.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
-import { runPasses } from './passes/pass.ts'
+import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
 import type { Findings } from './raise/meaning.ts'
 import { type Translation, Translator } from './raise/translator.ts'
-import { type FindFile, readModel } from './read-model.ts'
+import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
 export interface OnnxOptions {
   readonly signal?: AbortSignal | undefined
@@ -35,8 +35,8 @@ export async function openOnnx(
   const source = graphSource(sources)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
-  const { graph: read } = await readModel(source, { find, signal })
-  const { graph } = runPasses(read, PASSES)
+  const model = await readModel(source, { find, signal })
+  const { graph, reports } = runPasses(model.graph, PASSES)
   const translation = await new Translator(source.name, graph, HANDLERS, signal).run()
   const json = async (name: string) => {
     const file = await find(name)
@@ -53,11 +53,29 @@ export async function openOnnx(
     format: 'onnx',
     name,
     graph: translation.graph,
+    history: historyOf(model, reports, translation),
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
     tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, generation),
   }
+}
+
+/** The original graph, the effect of each pass, and what the rest became. */
+function historyOf(
+  { graph, opsets, producer }: OnnxModel,
+  reports: readonly PassReport[],
+  { graph: step }: Translation,
+): string[] {
+  const sets = [...opsets].map(([domain, version]) => `${domain || 'onnx'} ${version}`).join(', ')
+  const counts = Map.groupBy(graph.nodes, ({ op }) => op)
+  const ops = [...counts].map(([op, { length }]) => `${op} ${length}`).sort()
+  return [
+    `ONNX graph: ${graph.nodes.length} nodes, ${graph.constants.size} constants, opsets ${sets}, by ${producer}`,
+    `  ${ops.join(', ')}`,
+    ...reports.map(({ pass, nodesBefore, nodesAfter }) => `${pass}: ${nodesBefore} -> ${nodesAfter} nodes`),
+    `raised: ${step.nodes.length} nodes of the plan's graph`,
+  ]
 }
 
 /** The one graph, or `model.onnx` of several. */

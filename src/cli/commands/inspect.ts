@@ -40,13 +40,17 @@ export function inspectCommand(): Command {
         flags.fit === true
           ? describeFit(await probeEngine(model, flags, signal))
           : withPrepared(model, flags, signal, async (prepared) =>
-              flags.plan === true ? printPlan(prepared.plan) : describe(prepared),
+              flags.plan === true ? describePlan(prepared) : describe(prepared),
             ),
       )
       process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
     })
   return withContextOption(command)
 }
+
+/** The plan; of a model that came as a graph, what was done to the graph before. */
+const describePlan = ({ file, plan }: PreparedModel): string =>
+  [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 
 function describe(prepared: PreparedModel): string {
   const { file, config, plan, parameters, contextLength } = prepared

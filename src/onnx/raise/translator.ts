@@ -277,7 +277,7 @@ export class Translator {
   }
 
   #make(meaning: Meaning, label: string): Value | undefined {
-    if (meaning.is === 'normed') return normedRows(this, meaning, label)
+    if (meaning.is === 'normed') return normedRows(this, meaning, meaning.weight?.node.outputs[0] ?? label)
     if (meaning.is === 'gate') return this.b.swiglu(label, [meaning.value], meaning.activation)
     return undefined
   }
