@@ -1,12 +1,13 @@
-// A node test of the ONNX standard. In: its folder. Out: whether the evaluator gives its outputs, or why it is
-// not claimed.
+// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator gives
+// its outputs, or why it is not claimed.
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { isHalfbyteError } from '../../src/base/errors.ts'
 import { evaluate } from '../../src/onnx/evaluate.ts'
 import { inferTypes, type Types } from '../../src/onnx/infer.ts'
 import type { Dim } from '../../src/onnx/ir/dims.ts'
+import type { Graph } from '../../src/onnx/ir/graph.ts'
 import { isFloat, numbersOf, reader, type Tensor } from '../../src/onnx/ir/tensor.ts'
 import { Message } from '../../src/onnx/proto/message.ts'
 import { readTensorFields, tensorFrom } from '../../src/onnx/proto/tensor-proto.ts'
@@ -17,24 +18,84 @@ export type Verdict =
   | { readonly is: 'passed'; readonly ops: readonly string[] }
   | { readonly is: 'failed' | 'not claimed'; readonly why: string }
 
+/** Relative, absolute. */
+export type Tolerance = readonly [number, number]
+
 /** The tolerances of ONNX's own runner. */
 const RELATIVE = 1e-3
 const ABSOLUTE = 1e-7
 
-export async function judgeCase(folder: string): Promise<Verdict> {
+/** Files as they are: an ONNX model, TensorProtos. An empty one is an optional value that is absent. */
+export interface Case {
+  readonly name: string
+  readonly model: Uint8Array
+  readonly sets: readonly {
+    readonly inputs: readonly Uint8Array[]
+    readonly outputs: readonly Uint8Array[]
+  }[]
+}
+
+/** A case of a folder of node tests. */
+export async function readCase(folder: string): Promise<Case> {
+  const model = new Uint8Array(await readFile(join(folder, 'model.onnx')))
+  const names = (await readdir(folder)).filter((name) => name.startsWith('test_data_set_')).sort()
+  const sets = await Promise.all(
+    names.map(async (name) => ({
+      inputs: await readParts(join(folder, name), 'input'),
+      outputs: await readParts(join(folder, name), 'output'),
+    })),
+  )
+  return { name: basename(folder), model, sets }
+}
+
+async function readParts(folder: string, kind: string): Promise<Uint8Array[]> {
+  const count = (await readdir(folder)).filter((name) => name.startsWith(`${kind}_`)).length
+  const paths = Array.from({ length: count }, (_, at) => join(folder, `${kind}_${at}.pb`))
+  return Promise.all(paths.map(async (path) => new Uint8Array(await readFile(path))))
+}
+
+/** The cases of a file in `golden/`: one per line as JSON, its files in base64. */
+export async function readPacked(path: URL): Promise<Case[]> {
+  const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'base64'))
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
+  return lines.map((line) => {
+    const { name, model, sets } = JSON.parse(line)
+    return {
+      name,
+      model: bytes(model),
+      sets: sets.map((set: { inputs: string[]; outputs: string[] }) => ({
+        inputs: set.inputs.map(bytes),
+        outputs: set.outputs.map(bytes),
+      })),
+    }
+  })
+}
+
+export function packed({ name, model, sets }: Case): string {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+  return JSON.stringify({
+    name,
+    model: text(model),
+    sets: sets.map(({ inputs, outputs }) => ({ inputs: inputs.map(text), outputs: outputs.map(text) })),
+  })
+}
+
+/** Cases that stay in the tree, and are judged in every run. */
+export const GOLDEN: readonly URL[] = ['node-tests.jsonl', 'runtime-cases.jsonl'].map(
+  (name) => new URL(`golden/${name}`, import.meta.url),
+)
+
+export async function judgeCase({ name, model: bytes, sets }: Case, tolerance?: Tolerance): Promise<Verdict> {
   try {
-    const model = await readModel(await fileSource(join(folder, 'model.onnx')), {
-      inlineBytes: Infinity,
-      oldestOpset: 1,
-    })
-    const sets = (await readdir(folder)).filter((name) => name.startsWith('test_data_set_'))
+    const source = bufferSource(`${name}/model.onnx`, bytes)
+    const model = await readModel(source, { inlineBytes: Infinity, oldestOpset: 1 })
     if (sets.length === 0) return { is: 'failed', why: 'it has no data' }
     const types = inferTypes(model.graph)
     for (const set of sets) {
-      const why = await judgeSet(model, types, join(folder, set))
+      const why = judgeSet(model, types, set, tolerance)
       if (why !== undefined) return { is: 'failed', why }
     }
-    return { is: 'passed', ops: model.graph.nodes.map(({ domain, op }) => `${domain}:${op}`) }
+    return { is: 'passed', ops: operatorsIn(model.graph) }
   } catch (error) {
     if (isHalfbyteError(error) && error.code === 'unsupported')
       return { is: 'not claimed', why: error.message }
@@ -42,17 +103,28 @@ export async function judgeCase(folder: string): Promise<Verdict> {
   }
 }
 
-async function judgeSet({ graph }: OnnxModel, types: Types, folder: string): Promise<string | undefined> {
+const operatorsIn = (graph: Graph): string[] =>
+  graph.nodes.flatMap(({ domain, op, attributes }) => [
+    `${domain}:${op}`,
+    ...[...attributes.values()].flatMap(({ kind, value }) => (kind === 'graph' ? operatorsIn(value) : [])),
+  ])
+
+function judgeSet(
+  { graph }: OnnxModel,
+  types: Types,
+  { inputs, outputs }: Case['sets'][number],
+  tolerance?: Tolerance,
+): string | undefined {
   const feeds = new Map<string, Tensor>()
   for (const [index, { name }] of graph.inputs.entries()) {
-    const tensor = await readTensor(join(folder, `input_${index}.pb`))
+    const tensor = tensorIn(`input ${index}`, inputs[index])
     if (tensor !== undefined) feeds.set(name, tensor)
   }
-  const outputs = evaluate(graph, feeds)
+  const made = evaluate(graph, feeds)
   for (const [index, name] of graph.outputs.entries()) {
-    const expected = await readTensor(join(folder, `output_${index}.pb`))
+    const expected = tensorIn(`output ${index}`, outputs[index])
     if (expected === undefined) continue
-    const why = difference(outputs.get(name), expected) ?? contradiction(types, name, expected)
+    const why = difference(made.get(name), expected, tolerance) ?? contradiction(types, name, expected)
     if (why !== undefined) return `output ${name}: ${why}`
   }
   return undefined
@@ -74,22 +146,16 @@ function contradiction(types: Types, name: string, found: Tensor): string | unde
 const agree = (known: readonly Dim[], found: readonly number[]): boolean =>
   known.length === found.length && known.every((size, at) => typeof size === 'string' || size === found[at])
 
-/** undefined for an empty file: an optional value that is absent. */
-async function readTensor(path: string): Promise<Tensor | undefined> {
-  const bytes = new Uint8Array(await readFile(path))
-  if (bytes.byteLength === 0) return undefined
-  return tensorFrom(path, readTensorFields(new Message(path, bytes)))
-}
-
-async function fileSource(path: string) {
-  return bufferSource(path, new Uint8Array(await readFile(path)))
+function tensorIn(title: string, bytes: Uint8Array | undefined): Tensor | undefined {
+  if (bytes === undefined || bytes.byteLength === 0) return undefined
+  return tensorFrom(title, readTensorFields(new Message(title, bytes)))
 }
 
 /** The first difference, in words; undefined where there is none. */
 export function difference(
   found: Tensor | undefined,
   expected: Tensor,
-  [relative, absolute] = [RELATIVE, ABSOLUTE],
+  [relative, absolute]: Tolerance = [RELATIVE, ABSOLUTE],
 ): string | undefined {
   if (found === undefined) return 'was not made'
   if (found.dtype !== expected.dtype) return `is ${found.dtype} where ${expected.dtype} is due`

@@ -6,18 +6,53 @@ import { ARITHMETIC } from './operators/arithmetic.ts'
 import { ATTENTION } from './operators/attention.ts'
 import { CHOOSE } from './operators/choose.ts'
 import { COMPARE } from './operators/compare.ts'
+import { ACTIVATIONS } from './operators/contrib/activations.ts'
+import { CONTRIB_ATTENTION } from './operators/contrib/attention.ts'
+import { BLOCKS } from './operators/contrib/blocks.ts'
+import { CONTRIB_NORMS } from './operators/contrib/norms.ts'
+import { CONTRIB_PRODUCTS } from './operators/contrib/products.ts'
+import { CONV } from './operators/conv.ts'
 import { CREATE } from './operators/create.ts'
+import { EINSUM } from './operators/einsum.ts'
+import { FLOW_CONTROL } from './operators/flow.ts'
+import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
 import { NORMS } from './operators/norms.ts'
+import { ORDER } from './operators/order.ts'
+import { PARTS } from './operators/parts.ts'
 import { PRODUCTS } from './operators/products.ts'
+import { QUANTISE } from './operators/quantise.ts'
 import { REDUCE } from './operators/reduce.ts'
+import { ROTARY } from './operators/rotary.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Node tests hold for each of them. */
 export const OPERATORS: readonly Operator[] = [
-  ...[...ARITHMETIC, ...ATTENTION, ...CHOOSE, ...COMPARE, ...CREATE, ...LAYOUT],
-  ...[...NORMS, ...PRODUCTS, ...REDUCE, ...SHAPES, ...UNARY],
+  ...ARITHMETIC,
+  ...ATTENTION,
+  ...CHOOSE,
+  ...COMPARE,
+  ...CONV,
+  ...CREATE,
+  ...EINSUM,
+  ...FLOW_CONTROL,
+  ...INDEXED,
+  ...LAYOUT,
+  ...NORMS,
+  ...ORDER,
+  ...PARTS,
+  ...PRODUCTS,
+  ...QUANTISE,
+  ...REDUCE,
+  ...ROTARY,
+  ...SHAPES,
+  ...UNARY,
+  ...ACTIVATIONS,
+  ...BLOCKS,
+  ...CONTRIB_ATTENTION,
+  ...CONTRIB_NORMS,
+  ...CONTRIB_PRODUCTS,
 ]
 
 const key = (domain: Domain, name: string): string => `${domain}:${name}`

@@ -3,7 +3,7 @@
 import type { Dim } from './dims.ts'
 import type { Node } from './graph.ts'
 import { unfit } from './operator.ts'
-import { checkCount, stridesOf } from './tensor.ts'
+import { countToMake, stridesOf } from './tensor.ts'
 
 /** NumPy's rule. Throws `format` for sizes that do not fit together. */
 export function broadcast(node: Node, shapes: readonly (readonly number[])[]): number[] {
@@ -60,8 +60,7 @@ export function broadcastIndices(own: readonly number[], dims: readonly number[]
 
 /** For each element of `dims` in row order, the sum of its coordinates times `steps`, plus `from`. */
 export function walk(dims: readonly number[], steps: readonly number[], from = 0): Int32Array {
-  const count = dims.reduce((product, size) => product * size, 1)
-  checkCount(count)
+  const count = countToMake(dims)
   const indices = new Int32Array(count)
   const at = dims.map(() => 0)
   let index = from

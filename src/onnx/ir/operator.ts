@@ -48,6 +48,9 @@ export interface Evaluation {
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
 }
 
+/** The newest opset of ONNX's own domain that entries follow. */
+export const LATEST_OPSET = 28
+
 export interface Operator {
   readonly name: string
   readonly domain: Domain

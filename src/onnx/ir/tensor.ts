@@ -87,21 +87,21 @@ export const countOf = (dims: readonly number[]): number => dims.reduce((product
 /** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
 export const MOST_ELEMENTS = 2 ** 24
 
-/** Throws `out-of-memory` for more elements than `MOST_ELEMENTS`. */
-export function checkCount(count: number): void {
-  if (count <= MOST_ELEMENTS) return
+/** The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above `MOST_ELEMENTS`. */
+export function countToMake(dims: readonly number[]): number {
+  const count = countOf(dims)
+  const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MOST_ELEMENTS))
+  if (isShape && count <= MOST_ELEMENTS) return count
   throw new HalfbyteError(
-    'out-of-memory',
-    `a graph computes a value of ${count} elements where ${MOST_ELEMENTS} are the most; use another export`,
+    isShape ? 'out-of-memory' : 'format',
+    `a graph computes a value of shape [${dims}] where ${MOST_ELEMENTS} elements are the most; use another export`,
     { count, most: MOST_ELEMENTS },
   )
 }
 
-/** Throws what `checkCount` throws. */
+/** Zeros. Throws what `countToMake` throws. */
 export function zeros(dtype: DType, dims: readonly number[]): Tensor {
-  const count = countOf(dims)
-  checkCount(count)
-  return { dtype, dims, data: new ARRAYS[dtype](count) }
+  return { dtype, dims, data: new ARRAYS[dtype](countToMake(dims)) }
 }
 
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */

@@ -1,9 +1,22 @@
-// Arithmetic of two inputs. In: two tensors. Out: their sums, differences, products or quotients, broadcast.
+// Arithmetic. In: two tensors or more. Out: their sums, differences, products, quotients, powers, remainders and
+// extremes, broadcast.
+import { intOf } from '../ir/attributes.ts'
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
-import { addDims, type Dim, divideExactly, multiplyDims, subtractDims } from '../ir/dims.ts'
-import type { Type } from '../ir/graph.ts'
+import { addDims, type Dim, divideExactly, maxDims, minDims, multiplyDims, subtractDims } from '../ir/dims.ts'
+import type { Node, Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
-import { NUMBERS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import {
+  type DType,
+  FLOATS,
+  INTEGERS,
+  isFloat,
+  NUMBERS,
+  reader,
+  type Tensor,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+import { define } from './define.ts'
 
 type Binary<T> = (left: T, right: T) => T
 
@@ -11,48 +24,75 @@ interface Arithmetic {
   readonly number: Binary<number>
   readonly big: Binary<bigint>
   /** undefined where the result cannot be told. */
-  readonly dim: (left: Dim, right: Dim) => Dim | undefined
+  readonly dim?: (left: Dim, right: Dim) => Dim | undefined
 }
 
-/** Both inputs and the output have one dtype; integers wrap. */
-function binary(name: string, { number, big, dim }: Arithmetic): Operator {
-  return {
+/** All inputs and the output have one dtype; integers wrap. */
+function binary(name: string, since: number, dtypes: readonly DType[], arithmetic: Arithmetic): Operator {
+  return define({
     name,
-    domain: '',
-    versions: [7, 26],
-    schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [NUMBERS] },
+    since,
+    inputs: [2, 2],
+    dtypes: [dtypes],
     mapping: 'one-to-one',
     layout: 'ILI variable',
-    infer: (context) => [inferBinary(context, dim)],
-    evaluate: (context) => [evaluateBinary(context, number, big)],
+    infer: ({ node, inputs: [left, right] }) => [inferPair(node, left, right, arithmetic)],
+    evaluate: (context) => [evaluatePair(context.node, given(context, 0), given(context, 1), arithmetic)],
+  })
+}
+
+/** The same over any number of inputs, from left to right; `last` makes the result of the whole. */
+function variadic(
+  name: string,
+  since: number,
+  dtypes: readonly DType[],
+  arithmetic: Arithmetic,
+  last: (total: Tensor, count: number) => Tensor = (total) => total,
+): Operator {
+  return {
+    ...binary(name, since, dtypes, arithmetic),
+    schema: { inputs: [1, Infinity], outputs: [1, 1], attributes: {}, dtypes: [dtypes] },
+    infer: ({ node, inputs }) => [
+      inputs.slice(1).reduce((made, next) => inferPair(node, made, next, arithmetic), inputs[0]),
+    ],
+    evaluate(context) {
+      const parts = context.inputs.map((_, index) => given(context, index))
+      const total = parts.reduce((made, next) => evaluatePair(context.node, made, next, arithmetic))
+      return [last(total, parts.length)]
+    },
   }
 }
 
-function inferBinary(context: Inference, dim: Arithmetic['dim']): Type | undefined {
-  const [left, right] = [context.inputs[0], context.inputs[1]]
+function inferPair(
+  node: Node,
+  left: Type | undefined,
+  right: Type | undefined,
+  { dim }: Arithmetic,
+): Type | undefined {
   if (left === undefined || right === undefined) return undefined
-  const dims = broadcastDims(context.node, [left.dims, right.dims])
-  return { dtype: left.dtype, dims, elements: elementsOf(left, right, dims, dim) }
+  const dims = broadcastDims(node, [left.dims, right.dims])
+  const elements = dim === undefined || isFloat(left.dtype) ? undefined : elementsOf(left, right, dims, dim)
+  return { dtype: left.dtype, dims, elements }
 }
 
 function elementsOf(
   left: Type,
   right: Type,
   dims: readonly Dim[] | undefined,
-  dim: Arithmetic['dim'],
+  dim: (left: Dim, right: Dim) => Dim | undefined,
 ): readonly Dim[] | undefined {
   const [a, b] = [left.elements, right.elements]
   if (a === undefined || b === undefined || dims === undefined || dims.length > 1) return undefined
+  if (a.length === 0 || b.length === 0) return []
   const made = Array.from({ length: Math.max(a.length, b.length) }, (_, index) =>
     dim(a[a.length === 1 ? 0 : index]!, b[b.length === 1 ? 0 : index]!),
   )
   return made.every((each) => each !== undefined) ? made : undefined
 }
 
-function evaluateBinary(context: Evaluation, number: Binary<number>, big: Binary<bigint>): Tensor {
-  const [left, right] = [given(context, 0), given(context, 1)]
-  if (left.dtype !== right.dtype) throw unfit(context.node, `it joins ${left.dtype} and ${right.dtype}`)
-  const made = zeros(left.dtype, broadcast(context.node, [left.dims, right.dims]))
+function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: Arithmetic): Tensor {
+  if (left.dtype !== right.dtype) throw unfit(node, `it joins ${left.dtype} and ${right.dtype}`)
+  const made = zeros(left.dtype, broadcast(node, [left.dims, right.dims]))
   const from = broadcastIndices(left.dims, made.dims)
   const to = broadcastIndices(right.dims, made.dims)
   if (made.data instanceof BigInt64Array || made.data instanceof BigUint64Array) {
@@ -71,9 +111,100 @@ const quotient = (left: Dim, right: Dim): Dim | undefined => {
   return right === 0 ? undefined : Math.trunc(left / right)
 }
 
+const ADD: Arithmetic = { number: (a, b) => a + b, big: (a, b) => a + b, dim: addDims }
+const MIN: Arithmetic = { number: Math.min, big: (a, b) => (a < b ? a : b), dim: minDims }
+const MAX: Arithmetic = { number: Math.max, big: (a, b) => (a > b ? a : b), dim: maxDims }
+
+/** The remainder has the sign of the divisor. */
+const FLOOR_MOD: Arithmetic = {
+  number: (a, b) => (b === 0 ? 0 : a - b * Math.floor(a / b)),
+  big: (a, b) => (b === 0n ? 0n : ((a % b) + b) % b),
+  dim: (a, b) =>
+    typeof a === 'number' && typeof b === 'number' && b !== 0 ? a - b * Math.floor(a / b) : undefined,
+}
+/** The remainder has the sign of the dividend, as in C. */
+const C_MOD: Arithmetic = { number: (a, b) => a % b, big: (a, b) => (b === 0n ? 0n : a % b) }
+
+const mod: Operator = {
+  ...binary('Mod', 10, NUMBERS, FLOOR_MOD),
+  schema: { inputs: [2, 2], outputs: [1, 1], attributes: { fmod: 'int' }, dtypes: [NUMBERS] },
+  infer: ({ node, inputs: [left, right] }) => [inferPair(node, left, right, modOf(node))],
+  evaluate: (context) => [
+    evaluatePair(context.node, given(context, 0), given(context, 1), modOf(context.node)),
+  ],
+}
+
+const modOf = (node: Node): Arithmetic => (intOf(node, 'fmod', 0) === 0 ? FLOOR_MOD : C_MOD)
+
+/** The exponent may have another dtype. */
+const pow: Operator = define({
+  name: 'Pow',
+  since: 7,
+  inputs: [2, 2],
+  dtypes: [[...FLOATS, 'i32', 'i64'], NUMBERS],
+  mapping: 'one-to-one',
+  layout: 'ILI variable',
+  infer: ({ node, inputs: [base, exponent] }: Inference) => [
+    base && { dtype: base.dtype, dims: broadcastDims(node, [base.dims, exponent?.dims]) },
+  ],
+  evaluate: (context) => [evaluatePow(context)],
+})
+
+function evaluatePow(context: Evaluation): Tensor {
+  const [base, exponent] = [given(context, 0), given(context, 1)]
+  const made = zeros(base.dtype, broadcast(context.node, [base.dims, exponent.dims]))
+  const [from, to] = [broadcastIndices(base.dims, made.dims), broadcastIndices(exponent.dims, made.dims)]
+  const [a, b, write] = [reader(base), reader(exponent), writer(made)]
+  for (let at = 0; at < made.data.length; at++) write(at, a(from[at]!) ** b(to[at]!))
+  return made
+}
+
+function divided(total: Tensor, count: number): Tensor {
+  const [read, write] = [reader(total), writer(total)]
+  for (let at = 0; at < total.data.length; at++) write(at, read(at) / count)
+  return total
+}
+
+/** Shifts by the width or more give 0. */
+const shift: Operator = {
+  ...binary('BitShift', 11, ['u8', 'u16', 'u32', 'u64'], ADD),
+  schema: {
+    inputs: [2, 2],
+    outputs: [1, 1],
+    attributes: { direction: 'string' },
+    dtypes: [['u8', 'u16', 'u32', 'u64']],
+  },
+  infer: ({ node, inputs: [left, right] }) => [inferPair(node, left, right, shiftOf(node))],
+  evaluate: (context) => [
+    evaluatePair(context.node, given(context, 0), given(context, 1), shiftOf(context.node)),
+  ],
+}
+
+function shiftOf(node: Node): Arithmetic {
+  const direction = node.attributes.get('direction')?.value
+  if (direction === 'LEFT') return { number: (a, b) => (b > 31 ? 0 : a << b), big: (a, b) => a << (b & 63n) }
+  if (direction === 'RIGHT') return { number: (a, b) => (b > 31 ? 0 : a >>> b), big: (a, b) => a >> b }
+  throw unfit(node, `its direction is ${direction} where LEFT or RIGHT is due`)
+}
+
 export const ARITHMETIC: readonly Operator[] = [
-  binary('Add', { number: (a, b) => a + b, big: (a, b) => a + b, dim: addDims }),
-  binary('Sub', { number: (a, b) => a - b, big: (a, b) => a - b, dim: subtractDims }),
-  binary('Mul', { number: (a, b) => a * b, big: (a, b) => a * b, dim: multiplyDims }),
-  binary('Div', { number: (a, b) => a / b, big: (a, b) => (b === 0n ? 0n : a / b), dim: quotient }),
+  binary('Add', 7, NUMBERS, ADD),
+  binary('Sub', 7, NUMBERS, { number: (a, b) => a - b, big: (a, b) => a - b, dim: subtractDims }),
+  binary('Mul', 7, NUMBERS, { number: (a, b) => a * b, big: (a, b) => a * b, dim: multiplyDims }),
+  binary('Div', 7, NUMBERS, {
+    number: (a, b) => a / b,
+    big: (a, b) => (b === 0n ? 0n : a / b),
+    dim: quotient,
+  }),
+  binary('PRelu', 9, FLOATS, { number: (x, slope) => (x < 0 ? slope * x : x), big: (a) => a }),
+  binary('BitwiseAnd', 18, INTEGERS, { number: (a, b) => a & b, big: (a, b) => a & b }),
+  binary('BitwiseOr', 18, INTEGERS, { number: (a, b) => a | b, big: (a, b) => a | b }),
+  binary('BitwiseXor', 18, INTEGERS, { number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
+  shift,
+  mod,
+  pow,
+  variadic('Sum', 8, FLOATS, ADD),
+  variadic('Mean', 8, FLOATS, ADD, divided),
+  variadic('Min', 8, NUMBERS, MIN),
+  variadic('Max', 8, NUMBERS, MAX),
 ]

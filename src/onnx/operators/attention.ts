@@ -1,151 +1,285 @@
-// Attention. In: queries, keys and values, a mask, a past. Out: values weighted by the softmax of scores, keys and
-// values with their past.
+// Attention. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the values weighted by the
+// softmax of the scores; keys and values with those of earlier steps in front.
 import { flagOf, floatOf, intOf } from '../ir/attributes.ts'
 import { broadcastIndices } from '../ir/broadcast.ts'
-import { addDims, type Dim, multiplyDims } from '../ir/dims.ts'
+import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
-import { type DType, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import { DTYPES, FLOATS, INTEGERS, reader, rounder, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { define, wants } from './define.ts'
+import { softmax } from './reduce.ts'
 
-const MASKS: readonly DType[] = [...FLOATS, 'bool']
+/** [batch][head][row][dim], whatever the order in memory. */
+export interface Heads {
+  readonly batch: number
+  readonly heads: number
+  readonly rows: number
+  readonly size: number
+  readonly at: (batch: number, head: number, row: number, dim: number) => number
+}
 
-const attention: Operator = {
+/** Of [batch][head][row][dim], or of [batch][row][head dim] with a count of heads. */
+export function headsOf(node: Node, tensor: Tensor, count: number | undefined): Heads {
+  const { dims } = tensor
+  const read = reader(tensor)
+  if (dims.length === 4) {
+    const [batch, heads, rows, size] = dims as [number, number, number, number]
+    return { batch, heads, rows, size, at: (b, h, r, d) => read(((b * heads + h) * rows + r) * size + d) }
+  }
+  const [batch, rows, width] = dims
+  if (dims.length !== 3 || count === undefined || count < 1 || width! % count !== 0)
+    throw unfit(node, `shape [${dims}] does not have ${count ?? 'a known count of'} heads`)
+  const size = width! / count
+  return {
+    ...{ batch: batch!, heads: count, rows: rows!, size },
+    at: (b, h, r, d) => read((b * rows! + r) * width! + h * size + d),
+  }
+}
+
+/** The rows of earlier steps before the new ones, as [batch][head][row][dim]. */
+export function withPast(node: Node, own: Heads, past: Tensor | undefined, dtype: Tensor['dtype']): Tensor {
+  const before = past === undefined ? undefined : headsOf(node, past, undefined)
+  const fits = before === undefined || (before.batch === own.batch && before.heads === own.heads)
+  if (!fits || (before !== undefined && before.size !== own.size))
+    throw unfit(node, `a past of shape [${past?.dims}] is not of ${own.heads} heads of ${own.size} numbers`)
+  const rows = (before?.rows ?? 0) + own.rows
+  const made = zeros(dtype, [own.batch, own.heads, rows, own.size])
+  const write = writer(made)
+  let next = 0
+  for (let b = 0; b < own.batch; b++)
+    for (let h = 0; h < own.heads; h++)
+      for (let r = 0; r < rows; r++)
+        for (let d = 0; d < own.size; d++) {
+          const isPast = before !== undefined && r < before.rows
+          write(next++, isPast ? before.at(b, h, r, d) : own.at(b, h, r - (before?.rows ?? 0), d))
+        }
+  return made
+}
+
+export interface Scoring {
+  readonly scale: number
+  readonly softcap: number
+  /** Added to a score; -Infinity where a query does not see a key. */
+  readonly bias: (batch: number, head: number, query: number, key: number) => number
+  /** Rounds what comes after the product, the cap, the mask and the softmax. Default: nothing is rounded. */
+  readonly round?: (value: number) => number
+  /** Called with the scores of each query after the step that is due. */
+  readonly onScores?: { readonly after: number; readonly take: (place: number, values: Float64Array) => void }
+}
+
+/** After the product, the cap, the mask, the softmax. The numbers of `qk_matmul_output_mode`. */
+const [PRODUCT, CAPPED, MASKED, PROBABILITIES] = [0, 1, 2, 3]
+
+/** A query that sees no key gets zeros. `write` gets the elements of [batch][head][query][dim]. */
+export function attend(
+  node: Node,
+  query: Heads,
+  key: Heads,
+  value: Heads,
+  { scale, softcap, bias, round = (x) => x, onScores }: Scoring,
+  write: (batch: number, head: number, row: number, dim: number, value: number) => void,
+): void {
+  const shared = query.heads / key.heads
+  const fits = key.batch === query.batch && value.batch === query.batch && key.size === query.size
+  if (!fits || !Number.isInteger(shared) || value.heads !== key.heads || value.rows !== key.rows)
+    throw unfit(
+      node,
+      `${query.heads} heads of ${query.size} do not fit keys of ${key.heads} heads of ${key.size} and ` +
+        `values of ${value.heads} heads in ${value.rows} of ${key.rows} rows`,
+    )
+  const [scores, mask] = [new Float64Array(key.rows), new Float64Array(key.rows)]
+  const report = (after: number, place: number) => {
+    if (onScores?.after === after) onScores.take(place, scores)
+  }
+  let place = 0
+  for (let b = 0; b < query.batch; b++) {
+    for (let h = 0; h < query.heads; h++) {
+      const own = Math.floor(h / shared)
+      for (let q = 0; q < query.rows; q++, place++) {
+        for (let k = 0; k < key.rows; k++) {
+          let total = 0
+          for (let d = 0; d < query.size; d++) total += query.at(b, h, q, d) * key.at(b, own, k, d)
+          scores[k] = round(total * scale)
+          mask[k] = bias(b, h, q, k)
+        }
+        report(PRODUCT, place)
+        if (softcap > 0)
+          for (let k = 0; k < key.rows; k++) scores[k] = round(softcap * Math.tanh(scores[k]! / softcap))
+        report(CAPPED, place)
+        const isSeen = mask.some((each) => each !== -Infinity)
+        for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]! + mask[k]!)
+        report(MASKED, place)
+        // A score that is no number must not spoil a query that sees nothing.
+        if (isSeen) softmax(scores)
+        else scores.fill(0)
+        for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]!)
+        report(PROBABILITIES, place)
+        for (let d = 0; d < value.size; d++) {
+          let total = 0
+          for (let k = 0; k < key.rows; k++) if (scores[k] !== 0) total += scores[k]! * value.at(b, own, k, d)
+          write(b, h, q, d, total)
+        }
+      }
+    }
+  }
+}
+
+/** A writer of [batch][head][row][dim] into a tensor of 4 axes, or of [batch][row][head dim]. */
+export function headWriter({ heads, rows }: Heads, size: number, made: Tensor) {
+  const write = writer(made)
+  return made.dims.length === 4
+    ? (b: number, h: number, r: number, d: number, value: number) =>
+        write(((b * heads + h) * rows + r) * size + d, value)
+    : (b: number, h: number, r: number, d: number, value: number) =>
+        write(((b * rows + r) * heads + h) * size + d, value)
+}
+
+const attention: Operator = define({
   name: 'Attention',
-  domain: '',
-  versions: [23, 26],
-  schema: {
-    inputs: [3, 6],
-    outputs: [1, 3],
-    attributes: {
-      ...{ is_causal: 'int', scale: 'float', softcap: 'float', softmax_precision: 'int' },
-      ...{ q_num_heads: 'int', kv_num_heads: 'int', qk_matmul_output_mode: 'int' },
-    },
-    dtypes: [FLOATS, FLOATS, FLOATS, MASKS, FLOATS],
+  since: 23,
+  inputs: [3, 7],
+  outputs: [1, 4],
+  attributes: {
+    ...{ is_causal: 'int', kv_num_heads: 'int', q_num_heads: 'int', qk_matmul_output_mode: 'int' },
+    ...{ scale: 'float', softcap: 'float', softmax_precision: 'int' },
+    ...{ left_window_size: 'int', right_window_size: 'int' },
   },
+  dtypes: [FLOATS, FLOATS, FLOATS, [...FLOATS, ...INTEGERS, 'bool'], FLOATS, FLOATS, ['i64']],
   mapping: 'many-to-many',
   layout: 'ILD fixed',
   infer: inferAttention,
   evaluate: evaluateAttention,
+})
+
+type Axes = readonly [Dim, Dim, Dim, Dim]
+
+/** [batch][head][row][dim] of an input, where it is known. */
+function axesOf(node: Node, type: Type | undefined, count: number | undefined): Axes | undefined {
+  const { dims } = type ?? {}
+  if (dims?.length === 4) return dims as unknown as Axes
+  if (dims?.length !== 3 || count === undefined) return undefined
+  if (count < 1) throw unfit(node, `it has ${count} heads`)
+  return [dims[0]!, count, dims[1]!, divideDims(dims[2]!, count)]
 }
 
-/** [batch, heads, tokens, width of a head] of an input that may be [batch, tokens, heads * width]. */
-function shapeOf<D extends Dim>(node: Node, dims: readonly D[], attribute: string): D[] {
-  if (dims.length === 4) return [...dims]
-  const heads = intOf(node, attribute, 0)
-  const width = dims[2]
-  if (dims.length !== 3 || heads < 1 || typeof width !== 'number')
-    throw unfit(node, `an input of shape [${dims}] has ${heads} heads`)
-  return [dims[0]!, heads as D, dims[1]!, (width / heads) as D]
-}
-
-function inferAttention({ node, inputs }: Inference): readonly (Type | undefined)[] {
-  const [query, key, value, , past] = inputs
-  if (query?.dims === undefined || key?.dims === undefined || value?.dims === undefined) {
-    return [query && { dtype: query.dtype }, key && { dtype: key.dtype }, value && { dtype: value.dtype }]
-  }
-  const q = shapeOf(node, query.dims, 'q_num_heads')
-  const [k, v] = [shapeOf(node, key.dims, 'kv_num_heads'), shapeOf(node, value.dims, 'kv_num_heads')]
-  const before = (node.inputs[4] ?? '') === '' ? 0 : past?.dims?.[2]
-  const grown = (dims: readonly Dim[]) => before !== undefined && dims.with(2, addDims(before, dims[2]!))
-  const [b, h, t] = q as [Dim, Dim, Dim]
-  const made = query.dims.length === 4 ? [b, h, t, v[3]!] : [b, t, multiplyDims(h, v[3]!)]
+function inferAttention({ node, inputs: [q, k, v, , past] }: Inference): (Type | undefined)[] {
+  const query = axesOf(node, q, intOf(node, 'q_num_heads', undefined))
+  const own = intOf(node, 'kv_num_heads', undefined)
+  const [key, value] = [axesOf(node, k, own), axesOf(node, v, own)]
+  const hasPast = (node.inputs[4] ?? '') !== ''
+  const before = hasPast ? past?.dims?.[2] : 0
+  const grown = (axes: Axes | undefined) =>
+    axes && before !== undefined ? axes.with(2, addDims(axes[2], before)) : undefined
+  const [keys, values] = [grown(key), grown(value)]
+  const made =
+    query && value
+      ? q?.dims?.length === 4
+        ? query.with(3, value[3])
+        : [query[0], query[2], multiplyDims(query[1], value[3])]
+      : undefined
   return [
-    { dtype: query.dtype, dims: made },
-    { dtype: key.dtype, dims: grown(k) || undefined },
-    { dtype: value.dtype, dims: grown(v) || undefined },
+    q && { dtype: q.dtype, dims: made },
+    k && { dtype: k.dtype, dims: keys },
+    v && { dtype: v.dtype, dims: values },
+    q && { dtype: q.dtype, dims: query && keys ? [...query.slice(0, 3), keys[2]!] : undefined },
   ]
 }
 
-/** [batch][heads][tokens][width], whatever the axes were. */
-function headsOf(node: Node, tensor: Tensor, attribute: string): Tensor {
-  const dims = shapeOf(node, tensor.dims, attribute)
-  if (tensor.dims.length === 4) return tensor
-  const [batch, heads, tokens, width] = dims as [number, number, number, number]
-  const made = zeros(tensor.dtype, dims)
-  for (let at = 0, next = 0; at < batch * heads; at++) {
-    const [b, h] = [Math.floor(at / heads), at % heads]
-    for (let t = 0; t < tokens; t++) {
-      const from = ((b * tokens + t) * heads + h) * width
-      for (let d = 0; d < width; d++) made.data[next++] = tensor.data[from + d]!
-    }
-  }
-  return made
-}
-
-/** Past positions, then new ones. */
-function grown(past: Tensor | undefined, tensor: Tensor): Tensor {
-  if (past === undefined) return tensor
-  const [batch, heads, tokens, width] = tensor.dims as [number, number, number, number]
-  const before = past.dims[2]!
-  const made = zeros(tensor.dtype, [batch, heads, before + tokens, width])
-  for (let at = 0; at < batch * heads; at++) {
-    const to = at * (before + tokens) * width
-    made.data.set(past.data.subarray(at * before * width, (at + 1) * before * width) as never, to)
-    const from = at * tokens * width
-    made.data.set(tensor.data.subarray(from, from + tokens * width) as never, to + before * width)
-  }
-  return made
-}
-
-function evaluateAttention(context: Evaluation): readonly Tensor[] {
+function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
-  if (intOf(node, 'qk_matmul_output_mode', 0) !== 0) throw unclaimed(node, 'its scores are asked for')
-  const q = headsOf(node, given(context, 0), 'q_num_heads')
-  const k = grown(inputs[4], headsOf(node, given(context, 1), 'kv_num_heads'))
-  const v = grown(inputs[5], headsOf(node, given(context, 2), 'kv_num_heads'))
-  const [batch, heads, tokens, dim] = q.dims as [number, number, number, number]
-  const [, kvHeads, total, width] = v.dims as [number, number, number, number]
-  const hidden = maskReader(node, inputs[3], [batch, heads, tokens, total])
-  const before = inputs[4]?.dims[2] ?? 0
+  const [q, k, v] = [given(context, 0), given(context, 1), given(context, 2)]
+  if (q.dims.length !== k.dims.length || q.dims.length !== v.dims.length)
+    throw unfit(node, `its inputs have ${q.dims.length}, ${k.dims.length} and ${v.dims.length} dimensions`)
+  if ((inputs[4] === undefined) !== (inputs[5] === undefined))
+    throw unfit(node, 'it has past keys or past values without the other')
+  const query = headsOf(node, q, intOf(node, 'q_num_heads', undefined))
+  const heads = intOf(node, 'kv_num_heads', undefined)
+  const keys = withPast(node, headsOf(node, k, heads), inputs[4], k.dtype)
+  const values = withPast(node, headsOf(node, v, heads), inputs[5], v.dtype)
+  const [key, value] = [headsOf(node, keys, undefined), headsOf(node, values, undefined)]
+  const is4D = q.dims.length === 4
+  const { batch, heads: count, rows } = query
+  const y = zeros(q.dtype, is4D ? [batch, count, rows, value.size] : [batch, rows, count * value.size])
+  const scores = zeros(q.dtype, wants(node, 3) ? [batch, count, rows, key.rows] : [0])
+  const store = writer(scores)
+  const after = intOf(node, 'qk_matmul_output_mode', PRODUCT)
+  if (after < PRODUCT || after > PROBABILITIES) throw unfit(node, `its qk_matmul_output_mode is ${after}`)
+  const precision = DTYPES.get(intOf(node, 'softmax_precision', 1))
+  if (precision === undefined || !FLOATS.includes(precision)) throw unfit(node, 'its softmax is in no floats')
+  attend(
+    node,
+    query,
+    key,
+    value,
+    {
+      scale: floatOf(node, 'scale', 1 / Math.sqrt(query.size)),
+      softcap: floatOf(node, 'softcap', 0),
+      bias: biasOf(context, query, key),
+      round: rounder(q.dtype),
+      ...(wants(node, 3) && {
+        onScores: {
+          after,
+          take: (place: number, line: Float64Array) => {
+            for (let at = 0; at < line.length; at++) store(place * key.rows + at, line[at]!)
+          },
+        },
+      }),
+    },
+    headWriter(query, value.size, y),
+  )
+  return [y, keys, values, wants(node, 3) ? scores : undefined]
+}
+
+/** Masks of the node, one after another: its own, causal, window, padding. */
+function biasOf(context: Evaluation, query: Heads, key: Heads): Scoring['bias'] {
+  const { node, inputs } = context
+  const [, , , mask, past, , lengths] = inputs
+  if (lengths !== undefined && (lengths.data.length !== query.batch || past !== undefined))
+    throw unfit(
+      node,
+      `it has ${lengths.data.length} lengths for ${query.batch} sequences, or a past beside them`,
+    )
+  const own = mask === undefined ? () => 0 : maskOf(node, mask, query, key.rows)
   const isCausal = flagOf(node, 'is_causal')
-  const [scale, cap] = [floatOf(node, 'scale', 1 / Math.sqrt(dim)), floatOf(node, 'softcap', 0)]
-  const isFlat = given(context, 0).dims.length === 3
-  const made = zeros(q.dtype, isFlat ? [batch, tokens, heads * width] : [batch, heads, tokens, width])
-  const [readQ, readK, readV, write] = [reader(q), reader(k), reader(v), writer(made)]
-  const scores = new Float64Array(total)
-  for (let row = 0; row < batch * heads * tokens; row++) {
-    const [b, h, t] = [Math.floor(row / heads / tokens), Math.floor(row / tokens) % heads, row % tokens]
-    const shared = b * kvHeads + Math.floor((h * kvHeads) / heads)
-    for (let at = 0; at < total; at++) {
-      let score = 0
-      for (let d = 0; d < dim; d++) score += readQ(row * dim + d) * readK((shared * total + at) * dim + d)
-      const scaled = score * scale
-      const capped = cap > 0 ? cap * Math.tanh(scaled / cap) : scaled
-      scores[at] = capped + (isCausal && at > before + t ? -Infinity : hidden(row * total + at))
-    }
-    const weights = softmax(scores)
-    const out = isFlat ? ((b * tokens + t) * heads + h) * width : row * width
-    for (let d = 0; d < width; d++) {
-      let value = 0
-      for (let at = 0; at < total; at++) value += weights[at]! * readV((shared * total + at) * width + d)
-      write(out + d, value)
-    }
+  const [left, right] = [intOf(node, 'left_window_size', -1), intOf(node, 'right_window_size', -1)]
+  const length = (b: number) => (lengths === undefined ? key.rows : Number(lengths.data[b]))
+  const offset = (b: number) => (lengths === undefined ? (past?.dims[2] ?? 0) : length(b) - query.rows)
+  return (b, h, q, k) => {
+    const distance = q + offset(b) - k
+    const isHidden =
+      k >= length(b) ||
+      (isCausal && distance < 0) ||
+      (left >= 0 && distance > left) ||
+      (right >= 0 && -distance > right)
+    return isHidden ? -Infinity : own(b, h, q, k)
   }
-  return [made, k, v]
 }
 
-/** What a mask adds to each score; one that ends early hides the positions after it. */
-function maskReader(
+/** Keys after the mask's last column are hidden. */
+export function maskOf(
   node: Node,
-  mask: Tensor | undefined,
-  dims: readonly number[],
-): (index: number) => number {
-  if (mask === undefined) return () => 0
-  const [columns = 1, total = 1] = [mask.dims.at(-1), dims.at(-1)]
-  if (columns !== total && columns !== 1) throw unclaimed(node, `its mask has ${columns} columns of ${total}`)
-  const [at, read] = [broadcastIndices(mask.dims, dims), reader(mask)]
-  return mask.dtype === 'bool'
-    ? (index) => (read(at[index]!) === 0 ? -Infinity : 0)
-    : (index) => read(at[index]!)
-}
-
-/** Zeros where every score is minus infinity. */
-function softmax(scores: Float64Array): Float64Array {
-  const most = scores.reduce((a, b) => Math.max(a, b), -Infinity)
-  if (most === -Infinity) return new Float64Array(scores.length)
-  const weights = scores.map((score) => Math.exp(score - most))
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return weights.map((weight) => weight / total)
+  mask: Tensor,
+  { batch, heads, rows }: Heads,
+  keys: number,
+): Scoring['bias'] {
+  const columns = mask.dims.at(-1) ?? 0
+  const dims = [batch, heads, rows, columns]
+  const fits =
+    mask.dims.length <= 4 &&
+    mask.dims.every((size, at) => size === 1 || size === dims.at(at - mask.dims.length))
+  if (!fits || columns > keys)
+    throw unfit(
+      node,
+      `its mask of shape [${mask.dims}] does not fit ${batch} x ${heads} x ${rows} x ${keys} scores`,
+    )
+  const places = broadcastIndices(mask.dims, dims)
+  const read = reader(mask)
+  const isBoolean = mask.dtype === 'bool'
+  return (b, h, q, k) => {
+    if (k >= columns) return -Infinity
+    const value = read(places[((b * heads + h) * rows + q) * columns + k]!)
+    return isBoolean ? (value === 0 ? -Infinity : 0) : value
+  }
 }
 
 export const ATTENTION: readonly Operator[] = [attention]

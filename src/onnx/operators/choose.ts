@@ -1,25 +1,35 @@
-// Where, Cast and Pow. In: tensors. Out: elements of one or the other, in another dtype, or to a power.
+// Where, Clip, Cast and CastLike. In: tensors. Out: elements of one or the other, within limits, or in another dtype.
 import { intOf } from '../ir/attributes.ts'
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unclaimed } from '../ir/operator.ts'
+import {
+  type Evaluation,
+  given,
+  type Inference,
+  LATEST_OPSET,
+  type Operator,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   DTYPES,
   type DType,
-  FLOATS,
+  isBig,
+  isFloat,
   NUMBERS,
   reader,
   type Tensor,
   writer,
   zeros,
 } from '../ir/tensor.ts'
+import { define, sameType } from './define.ts'
 
 const where: Operator = {
   name: 'Where',
   domain: '',
-  versions: [9, 26],
+  versions: [9, LATEST_OPSET],
   schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [['bool'], ALL_DTYPES] },
   mapping: 'one-to-one',
   layout: 'ILI variable',
@@ -60,35 +70,48 @@ function targetOf(node: Node): DType {
   throw unclaimed(node, `it casts to the ONNX data type ${number}`)
 }
 
+function inferCast(dtype: DType, input: Type | undefined): Type {
+  const keeps = dtype === 'i64' || dtype === 'i32'
+  const isWhole = input !== undefined && !isFloat(input.dtype)
+  return { dtype, dims: input?.dims, elements: keeps && isWhole ? input.elements : undefined }
+}
+
 /** What is not a whole number is cut off; what does not fit wraps. */
-const cast: Operator = {
+function evaluateCast(input: Tensor, dtype: DType): Tensor {
+  const made = zeros(dtype, input.dims)
+  if (isBig(dtype) && isBig(input.dtype)) {
+    ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
+    return made
+  }
+  const [read, write] = [reader(input), writer(made)]
+  for (let at = 0; at < made.data.length; at++) write(at, wrapped(dtype, read(at)))
+  return made
+}
+
+const SATURATE = { saturate: 'int', round_mode: 'string' } as const
+
+const cast: Operator = define({
   name: 'Cast',
-  domain: '',
-  versions: [9, 26],
-  schema: {
-    inputs: [1, 1],
-    outputs: [1, 1],
-    attributes: { to: 'int', saturate: 'int', round_mode: 'string' },
-    dtypes: [ALL_DTYPES],
-  },
+  since: 9,
+  attributes: { to: 'int', ...SATURATE },
+  dtypes: [ALL_DTYPES],
   mapping: 'one-to-one',
   layout: 'ILI variable',
-  infer({ node, inputs: [input] }) {
-    const dtype = targetOf(node)
-    const keeps = dtype === 'i64' || dtype === 'i32'
-    return [{ dtype, dims: input?.dims, elements: keeps ? input?.elements : undefined }]
-  },
-  evaluate(context) {
-    const input = given(context, 0)
-    const made = zeros(targetOf(context.node), input.dims)
-    if (made.data instanceof BigInt64Array && input.data instanceof BigInt64Array) made.data.set(input.data)
-    else {
-      const [read, write] = [reader(input), writer(made)]
-      for (let at = 0; at < made.data.length; at++) write(at, wrapped(made.dtype, read(at)))
-    }
-    return [made]
-  },
-}
+  infer: ({ node, inputs: [input] }) => [inferCast(targetOf(node), input)],
+  evaluate: (context) => [evaluateCast(given(context, 0), targetOf(context.node))],
+})
+
+const castLike: Operator = define({
+  name: 'CastLike',
+  since: 15,
+  inputs: [2, 2],
+  attributes: SATURATE,
+  dtypes: [ALL_DTYPES],
+  mapping: 'one-to-one',
+  layout: 'ILI variable',
+  infer: ({ inputs: [input, like] }) => [like && inferCast(like.dtype, input)],
+  evaluate: (context) => [evaluateCast(given(context, 0), given(context, 1).dtype)],
+})
 
 /** Four-bit integers are bytes in memory, which do not wrap by themselves. */
 function wrapped(dtype: DType, value: number): number {
@@ -97,24 +120,33 @@ function wrapped(dtype: DType, value: number): number {
   return value
 }
 
-const pow: Operator = {
-  name: 'Pow',
-  domain: '',
-  versions: [7, 26],
-  schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [[...FLOATS, 'i32', 'i64'], NUMBERS] },
+/** Limits are inputs from opset 11. The upper one wins where they cross. */
+const clip: Operator = define({
+  name: 'Clip',
+  since: 11,
+  inputs: [1, 3],
+  dtypes: [NUMBERS],
   mapping: 'one-to-one',
   layout: 'ILI variable',
-  infer({ node, inputs: [base, exponent] }) {
-    return [base && { dtype: base.dtype, dims: broadcastDims(node, [base.dims, exponent?.dims]) }]
-  },
+  infer: sameType,
   evaluate(context) {
-    const [base, exponent] = [given(context, 0), given(context, 1)]
-    const made = zeros(base.dtype, broadcast(context.node, [base.dims, exponent.dims]))
-    const [from, to] = [broadcastIndices(base.dims, made.dims), broadcastIndices(exponent.dims, made.dims)]
-    const [a, b, write] = [reader(base), reader(exponent), writer(made)]
-    for (let at = 0; at < made.data.length; at++) write(at, a(from[at]!) ** b(to[at]!))
+    const input = given(context, 0)
+    const limit = (index: number) => {
+      const tensor = context.inputs[index]
+      if (tensor !== undefined && (tensor.dtype !== input.dtype || tensor.data.length !== 1))
+        throw unfit(context.node, `its limit ${index} is ${tensor.dtype} of shape [${tensor.dims}]`)
+      return tensor?.data[0]
+    }
+    const [low, high] = [limit(1), limit(2)]
+    const made = zeros(input.dtype, input.dims)
+    for (let at = 0; at < made.data.length; at++) {
+      let value = input.data[at]!
+      if (low !== undefined && value < low) value = low
+      if (high !== undefined && value > high) value = high
+      made.data[at] = value
+    }
     return [made]
   },
-}
+})
 
-export const CHOOSE: readonly Operator[] = [where, cast, pow]
+export const CHOOSE: readonly Operator[] = [where, clip, cast, castLike]

@@ -2,7 +2,7 @@
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator } from '../ir/operator.ts'
+import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator } from '../ir/operator.ts'
 import { type DType, NUMBERS, type Tensor, zeros } from '../ir/tensor.ts'
 
 type Compare = (left: number | bigint, right: number | bigint) => boolean
@@ -11,7 +11,7 @@ function comparison(name: string, since: number, dtypes: readonly DType[], compa
   return {
     name,
     domain: '',
-    versions: [since, 26],
+    versions: [since, LATEST_OPSET],
     schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [dtypes] },
     mapping: 'one-to-one',
     layout: 'ILI variable',

@@ -3,7 +3,7 @@ import { intOf } from '../ir/attributes.ts'
 import { type Dim, divideDims, maxDims, subtractDims } from '../ir/dims.ts'
 import type { Node } from '../ir/graph.ts'
 import { typeOf } from '../ir/known.ts'
-import { type Evaluation, given, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { type Evaluation, given, LATEST_OPSET, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 
 /** The one attribute that a Constant node has. */
@@ -21,7 +21,7 @@ function constantOf(node: Node): Tensor {
 const constant: Operator = {
   name: 'Constant',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: {
     inputs: [0, 0],
     outputs: [1, 1],
@@ -51,7 +51,7 @@ function fillOf(node: Node): Tensor {
 const constantOfShape: Operator = {
   name: 'ConstantOfShape',
   domain: '',
-  versions: [9, 26],
+  versions: [9, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { value: 'tensor' }, dtypes: [['i64']] },
   mapping: 'one-to-many',
   layout: 'ILI fixed',
@@ -67,16 +67,10 @@ const constantOfShape: Operator = {
   },
   evaluate(context) {
     const fill = fillOf(context.node)
-    const made = zeros(fill.dtype, sizesOf(context.node, given(context, 0)))
+    const made = zeros(fill.dtype, numbersOf(given(context, 0)))
     ;(made.data as Float32Array).fill(fill.data[0] as number)
     return [made]
   },
-}
-
-function sizesOf(node: Node, shape: Tensor): number[] {
-  const dims = numbersOf(shape)
-  if (dims.some((size) => size < 0)) throw unfit(node, `it makes a tensor of shape [${dims}]`)
-  return dims
 }
 
 const RANGED = ['f32', 'f64', 'i16', 'i32', 'i64'] as const
@@ -84,7 +78,7 @@ const RANGED = ['f32', 'f64', 'i16', 'i32', 'i64'] as const
 const range: Operator = {
   name: 'Range',
   domain: '',
-  versions: [11, 26],
+  versions: [11, LATEST_OPSET],
   schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [RANGED] },
   mapping: 'one-to-many',
   layout: 'ILI fixed',
@@ -118,7 +112,7 @@ const range: Operator = {
 const trilu: Operator = {
   name: 'Trilu',
   domain: '',
-  versions: [14, 26],
+  versions: [14, LATEST_OPSET],
   schema: { inputs: [1, 2], outputs: [1, 1], attributes: { upper: 'int' }, dtypes: [ALL_DTYPES, ['i64']] },
   mapping: 'one-to-one',
   layout: 'ILD fixed',

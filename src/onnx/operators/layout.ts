@@ -3,10 +3,10 @@ import { intsOf } from '../ir/attributes.ts'
 import { axisOf, broadcast, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator, unfit } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, stridesOf, type Tensor, zeros } from '../ir/tensor.ts'
 
-function pick(input: Tensor, dims: readonly number[], places: ArrayLike<number>): Tensor {
+export function pick(input: Tensor, dims: readonly number[], places: ArrayLike<number>): Tensor {
   const made = zeros(input.dtype, dims)
   for (let at = 0; at < places.length; at++) made.data[at] = input.data[places[at]!]!
   return made
@@ -22,7 +22,7 @@ const permOf = (node: Node, rank: number): readonly number[] => {
 const transpose: Operator = {
   name: 'Transpose',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { perm: 'ints' }, dtypes: [ALL_DTYPES] },
   mapping: 'shuffle',
   layout: 'ILD variable',
@@ -67,7 +67,7 @@ function unsqueezed(node: Node, dims: readonly Dim[], axes: readonly number[]): 
 const unsqueeze: Operator = {
   name: 'Unsqueeze',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: axesSchema,
   mapping: 'reorganize',
   layout: 'ILI variable',
@@ -98,7 +98,7 @@ function squeezed(node: Node, dims: readonly Dim[], axes: readonly number[] | un
 const squeeze: Operator = {
   name: 'Squeeze',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: axesSchema,
   mapping: 'reorganize',
   layout: 'ILI variable',
@@ -126,7 +126,7 @@ export function wholeNumbers(type: Type | undefined): number[] | undefined {
 const expand: Operator = {
   name: 'Expand',
   domain: '',
-  versions: [8, 26],
+  versions: [8, LATEST_OPSET],
   schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [ALL_DTYPES, ['i64']] },
   mapping: 'one-to-many',
   layout: 'ILI variable',
@@ -159,7 +159,7 @@ function expanded(own: readonly Dim[], shape: readonly Dim[]): Dim[] | undefined
 const slice: Operator = {
   name: 'Slice',
   domain: '',
-  versions: [10, 26],
+  versions: [10, LATEST_OPSET],
   schema: {
     inputs: [3, 5],
     outputs: [1, 1],
@@ -181,6 +181,7 @@ function inferSlice({ node, inputs: [data, starts, ends, axes, steps] }: Inferen
   const at = (node.inputs[3] ?? '') === '' ? from.map((_, axis) => axis) : wholeNumbers(axes)
   const by = (node.inputs[4] ?? '') === '' ? from.map(() => 1) : wholeNumbers(steps)
   if (at === undefined || by === undefined) return { dtype: data.dtype }
+  checkSlices(node, [from, to, at, by])
   let dims: readonly Dim[] = data.dims
   let elements = data.elements
   for (const [index, axis] of at.entries()) {
@@ -228,19 +229,27 @@ function range(size: number, start: number, end: number, step: number): { first:
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
+/** Starts, ends, axes and steps: as many of each, no axis twice, no step of 0. */
+function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
+  const [starts, , axes, steps] = lists
+  const isFit = lists.every((list) => list.length === starts!.length) && new Set(axes).size === axes!.length
+  if (!isFit || steps!.includes(0))
+    throw unfit(node, `its starts, ends, axes and steps are [${lists.join('], [')}]`)
+}
+
 function evaluateSlice(context: Evaluation): Tensor {
   const { node, inputs } = context
   const data = given(context, 0)
   const [starts, ends] = [numbersOf(given(context, 1)), numbersOf(given(context, 2))]
   const axes = inputs[3] === undefined ? starts.map((_, axis) => axis) : numbersOf(inputs[3])
   const steps = inputs[4] === undefined ? starts.map(() => 1) : numbersOf(inputs[4])
+  checkSlices(node, [starts, ends, axes, steps])
   const strides = stridesOf(data.dims)
   const dims = [...data.dims]
   let from = 0
   for (const [index, axis] of axes.entries()) {
     const along = axisOf(node, axis, data.dims.length)
     const step = steps[index] ?? 1
-    if (step === 0) throw unfit(node, 'one of its steps is 0')
     const { first, count } = range(data.dims[along]!, starts[index]!, ends[index]!, step)
     from += first * strides[along]!
     strides[along]! *= step

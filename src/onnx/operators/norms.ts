@@ -1,127 +1,206 @@
-// Norms and rotation. In: a tensor, weights or angles. Out: the tensor normed over its last axes, or rotated.
-import { flagOf, floatOf, intOf } from '../ir/attributes.ts'
+// Norms. In: a tensor, weights. Out: its rows with a mean of 0 and a variance of 1, or with a root mean square of 1,
+// times the weights.
+import { floatOf, intOf } from '../ir/attributes.ts'
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
-import type { Inference, Operator } from '../ir/operator.ts'
-import { type Evaluation, given, unclaimed, unfit } from '../ir/operator.ts'
-import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import type { AttributeKind, Node, Type } from '../ir/graph.ts'
+import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { countOf, DTYPES, type DType, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { define, sameType, wants } from './define.ts'
 
-const sameType = ({ inputs: [input] }: Inference) => [input && { dtype: input.dtype, dims: input.dims }]
-
-/** Over the axes from `axis` on. Sums are f64, which is within what `stash_type` asks for. */
-function norm(name: string, version: number, isCentred: boolean): Operator {
-  return {
-    name,
-    domain: '',
-    versions: [version, 26],
-    schema: {
-      inputs: [2, isCentred ? 3 : 2],
-      outputs: [1, isCentred ? 3 : 1],
-      attributes: { axis: 'int', epsilon: 'float', stash_type: 'int' },
-      dtypes: [FLOATS],
-    },
-    mapping: 'many-to-many',
-    layout: 'ILD fixed',
-    infer: inferNorm,
-    evaluate: (context) => evaluateNorm(context, isCentred),
-  }
+export interface NormOptions {
+  readonly epsilon: number
+  /** Subtracts the mean first. */
+  readonly isCentred: boolean
 }
 
-/** The norm; of a layer norm also the means and the inverse deviations, in f32. */
-function inferNorm({ node, inputs: [input] }: Inference): readonly (Type | undefined)[] {
-  if (input?.dims === undefined) return [input && { dtype: input.dtype }]
-  const statistics = { dtype: 'f32', dims: statisticDims(node, input.dims) } as const
-  return [{ dtype: input.dtype, dims: input.dims }, statistics, statistics]
+export interface Normed {
+  readonly y: Tensor
+  /** Of each row. */
+  readonly mean: Float64Array
+  /** 1 over the root of the variance, or of the mean square, and epsilon. */
+  readonly inverse: Float64Array
 }
 
-function statisticDims<D extends Dim>(node: Node, dims: readonly D[]): D[] {
-  const axis = axisOf(node, intOf(node, 'axis', -1), dims.length)
-  return dims.map((size, at) => (at < axis ? size : (1 as D)))
-}
-
-function evaluateNorm(context: Evaluation, isCentred: boolean): readonly Tensor[] {
-  const { node, inputs } = context
-  const [input, scale] = [given(context, 0), given(context, 1)]
-  const axis = axisOf(node, intOf(node, 'axis', -1), input.dims.length)
-  const epsilon = floatOf(node, 'epsilon', 1e-5)
-  const size = countOf(input.dims.slice(axis))
-  const made = zeros(input.dtype, input.dims)
-  const means = zeros('f32', statisticDims(node, input.dims))
-  const inverses = zeros('f32', means.dims)
-  const [read, write] = [reader(input), writer(made)]
-  const weights = [scale, inputs[2]].map((tensor) => {
-    if (tensor === undefined) return undefined
-    const [at, value] = [broadcastIndices(tensor.dims, input.dims), reader(tensor)]
-    return (index: number) => value(at[index]!)
-  })
-  for (let start = 0; start < made.data.length; start += size) {
-    let [mean, square] = [0, 0]
-    if (isCentred) for (let at = 0; at < size; at++) mean += read(start + at) / size
-    for (let at = 0; at < size; at++) square += (read(start + at) - mean) ** 2 / size
-    const factor = 1 / Math.sqrt(square + epsilon)
-    means.data[start / size] = mean
-    inverses.data[start / size] = factor
+/** Norms rows of `size` elements. `scale` and `bias` are of a shape that broadcasts to the input's. */
+export function normed(
+  node: Node,
+  input: Tensor,
+  size: number,
+  { scale, bias }: { readonly scale?: Tensor | undefined; readonly bias?: Tensor | undefined },
+  { epsilon, isCentred }: NormOptions,
+): Normed {
+  const rows = size === 0 ? 0 : input.data.length / size
+  const [mean, inverse] = [new Float64Array(rows), new Float64Array(rows)]
+  const y = zeros(input.dtype, input.dims)
+  const [read, write] = [reader(input), writer(y)]
+  const [weight, shift] = [factors(node, scale, input.dims, 1), factors(node, bias, input.dims, 0)]
+  for (let row = 0; row < rows; row++) {
+    const start = row * size
+    let [sum, squares] = [0, 0]
+    if (isCentred) for (let at = 0; at < size; at++) sum += read(start + at)
+    mean[row] = sum / size
+    for (let at = 0; at < size; at++) squares += (read(start + at) - mean[row]!) ** 2
+    inverse[row] = 1 / Math.sqrt(squares / size + epsilon)
     for (let at = start; at < start + size; at++)
-      write(at, (read(at) - mean) * factor * weights[0]!(at) + (weights[1]?.(at) ?? 0))
+      write(at, (read(at) - mean[row]!) * inverse[row]! * weight(at) + shift(at))
   }
-  return [made, means, inverses]
+  return { y, mean, inverse }
 }
 
-/** x of [b, h, t, d], or [b, t, h * d]; angles [b, t, d / 2], or tables that positions choose rows of. */
-const rotaryEmbedding: Operator = {
-  name: 'RotaryEmbedding',
-  domain: '',
-  versions: [23, 26],
-  schema: {
-    inputs: [3, 4],
-    outputs: [1, 1],
-    attributes: { interleaved: 'int', num_heads: 'int', rotary_embedding_dim: 'int' },
-    dtypes: [FLOATS, FLOATS, FLOATS, ['i64']],
-  },
-  mapping: 'one-to-one',
-  layout: 'ILD fixed',
-  infer: sameType,
-  evaluate: (context) => [evaluateRotation(context)],
+/** The element of `tensor` that belongs to a place in a tensor of shape `dims`. */
+function factors(
+  node: Node,
+  tensor: Tensor | undefined,
+  dims: readonly number[],
+  otherwise: number,
+): (at: number) => number {
+  if (tensor === undefined) return () => otherwise
+  const own = Array.from({ length: tensor.dims.length }, (_, at) => dims.at(at - tensor.dims.length) ?? 0)
+  if (tensor.dims.length > dims.length || !tensor.dims.every((size, at) => size === 1 || size === own[at]))
+    throw unfit(node, `weights of shape [${tensor.dims}] do not fit its input of shape [${dims}]`)
+  const places = broadcastIndices(tensor.dims, dims)
+  const read = reader(tensor)
+  return (at) => read(places[at]!)
 }
 
-function evaluateRotation(context: Evaluation): Tensor {
+const STASH = { axis: 'int', epsilon: 'float', stash_type: 'int' } as const satisfies Record<
+  string,
+  AttributeKind
+>
+
+/** The dtype of the means. */
+function stashOf(node: Node): DType {
+  const number = intOf(node, 'stash_type', 1)
+  const dtype = DTYPES.get(number)
+  if (dtype === 'f32' || dtype === 'f64') return dtype
+  throw unclaimed(node, `it computes in the ONNX data type ${number}`)
+}
+
+/** Sizes of the means: those of the input before the axis, 1 from there on. */
+const meanDims = <D extends Dim>(dims: readonly D[], axis: number): (D | number)[] =>
+  dims.map((size, at) => (at < axis ? size : 1))
+
+/** Rows are all axes from one on. */
+export function evaluateRows(
+  context: Evaluation,
+  isCentred: boolean,
+  means: readonly (number | undefined)[],
+) {
   const { node, inputs } = context
-  const [input, cos, sin] = [given(context, 0), given(context, 1), given(context, 2)]
-  const isFlat = input.dims.length === 3
-  const heads = isFlat ? intOf(node, 'num_heads', 0) : input.dims[1]!
-  if (heads === 0) throw unclaimed(node, 'it has rows and does not say of how many heads')
-  const [batch = 1, tokens = 1] = isFlat ? input.dims : [input.dims[0]!, input.dims[2]!]
-  const dim = isFlat ? input.dims[2]! / heads : input.dims[3]!
-  const stated = intOf(node, 'rotary_embedding_dim', 0)
-  const half = (stated === 0 ? dim : stated) / 2
-  if (cos.dims.at(-1) !== half)
-    throw unfit(node, `its angles are [${cos.dims}] where rows of ${half} are due`)
-  const isInterleaved = flagOf(node, 'interleaved')
-  const positions = inputs[3] && reader(inputs[3])
-  const made: Tensor = { ...input, data: input.data.slice() }
-  const [read, write, c, s] = [reader(input), writer(made), reader(cos), reader(sin)]
-  for (let b = 0; b < batch; b++) {
-    for (let t = 0; t < tokens; t++) {
-      const row = positions === undefined ? b * tokens + t : positions(b * tokens + t)
-      for (let h = 0; h < heads; h++) {
-        const start = isFlat ? ((b * tokens + t) * heads + h) * dim : ((b * heads + h) * tokens + t) * dim
-        for (let pair = 0; pair < half; pair++) {
-          const first = start + (isInterleaved ? 2 * pair : pair)
-          const second = start + (isInterleaved ? 2 * pair + 1 : pair + half)
-          const [x, y] = [read(first), read(second)]
-          const [cosine, sine] = [c(row * half + pair), s(row * half + pair)]
-          write(first, x * cosine - y * sine)
-          write(second, x * sine + y * cosine)
-        }
-      }
-    }
+  const input = given(context, 0)
+  const axis = axisOf(node, intOf(node, 'axis', -1), input.dims.length)
+  const { y, mean, inverse } = normed(
+    node,
+    input,
+    countOf(input.dims.slice(axis)),
+    { scale: inputs[1], bias: inputs[2] },
+    { epsilon: floatOf(node, 'epsilon', 1e-5), isCentred },
+  )
+  const stash = (values: Float64Array): Tensor => {
+    const made = zeros(stashOf(node), meanDims(input.dims, axis))
+    made.data.set(values as never)
+    return made
   }
+  const made: (Tensor | undefined)[] = [y]
+  const [meanAt, inverseAt] = means
+  if (meanAt !== undefined && wants(node, meanAt)) made[meanAt] = stash(mean)
+  if (inverseAt !== undefined && wants(node, inverseAt)) made[inverseAt] = stash(inverse)
   return made
 }
 
+export function inferRows(context: Inference): (Type | undefined)[] {
+  const { node, inputs } = context
+  const dims = inputs[0]?.dims
+  const axis = dims && axisOf(node, intOf(node, 'axis', -1), dims.length)
+  const stash: Type = {
+    dtype: stashOf(node),
+    dims: dims && axis !== undefined ? meanDims(dims, axis) : undefined,
+  }
+  return [...sameType(context), stash, stash]
+}
+
+const ROWS = { mapping: 'many-to-many', layout: 'ILD fixed', infer: inferRows } as const
+
+const layerNormalization: Operator = define({
+  ...ROWS,
+  name: 'LayerNormalization',
+  since: 1,
+  inputs: [2, 3],
+  outputs: [1, 3],
+  attributes: STASH,
+  dtypes: [FLOATS],
+  evaluate: (context) => evaluateRows(context, true, [1, 2]),
+})
+
+const rmsNormalization: Operator = define({
+  ...ROWS,
+  name: 'RMSNormalization',
+  since: 23,
+  inputs: [2, 2],
+  attributes: STASH,
+  dtypes: [FLOATS],
+  evaluate: (context) => evaluateRows(context, false, []),
+})
+
+/** ONNX Runtime has it in ONNX's own domain, though the standard has not. */
+const simplifiedLayerNormalization: Operator = define({
+  ...ROWS,
+  name: 'SimplifiedLayerNormalization',
+  since: 1,
+  inputs: [2, 2],
+  outputs: [1, 2],
+  attributes: STASH,
+  dtypes: [FLOATS],
+  infer: (context) => inferRows(context).slice(0, 2),
+  evaluate: (context) => evaluateRows(context, false, [undefined, 1]),
+})
+
+/** A row is a group of channels of a sample. Weights are of channels; before opset 21, of groups. */
+const groupNormalization: Operator = define({
+  name: 'GroupNormalization',
+  since: 21,
+  inputs: [3, 3],
+  attributes: { epsilon: 'float', num_groups: 'int', stash_type: 'int' },
+  dtypes: [FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD fixed',
+  infer: sameType,
+  evaluate: (context) => [evaluateGroups(context, intOf(context.node, 'num_groups', 0))],
+})
+
+/** A row is a channel of a sample. */
+const instanceNormalization: Operator = define({
+  name: 'InstanceNormalization',
+  since: 6,
+  inputs: [3, 3],
+  attributes: { epsilon: 'float' },
+  dtypes: [FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD fixed',
+  infer: sameType,
+  evaluate: (context) => [evaluateGroups(context, given(context, 0).dims[1] ?? 0)],
+})
+
+function evaluateGroups(context: Evaluation, groups: number): Tensor {
+  const { node } = context
+  const [input, scale, bias] = [given(context, 0), given(context, 1), given(context, 2)]
+  const [batch, channels] = input.dims
+  if (batch === undefined || channels === undefined || groups < 1 || channels % groups !== 0)
+    throw unfit(node, `it makes ${groups} groups of its input of shape [${input.dims}]`)
+  const perChannel = (tensor: Tensor): Tensor => ({
+    ...tensor,
+    dims: [...tensor.dims, ...input.dims.slice(2).map(() => 1)],
+  })
+  const size = countOf(input.dims.slice(1)) / groups
+  const options = { epsilon: floatOf(node, 'epsilon', 1e-5), isCentred: true }
+  return normed(node, input, size, { scale: perChannel(scale), bias: perChannel(bias) }, options).y
+}
+
 export const NORMS: readonly Operator[] = [
-  norm('RMSNormalization', 23, false),
-  norm('LayerNormalization', 17, true),
-  rotaryEmbedding,
+  layerNormalization,
+  rmsNormalization,
+  simplifiedLayerNormalization,
+  groupNormalization,
+  instanceNormalization,
 ]

@@ -1,26 +1,23 @@
 // Matrix products. In: two tensors. Out: their product over the last axis of one and the last but one of the
 // other; sums in f64.
+import { flagOf, floatOf } from '../ir/attributes.ts'
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
-import { FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { type DType, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { define } from './define.ts'
 
-const matMul: Operator = {
+export const matMul: Operator = define({
   name: 'MatMul',
-  domain: '',
-  versions: [1, 26],
-  schema: {
-    inputs: [2, 2],
-    outputs: [1, 1],
-    attributes: {},
-    dtypes: [[...FLOATS, 'i32', 'u32']],
-  },
+  since: 1,
+  inputs: [2, 2],
+  dtypes: [[...FLOATS, 'i32', 'u32']],
   mapping: 'many-to-many',
   layout: 'ILD variable',
-  infer: (context) => [inferProduct(context)],
-  evaluate: (context) => [evaluateProduct(context)],
-}
+  infer: ({ node, inputs: [left, right] }) => [inferProduct(node, left, right)],
+  evaluate: (context) => [product(context.node, given(context, 0), given(context, 1))],
+})
 
 /** Both sides with at least two axes; a vector is a row on the left, a column on the right. */
 function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly D[]) {
@@ -39,8 +36,13 @@ function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly
   return { a, b, drop }
 }
 
-function inferProduct({ node, inputs: [left, right] }: Inference): Type | undefined {
-  const dtype = left?.dtype ?? right?.dtype
+/** The type of a product, in the dtype of the left side unless another is given. */
+export function inferProduct(
+  node: Node,
+  left: Type | undefined,
+  right: Type | undefined,
+  dtype: DType | undefined = left?.dtype,
+): Type | undefined {
   if (dtype === undefined) return undefined
   if (left?.dims === undefined || right?.dims === undefined) return { dtype }
   const { a, b, drop } = matrices(node, left.dims, right.dims)
@@ -48,12 +50,12 @@ function inferProduct({ node, inputs: [left, right] }: Inference): Type | undefi
   return { dtype, dims: batch && drop([...batch, a.at(-2)!, b.at(-1)!]) }
 }
 
-function evaluateProduct(context: Evaluation): Tensor {
-  const [left, right] = [given(context, 0), given(context, 1)]
-  const { a, b, drop } = matrices(context.node, left.dims, right.dims)
-  const batch = broadcast(context.node, [a.slice(0, -2), b.slice(0, -2)])
+/** The product, in the dtype of the left side unless another is given. */
+export function product(node: Node, left: Tensor, right: Tensor, dtype = left.dtype): Tensor {
+  const { a, b, drop } = matrices(node, left.dims, right.dims)
+  const batch = broadcast(node, [a.slice(0, -2), b.slice(0, -2)])
   const [rows, k, columns] = [a.at(-2)!, a.at(-1)!, b.at(-1)!]
-  const made = zeros(left.dtype, drop([...batch, rows, columns]))
+  const made = zeros(dtype, drop([...batch, rows, columns]))
   const [from, to] = [broadcastIndices(a.slice(0, -2), batch), broadcastIndices(b.slice(0, -2), batch)]
   const [x, y, write] = [reader(left), reader(right), writer(made)]
   let next = 0
@@ -70,4 +72,50 @@ function evaluateProduct(context: Evaluation): Tensor {
   return made
 }
 
-export const PRODUCTS: readonly Operator[] = [matMul]
+const gemm: Operator = define({
+  name: 'Gemm',
+  since: 7,
+  inputs: [2, 3],
+  attributes: { alpha: 'float', beta: 'float', transA: 'int', transB: 'int' },
+  dtypes: [[...FLOATS, 'i32', 'u32']],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer({ node, inputs: [a, b] }: Inference) {
+    if (a?.dims === undefined || b?.dims === undefined) return [a && { dtype: a.dtype }]
+    if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is no matrix')
+    const rows = a.dims[flagOf(node, 'transA') ? 1 : 0]!
+    return [{ dtype: a.dtype, dims: [rows, b.dims[flagOf(node, 'transB') ? 0 : 1]!] }]
+  },
+  evaluate: (context) => [evaluateGemm(context)],
+})
+
+/** alpha A B + beta C. */
+function evaluateGemm(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const [a, b, c] = [given(context, 0), given(context, 1), inputs[2]]
+  if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is no matrix')
+  const [atA, atB] = [flagOf(node, 'transA'), flagOf(node, 'transB')]
+  const [dimsA, dimsB] = [turned(a.dims, atA), turned(b.dims, atB)]
+  const [rows, k, columns] = [dimsA[0]!, dimsA[1]!, dimsB[1]!]
+  if (dimsB[0] !== k) throw unfit(node, `it multiplies shapes [${dimsA}] and [${dimsB}]`)
+  const [stepsA, stepsB] = [turned(stridesOf(a.dims), atA), turned(stridesOf(b.dims), atB)]
+  const [alpha, beta] = [floatOf(node, 'alpha', 1), floatOf(node, 'beta', 1)]
+  const made = zeros(a.dtype, [rows, columns])
+  if (c !== undefined && `${broadcast(node, [c.dims, made.dims])}` !== `${made.dims}`)
+    throw unfit(node, `it adds shape [${c.dims}] to [${made.dims}]`)
+  const bias = c && broadcastIndices(c.dims, made.dims)
+  const [x, y, z, write] = [reader(a), reader(b), c && reader(c), writer(made)]
+  for (let at = 0; at < made.data.length; at++) {
+    const [row, column] = [Math.floor(at / columns), at % columns]
+    let total = 0
+    for (let inner = 0; inner < k; inner++)
+      total += x(row * stepsA[0]! + inner * stepsA[1]!) * y(inner * stepsB[0]! + column * stepsB[1]!)
+    write(at, alpha * total + (bias && z ? beta * z(bias[at]!) : 0))
+  }
+  return made
+}
+
+const turned = (pair: readonly number[], isTurned: boolean): readonly number[] =>
+  isTurned ? pair.toReversed() : pair
+
+export const PRODUCTS: readonly Operator[] = [matMul, gemm]

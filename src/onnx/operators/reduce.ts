@@ -3,7 +3,7 @@ import { flagOf, intOf, intsOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator } from '../ir/operator.ts'
+import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator } from '../ir/operator.ts'
 import {
   countOf,
   FLOATS,
@@ -16,6 +16,7 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
+import { define, sameType } from './define.ts'
 import { wholeNumbers } from './layout.ts'
 
 type Fold = (values: Float64Array) => number
@@ -26,7 +27,7 @@ function reduction(name: string, fold: Fold): Operator {
   return {
     name,
     domain: '',
-    versions: [11, 26],
+    versions: [11, LATEST_OPSET],
     schema: {
       inputs: [1, 2],
       outputs: [1, 1],
@@ -81,37 +82,81 @@ function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
 
 const sum: Fold = (values) => values.reduce((total, value) => total + value, 0)
 
-const softmax: Operator = {
-  name: 'Softmax',
-  domain: '',
-  versions: [13, 26],
-  schema: { inputs: [1, 1], outputs: [1, 1], attributes: { axis: 'int' }, dtypes: [FLOATS] },
-  mapping: 'many-to-many',
-  layout: 'ILD fixed',
-  infer: ({ inputs: [input] }) => [input && { dtype: input.dtype, dims: input.dims }],
-  evaluate(context) {
-    const input = given(context, 0)
-    const axis = axisOf(context.node, intOf(context.node, 'axis', -1), input.dims.length)
-    const [size, inner] = [input.dims[axis]!, countOf(input.dims.slice(axis + 1))]
-    const made = zeros(input.dtype, input.dims)
-    const [read, write] = [reader(input), writer(made)]
-    const values = new Float64Array(size)
-    for (let start = 0; start < made.data.length; start++) {
-      if (Math.floor(start / inner) % size !== 0) continue
-      for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
-      const most = values.reduce((a, b) => Math.max(a, b), -Infinity)
-      let total = 0
-      for (let at = 0; at < size; at++) total += values[at] = Math.exp(values[at]! - most)
-      for (let at = 0; at < size; at++) write(start + at * inner, values[at]! / total)
-    }
-    return [made]
-  },
+/** The stable logarithm of the sum of exponentials. */
+const logSumExp: Fold = (values) => {
+  const most = largest(values)
+  if (!Number.isFinite(most)) return most
+  return most + Math.log(values.reduce((total, value) => total + Math.exp(value - most), 0))
+}
+const largest: Fold = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)
+const squares: Fold = (values) => values.reduce((total, value) => total + value * value, 0)
+
+/** Writes the result for the numbers of one line. */
+type Line = (values: Float64Array) => void
+
+/** Before opset 13 all axes from the given one on are one line. */
+function alongAxis(name: string, compute: Line): Operator {
+  return define({
+    name,
+    since: 1,
+    attributes: { axis: 'int' },
+    dtypes: [FLOATS],
+    mapping: 'many-to-many',
+    layout: 'ILD fixed',
+    infer: sameType,
+    evaluate(context) {
+      const { node } = context
+      const input = given(context, 0)
+      const isFlat = node.version < 13
+      const axis = axisOf(node, intOf(node, 'axis', isFlat ? 1 : -1), input.dims.length)
+      const after = countOf(input.dims.slice(axis + 1))
+      const [size, inner] = isFlat ? [input.dims[axis]! * after, 1] : [input.dims[axis]!, after]
+      const made = zeros(input.dtype, input.dims)
+      const [read, write] = [reader(input), writer(made)]
+      const values = new Float64Array(size)
+      for (let line = 0; line * size < made.data.length; line++) {
+        const start = Math.floor(line / inner) * size * inner + (line % inner)
+        for (let at = 0; at < size; at++) values[at] = read(start + at * inner)
+        compute(values)
+        for (let at = 0; at < size; at++) write(start + at * inner, values[at]!)
+      }
+      return [made]
+    },
+  })
+}
+
+/** In place. */
+export const softmax: Line = (values) => {
+  const most = largest(values)
+  let total = 0
+  for (let at = 0; at < values.length; at++) total += values[at] = Math.exp(values[at]! - most)
+  for (let at = 0; at < values.length; at++) values[at]! /= total
+}
+
+const logSoftmax: Line = (values) => {
+  const most = largest(values)
+  const total = Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0))
+  for (let at = 0; at < values.length; at++) values[at] = values[at]! - most - total
+}
+
+const hardmax: Line = (values) => {
+  const first = values.indexOf(largest(values))
+  values.fill(0)
+  if (first >= 0) values[first] = 1
 }
 
 export const REDUCE: readonly Operator[] = [
-  reduction('ReduceMean', (values) => sum(values) / values.length),
   reduction('ReduceSum', sum),
-  reduction('ReduceMax', (values) => values.reduce((a, b) => Math.max(a, b), -Infinity)),
+  reduction('ReduceMean', (values) => sum(values) / values.length),
+  reduction('ReduceMax', largest),
   reduction('ReduceMin', (values) => values.reduce((a, b) => Math.min(a, b), Infinity)),
-  softmax,
+  reduction('ReduceProd', (values) => values.reduce((total, value) => total * value, 1)),
+  reduction('ReduceL1', (values) => values.reduce((total, value) => total + Math.abs(value), 0)),
+  reduction('ReduceL2', (values) => Math.sqrt(squares(values))),
+  reduction('ReduceSumSquare', squares),
+  reduction('ReduceLogSum', (values) => Math.log(sum(values))),
+  reduction('ReduceLogSumExp', logSumExp),
+  alongAxis('Softmax', softmax),
+  alongAxis('LogSoftmax', logSoftmax),
+  alongAxis('Hardmax', hardmax),
 ]

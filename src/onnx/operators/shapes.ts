@@ -5,7 +5,7 @@ import { intOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, productOf } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator, unfit } from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, numbersOf, stridesOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
 /** First and last axis of a Shape node, within the rank. */
@@ -17,7 +17,7 @@ function rangeOf(node: Node, rank: number): [number, number] {
 const shape: Operator = {
   name: 'Shape',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: { inputs: [1, 1], outputs: [1, 1], attributes: { start: 'int', end: 'int' }, dtypes: [ALL_DTYPES] },
   mapping: 'one-to-many',
   layout: 'ILD fixed',
@@ -36,7 +36,7 @@ const shape: Operator = {
 const gather: Operator = {
   name: 'Gather',
   domain: '',
-  versions: [1, 26],
+  versions: [1, LATEST_OPSET],
   schema: {
     inputs: [2, 2],
     outputs: [1, 1],
@@ -88,7 +88,7 @@ function evaluateGather(context: Evaluation): Tensor {
 const concat: Operator = {
   name: 'Concat',
   domain: '',
-  versions: [4, 26],
+  versions: [4, LATEST_OPSET],
   schema: { inputs: [1, Infinity], outputs: [1, 1], attributes: { axis: 'int' }, dtypes: [ALL_DTYPES] },
   mapping: 'shuffle',
   layout: 'ILI fixed',
@@ -136,7 +136,7 @@ function evaluateConcat(context: Evaluation): Tensor {
 const reshape: Operator = {
   name: 'Reshape',
   domain: '',
-  versions: [5, 26],
+  versions: [5, LATEST_OPSET],
   schema: {
     inputs: [2, 2],
     outputs: [1, 1],

@@ -1,27 +1,79 @@
 // Operators of one input, element by element. In: a tensor. Out: a tensor of the same shape.
-import type { Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator } from '../ir/operator.ts'
-import { ALL_DTYPES, type DType, FLOATS, NUMBERS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { floatOf, intOf, stringOf } from '../ir/attributes.ts'
+import { subtractDims } from '../ir/dims.ts'
+import type { AttributeKind, Node } from '../ir/graph.ts'
+import { type Evaluation, given, type Operator, unfit } from '../ir/operator.ts'
+import {
+  ALL_DTYPES,
+  type DType,
+  FLOATS,
+  INTEGERS,
+  NUMBERS,
+  reader,
+  type Tensor,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+import { define, sameType } from './define.ts'
 
-type Function = (x: number) => number
+type Compute = (x: number) => number
 
-/** The output has the input's dtype. */
-function unary(name: string, since: number, dtypes: readonly DType[], compute: Function): Operator {
-  return {
+/** The output has the input's dtype. `big` computes 64-bit integers, which lose digits as numbers. */
+function unary(
+  name: string,
+  since: number,
+  dtypes: readonly DType[],
+  compute: Compute,
+  big?: (x: bigint) => bigint,
+): Operator {
+  return define({
     name,
-    domain: '',
-    versions: [since, 26],
-    schema: { inputs: [1, 1], outputs: [1, 1], attributes: {}, dtypes: [dtypes] },
+    since,
+    dtypes: [big === undefined ? dtypes.filter((dtype) => dtype !== 'i64' && dtype !== 'u64') : dtypes],
     mapping: 'one-to-one',
     layout: 'ILI variable',
-    infer: ({ inputs: [input] }) => [input && { dtype: input.dtype, dims: input.dims }],
-    evaluate: (context) => [evaluateUnary(context, compute)],
+    infer: sameType,
+    evaluate: (context) => [map(given(context, 0), compute, big)],
+  })
+}
+
+/** The same with attributes. */
+function shaped(
+  name: string,
+  since: number,
+  attributes: Readonly<Record<string, AttributeKind>>,
+  computeOf: (node: Node) => Compute,
+): Operator {
+  return {
+    ...unary(name, since, FLOATS, (x) => x),
+    schema: { inputs: [1, 1], outputs: [1, 1], attributes, dtypes: [FLOATS] },
+    evaluate: (context) => [map(given(context, 0), computeOf(context.node))],
   }
 }
 
-function evaluateUnary(context: Evaluation, compute: Function): Tensor {
-  const input = given(context, 0)
-  const made = zeros(input.dtype, input.dims)
+/** A question about each number. */
+function test(
+  name: string,
+  since: number,
+  attributes: Readonly<Record<string, AttributeKind>>,
+  testOf: (node: Node) => (x: number) => boolean,
+): Operator {
+  return {
+    ...shaped(name, since, attributes, () => (x) => x),
+    infer: ({ inputs: [input] }) => [{ dtype: 'bool', dims: input?.dims }],
+    evaluate(context) {
+      const holds = testOf(context.node)
+      return [map(given(context, 0), (x) => Number(holds(x)), undefined, 'bool')]
+    },
+  }
+}
+
+function map(input: Tensor, compute: Compute, big?: (x: bigint) => bigint, dtype = input.dtype): Tensor {
+  const made = zeros(dtype, input.dims)
+  if (made.data instanceof BigInt64Array || made.data instanceof BigUint64Array) {
+    for (let at = 0; at < made.data.length; at++) made.data[at] = big!(input.data[at] as bigint)
+    return made
+  }
   const [read, write] = [reader(input), writer(made)]
   for (let at = 0; at < made.data.length; at++) write(at, compute(read(at)))
   return made
@@ -46,38 +98,144 @@ export function erf(x: number): number {
 }
 
 /** To the nearest whole number, halves to the even one. */
-function roundEven(x: number): number {
+export function roundEven(x: number): number {
   const floor = Math.floor(x)
   const rest = x - floor
   if (rest !== 0.5) return rest < 0.5 ? floor : floor + 1
   return floor % 2 === 0 ? floor : floor + 1
 }
 
-/** 64-bit integers would lose digits on the way through numbers. */
-const EXACT = NUMBERS.filter((dtype) => dtype !== 'i64' && dtype !== 'u64')
-const SIGNED = EXACT.filter((dtype) => !dtype.startsWith('u'))
+export const sigmoid: Compute = (x) => 1 / (1 + Math.exp(-x))
+export const gelu: Compute = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2))
+export const geluTanh: Compute = (x) =>
+  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+/** ln(1 + e^x) without overflow. */
+const softplus: Compute = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+const elu =
+  (alpha: number): Compute =>
+  (x) =>
+    x < 0 ? alpha * Math.expm1(x) : x
+
+function geluOf(node: Node): Compute {
+  const kind = stringOf(node, 'approximate', 'none')
+  if (kind === 'none') return gelu
+  if (kind === 'tanh') return geluTanh
+  throw unfit(node, `its attribute approximate is ${kind} where none or tanh is due`)
+}
+
+const SIGNED = NUMBERS.filter((dtype) => !dtype.startsWith('u'))
+
 const identity: Operator = {
-  ...unary('Identity', 1, ALL_DTYPES, (x) => x),
-  infer: ({ inputs: [input] }: Inference): [Type | undefined] => [input],
+  ...unary(
+    'Identity',
+    1,
+    ALL_DTYPES,
+    (x) => x,
+    (x) => x,
+  ),
+  infer: ({ inputs: [input] }) => [input],
   evaluate: (context) => [given(context, 0)],
+}
+
+const neg: Operator = {
+  ...unary(
+    'Neg',
+    6,
+    SIGNED,
+    (x) => -x,
+    (x) => -x,
+  ),
+  infer: ({ inputs: [input] }) => [
+    input && {
+      dtype: input.dtype,
+      dims: input.dims,
+      elements: input.elements?.map((each) => subtractDims(0, each)),
+    },
+  ],
 }
 
 export const UNARY: readonly Operator[] = [
   identity,
-  unary('Neg', 6, SIGNED, (x) => -x),
-  unary('Abs', 6, EXACT, Math.abs),
+  neg,
+  unary('Abs', 6, NUMBERS, Math.abs, (x) => (x < 0n ? -x : x)),
+  unary('Sign', 9, NUMBERS, Math.sign, (x) => (x < 0n ? -1n : x > 0n ? 1n : 0n)),
+  unary(
+    'Relu',
+    6,
+    SIGNED,
+    (x) => (x < 0 ? 0 : x),
+    (x) => (x < 0n ? 0n : x),
+  ),
+  unary(
+    'BitwiseNot',
+    18,
+    INTEGERS,
+    (x) => ~x,
+    (x) => ~x,
+  ),
   unary('Sqrt', 6, FLOATS, Math.sqrt),
   unary('Reciprocal', 6, FLOATS, (x) => 1 / x),
   unary('Exp', 6, FLOATS, Math.exp),
   unary('Log', 6, FLOATS, Math.log),
   unary('Sin', 7, FLOATS, Math.sin),
   unary('Cos', 7, FLOATS, Math.cos),
+  unary('Tan', 7, FLOATS, Math.tan),
+  unary('Asin', 7, FLOATS, Math.asin),
+  unary('Acos', 7, FLOATS, Math.acos),
+  unary('Atan', 7, FLOATS, Math.atan),
+  unary('Sinh', 9, FLOATS, Math.sinh),
+  unary('Cosh', 9, FLOATS, Math.cosh),
+  unary('Asinh', 9, FLOATS, Math.asinh),
+  unary('Acosh', 9, FLOATS, Math.acosh),
+  unary('Atanh', 9, FLOATS, Math.atanh),
   unary('Tanh', 6, FLOATS, Math.tanh),
-  unary('Sigmoid', 6, FLOATS, (x) => 1 / (1 + Math.exp(-x))),
-  unary('Relu', 6, EXACT, (x) => (x < 0 ? 0 : x)),
+  unary('Sigmoid', 6, FLOATS, sigmoid),
   unary('Erf', 9, FLOATS, erf),
   unary('Floor', 6, FLOATS, Math.floor),
   unary('Ceil', 6, FLOATS, Math.ceil),
   unary('Round', 11, FLOATS, roundEven),
+  unary('Softplus', 1, FLOATS, softplus),
+  unary('Softsign', 1, FLOATS, (x) => x / (1 + Math.abs(x))),
+  unary('HardSwish', 14, FLOATS, (x) => x * Math.max(0, Math.min(1, x / 6 + 0.5))),
+  unary('Mish', 18, FLOATS, (x) => x * Math.tanh(softplus(x))),
   unary('Not', 1, ['bool'], (x) => (x === 0 ? 1 : 0)),
+  shaped('Gelu', 20, { approximate: 'string' }, geluOf),
+  shaped('Swish', 24, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => x * sigmoid(alpha * x)
+  }),
+  shaped('LeakyRelu', 6, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 0.01)
+    return (x) => (x < 0 ? alpha * x : x)
+  }),
+  shaped('ThresholdedRelu', 10, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => (x > alpha ? x : 0)
+  }),
+  shaped('Elu', 6, { alpha: 'float' }, (node) => elu(floatOf(node, 'alpha', 1))),
+  shaped('Celu', 12, { alpha: 'float' }, (node) => {
+    const alpha = floatOf(node, 'alpha', 1)
+    return (x) => (x < 0 ? alpha * Math.expm1(x / alpha) : x)
+  }),
+  shaped('Selu', 6, { alpha: 'float', gamma: 'float' }, (node) => {
+    const compute = elu(floatOf(node, 'alpha', 1.6732631921768188))
+    const gamma = floatOf(node, 'gamma', 1.0507010221481323)
+    return (x) => gamma * compute(x)
+  }),
+  shaped('HardSigmoid', 6, { alpha: 'float', beta: 'float' }, (node) => {
+    const [alpha, beta] = [floatOf(node, 'alpha', 0.2), floatOf(node, 'beta', 0.5)]
+    return (x) => Math.max(0, Math.min(1, alpha * x + beta))
+  }),
+  test('IsNaN', 9, {}, () => Number.isNaN),
+  test('IsInf', 10, { detect_negative: 'int', detect_positive: 'int' }, (node) => {
+    const below = intOf(node, 'detect_negative', 1) !== 0
+    const above = intOf(node, 'detect_positive', 1) !== 0
+    return (x) => (above && x === Infinity) || (below && x === -Infinity)
+  }),
 ]
+
+/** Applies a function to a tensor of floats. For operators that are a sum and an activation. */
+export const mapFloats = (context: Evaluation, input: Tensor, compute: Compute): Tensor => {
+  if (FLOATS.includes(input.dtype)) return map(input, compute)
+  throw unfit(context.node, `it reads ${input.dtype} where floats are due`)
+}

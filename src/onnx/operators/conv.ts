@@ -1,0 +1,147 @@
+// Convolution. In: [batch][channel][place...], filters. Out: sums over a window of places, at each place.
+import { intOf, intsOf, stringOf } from '../ir/attributes.ts'
+import { addDims, type Dim, divideDims } from '../ir/dims.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, given, type Operator, unfit } from '../ir/operator.ts'
+import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+import { define } from './define.ts'
+
+interface Axis {
+  readonly kernel: number
+  readonly stride: number
+  readonly dilation: number
+  readonly before: number
+  readonly after: number
+}
+
+const conv: Operator = define({
+  name: 'Conv',
+  since: 1,
+  inputs: [2, 3],
+  attributes: {
+    ...{ auto_pad: 'string', dilations: 'ints', group: 'int' },
+    ...{ kernel_shape: 'ints', pads: 'ints', strides: 'ints' },
+  },
+  dtypes: [FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer({ node, inputs: [x, filters] }) {
+    if (x === undefined) return [undefined]
+    const kernel = filters?.dims?.slice(2)
+    const isKnown = kernel?.every((size) => typeof size === 'number') === true
+    if (x.dims === undefined || filters?.dims === undefined || !isKnown) return [{ dtype: x.dtype }]
+    const axes = axesOf(node, x.dims.slice(2), kernel as number[])
+    const places = axes?.map((axis, at) => lengthOf(axis, x.dims![at + 2]!))
+    return [{ dtype: x.dtype, dims: places && [x.dims[0]!, filters.dims[0]!, ...places] }]
+  },
+  evaluate: (context) => [evaluateConv(context)],
+})
+
+/** undefined where the border depends on a size that is not known. */
+function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
+  const rank = sizes.length
+  const ones = sizes.map(() => 1)
+  const strides = intsOf(node, 'strides', ones)
+  const dilations = intsOf(node, 'dilations', ones)
+  const pads = intsOf(node, 'pads', [...ones, ...ones].fill(0))
+  const stated = intsOf(node, 'kernel_shape', kernel)
+  const isFit =
+    rank > 0 &&
+    [kernel, strides, dilations].every((list) => list.length === rank && list.every((each) => each >= 1)) &&
+    pads.length === 2 * rank &&
+    pads.every((each) => each >= 0) &&
+    `${stated}` === `${kernel}`
+  if (!isFit) throw unfit(node, `a window of [${kernel}] does not fit ${rank} axes with borders of [${pads}]`)
+  const mode = stringOf(node, 'auto_pad', 'NOTSET')
+  if (!['NOTSET', 'VALID', 'SAME_UPPER', 'SAME_LOWER'].includes(mode))
+    throw unfit(node, `its auto_pad is ${mode}, which is none`)
+  const axes = sizes.map((size, at): Axis | undefined => {
+    const own = { kernel: kernel[at]!, stride: strides[at]!, dilation: dilations[at]! }
+    if (mode === 'NOTSET') return { ...own, before: pads[at]!, after: pads[at + rank]! }
+    if (mode === 'VALID') return { ...own, before: 0, after: 0 }
+    if (typeof size !== 'number') return undefined
+    const reach = (Math.ceil(size / own.stride) - 1) * own.stride + (own.kernel - 1) * own.dilation + 1
+    const total = Math.max(0, reach - size)
+    const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
+    return { ...own, before: half, after: total - half }
+  })
+  return axes.every((axis) => axis !== undefined) ? axes : undefined
+}
+
+function lengthOf({ kernel, stride, dilation, before, after }: Axis, size: Dim): Dim {
+  const reach = addDims(size, before + after - (kernel - 1) * dilation - 1)
+  return addDims(divideDims(reach, stride), 1)
+}
+
+function evaluateConv(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const [x, filters, bias] = [given(context, 0), given(context, 1), inputs[2]]
+  const group = intOf(node, 'group', 1)
+  const [batch, channels] = x.dims
+  const [count, perGroup] = filters.dims
+  const isFit =
+    filters.dims.length === x.dims.length &&
+    x.dims.length > 2 &&
+    group >= 1 &&
+    channels === perGroup! * group &&
+    count! % group === 0 &&
+    (bias === undefined || `${bias.dims}` === `${count}`)
+  if (!isFit)
+    throw unfit(
+      node,
+      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
+    )
+  const axes = axesOf(node, x.dims.slice(2), filters.dims.slice(2))!
+  const places = axes.map((axis, at) => lengthOf(axis, x.dims[at + 2]!) as number)
+  if (places.some((size) => size < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
+  const made = zeros(x.dtype, [batch!, count!, ...places])
+  const offsets = windows(axes, x.dims.slice(2), places)
+  const [taps, area] = [countOf(filters.dims.slice(2)), countOf(x.dims.slice(2))]
+  const [read, weight, shift, write] = [reader(x), reader(filters), bias && reader(bias), writer(made)]
+  let next = 0
+  for (let b = 0; b < batch!; b++) {
+    for (let filter = 0; filter < count!; filter++) {
+      const first = Math.floor(filter / (count! / group)) * perGroup!
+      for (let place = 0; place < countOf(places); place++) {
+        let total = shift?.(filter) ?? 0
+        for (let tap = 0; tap < taps; tap++) {
+          const offset = offsets[place * taps + tap]!
+          if (offset < 0) continue
+          for (let channel = 0; channel < perGroup!; channel++)
+            total +=
+              read((b * channels! + first + channel) * area + offset) *
+              weight((filter * perGroup! + channel) * taps + tap)
+        }
+        write(next++, total)
+      }
+    }
+  }
+  return made
+}
+
+/** For each place and tap of the window, the place in the input; -1 in the border. */
+function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
+  const kernel = axes.map((axis) => axis.kernel)
+  const [strides, steps, taps] = [stridesOf(sizes), stridesOf(places), stridesOf(kernel)]
+  const [count, perPlace] = [countOf(places), countOf(kernel)]
+  const found = zeros('i32', [count, perPlace]).data as Int32Array
+  for (let at = 0; at < found.length; at++) {
+    const [place, tap] = [Math.floor(at / perPlace), at % perPlace]
+    let offset = 0
+    for (const [axis, { stride, dilation, before }] of axes.entries()) {
+      const coordinate =
+        (Math.floor(place / steps[axis]!) % places[axis]!) * stride +
+        (Math.floor(tap / taps[axis]!) % kernel[axis]!) * dilation -
+        before
+      if (coordinate < 0 || coordinate >= sizes[axis]!) {
+        offset = -1
+        break
+      }
+      offset += coordinate * strides[axis]!
+    }
+    found[at] = offset
+  }
+  return found
+}
+
+export const CONV: readonly Operator[] = [conv]

@@ -1,0 +1,188 @@
+// If, Loop and Scan. In: a condition or a count, values, a graph in an attribute. Out: what the graph makes, once or
+// step by step.
+import { graphOf, intOf, intsOf } from '../ir/attributes.ts'
+import type { Dim } from '../ir/dims.ts'
+import type { Graph, Node, Type } from '../ir/graph.ts'
+import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
+import { define, scalarOf } from './define.ts'
+
+/** Steps of the longest loop: a file that says 2^60 must not hang. */
+const MOST_STEPS = 2 ** 16
+
+function bodyOf(node: Node, name: string): Graph {
+  const graph = graphOf(node, name)
+  if (graph === undefined) throw unfit(node, `its graph ${name} is left out`)
+  return graph
+}
+
+const FLOW = { outputs: [0, Infinity], mapping: 'many-to-many', layout: 'ILD fixed' } as const
+
+/** What both branches have in common. */
+function joined(a: Type | undefined, b: Type | undefined): Type | undefined {
+  if (a === undefined || b === undefined || a.dtype !== b.dtype) return undefined
+  return { dtype: a.dtype, dims: `${a.dims}` === `${b.dims}` ? a.dims : undefined }
+}
+
+const conditional: Operator = define({
+  ...FLOW,
+  name: 'If',
+  since: 1,
+  attributes: { then_branch: 'graph', else_branch: 'graph' },
+  dtypes: [['bool']],
+  infer(context) {
+    const [yes, no] = [bodyOf(context.node, 'then_branch'), bodyOf(context.node, 'else_branch')]
+    const others = context.subgraph(no, [])
+    return context.subgraph(yes, []).map((type, at) => joined(type, others[at]))
+  },
+  evaluate(context) {
+    const { node } = context
+    const condition = scalarOf(given(context, 0))
+    if (condition === undefined) throw unfit(node, 'its condition has no element')
+    return outputsOf(node, context.run(bodyOf(node, condition === 0 ? 'else_branch' : 'then_branch'), []))
+  },
+})
+
+function outputsOf(node: Node, made: readonly Tensor[]): readonly Tensor[] {
+  if (made.length >= node.outputs.length) return made
+  throw unfit(node, `its graph has ${made.length} outputs where ${node.outputs.length} are due`)
+}
+
+/** Only dtypes are known of what goes round: its shape may change with each step. */
+const loose = (type: Type | undefined): Type | undefined => type && { dtype: type.dtype }
+
+const loop: Operator = define({
+  ...FLOW,
+  name: 'Loop',
+  since: 1,
+  inputs: [2, Infinity],
+  attributes: { body: 'graph' },
+  dtypes: [['i64'], ['bool'], ALL_DTYPES],
+  infer({ node, inputs, subgraph }: Inference) {
+    const carried = inputs.slice(2).map(loose)
+    // The count and the condition have the shape that the body states: a number, or a list of one.
+    const made = subgraph(bodyOf(node, 'body'), [undefined, undefined, ...carried])
+    return made.slice(1).map(loose)
+  },
+  evaluate: evaluateLoop,
+})
+
+function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
+  const { node, inputs } = context
+  const body = bodyOf(node, 'body')
+  const carries = inputs.slice(2).map((_, index) => given(context, index + 2))
+  if (body.inputs.length !== carries.length + 2 || body.outputs.length <= carries.length)
+    throw unfit(node, `its body has ${body.inputs.length} inputs and ${body.outputs.length} outputs`)
+  const most = scalarOf(inputs[0]) ?? Infinity
+  let goes = scalarOf(inputs[1]) !== 0
+  let state: readonly Tensor[] = carries
+  const steps: (readonly Tensor[])[] = []
+  for (let at = 0; goes && at < most; at++) {
+    if (at >= MOST_STEPS) throw unclaimed(node, `it makes more than ${MOST_STEPS} steps`)
+    const [next, ...made] = context.run(body, [
+      tensorOf('i64', single(body, 0), [at]),
+      tensorOf('bool', single(body, 1), [1]),
+      ...state,
+    ])
+    goes = scalarOf(next) !== 0
+    state = made.slice(0, carries.length)
+    steps.push(made.slice(carries.length))
+  }
+  const stacked = body.outputs.slice(carries.length + 1).map((_, at) => {
+    if (steps.length === 0)
+      throw unclaimed(node, 'it makes no step, so nothing tells the shape of its output')
+    return stack(
+      node,
+      steps.map((made) => made[at]!),
+    )
+  })
+  return [...state, ...stacked]
+}
+
+/** The shape of one element that a graph's input has. */
+const single = (graph: Graph, input: number): number[] =>
+  graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
+
+/** The tensors of all steps along a new first axis. */
+function stack(node: Node, steps: readonly Tensor[]): Tensor {
+  const [first] = steps
+  const made = zeros(first!.dtype, [steps.length, ...first!.dims])
+  for (const [at, step] of steps.entries()) {
+    if (`${step.dims}` !== `${first!.dims}` || step.dtype !== first!.dtype)
+      throw unfit(node, `its steps make shapes [${first!.dims}] and [${step.dims}]`)
+    made.data.set(step.data as never, at * step.data.length)
+  }
+  return made
+}
+
+/** Goes over the first axis of its last inputs, forwards. */
+const scan: Operator = define({
+  ...FLOW,
+  name: 'Scan',
+  since: 9,
+  inputs: [1, Infinity],
+  attributes: {
+    ...{ body: 'graph', num_scan_inputs: 'int' },
+    ...{ scan_input_axes: 'ints', scan_input_directions: 'ints' },
+    ...{ scan_output_axes: 'ints', scan_output_directions: 'ints' },
+  },
+  dtypes: [ALL_DTYPES],
+  infer({ node, inputs, subgraph }: Inference) {
+    const states = statesOf(node, inputs.length)
+    const slices = inputs
+      .slice(states)
+      .map((type) => type && { dtype: type.dtype, dims: type.dims?.slice(1) })
+    const steps: Dim | undefined = inputs[states]?.dims?.[0]
+    const made = subgraph(bodyOf(node, 'body'), [...inputs.slice(0, states).map(loose), ...slices])
+    return made.map((type, at) => {
+      if (type === undefined || at < states) return loose(type)
+      return { dtype: type.dtype, dims: type.dims && steps !== undefined ? [steps, ...type.dims] : undefined }
+    })
+  },
+  evaluate: evaluateScan,
+})
+
+/** How many inputs go round; the others are gone over. */
+function statesOf(node: Node, inputs: number): number {
+  const lists = ['input_axes', 'input_directions', 'output_axes', 'output_directions']
+  if (lists.some((name) => intsOf(node, `scan_${name}`, []).some((each) => each !== 0)))
+    throw unclaimed(node, 'it goes over another axis than the first, or backwards')
+  const count = intOf(node, 'num_scan_inputs', 0)
+  if (count >= 1 && count <= inputs) return inputs - count
+  throw unfit(node, `it goes over ${count} of ${inputs} inputs`)
+}
+
+function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
+  const { node } = context
+  const body = bodyOf(node, 'body')
+  const inputs = context.inputs.map((_, index) => given(context, index))
+  const states = statesOf(node, inputs.length)
+  const sources = inputs.slice(states)
+  const count = sources[0]!.dims[0] ?? 0
+  if (sources.some(({ dims }) => dims[0] !== count) || count > MOST_STEPS)
+    throw unfit(node, `it goes over axes of ${sources.map(({ dims }) => dims[0])} elements`)
+  if (body.inputs.length !== inputs.length || body.outputs.length < states)
+    throw unfit(node, `its body has ${body.inputs.length} inputs where ${inputs.length} are due`)
+  let state: readonly Tensor[] = inputs.slice(0, states)
+  const steps: (readonly Tensor[])[] = []
+  for (let at = 0; at < count; at++) {
+    const slices = sources.map(({ dtype, dims, data }): Tensor => {
+      const size = countOf(dims.slice(1))
+      return { dtype, dims: dims.slice(1), data: data.slice(at * size, (at + 1) * size) }
+    })
+    const made = context.run(body, [...state, ...slices])
+    state = made.slice(0, states)
+    steps.push(made.slice(states))
+  }
+  const stacked = body.outputs.slice(states).map((_, at) => {
+    if (steps.length === 0)
+      throw unclaimed(node, 'it makes no step, so nothing tells the shape of its output')
+    return stack(
+      node,
+      steps.map((made) => made[at]!),
+    )
+  })
+  return [...state, ...stacked]
+}
+
+export const FLOW_CONTROL: readonly Operator[] = [conditional, loop, scan]

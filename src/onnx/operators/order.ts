@@ -1,0 +1,155 @@
+// Order along an axis. In: a tensor. Out: its largest elements, where the extremes are, running sums and products.
+import { flagOf, intOf } from '../ir/attributes.ts'
+import { axisOf } from '../ir/broadcast.ts'
+import type { Type } from '../ir/graph.ts'
+import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import { countOf, NUMBERS, type Tensor, zeros } from '../ir/tensor.ts'
+import { define, sameType, scalarOf } from './define.ts'
+
+type Scalar = number | bigint
+
+/** Calls `visit` with the place of the first element of each line along an axis, and its number. */
+function lines(dims: readonly number[], axis: number, visit: (start: number, line: number) => void): void {
+  const [size, inner] = [dims[axis]!, countOf(dims.slice(axis + 1))]
+  let line = 0
+  for (let outer = 0; outer < countOf(dims.slice(0, axis)); outer++)
+    for (let at = 0; at < inner; at++) visit(outer * size * inner + at, line++)
+}
+
+/** Before or after in order; NaN is larger than every number. */
+const compare = (a: Scalar, b: Scalar): number => {
+  if (a === b) return 0
+  if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1
+  return a > b ? 1 : -1
+}
+
+const topK: Operator = define({
+  name: 'TopK',
+  since: 10,
+  inputs: [2, 2],
+  outputs: [2, 2],
+  attributes: { axis: 'int', largest: 'int', sorted: 'int' },
+  dtypes: [NUMBERS, ['i64']],
+  mapping: 'many-to-many',
+  layout: 'ILD fixed',
+  infer: inferTopK,
+  evaluate: evaluateTopK,
+})
+
+function inferTopK({ node, inputs: [input, k] }: Inference): (Type | undefined)[] {
+  const count = k?.elements?.[0]
+  const dims =
+    input?.dims && count !== undefined
+      ? input.dims.with(axisOf(node, intOf(node, 'axis', -1), input.dims.length), count)
+      : undefined
+  return [input && { dtype: input.dtype, dims }, { dtype: 'i64', dims }]
+}
+
+/** Of equal elements the first one comes first. */
+function evaluateTopK(context: Evaluation): Tensor[] {
+  const { node } = context
+  const input = given(context, 0)
+  const k = scalarOf(given(context, 1)) ?? -1
+  const axis = axisOf(node, intOf(node, 'axis', -1), input.dims.length)
+  const size = input.dims[axis]!
+  if (k < 0 || k > size) throw unfit(node, `it asks for ${k} of ${size} elements`)
+  const sign = flagOf(node, 'largest', true) ? -1 : 1
+  const dims = input.dims.with(axis, k)
+  const [values, indices] = [zeros(input.dtype, dims), zeros('i64', dims)]
+  const inner = countOf(dims.slice(axis + 1))
+  lines(input.dims, axis, (start, line) => {
+    const element = (at: number) => input.data[start + at * inner]!
+    const order = Array.from({ length: size }, (_, at) => at).sort(
+      (a, b) => sign * compare(element(a), element(b)) || a - b,
+    )
+    const to = Math.floor(line / inner) * k * inner + (line % inner)
+    for (let at = 0; at < k; at++) {
+      values.data[to + at * inner] = element(order[at]!)
+      indices.data[to + at * inner] = BigInt(order[at]!)
+    }
+  })
+  return [values, indices]
+}
+
+/** Of equal extremes the first one, or the last one where the node asks for it. */
+function extreme(name: string, sign: number): Operator {
+  const reduced = <D>(node: Inference['node'], dims: readonly D[], axis: number): (D | number)[] =>
+    flagOf(node, 'keepdims', true) ? dims.with(axis, 1 as D) : dims.toSpliced(axis, 1)
+  return define({
+    name,
+    since: 1,
+    attributes: { axis: 'int', keepdims: 'int', select_last_index: 'int' },
+    dtypes: [NUMBERS],
+    mapping: 'many-to-many',
+    layout: 'ILD fixed',
+    infer({ node, inputs: [input] }) {
+      if (input?.dims === undefined) return [{ dtype: 'i64' }]
+      const axis = axisOf(node, intOf(node, 'axis', 0), input.dims.length)
+      return [{ dtype: 'i64', dims: reduced(node, input.dims, axis) }]
+    },
+    evaluate(context) {
+      const { node } = context
+      const input = given(context, 0)
+      const axis = axisOf(node, intOf(node, 'axis', 0), input.dims.length)
+      const size = input.dims[axis]!
+      if (size === 0) throw unfit(node, `axis ${axis} has no elements`)
+      const isLast = flagOf(node, 'select_last_index')
+      const made = zeros('i64', reduced(node, input.dims, axis))
+      const inner = countOf(input.dims.slice(axis + 1))
+      lines(input.dims, axis, (start, line) => {
+        let best = 0
+        for (let at = 1; at < size; at++) {
+          const order = sign * compare(input.data[start + at * inner]!, input.data[start + best * inner]!)
+          if (order > 0 || (order === 0 && isLast)) best = at
+        }
+        made.data[line] = BigInt(best)
+      })
+      return [made]
+    },
+  })
+}
+
+/** `exclusive` leaves each element out of its own result; `reverse` goes from the end. */
+function running(
+  name: string,
+  since: number,
+  neutral: number,
+  join: (a: Scalar, b: Scalar) => Scalar,
+): Operator {
+  return define({
+    name,
+    since,
+    inputs: [2, 2],
+    attributes: { exclusive: 'int', reverse: 'int' },
+    dtypes: [NUMBERS, ['i32', 'i64']],
+    mapping: 'many-to-many',
+    layout: 'ILD fixed',
+    infer: sameType,
+    evaluate(context) {
+      const { node } = context
+      const input = given(context, 0)
+      const axis = axisOf(node, scalarOf(given(context, 1)) ?? 0, input.dims.length)
+      const [size, inner] = [input.dims[axis]!, countOf(input.dims.slice(axis + 1))]
+      const [isReverse, isExclusive] = [flagOf(node, 'reverse'), flagOf(node, 'exclusive')]
+      const made = zeros(input.dtype, input.dims)
+      lines(input.dims, axis, (start) => {
+        let total: Scalar = typeof input.data[start] === 'bigint' ? BigInt(neutral) : neutral
+        for (let next = 0; next < size; next++) {
+          const place = start + (isReverse ? size - 1 - next : next) * inner
+          const joined = join(total, input.data[place]!)
+          made.data[place] = isExclusive ? total : joined
+          total = joined
+        }
+      })
+      return [made]
+    },
+  })
+}
+
+export const ORDER: readonly Operator[] = [
+  topK,
+  extreme('ArgMax', 1),
+  extreme('ArgMin', -1),
+  running('CumSum', 11, 0, (a, b) => (a as number) + (b as number)),
+  running('CumProd', 26, 1, (a, b) => (a as number) * (b as number)),
+]

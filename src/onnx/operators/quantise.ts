@@ -1,0 +1,243 @@
+// Quantisation. In: floats, or integers, with scales and zero points. Out: the other; products of integers.
+import { intOf } from '../ir/attributes.ts'
+import { axisOf } from '../ir/broadcast.ts'
+import type { Node } from '../ir/graph.ts'
+import { type Evaluation, given, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import {
+  BITS,
+  countOf,
+  DTYPES,
+  type DType,
+  FLOATS,
+  reader,
+  rounder,
+  type Tensor,
+  tensorOf,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+import { define } from './define.ts'
+import { inferProduct, product } from './products.ts'
+import { roundEven } from './unary.ts'
+
+export const QUANTISED: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i4', 'u4']
+const BYTES: readonly DType[] = ['i8', 'u8']
+
+/** Smallest and largest number of an integer dtype. */
+export function limitsOf(dtype: DType): [number, number] {
+  const bits = BITS[dtype]
+  return dtype.startsWith('u') ? [0, 2 ** bits - 1] : [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
+}
+
+/**
+ * Where each element of a tensor of shape `dims` finds its scale: one for all, one per index of the axis, or one
+ * per block of `block_size` elements along it.
+ */
+function places(node: Node, dims: readonly number[], scale: Tensor, zero: Tensor | undefined) {
+  if (zero !== undefined && zero.data.length !== scale.data.length)
+    throw unfit(node, `it has ${scale.data.length} scales and ${zero.data.length} zero points`)
+  if (scale.data.length === 1) return () => 0
+  const axis = axisOf(node, intOf(node, 'axis', 1), dims.length)
+  const size = dims[axis]!
+  const inner = countOf(dims.slice(axis + 1))
+  const block = intOf(node, 'block_size', 0)
+  if (block === 0) {
+    if (`${scale.dims}` === `${size}`) return (at: number) => Math.floor(at / inner) % size
+    throw unfit(node, `scales of shape [${scale.dims}] do not fit axis ${axis} of ${size}`)
+  }
+  const blocks = Math.ceil(size / block)
+  if (block < 0 || `${dims.with(axis, blocks)}` !== `${scale.dims}`)
+    throw unfit(node, `scales of shape [${scale.dims}] do not fit [${dims}] in blocks of ${block}`)
+  return (at: number) => {
+    const line = Math.floor(at / inner)
+    return (Math.floor(line / size) * blocks + Math.floor((line % size) / block)) * inner + (at % inner)
+  }
+}
+
+function dtypeOf(node: Node, attribute: string): DType | undefined {
+  const number = intOf(node, attribute, 0)
+  if (number === 0) return undefined
+  const dtype = DTYPES.get(number)
+  if (dtype !== undefined) return dtype
+  throw unclaimed(node, `its ${attribute} is the ONNX data type ${number}`)
+}
+
+function quantisedOf(node: Node, zero: DType | undefined): DType {
+  const stated = dtypeOf(node, 'output_dtype')
+  if (zero !== undefined && stated !== undefined && zero !== stated)
+    throw unfit(node, `its zero point is ${zero} where its output is ${stated}`)
+  const dtype = zero ?? stated ?? 'u8'
+  if (QUANTISED.includes(dtype)) return dtype
+  throw unclaimed(node, `it makes ${dtype}`)
+}
+
+const quantizeLinear: Operator = define({
+  name: 'QuantizeLinear',
+  since: 10,
+  inputs: [2, 3],
+  attributes: { axis: 'int', saturate: 'int', block_size: 'int', output_dtype: 'int', precision: 'int' },
+  dtypes: [[...FLOATS, 'i32'], [...FLOATS, 'i32'], QUANTISED],
+  mapping: 'one-to-one',
+  layout: 'ILI variable',
+  infer: ({ node, inputs: [x, , zero] }) => [{ dtype: quantisedOf(node, zero?.dtype), dims: x?.dims }],
+  evaluate(context) {
+    const { node, inputs } = context
+    const [x, scale, zero] = [given(context, 0), given(context, 1), inputs[2]]
+    const made = zeros(quantisedOf(node, zero?.dtype), x.dims)
+    const place = places(node, x.dims, scale, zero)
+    const [low, high] = limitsOf(made.dtype)
+    const divide = quotientIn(dtypeOf(node, 'precision') ?? (x.dtype === 'i32' ? scale.dtype : x.dtype))
+    const [value, size, offset] = [reader(x), reader(scale), zero ? reader(zero) : () => 0]
+    for (let at = 0; at < made.data.length; at++) {
+      const rounded = roundEven(divide(value(at), size(place(at)))) + offset(place(at))
+      made.data[at] = Math.min(high, Math.max(low, Number.isNaN(rounded) ? 0 : rounded))
+    }
+    return [made]
+  },
+})
+
+/** The quotient as the dtype has it. */
+function quotientIn(dtype: DType): (a: number, b: number) => number {
+  if (dtype === 'f32') return (a, b) => Math.fround(a / b)
+  const round = rounder(dtype)
+  return (a, b) => round(a / b)
+}
+
+const dequantizeLinear: Operator = define({
+  name: 'DequantizeLinear',
+  since: 10,
+  inputs: [2, 3],
+  attributes: { axis: 'int', block_size: 'int', output_dtype: 'int' },
+  dtypes: [[...QUANTISED, 'i32'], FLOATS, [...QUANTISED, 'i32']],
+  mapping: 'one-to-one',
+  layout: 'ILI variable',
+  infer({ node, inputs: [x, scale] }) {
+    const dtype = dtypeOf(node, 'output_dtype') ?? scale?.dtype
+    return [dtype && { dtype, dims: x?.dims }]
+  },
+  evaluate(context) {
+    const { node, inputs } = context
+    const [x, scale, zero] = [given(context, 0), given(context, 1), inputs[2]]
+    if (zero !== undefined && zero.dtype !== x.dtype)
+      throw unfit(node, `its zero point is ${zero.dtype} where its input is ${x.dtype}`)
+    const made = zeros(dtypeOf(node, 'output_dtype') ?? scale.dtype, x.dims)
+    const place = places(node, x.dims, scale, zero)
+    const [value, size, offset, write] = [
+      reader(x),
+      reader(scale),
+      zero ? reader(zero) : () => 0,
+      writer(made),
+    ]
+    for (let at = 0; at < made.data.length; at++) write(at, (value(at) - offset(place(at))) * size(place(at)))
+    return [made]
+  },
+})
+
+/** One scale for all, so that 0 is a number of u8. Ties round to even. */
+export function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
+  const read = reader(x)
+  let [low, high] = [0, 0]
+  for (let at = 0; at < x.data.length; at++) {
+    low = Math.min(low, read(at))
+    high = Math.max(high, read(at))
+  }
+  const scale = Math.fround(Math.fround(high - low) / 255)
+  const zero = scale === 0 ? 0 : clampByte(roundEven(Math.fround(-low / scale)))
+  const y = zeros('u8', x.dims)
+  for (let at = 0; at < x.data.length; at++)
+    y.data[at] = scale === 0 ? 0 : clampByte(roundEven(Math.fround(read(at) / scale)) + zero)
+  return { y, scale, zero }
+}
+
+const clampByte = (value: number): number => Math.min(255, Math.max(0, value))
+
+const dynamicQuantizeLinear: Operator = define({
+  name: 'DynamicQuantizeLinear',
+  since: 11,
+  outputs: [3, 3],
+  dtypes: [['f32']],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer: ({ inputs: [x] }) => [
+    { dtype: 'u8', dims: x?.dims },
+    { dtype: 'f32', dims: [] },
+    { dtype: 'u8', dims: [] },
+  ],
+  evaluate(context) {
+    const { y, scale, zero } = quantisedBytes(given(context, 0))
+    return [y, tensorOf('f32', [], [scale]), tensorOf('u8', [], [zero])]
+  },
+})
+
+/** The tensor as whole numbers without its zero points: one, one per row of A, or one per column of B. */
+export function centred(
+  node: Node,
+  tensor: Tensor,
+  zero: Tensor | undefined,
+  side: 'row' | 'column',
+): Tensor {
+  const made = zeros('i32', tensor.dims)
+  const [columns = 1, rows = 1] = tensor.dims.toReversed()
+  const own = zero?.data.length ?? 1
+  const count = side === 'row' ? rows : columns
+  if (zero !== undefined && (zero.dtype !== tensor.dtype || (own !== 1 && own !== count)))
+    throw unfit(node, `${own} zero points of ${zero.dtype} do not fit ${tensor.dtype} [${tensor.dims}]`)
+  const [read, offset] = [reader(tensor), zero ? reader(zero) : () => 0]
+  for (let at = 0; at < made.data.length; at++) {
+    const line = side === 'row' ? Math.floor(at / columns) % rows : at % columns
+    made.data[at] = read(at) - offset(own === 1 ? 0 : line)
+  }
+  return made
+}
+
+const matMulInteger: Operator = define({
+  name: 'MatMulInteger',
+  since: 10,
+  inputs: [2, 4],
+  dtypes: [BYTES],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer: ({ node, inputs: [a, b] }) => [inferProduct(node, a, b, 'i32')],
+  evaluate(context) {
+    const { node, inputs } = context
+    const left = centred(node, given(context, 0), inputs[2], 'row')
+    return [product(node, left, centred(node, given(context, 1), inputs[3], 'column'))]
+  },
+})
+
+/** Scales and zero points are one for all. */
+const qLinearMatMul: Operator = define({
+  name: 'QLinearMatMul',
+  since: 10,
+  inputs: [8, 8],
+  dtypes: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer: ({ node, inputs }) => [inferProduct(node, inputs[0], inputs[3], inputs[7]?.dtype)],
+  evaluate: (context) => [evaluateQLinear(context)],
+})
+
+function evaluateQLinear(context: Evaluation): Tensor {
+  const { node } = context
+  const one = (index: number): number => {
+    const tensor = given(context, index)
+    if (tensor.data.length === 1) return reader(tensor)(0)
+    throw unclaimed(node, `its input ${index} has ${tensor.data.length} elements`)
+  }
+  const left = centred(node, given(context, 0), given(context, 2), 'row')
+  const total = product(node, left, centred(node, given(context, 3), given(context, 5), 'column'))
+  const scale = (one(1) * one(4)) / one(6)
+  const made = zeros(given(context, 7).dtype, total.dims)
+  const [low, high] = limitsOf(made.dtype)
+  for (let at = 0; at < made.data.length; at++)
+    made.data[at] = Math.min(high, Math.max(low, roundEven(Number(total.data[at]) * scale) + one(7)))
+  return made
+}
+
+export const QUANTISE: readonly Operator[] = [
+  quantizeLinear,
+  dequantizeLinear,
+  dynamicQuantizeLinear,
+  matMulInteger,
+  qLinearMatMul,
+]
