@@ -123,7 +123,7 @@ test.each(['index', 'openai', 'ai-sdk', 'prompt-api', 'tabs', 'widget'])(
   'what %s exports is as docs/api has it',
   async (entry) => {
     const declared = await readFile(join(app.installed, `dist/${entry}.d.ts`), 'utf8')
-    const bare = declared.replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '').replaceAll(/^ *\/\/.*\n/gm, '')
+    const bare = declared.replaceAll(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '').replaceAll(/^ *\/\/.*\n/gm, '')
     // After a change on purpose: npx vitest run --project unit scripts/package.test.ts -u
     await expect(bare).toMatchFileSnapshot(join(ROOT, `docs/api/${entry}.txt`))
   },

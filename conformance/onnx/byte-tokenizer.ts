@@ -1,4 +1,5 @@
-// A tokenizer. In: a number of tokens. Out: a tokenizer.json of that many bytes, for models that are made here.
+// A tokenizer. In: a number of tokens. Out: a tokenizer.json of that many bytes, for models that are made
+// here.
 import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
 
 const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173)

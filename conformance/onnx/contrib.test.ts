@@ -1,5 +1,5 @@
-// The contrib form. In: tiny random models as GGUF, and as the int4 graphs that the perf suite writes of the same
-// weights. Out: whether both give the same logits, bit for bit.
+// The contrib form. In: tiny random models as GGUF, and as the int4 graphs that the perf suite writes of the
+// same weights. Out: whether both give the same logits, bit for bit.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

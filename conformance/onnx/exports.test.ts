@@ -1,5 +1,6 @@
-// Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime gives. Out:
-// whether the plan that is raised from each gives the same, in one chunk, in several, and token by token.
+// Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime
+// gives. Out: whether the plan that is raised from each gives the same, in one chunk, in several, and token
+// by token.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

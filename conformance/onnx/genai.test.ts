@@ -1,5 +1,5 @@
-// Tiny models of onnxruntime-genai. In: ../shared/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of each
-// position; models that no step can compute are refused by the name of a node.
+// Tiny models of onnxruntime-genai. In: ../shared/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
+// each position; models that no step can compute are refused by the name of a node.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

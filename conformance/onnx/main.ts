@@ -1,5 +1,5 @@
-// ONNX node tests. In: a folder of cases, and parts of the names of those that are wanted. Out: every failure,
-// what is not claimed, and the counts. `npm run conformance:onnx -- FOLDER [--claims] [NAME...]`
+// ONNX node tests. In: a folder of cases, and parts of the names of those that are wanted. Out: every
+// failure, what is not claimed, and the counts. `npm run conformance:onnx -- FOLDER [--claims] [NAME...]`
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'

@@ -1,5 +1,5 @@
-// Operators of ONNX. In: node tests of the ONNX standard and cases of ONNX Runtime, in golden/. Out: whether the
-// evaluator and the shape rule of every claimed operator agree with them.
+// Operators of ONNX. In: node tests of the ONNX standard and cases of ONNX Runtime, in golden/. Out: whether
+// the evaluator and the shape rule of every claimed operator agree with them.
 import { expect, test } from 'vitest'
 import { OPERATORS } from '../../src/onnx/operators.ts'
 import { GOLDEN, judgeCase, readPacked } from './node-case.ts'

@@ -1,5 +1,5 @@
-// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on random inputs,
-// and its node counts before and after.
+// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on
+// random inputs, and its node counts before and after.
 import { bufferSource } from '../../src/base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../src/base/errors.ts'
 import { evaluate } from '../../src/onnx/evaluate.ts'
@@ -15,8 +15,8 @@ export interface Optimised {
   readonly before: number
   readonly after: number
   /**
-   * `same` outputs; `differs` says where; `not run` says why both graphs are not computed: an operator that is not
-   * claimed, or inputs that random numbers cannot be; `refused` by the passes, with a typed error.
+   * `same` outputs; `differs` says where; `not run` says why both graphs are not computed: an operator that
+   * is not claimed, or inputs that random numbers cannot be; `refused` by the passes, with a typed error.
    */
   readonly is: 'same' | 'differs' | 'not run' | 'refused'
   readonly why?: string

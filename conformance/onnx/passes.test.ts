@@ -1,5 +1,5 @@
-// Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves the
-// outputs as they were, on random inputs, and how many nodes remain.
+// Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves
+// the outputs as they were, on random inputs, and how many nodes remain.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

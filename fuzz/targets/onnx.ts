@@ -1,5 +1,5 @@
-// Target: ONNX. In: decoders as torch exports them, with bytes of the protobuf changed, cut out or put elsewhere.
-// Out: how far their files are read: graph, passes, plan.
+// Target: ONNX. In: decoders as torch exports them, with bytes of the protobuf changed, cut out or put
+// elsewhere. Out: how far their files are read: graph, passes, plan.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepareModel } from '../../src/engine/load/prepare.ts'

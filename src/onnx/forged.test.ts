@@ -1,5 +1,5 @@
-// Forged files. In: graphs that contradict themselves or ask for too much. Out: whether each is refused with a typed
-// error that says why, before memory is taken.
+// Forged files. In: graphs that contradict themselves or ask for too much. Out: whether each is refused with
+// a typed error that says why, before memory is taken.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { evaluate } from './evaluate.ts'

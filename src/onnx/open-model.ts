@@ -1,5 +1,5 @@
-// ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights stay
-// in their files.
+// ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights
+// stay in their files.
 import type { Family, ModelConfig } from '../arch/config/config.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'

@@ -25,7 +25,9 @@ export interface ReadOptions {
   readonly find?: FindFile | undefined
   /** Bytes of the largest constant that is held in memory. Default 65,536. */
   readonly inlineBytes?: number | undefined
-  /** The oldest opset that is read. Default 11. Operators say for themselves which definitions they follow. */
+  /**
+   * The oldest opset that is read. Default 11. Operators say for themselves which definitions they follow.
+   */
   readonly oldestOpset?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -39,8 +41,8 @@ const MOST_FILES = 1024
 const OLDEST_OPSET = 11
 
 /**
- * Throws `format` for a file that contradicts itself, `unsupported` for what is not read: opsets below 11, data
- * types, sequences, functions.
+ * Throws `format` for a file that contradicts itself, `unsupported` for what is not read: opsets below 11,
+ * data types, sequences, functions.
  */
 export async function readModel(source: ByteSource, options: ReadOptions = {}): Promise<OnnxModel> {
   return new ModelReader(source, options).read()

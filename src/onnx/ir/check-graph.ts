@@ -1,5 +1,5 @@
-// Checks. In: a graph from a file. Out: nothing; a `format` error for names that are made twice, or read before
-// they are made. A cycle is the latter.
+// Checks. In: a graph from a file. Out: nothing; a `format` error for names that are made twice, or read
+// before they are made. A cycle is the latter.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Graph } from './graph.ts'
 

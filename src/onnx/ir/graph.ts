@@ -8,7 +8,8 @@ import type { DType, Tensor } from './tensor.ts'
 export type Domain = string
 
 /**
- * Whole numbers beyond 2^53 are cut to 2^53: exporters write INT64_MAX where they mean the end of a dimension.
+ * Whole numbers beyond 2^53 are cut to 2^53: exporters write INT64_MAX where they mean the end of a
+ * dimension.
  */
 export type Attribute =
   | { readonly kind: 'int'; readonly value: number }

@@ -87,7 +87,10 @@ export const countOf = (dims: readonly number[]): number => dims.reduce((product
 /** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
 export const MOST_ELEMENTS = 2 ** 24
 
-/** The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above `MOST_ELEMENTS`. */
+/**
+ * The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above
+ * `MOST_ELEMENTS`.
+ */
 export function countToMake(dims: readonly number[]): number {
   const count = countOf(dims)
   const isShape = dims.every((size) => size >= 0 && (Number.isSafeInteger(size) || size > MOST_ELEMENTS))

@@ -1,5 +1,5 @@
-// Arithmetic. In: two tensors or more. Out: their sums, differences, products, quotients, powers, remainders and
-// extremes, broadcast.
+// Arithmetic. In: two tensors or more. Out: their sums, differences, products, quotients, powers, remainders
+// and extremes, broadcast.
 import { intOf } from '../ir/attributes.ts'
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, maxDims, minDims, multiplyDims, subtractDims } from '../ir/dims.ts'

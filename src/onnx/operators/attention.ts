@@ -1,5 +1,5 @@
-// Attention. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the values weighted by the
-// softmax of the scores; keys and values with those of earlier steps in front.
+// Attention. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the values weighted
+// by the softmax of the scores; keys and values with those of earlier steps in front.
 import { flagOf, floatOf, intOf } from '../ir/attributes.ts'
 import { broadcastIndices } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'

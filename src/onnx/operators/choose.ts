@@ -1,4 +1,5 @@
-// Where, Clip, Cast and CastLike. In: tensors. Out: elements of one or the other, within limits, or in another dtype.
+// Where, Clip, Cast and CastLike. In: tensors. Out: elements of one or the other, within limits, or in
+// another dtype.
 import { intOf } from '../ir/attributes.ts'
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'

@@ -8,7 +8,9 @@ import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '
 import { define } from './define.ts'
 
 interface Equation {
-  /** The letters of each input. An ellipsis stands as upper-case Greek letters, counted from the last axis. */
+  /**
+   * The letters of each input. An ellipsis stands as upper-case Greek letters, counted from the last axis.
+   */
   readonly inputs: readonly string[]
   readonly output: string
 }

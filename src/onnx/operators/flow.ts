@@ -1,5 +1,5 @@
-// If, Loop and Scan. In: a condition or a count, values, a graph in an attribute. Out: what the graph makes, once or
-// step by step.
+// If, Loop and Scan. In: a condition or a count, values, a graph in an attribute. Out: what the graph makes,
+// once or step by step.
 import { graphOf, intOf, intsOf } from '../ir/attributes.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Graph, Node, Type } from '../ir/graph.ts'

@@ -1,5 +1,5 @@
-// Forged nodes. In: random nodes of every operator: wrong counts, ranks, axes, dtypes and sizes. Out: whether each
-// gives tensors or a typed error, in the shape rule as in the evaluator.
+// Forged nodes. In: random nodes of every operator: wrong counts, ranks, axes, dtypes and sizes. Out: whether
+// each gives tensors or a typed error, in the shape rule as in the evaluator.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'

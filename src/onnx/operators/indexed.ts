@@ -1,4 +1,5 @@
-// Chosen elements. In: tensors and indices into them. Out: the elements there, or the tensor with others there.
+// Chosen elements. In: tensors and indices into them. Out: the elements there, or the tensor with others
+// there.
 import { intOf, stringOf } from '../ir/attributes.ts'
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -24,8 +25,8 @@ function within(node: Node, index: number, size: number): number {
 }
 
 /**
- * For each element of `indices` in row order, the place in `data` that has its coordinates, but its value along
- * `axis`.
+ * For each element of `indices` in row order, the place in `data` that has its coordinates, but its value
+ * along `axis`.
  */
 function placesAlong(node: Node, data: Tensor, indices: Tensor, axis: number): number[] {
   const fits =

@@ -1,5 +1,5 @@
-// Norms. In: a tensor, weights. Out: its rows with a mean of 0 and a variance of 1, or with a root mean square of 1,
-// times the weights.
+// Norms. In: a tensor, weights. Out: its rows with a mean of 0 and a variance of 1, or with a root mean
+// square of 1, times the weights.
 import { floatOf, intOf } from '../ir/attributes.ts'
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'

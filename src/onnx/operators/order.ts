@@ -1,4 +1,5 @@
-// Order along an axis. In: a tensor. Out: its largest elements, where the extremes are, running sums and products.
+// Order along an axis. In: a tensor. Out: its largest elements, where the extremes are, running sums and
+// products.
 import { flagOf, intOf } from '../ir/attributes.ts'
 import { axisOf } from '../ir/broadcast.ts'
 import type { Type } from '../ir/graph.ts'

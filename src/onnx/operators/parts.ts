@@ -1,4 +1,5 @@
-// Parts and copies. In: a tensor. Out: its parts, copies of it side by side, a border around it, its elements in rows.
+// Parts and copies. In: a tensor. Out: its parts, copies of it side by side, a border around it, its elements
+// in rows.
 import { intOf, intsOf, stringOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, multiplyDims, productOf } from '../ir/dims.ts'

@@ -30,8 +30,8 @@ export function limitsOf(dtype: DType): [number, number] {
 }
 
 /**
- * Where each element of a tensor of shape `dims` finds its scale: one for all, one per index of the axis, or one
- * per block of `block_size` elements along it.
+ * Where each element of a tensor of shape `dims` finds its scale: one for all, one per index of the axis, or
+ * one per block of `block_size` elements along it.
  */
 function places(node: Node, dims: readonly number[], scale: Tensor, zero: Tensor | undefined) {
   if (zero !== undefined && zero.data.length !== scale.data.length)

@@ -1,4 +1,5 @@
-// Rotary positions. In: heads, tables of cosines and sines, positions. Out: the heads with pairs of numbers rotated.
+// Rotary positions. In: heads, tables of cosines and sines, positions. Out: the heads with pairs of numbers
+// rotated.
 import { flagOf, intOf } from '../ir/attributes.ts'
 import type { Node } from '../ir/graph.ts'
 import { type Evaluation, given, type Operator, unfit } from '../ir/operator.ts'

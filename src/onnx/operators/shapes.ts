@@ -1,5 +1,5 @@
-// Shape, Gather, Concat, Reshape. In: tensors. Out: their sizes, chosen slices, joined tensors, other dims; what
-// is known of elements goes on, so that shapes computed from shapes stay known.
+// Shape, Gather, Concat, Reshape. In: tensors. Out: their sizes, chosen slices, joined tensors, other dims;
+// what is known of elements goes on, so that shapes computed from shapes stay known.
 import { isCount } from '../../base/values.ts'
 import { intOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'

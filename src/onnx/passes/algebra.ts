@@ -77,7 +77,9 @@ function neutral(graph: Graph, types: Types, value: number, left: string, right:
   return isNeutral(graph, types, left, right, value) ? right : undefined
 }
 
-/** Whether `name` is one number that changes nothing of `other`, its shape included. -0 + 0 is 0, so 0 is -0. */
+/**
+ * Whether `name` is one number that changes nothing of `other`, its shape included. -0 + 0 is 0, so 0 is -0.
+ */
 function isNeutral(graph: Graph, types: Types, name: string, other: string, value: number): boolean {
   const constant = graph.constants.get(name)
   if (constant === undefined || isStored(constant) || constant.data.length !== 1) return false

@@ -1,5 +1,5 @@
-// Constant folding. In: a graph. Out: the graph in which what can be known is a constant: Constant nodes, nodes of
-// constants, and shapes that inference knows.
+// Constant folding. In: a graph. Out: the graph in which what can be known is a constant: Constant nodes,
+// nodes of constants, and shapes that inference knows.
 import { evaluateNode } from '../evaluate.ts'
 import { inferTypes } from '../infer.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
@@ -65,7 +65,9 @@ function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolea
   })
 }
 
-/** Values whose elements inference knows, though they are computed from shapes that are known only in part. */
+/**
+ * Values whose elements inference knows, though they are computed from shapes that are known only in part.
+ */
 export const foldShapes: Pass = {
   name: 'known shapes',
   run(graph) {

@@ -1,5 +1,5 @@
-// Passes. In: a graph and the passes to run on it, in order. Out: the graph after them, and what each did. A run
-// can stop after a pass, print every graph, and verify each pass on random inputs.
+// Passes. In: a graph and the passes to run on it, in order. Out: the graph after them, and what each did. A
+// run can stop after a pass, print every graph, and verify each pass on random inputs.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Graph } from '../ir/graph.ts'
 

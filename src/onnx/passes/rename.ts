@@ -1,4 +1,5 @@
-// Renaming. In: a graph and names that stand for others. Out: the graph in which every reader reads the other.
+// Renaming. In: a graph and names that stand for others. Out: the graph in which every reader reads the
+// other.
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
 
 /** Names of outputs stay: a node that makes one is kept by the caller. */

@@ -1,4 +1,5 @@
-// Cascaded slices. In: a graph. Out: the graph in which a Slice of a Slice that is read by it alone is one Slice.
+// Cascaded slices. In: a graph. Out: the graph in which a Slice of a Slice that is read by it alone is one
+// Slice.
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { numbersOf, tensorOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'

@@ -15,8 +15,8 @@ export function externalLocation(file: string, name: string, entries: ReadonlyMa
 }
 
 /**
- * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported` when
- * the file is not there.
+ * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported`
+ * when the file is not there.
  */
 export function externalRange(
   file: string,

@@ -1,5 +1,5 @@
-// Weights in blocks. In: codes, scales and zero points as MatMulNBits and GatherBlockQuantized have them. Out:
-// the matrix as Q4_0, Q4_1, Q8_0 or F32 rows, computed while they are read.
+// Weights in blocks. In: codes, scales and zero points as MatMulNBits and GatherBlockQuantized have them.
+// Out: the matrix as Q4_0, Q4_1, Q8_0 or F32 rows, computed while they are read.
 //
 //   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4
 //   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are

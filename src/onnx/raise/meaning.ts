@@ -4,10 +4,10 @@ import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 
 /**
- * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys or
- * values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
- * them and of shapes. `constant`: a weight that is not read yet.
- * `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are multiplied by it.
+ * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys
+ * or values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
+ * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
+ * may still join. `sigmoid`: of rows, until they are multiplied by it.
  */
 export type Meaning =
   | { readonly is: 'ids' }
@@ -25,8 +25,8 @@ export type Meaning =
   | Scores
 
 /**
- * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean, `variance`
- * the mean of squares, `root` its square root with epsilon, `inverse` one over that.
+ * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean,
+ * `variance` the mean of squares, `root` its square root with epsilon, `inverse` one over that.
  */
 export interface Statistic {
   readonly is: 'statistic'
@@ -54,7 +54,9 @@ export interface Heads {
   readonly value: Value
   readonly count: number
   readonly dim: number
-  /** Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one. */
+  /**
+   * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one.
+   */
   readonly axes: string
   /** Times that each head stands there after `r` was joined to `h`. */
   readonly copies: number
@@ -87,7 +89,9 @@ export interface HeadPart {
   readonly sign: 1 | -1
 }
 
-/** Heads whose halves have changed places, the new first one negated; or heads on the way to their rotation. */
+/**
+ * Heads whose halves have changed places, the new first one negated; or heads on the way to their rotation.
+ */
 export interface Turned {
   readonly is: 'turned'
   readonly of: Heads

@@ -1,5 +1,5 @@
-// Norms of primitive operators. In: rows over their root mean square, and the weight that follows. Out: a norm of
-// the plan.
+// Norms of primitive operators. In: rows over their root mean square, and the weight that follows. Out: a
+// norm of the plan.
 import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'

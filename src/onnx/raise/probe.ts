@@ -1,5 +1,5 @@
-// Probing. In: a graph, the name of a value that does not depend on weights or tokens, sizes of a step. Out: the
-// value, computed by the evaluator.
+// Probing. In: a graph, the name of a value that does not depend on weights or tokens, sizes of a step. Out:
+// the value, computed by the evaluator.
 import { evaluate } from '../evaluate.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
 import type { Graph, Input } from '../ir/graph.ts'

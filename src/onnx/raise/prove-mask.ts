@@ -1,5 +1,5 @@
-// Masks. In: the mask of some scores. Out: its window, after it was computed for steps of several sizes; an error
-// where it is not causal.
+// Masks. In: the mask of some scores. Out: its window, after it was computed for steps of several sizes; an
+// error where it is not causal.
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'
@@ -20,8 +20,8 @@ const LONG_PROMPT: StepSizes = { tokens: 1024, past: 0 }
 const HIDDEN = -1e4
 
 /**
- * Positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows what comes later, hides what
- * is near, or cannot be computed without tokens.
+ * Positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows what comes later, hides
+ * what is near, or cannot be computed without tokens.
  */
 export async function proveMask(t: Translator, node: Node, mask: Mask | undefined): Promise<number> {
   if (mask === undefined) throw unclaimed(node, 'its scores have no mask, so that rows see what comes later')

@@ -1,5 +1,5 @@
-// Positions. In: the numbers by which rows of a table are chosen. Out: nothing, if they are the positions of the
-// step; else an error.
+// Positions. In: the numbers by which rows of a table are chosen. Out: nothing, if they are the positions of
+// the step; else an error.
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { numbersOf } from '../ir/tensor.ts'

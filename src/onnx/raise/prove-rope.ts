@@ -1,5 +1,5 @@
-// Rotations. In: the cosines and sines that heads are multiplied by. Out: the frequencies that they are of, after
-// they were computed for steps of several sizes.
+// Rotations. In: the cosines and sines that heads are multiplied by. Out: the frequencies that they are of,
+// after they were computed for steps of several sizes.
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'

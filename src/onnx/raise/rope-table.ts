@@ -1,5 +1,5 @@
-// RoPE tables. In: cosines and sines by position, as a constant or as what a graph computes. Out: the base and
-// divisors of the frequencies that they are of, or why they are none.
+// RoPE tables. In: cosines and sines by position, as a constant or as what a graph computes. Out: the base
+// and divisors of the frequencies that they are of, or why they are none.
 import type { RopeScaling } from '../../arch/config/config.ts'
 
 /** Cosines and sines of some positions: each [dims / 2]. */
@@ -22,8 +22,8 @@ const ANGLE_ERROR = 2 ** -23
 const USUAL_BASE = 10_000
 
 /**
- * undefined: the rows are no rotation by frequencies that do not change with the position. The base is a round
- * number where one fits; else frequencies are those of base 10,000 with a divisor each.
+ * undefined: the rows are no rotation by frequencies that do not change with the position. The base is a
+ * round number where one fits; else frequencies are those of base 10,000 with a divisor each.
  */
 export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefined> {
   const { half, positions } = rows

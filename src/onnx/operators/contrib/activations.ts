@@ -1,4 +1,5 @@
-// Activations of ONNX Runtime. In: a tensor, sometimes a bias that is added first. Out: a tensor of the same shape.
+// Activations of ONNX Runtime. In: a tensor, sometimes a bias that is added first. Out: a tensor of the same
+// shape.
 import { floatOf } from '../../ir/attributes.ts'
 import { broadcastIndices } from '../../ir/broadcast.ts'
 import type { Node } from '../../ir/graph.ts'

@@ -1,5 +1,5 @@
-// Attention of ONNX Runtime. In: rows of queries, keys and values, those of earlier steps, positions. Out: rows of
-// values; keys and values with the new ones after those of earlier steps.
+// Attention of ONNX Runtime. In: rows of queries, keys and values, those of earlier steps, positions. Out:
+// rows of values; keys and values with the new ones after those of earlier steps.
 import { flagOf, floatOf, intOf } from '../../ir/attributes.ts'
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
@@ -141,8 +141,8 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
 }
 
 /**
- * The state is a buffer: the new rows of each sequence follow its old ones. A token sees itself and what is before
- * it, as far back as the window.
+ * The state is a buffer: the new rows of each sequence follow its old ones. A token sees itself and what is
+ * before it, as far back as the window.
  */
 function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context

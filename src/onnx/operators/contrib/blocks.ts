@@ -1,4 +1,5 @@
-// Weights in blocks. In: packed integers, scales and zero points of blocks. Out: products with them, rows of them.
+// Weights in blocks. In: packed integers, scales and zero points of blocks. Out: products with them, rows of
+// them.
 import { intOf } from '../../ir/attributes.ts'
 import { axisOf } from '../../ir/broadcast.ts'
 import { type Dim, multiplyDims } from '../../ir/dims.ts'
@@ -62,7 +63,9 @@ const matMulNBits: Operator = defineContrib({
   },
 })
 
-/** Blocks have 2^(bits - 1) for a zero point unless they state another, packed like the weights or as floats. */
+/**
+ * Blocks have 2^(bits - 1) for a zero point unless they state another, packed like the weights or as floats.
+ */
 function weightsOf(context: Evaluation): (row: number, at: number) => number {
   const { node, inputs } = context
   const { n, k, bits, block } = formOf(node)

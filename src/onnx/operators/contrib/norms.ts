@@ -1,4 +1,5 @@
-// Norms of ONNX Runtime. In: a tensor, another that is added first, weights. Out: the norm of the sum, and the sum.
+// Norms of ONNX Runtime. In: a tensor, another that is added first, weights. Out: the norm of the sum, and
+// the sum.
 import { floatOf } from '../../ir/attributes.ts'
 import { broadcast, broadcastIndices } from '../../ir/broadcast.ts'
 import type { Type } from '../../ir/graph.ts'

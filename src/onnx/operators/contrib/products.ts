@@ -1,5 +1,5 @@
-// Products of ONNX Runtime. In: floats or integers, scales. Out: products of integers times their scales; products
-// with sides that are transposed first.
+// Products of ONNX Runtime. In: floats or integers, scales. Out: products of integers times their scales;
+// products with sides that are transposed first.
 import { flagOf, floatOf } from '../../ir/attributes.ts'
 import { walk } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'

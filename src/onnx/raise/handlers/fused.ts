@@ -1,5 +1,5 @@
-// Operators of opset 23. In: RotaryEmbedding and Attention, and the contrib form of the first. Out: heads that are
-// rotated; attention of the plan.
+// Operators of opset 23. In: RotaryEmbedding and Attention, and the contrib form of the first. Out: heads
+// that are rotated; attention of the plan.
 import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'

@@ -1,5 +1,5 @@
-// The contrib form of GPT-2. In: EmbedLayerNormalization and Attention. Out: embeddings of tokens and positions with
-// their norm, and attention with its own product.
+// The contrib form of GPT-2. In: EmbedLayerNormalization and Attention. Out: embeddings of tokens and
+// positions with their norm, and attention with its own product.
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'

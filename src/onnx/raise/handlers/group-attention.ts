@@ -13,8 +13,8 @@ const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 
 const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, local_window_size: -1, qk_output: 0 }
 
 /**
- * Row i of a step is at position past + i and sees the positions up to its own: so the operator is defined, as
- * long as its lengths are those of the step.
+ * Row i of a step is at position past + i and sees the positions up to its own: so the operator is defined,
+ * as long as its lengths are those of the step.
  */
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.isRows(node, QUERY)) return false

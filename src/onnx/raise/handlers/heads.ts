@@ -1,5 +1,5 @@
-// Heads. In: reshapes, transposes and repetitions of rows. Out: rows as heads, with the order of their axes, and
-// back.
+// Heads. In: reshapes, transposes and repetitions of rows. Out: rows as heads, with the order of their axes,
+// and back.
 import { intsOf } from '../../ir/attributes.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'

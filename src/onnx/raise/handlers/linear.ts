@@ -1,5 +1,5 @@
-// Linear layers. In: products of rows and a constant matrix, and the bias that is added to them. Out: linears of
-// the plan.
+// Linear layers. In: products of rows and a constant matrix, and the bias that is added to them. Out: linears
+// of the plan.
 import type { WeightRef } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'

@@ -1,5 +1,5 @@
-// Rotations. In: slices, negations, concatenations, products and sums of heads. Out: heads that are rotated by
-// cosines and sines, or that stand after a state.
+// Rotations. In: slices, negations, concatenations, products and sums of heads. Out: heads that are rotated
+// by cosines and sines, or that stand after a state.
 import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'

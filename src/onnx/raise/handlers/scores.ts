@@ -1,5 +1,5 @@
-// Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once the
-// mask is proven to hide what comes later, or what is out of a window.
+// Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once
+// the mask is proven to hide what comes later, or what is out of a window.
 import type { RopeUse, Value } from '../../../graph/ir.ts'
 import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'

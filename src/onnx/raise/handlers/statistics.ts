@@ -1,5 +1,5 @@
-// Norms in primitive operators. In: squares, means, roots and quotients of rows or of heads. Out: what step of a
-// norm each is; the weight at the end makes it one.
+// Norms in primitive operators. In: squares, means, roots and quotients of rows or of heads. Out: what step
+// of a norm each is; the weight at the end makes it one.
 import { intOf, intsOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import type { Meaning, Normed, RowsMeaning, Statistic } from '../meaning.ts'
