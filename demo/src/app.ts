@@ -239,7 +239,7 @@ export class ChatApp extends LitElement {
       <div class="starters">
         ${STARTERS.map(
           (text) =>
-            html`<button class="outline" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
+            html`<button class="outline" dir="auto" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
         )}
       </div>
       <p class="promise"><span>${promiseOf(this.#chat.model.choice)}</span> <button class="link"

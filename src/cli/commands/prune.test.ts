@@ -106,7 +106,7 @@ describe('prune', () => {
     expect(existsSync(output)).toBe(false)
     expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
-    const far = await halfbyte('prune', model, path('none.hbm'), ...few, '--speed', '9')
+    const far = await halfbyte('prune', model, path('far.hbm'), ...few, '--speed', '9')
     expect(far.err).toMatch(
       /^unsupported: the sparsest choices still cost [\d.]+ of the budget; raise the budget/,
     )

@@ -1,0 +1,58 @@
+// Past findings: ONNX.
+import { modelBytes, type WrittenGraph } from '../../src/onnx/testing/write-model.ts'
+import type { CorpusEntry } from '../corpus.ts'
+
+const entry = (title: string, bytes: () => Uint8Array): CorpusEntry => ({
+  title,
+  input: () => ({ 'model.onnx': bytes() }),
+})
+const graph = (title: string, written: WrittenGraph): CorpusEntry => entry(title, () => modelBytes(written))
+
+/** A model of one sum, and bytes after it. */
+const withTail = (...tail: readonly number[]): Uint8Array =>
+  Uint8Array.of(
+    ...modelBytes({
+      nodes: [{ op: 'Add', inputs: ['x', 'x'], outputs: ['y'] }],
+      inputs: ['x'],
+      outputs: ['y'],
+    }),
+    ...tail,
+  )
+
+/** Tag of the field `graph`: number 7, with a length. */
+const GRAPH = 0x3a
+const I64 = 7
+const counts = (...values: readonly number[]) => ({
+  dims: [values.length],
+  raw: new Uint8Array(new BigInt64Array(values.map(BigInt)).buffer),
+})
+
+export const CORPUS: readonly CorpusEntry[] = [
+  entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
+  entry('a length of eleven bytes', () => withTail(GRAPH, ...Array(10).fill(0x80), 1)),
+  entry('a length past the end', () => withTail(GRAPH, 0xff, 0xff, 0x7f)),
+  entry('a length that is negative as 32 bits', () => withTail(GRAPH, 0xff, 0xff, 0xff, 0xff, 0x0f)),
+  graph('a cycle', {
+    nodes: [
+      { op: 'Add', inputs: ['x', 'b'], outputs: ['a'] },
+      { op: 'Add', inputs: ['a', 'x'], outputs: ['b'] },
+    ],
+    inputs: ['x'],
+    outputs: ['b'],
+  }),
+  graph('a constant as large as its shape says', {
+    nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2 ** 30, 2 ** 20) }],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  graph('a slice whose lists have different lengths', {
+    nodes: [{ op: 'Slice', inputs: ['x', 'starts', 'ends'], outputs: ['y'] }],
+    constants: [
+      { name: 'starts', type: I64, ...counts(0, 0) },
+      { name: 'ends', type: I64, ...counts(1) },
+    ],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+]
