@@ -4,6 +4,10 @@ import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { numbersOf, tensorOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 
+/** Files write the largest i64 for "to the end", which is no exact number here. */
+const within = (place: number): number =>
+  Math.max(-Number.MAX_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER))
+
 interface Cut {
   readonly start: number
   readonly end: number
@@ -95,5 +99,5 @@ function cutsOf(
   const steps = (node.inputs[4] ?? '') === '' ? starts.map(() => 1) : read(4)
   if (axes === undefined || steps === undefined) return undefined
   if (axes.some((axis) => axis < 0) || steps.some((step) => step !== 1)) return undefined
-  return new Map(axes.map((axis, at) => [axis, { start: starts[at]!, end: ends[at]! }]))
+  return new Map(axes.map((axis, at) => [axis, { start: within(starts[at]!), end: within(ends[at]!) }]))
 }
