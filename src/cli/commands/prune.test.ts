@@ -1,22 +1,12 @@
 // halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, runs that were
 // killed, and what mistakes are answered with.
 import { existsSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { readdir, readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { appears, calibrationText } from '../testing/calibration.ts'
 import { ended, folder, halfbyte, model, path, start } from '../testing/program.ts'
 
-const text = path('pruning.txt')
-const few = ['--calibration', text, '--context', '48', '--windows', '4', '--threads', '1'] as const
-
-beforeAll(async () => {
-  await writeFile(text, 'a little text that says a thing or two about the cat and the hat. '.repeat(200))
-})
-
-/** Resolves when the file is there. */
-async function appears(file: string): Promise<void> {
-  for (let wait = 0; wait < 600 && !existsSync(file); wait++)
-    await new Promise((done) => setTimeout(done, 50))
-}
+const { text, few } = calibrationText('pruning.txt')
 
 describe('prune', () => {
   test('writes strips without their zeros, and says what each matrix lost', async () => {

@@ -3,21 +3,11 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { appears, calibrationText } from '../testing/calibration.ts'
 import { ended, folder, halfbyte, MAIN, model, path, start } from '../testing/program.ts'
 
-const text = path('calibration.txt')
-const few = ['--calibration', text, '--context', '48', '--windows', '4', '--threads', '1'] as const
-
-beforeAll(async () => {
-  await writeFile(text, 'a little text that says a thing or two about the cat and the hat. '.repeat(200))
-})
-
-/** Resolves when the file is there. */
-async function appears(file: string): Promise<void> {
-  for (let wait = 0; wait < 600 && !existsSync(file); wait++)
-    await new Promise((done) => setTimeout(done, 50))
-}
+const { text, few } = calibrationText('calibration.txt')
 
 describe('quantize', () => {
   test('writes a pack that is read, and says what each matrix cost', async () => {
