@@ -1,5 +1,5 @@
-// Calibration for tests of the command line. In: a name. Out: a text in the tests' folder, the flags that run a
-// little of it, and a wait for work files.
+// Calibration for tests of the command line. In: a name. Out: a text in the tests' folder, the flags that
+// run a little of it, and a wait for work files.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll } from 'vitest'
