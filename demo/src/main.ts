@@ -4,7 +4,6 @@ import { awaitOffer } from './shell/install.ts'
 import { readSettings } from './shell/settings.ts'
 import { nextTask } from './shell/tasks.ts'
 import { followVisualViewport } from './shell/viewport.ts'
-import { languageFor, speak } from './words/words.ts'
 
 askEarly()
 awaitOffer()
@@ -15,7 +14,9 @@ void start()
  * third of a second.
  */
 async function start(): Promise<void> {
-  const parts: Promise<unknown>[] = []
+  const parts: Promise<unknown>[] = [
+    import('./words/words.ts').then(({ languageFor, speak }) => speak(languageFor(readSettings().language))),
+  ]
   for (const load of [
     () => import('./conversation/log.ts'),
     () => import('./conversation/chat.ts'),
@@ -25,7 +26,6 @@ async function start(): Promise<void> {
     // Requesting the files is long enough for one task.
     await nextTask()
   }
-  parts.push(speak(languageFor(readSettings().language)))
   await Promise.all(parts)
   await nextTask()
   const { ChatApp } = await import('./app.ts')

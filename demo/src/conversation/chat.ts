@@ -7,9 +7,10 @@ import {
   makeRoom,
   type Smaller,
 } from '../../../src/index.ts'
+import type { ModelChoice } from '../models/embedded.ts'
 import { type Explained, explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceName, type ModelChoice, usesTools } from '../models/models.ts'
+import { choiceName, usesTools } from '../models/models.ts'
 import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'

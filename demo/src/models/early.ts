@@ -5,8 +5,8 @@ import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
 import simd128Shared from '../../../dist/wasm/halfbyte-simd128-shared.wasm?url'
 import { detectFeatures } from '../../../src/runtime/features.ts'
+import type { EmbeddedModel } from './embedded.ts'
 import { lastChoice } from './last-choice.ts'
-import type { EmbeddedModel } from './models.ts'
 
 /** Scripts come first: without them nothing is shown. */
 const AFTER_SCRIPTS: RequestInit = { priority: 'low' }

@@ -1,6 +1,6 @@
 // The last choice. In: what the last visit left. Out: the model to open with.
 import { readItem } from '../shell/storage.ts'
-import { DEFAULT, EMBEDDED, type ModelChoice } from './models.ts'
+import { DEFAULT, EMBEDDED, type ModelChoice } from './embedded.ts'
 
 /** Key of the last model's name or address. */
 export const LAST = 'halfbyte-last-model'

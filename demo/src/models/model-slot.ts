@@ -16,9 +16,10 @@ import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { embeddedFile } from './early.ts'
+import type { ModelChoice } from './embedded.ts'
 import { type Explained, explain, hopeless } from './explain.ts'
 import { lastChoice } from './last-choice.ts'
-import { choiceName, choiceSource, type ModelChoice } from './models.ts'
+import { choiceName, choiceSource } from './models.ts'
 import { canStay, tryOut } from './successor.ts'
 
 /** The state of the slot. */

@@ -8,7 +8,8 @@ import { Modal } from '../shell/modal.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
-import { addressPlace, choiceName, EMBEDDED, type ModelChoice } from './models.ts'
+import { EMBEDDED, type ModelChoice } from './embedded.ts'
+import { addressPlace, choiceName } from './models.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 export class ModelsDialog extends Modal {

@@ -2,52 +2,8 @@
 
 import { catalogued } from '../../../src/store/catalogue.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
-import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
-import storiesUrl from '../../models/halfbyte-stories.hbm?url'
-import { t, type Word } from '../words/words.ts'
-
-/** A model that comes with the page. */
-export interface EmbeddedModel {
-  readonly kind: 'embedded'
-  readonly name: string
-  readonly url: string
-  /** One sentence that helps a person choose. */
-  readonly about: Word
-  /** What it does well and what not, for the first screen. */
-  readonly promise?: Word
-  /** True if it was trained to use the page's tools. */
-  readonly usesTools?: boolean
-  /** Most bytes for the state of conversations. Default: the engine's. */
-  readonly stateBytes?: number
-}
-
-/** A model to load: an embedded one, an address, or files from this device. */
-export type ModelChoice =
-  | EmbeddedModel
-  | { readonly kind: 'address'; readonly address: string }
-  | { readonly kind: 'files'; readonly files: readonly File[] }
-
-/** The model that the page opens with. */
-export const DEFAULT: EmbeddedModel = {
-  kind: 'embedded',
-  name: 'Halfbyte Stories',
-  url: storiesUrl,
-  about: 'aboutStories',
-  promise: 'promiseStories',
-  usesTools: true,
-}
-
-export const EMBEDDED: readonly EmbeddedModel[] = [
-  DEFAULT,
-  {
-    kind: 'embedded',
-    name: 'Halfbyte Mamba',
-    url: mambaUrl,
-    about: 'aboutMamba',
-    // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
-    stateBytes: 8e6,
-  },
-]
+import { t } from '../words/words.ts'
+import type { ModelChoice } from './embedded.ts'
 
 export function choiceName(choice: ModelChoice): string {
   switch (choice.kind) {

@@ -6,9 +6,10 @@ import type { Chat } from '../conversation/chat.ts'
 import { withoutThoughts } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
 import { language, t } from '../words/words.ts'
+import { DEFAULT } from './embedded.ts'
 import type { Explained } from './explain.ts'
 import type { Phase, Verdict } from './model-slot.ts'
-import { choiceName, DEFAULT } from './models.ts'
+import { choiceName } from './models.ts'
 
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 

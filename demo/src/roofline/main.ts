@@ -16,7 +16,8 @@ import {
   worstTable,
 } from '../../../bench/roofline/tables.ts'
 import { copyText } from '../../../src/widget/markdown/clipboard.ts'
-import { choiceSource, DEFAULT } from '../models/models.ts'
+import { DEFAULT } from '../models/embedded.ts'
+import { choiceSource } from '../models/models.ts'
 import { readSettings } from '../shell/settings.ts'
 import { describe, type Figure, figureOf, type Point } from './figure.ts'
 import { drawPlot } from './plot.ts'

@@ -1,7 +1,8 @@
 // Remembering. In: models that were loaded. Out: recent addresses, and the model to load when the page opens.
 import { interruptedLoads } from '../../../../src/index.ts'
+import { EMBEDDED, type ModelChoice } from '../../models/embedded.ts'
 import { LAST, lastChoice } from '../../models/last-choice.ts'
-import { choiceName, choiceSource, EMBEDDED, type ModelChoice } from '../../models/models.ts'
+import { choiceName, choiceSource } from '../../models/models.ts'
 import { readItem, writeItem } from '../../shell/storage.ts'
 
 /** Name of the file that was loaded last. */
