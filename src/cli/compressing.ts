@@ -2,15 +2,18 @@
 // folder in which a later run can go on, with progress, a line for each matrix, and a summary.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Command, Option } from 'commander'
 import { sha256 } from '../base/sha256.ts'
+import { DEFAULT_DAMP } from '../compress/factor.ts'
+import { DEFAULT_SWEEPS } from '../compress/refine.ts'
 import type { WalkOptions } from '../engine/calibrate/walk.ts'
 import type { PreparedModel } from '../engine/load/prepare.ts'
 import type { PackContents } from '../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { type CalibrationFlags, readWindows } from './calibration.ts'
+import { type CalibrationFlags, readWindows, withCalibrationOptions } from './calibration.ts'
 import { nodeHost } from './host.ts'
 import { withPrepared } from './model.ts'
-import type { EngineFlags } from './options.ts'
+import { type EngineFlags, loraOption, real, whole } from './options.ts'
 import { interruptible } from './terminal/interrupt.ts'
 import { clearProgress, overwrite } from './terminal/progress.ts'
 import { visible } from './terminal/visible.ts'
@@ -23,6 +26,34 @@ export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora
   readonly name?: string
   readonly license?: string
   readonly json?: true
+}
+
+export const calibrationOption = (): Option =>
+  new Option(
+    '--calibration <file>',
+    'text like the model will see: UTF-8, or .jsonl with a text in each line',
+  )
+
+export const dampOption = (): Option =>
+  new Option('--damp <share>', "dampening: what is added to the Hessian's diagonal, as a share of its mean")
+    .argParser(real(0, 10))
+    .default(DEFAULT_DAMP)
+
+export const sweepsOption = (): Option =>
+  new Option('--sweeps <n>', 'most sweeps over the codes after they were solved')
+    .argParser(whole(0))
+    .default(DEFAULT_SWEEPS)
+
+/** The options of `CompressFlags` but for the text. */
+export function withCompressOptions(command: Command): Command {
+  return withCalibrationOptions(
+    command
+      .option('--resume', 'go on with an unfinished run')
+      .addOption(loraOption())
+      .option('--name <name>', "the model's name; default: its own")
+      .option('--license <text>', 'licence to state in the pack')
+      .option('--json', 'print one JSON object'),
+  )
 }
 
 export interface CompressJob<Report> {

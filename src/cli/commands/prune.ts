@@ -2,16 +2,21 @@
 // pack, or a folder with safetensors, of a model whose matrices have zeros.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import { DEFAULT_DAMP } from '../../compress/factor.ts'
 import { type Pattern, parsePattern, sparsityOf } from '../../compress/prune/pattern.ts'
 import { PRUNE_METHODS, type PruneMethod } from '../../compress/prune/prune.ts'
-import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import { type AllocateOptions, allocateSparsity } from '../../engine/calibrate/allocate-sparsity.ts'
 import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../engine/calibrate/prune-model.ts'
-import { withCalibrationOptions } from '../calibration.ts'
-import { type CompressFlags, compress, sum } from '../compressing.ts'
+import {
+  type CompressFlags,
+  calibrationOption,
+  compress,
+  dampOption,
+  sum,
+  sweepsOption,
+  withCompressOptions,
+} from '../compressing.ts'
 import { loadSolver } from '../host.ts'
-import { loraOption, MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
+import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
 
 interface PruneFlags extends CompressFlags, SparseFlags {
   readonly method: PruneMethod
@@ -61,13 +66,8 @@ export function pruneCommand(): Command {
         .default('w4'),
     )
     .addOption(sparseOption())
-    .option('--calibration <file>', 'text like the model will see: UTF-8, or .jsonl with a text in each line')
-    .option(
-      '--damp <share>',
-      "dampening: what is added to the Hessian's diagonal, as a share of its mean",
-      real(0, 10),
-      DEFAULT_DAMP,
-    )
+    .addOption(calibrationOption())
+    .addOption(dampOption())
     .option(
       '--rounds <n>',
       'obs: in how many steps weights are dropped, scored again after each',
@@ -85,18 +85,13 @@ export function pruneCommand(): Command {
       real(0, 1),
       0,
     )
-    .option('--sweeps <n>', 'most sweeps over the codes after they were solved', whole(0), DEFAULT_SWEEPS)
+    .addOption(sweepsOption())
     .addOption(
       new Option('--as <kind>', 'what to write; safetensors needs a folder with safetensors, and f32')
         .choices(['hbm', 'safetensors'])
         .default('hbm'),
     )
-    .option('--resume', 'go on with an unfinished run')
-    .addOption(loraOption())
-    .option('--name <name>', "the model's name; default: its own")
-    .option('--license <text>', 'licence to state in the pack')
-    .option('--json', 'print one JSON object')
-  return withCalibrationOptions(command).action(pruneAction)
+  return withCompressOptions(command).action(pruneAction)
 }
 
 async function pruneAction(model: string, output: string, flags: PruneFlags): Promise<void> {

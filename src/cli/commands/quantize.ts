@@ -3,14 +3,19 @@
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Format } from '../../compress/coded-matrix.ts'
-import { DEFAULT_DAMP } from '../../compress/factor.ts'
-import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
-import { withCalibrationOptions } from '../calibration.ts'
-import { type CompressFlags, compress, sum } from '../compressing.ts'
+import {
+  type CompressFlags,
+  calibrationOption,
+  compress,
+  dampOption,
+  sum,
+  sweepsOption,
+  withCompressOptions,
+} from '../compressing.ts'
 import { loadSolver } from '../host.ts'
-import { loraOption, MODEL, real, size, whole } from '../options.ts'
+import { MODEL, real, size } from '../options.ts'
 
 interface QuantizeFlags extends CompressFlags {
   readonly method: 'rtn' | 'gptq' | 'awq'
@@ -59,33 +64,23 @@ export function quantizeCommand(): Command {
         .default('w4'),
     )
     .option('--budget <size>', 'most bytes of all weights, like 300MB; for --weights mixed', size(1))
-    .option('--calibration <file>', 'text like the model will see: UTF-8, or .jsonl with a text in each line')
+    .addOption(calibrationOption())
     .option('--act-order', 'solve inputs of large activations first')
-    .option(
-      '--damp <share>',
-      "dampening: what is added to the Hessian's diagonal, as a share of its mean",
-      real(0, 10),
-      DEFAULT_DAMP,
-    )
+    .addOption(dampOption())
     .option(
       '--drift <share>',
       'how much of what earlier matrices changed in its inputs a matrix makes up for',
       real(0, 1),
       DEFAULT_DRIFT,
     )
-    .option('--sweeps <n>', 'most sweeps over the codes after they were solved', whole(0), DEFAULT_SWEEPS)
+    .addOption(sweepsOption())
     .addOption(
       new Option(
         '--as <kind>',
         "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
       ).choices(['hbm', 'gguf', 'gptq']),
     )
-    .option('--resume', 'go on with an unfinished run')
-    .addOption(loraOption())
-    .option('--name <name>', "the model's name; default: its own")
-    .option('--license <text>', 'licence to state in the pack')
-    .option('--json', 'print one JSON object')
-  return withCalibrationOptions(command).action(quantize)
+  return withCompressOptions(command).action(quantize)
 }
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {

@@ -4,7 +4,6 @@
 import type { SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
-import { factorize } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import { allocate, type SparsityChoice, type SparsityItem } from '../../compress/prune/allocate.ts'
 import { prune, pruneBytes, pruneLoss } from '../../compress/prune/prune.ts'
@@ -12,7 +11,7 @@ import { kernelTime } from '../../weights/sparse/choose.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import type { PruneModelOptions } from './prune-model.ts'
 import { readMatrix } from './read-matrix.ts'
-import { openSolver } from './solver-module.ts'
+import { factorOf, widestFirst } from './solve-products.ts'
 import { type Product, walk } from './walk.ts'
 import { prefixed, readWork } from './work-files.ts'
 
@@ -81,17 +80,16 @@ const fileOf = (first: string | undefined): string => `${first}.losses`
 
 async function lossesOf(
   prepared: PreparedModel,
-  { name, parts, k }: Product,
+  product: Product,
   stats: InputStats,
   options: AllocateOptions,
 ): Promise<Lost> {
   const { solver, damp, host, signal } = options
-  const most = Math.max(...parts.map(({ n }) => n))
-  const dense = solver && (await openSolver(solver, pruneBytes(most, k)))
-  const factor = factorize(name, stats, { damp, dense })
+  const { parts, k } = product
+  const factor = await factorOf(product, stats, pruneBytes, { solver, damp })
   const losses = new Float64Array(SPARSITIES.length)
   let energy = 0
-  for (const part of parts.toSorted((left, right) => right.n - left.n)) {
+  for (const part of widestFirst(product)) {
     const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
     energy += pruneLoss(weights, new Float64Array(weights.length), part.n, stats)
     for (const [index, sparsity] of SPARSITIES.entries()) {

@@ -3,7 +3,7 @@
 
 import { weightOf } from '../../arch/tensors/names.ts'
 import { decode } from '../../compress/coded-matrix.ts'
-import { type FactorOptions, factorize } from '../../compress/factor.ts'
+import type { FactorOptions } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import { layMatrix } from '../../compress/lay.ts'
 import { codeKept, type PrunedFormat } from '../../compress/prune/joint.ts'
@@ -20,30 +20,22 @@ import { rtn } from '../../compress/rtn.ts'
 import { targetsOf } from '../../compress/targets.ts'
 import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { type PackCard, packContents } from '../load/pack-model.ts'
+import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
-import { openSolver } from './solver-module.ts'
-import { type WalkOptions, walk } from './walk.ts'
+import { type SolveOptions, solveProducts } from './solve-products.ts'
+import { walk } from './walk.ts'
 
+/** Drift: only methods that update weights make up for it. */
 export interface PruneModelOptions
   extends PruneOptions,
     Pick<FactorOptions, 'damp'>,
-    Omit<WalkOptions, 'visit' | 'drift'> {
+    SolveOptions<PrunedReport> {
   /** How what is left is stored. */
   readonly format: 'f32' | PrunedFormat
   /** The sparsity of single matrices; the others have `sparsity`. */
   readonly sparsities?: ReadonlyMap<string, number> | undefined
-  /** By how much of what inputs have drifted a matrix makes up for; methods that update weights only. */
-  readonly drift: number
-  /** Most sweeps over the codes after they were solved. */
-  readonly sweeps: number
-  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
-  readonly solver?: WebAssembly.Module | undefined
-  readonly card?: PackCard | undefined
-  /** Called when a matrix is done. */
-  readonly onMatrix?: ((report: PrunedReport) => void) | undefined
 }
 
 export interface PrunedReport {
@@ -78,7 +70,12 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
   const names = matricesOf(prepared)
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared, options, done }
-  if (windows.length > 0) await walk(prepared, { ...options, drift: hasDrift(options), visit: visitor(job) })
+  const encoding = format === 'f32' ? 'rows' : format
+  const visit = solveProducts({
+    ...{ done, options, factor: { damp: options.damp }, bytes: pruneBytes, encodingOf: () => encoding },
+    solve: ({ name, n, k, ...known }) => pruneMatrix(job, name, n, k, known),
+  })
+  if (windows.length > 0) await walk(prepared, { ...options, drift: hasDrift(options), visit })
   const tensors = new Map<string, TensorInfo>()
   for (const name of names) {
     signal.throwIfAborted()
@@ -87,7 +84,7 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
       if (options.method !== 'magnitude') continue
       await pruneMatrix(job, name, n, k)
     }
-    tensors.set(name, await done.tensor(name, format === 'f32' ? 'rows' : format, n, k))
+    tensors.set(name, await done.tensor(name, encoding, n, k))
   }
   const weights = new Map([...prepared.weights, ...tensors])
   const contents = await packContents({ ...prepared, weights }, options.card)
@@ -102,29 +99,6 @@ interface Job {
   readonly prepared: PreparedModel
   readonly options: PruneModelOptions
   readonly done: DoneMatrices<PrunedReport>
-}
-
-function visitor(job: Job): WalkOptions['visit'] {
-  const { options, done } = job
-  return async (product, stats) => {
-    const { parts, k } = product
-    const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
-    if (areDone.includes(false)) {
-      const found = await stats()
-      const most = Math.max(...parts.map(({ n }) => n))
-      const dense = options.solver && (await openSolver(options.solver, pruneBytes(most, k)))
-      const factor = factorize(product.name, found, { damp: options.damp, dense })
-      // The widest first: the others find room where it was.
-      for (const { name, n } of parts.toSorted((left, right) => right.n - left.n))
-        await pruneMatrix(job, name, n, k, { stats: found, factor })
-    }
-    const encoding = options.format === 'f32' ? 'rows' : options.format
-    return new Map(
-      await Promise.all(
-        parts.map(async ({ name, n }) => [name, await done.tensor(name, encoding, n, k)] as const),
-      ),
-    )
-  }
 }
 
 async function pruneMatrix(

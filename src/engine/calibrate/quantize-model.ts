@@ -5,23 +5,23 @@ import { matrixBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import type { Format } from '../../compress/coded-matrix.ts'
 import { solverBytes } from '../../compress/dense.ts'
-import { type FactorOptions, factorize } from '../../compress/factor.ts'
+import type { FactorOptions } from '../../compress/factor.ts'
 import { gptq, lossOf } from '../../compress/gptq.ts'
 import { layMatrix } from '../../compress/lay.ts'
 import { chooseFormats } from '../../compress/mixed.ts'
 import { rtn } from '../../compress/rtn.ts'
 import { targetsOf } from '../../compress/targets.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
-import { type PackCard, packContents } from '../load/pack-model.ts'
+import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
 import { scaledModel } from './scaled-model.ts'
-import { openSolver } from './solver-module.ts'
+import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import { type Surveyed, survey } from './survey.ts'
-import { type WalkOptions, walk } from './walk.ts'
+import { walk } from './walk.ts'
 
-export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, Omit<WalkOptions, 'visit' | 'drift'> {
+export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
   /**
    * `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. `awq`: the same
    * after inputs were scaled.
@@ -31,18 +31,6 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, Omit<Walk
   readonly format: Format | 'mixed'
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
-  /**
-   * By how much of what inputs have drifted, behind matrices that were quantised before, a matrix makes up
-   * for. 0: the float model is not run beside the other.
-   */
-  readonly drift: number
-  /** Most sweeps over the codes after they were solved. */
-  readonly sweeps: number
-  /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
-  readonly solver?: WebAssembly.Module | undefined
-  readonly card?: PackCard | undefined
-  /** Called when a matrix is done. */
-  readonly onMatrix?: ((report: MatrixReport) => void) | undefined
 }
 
 /**
@@ -84,7 +72,11 @@ export async function quantizeModel(
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared: own, options, done, formatOf, surveyed }
-  if (method === 'gptq') await walk(own, { ...options, drift: options.drift > 0, visit: visitor(job) })
+  const visit = solveProducts({
+    ...{ done, options, factor: options, bytes: solverBytes, encodingOf: formatOf },
+    solve: (task) => solveMatrix(job, task),
+  })
+  if (method === 'gptq') await walk(own, { ...options, drift: options.drift > 0, visit })
   for (const name of matrices) {
     signal.throwIfAborted()
     if (!(await done.has(name))) await roundMatrix(job, name)
@@ -147,38 +139,18 @@ interface Job {
   readonly surveyed: readonly Surveyed[]
 }
 
-function visitor(job: Job): WalkOptions['visit'] {
+async function solveMatrix(job: Job, { name, n, k, stats, factor }: SolveTask): Promise<void> {
   const { prepared, options, done } = job
-  return async (product, stats) => {
-    const { parts, k } = product
-    const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
-    if (areDone.includes(false)) {
-      const found = await stats()
-      const most = Math.max(...parts.map(({ n }) => n))
-      const dense = options.solver && (await openSolver(options.solver, solverBytes(most, k)))
-      const factor = factorize(product.name, found, { ...options, dense })
-      // The widest first: the others find room where it was.
-      for (const { name, n } of parts.toSorted((left, right) => right.n - left.n)) {
-        const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
-        const targets =
-          found.drift === undefined ? weights : targetsOf(weights, n, k, found, factor, options.drift)
-        const format = job.formatOf(name)
-        const lossBefore = lossOf(targets, rtn(weights, n, k, format), factor)
-        const { coded, loss } = gptq(targets, n, k, format, factor, options)
-        const report: MatrixReport = {
-          ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: factor.dead },
-        }
-        await done.keep(layMatrix(coded), report)
-        await options.host.yieldTask()
-        options.signal.throwIfAborted()
-      }
-    }
-    return new Map(
-      await Promise.all(
-        parts.map(async ({ name, n }) => [name, await done.tensor(name, job.formatOf(name), n, k)] as const),
-      ),
-    )
-  }
+  const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
+  const targets = stats.drift === undefined ? weights : targetsOf(weights, n, k, stats, factor, options.drift)
+  const format = job.formatOf(name)
+  const lossBefore = lossOf(targets, rtn(weights, n, k, format), factor)
+  const { coded, loss } = gptq(targets, n, k, format, factor, options)
+  await done.keep(layMatrix(coded), {
+    ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: factor.dead },
+  })
+  await options.host.yieldTask()
+  options.signal.throwIfAborted()
 }
 
 async function roundMatrix(job: Job, name: string): Promise<void> {
