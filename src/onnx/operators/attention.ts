@@ -42,16 +42,28 @@ export function withPast(node: Node, own: Heads, past: Tensor | undefined, dtype
   const fits = before === undefined || (before.batch === own.batch && before.heads === own.heads)
   if (!fits || (before !== undefined && before.size !== own.size))
     throw unfit(node, `a past of shape [${past?.dims}] is not of ${own.heads} heads of ${own.size} numbers`)
-  const rows = (before?.rows ?? 0) + own.rows
+  const earlier = before?.rows ?? 0
+  return joinRows(own, before, Array(own.batch).fill(earlier), earlier + own.rows, dtype)
+}
+
+/** `rows` rows for each sequence: as many of `past` as it has `before`, then its own, then zeros. */
+export function joinRows(
+  own: Heads,
+  past: Heads | undefined,
+  before: readonly number[],
+  rows: number,
+  dtype: Tensor['dtype'],
+): Tensor {
   const made = zeros(dtype, [own.batch, own.heads, rows, own.size])
   const write = writer(made)
   let next = 0
   for (let b = 0; b < own.batch; b++)
     for (let h = 0; h < own.heads; h++)
       for (let r = 0; r < rows; r++)
-        for (let d = 0; d < own.size; d++) {
-          const isPast = before !== undefined && r < before.rows
-          write(next++, isPast ? before.at(b, h, r, d) : own.at(b, h, r - (before?.rows ?? 0), d))
+        for (let d = 0; d < own.size; d++, next++) {
+          const fresh = r - before[b]!
+          if (fresh >= 0 && fresh < own.rows) write(next, own.at(b, h, fresh, d))
+          else if (past !== undefined && fresh < 0) write(next, past.at(b, h, r, d))
         }
   return made
 }

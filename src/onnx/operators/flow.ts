@@ -88,7 +88,12 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
     state = made.slice(0, carries.length)
     steps.push(made.slice(carries.length))
   }
-  const stacked = body.outputs.slice(carries.length + 1).map((_, at) => {
+  return [...state, ...stackedOutputs(node, steps, body.outputs.length - carries.length - 1)]
+}
+
+/** What all steps made, one tensor for each of `count` outputs. */
+function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count: number): Tensor[] {
+  return Array.from({ length: count }, (_, at) => {
     if (steps.length === 0)
       throw unclaimed(node, 'it makes no step, so nothing tells the shape of its output')
     return stack(
@@ -96,7 +101,6 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
       steps.map((made) => made[at]!),
     )
   })
-  return [...state, ...stacked]
 }
 
 /** The shape of one element that a graph's input has. */
@@ -174,15 +178,7 @@ function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
     state = made.slice(0, states)
     steps.push(made.slice(states))
   }
-  const stacked = body.outputs.slice(states).map((_, at) => {
-    if (steps.length === 0)
-      throw unclaimed(node, 'it makes no step, so nothing tells the shape of its output')
-    return stack(
-      node,
-      steps.map((made) => made[at]!),
-    )
-  })
-  return [...state, ...stacked]
+  return [...state, ...stackedOutputs(node, steps, body.outputs.length - states)]
 }
 
 export const FLOW_CONTROL: readonly Operator[] = [conditional, loop, scan]

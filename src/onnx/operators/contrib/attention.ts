@@ -4,8 +4,8 @@ import { flagOf, floatOf, intOf } from '../../ir/attributes.ts'
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import type { Node, Type } from '../../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../../ir/operator.ts'
-import { FLOATS, reader, type Tensor, tensorOf, writer, zeros } from '../../ir/tensor.ts'
-import { attend, type Heads, headsOf, headWriter, maskOf, withPast } from '../attention.ts'
+import { FLOATS, reader, type Tensor, tensorOf, zeros } from '../../ir/tensor.ts'
+import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from '../attention.ts'
 import { defineContrib, has, sameType, scalarOf, wants } from '../define.ts'
 import { rotated, rowOf, written } from '../rotary.ts'
 import { biased } from './activations.ts'
@@ -202,18 +202,7 @@ function joined(
   if (!fits || before.some((each) => each > capacity))
     throw unfit(node, `a past of shape [${past?.dims}] does not have [${before}] rows of ${own.heads} heads`)
   const rows = Math.max(total, capacity)
-  const made = zeros(dtype, [own.batch, own.heads, rows, own.size])
-  const write = writer(made)
-  let next = 0
-  for (let b = 0; b < own.batch; b++)
-    for (let h = 0; h < own.heads; h++)
-      for (let r = 0; r < rows; r++)
-        for (let d = 0; d < own.size; d++, next++) {
-          const fresh = r - before[b]!
-          if (fresh >= 0 && fresh < own.rows) write(next, own.at(b, h, fresh, d))
-          else if (old !== undefined && r < before[b]!) write(next, old.at(b, h, r, d))
-        }
-  return made
+  return joinRows(own, old, before, rows, dtype)
 }
 
 /** The elements of heads after the rotation that the node asks for. */
