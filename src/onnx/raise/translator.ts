@@ -10,6 +10,7 @@ import { type Graph, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Findings, Meaning } from './meaning.ts'
+import { mergeProducts } from './merge-products.ts'
 import { normedRows } from './normed-rows.ts'
 import type { FoundRope } from './rope-table.ts'
 import { WeightTable } from './weight-table.ts'
@@ -110,7 +111,7 @@ export class Translator {
     if (logits?.is !== 'rows' || this.#hidden === undefined)
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
     return {
-      graph: this.b.finish(logits.value, this.#hidden),
+      graph: mergeProducts(this.b.finish(logits.value, this.#hidden)),
       weights: this.weights,
       findings: this.findings,
     }
