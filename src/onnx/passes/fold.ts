@@ -36,7 +36,8 @@ function fold(node: Node, constants: Map<string, Constant>): boolean {
   const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
   const tensors = inputs as (Tensor | undefined)[]
   const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
-  if (!isKnown || hasGraph || RANDOM.has(node.op) || isTooLarge(node, tensors)) return false
+  if (!isKnown || hasGraph || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
+  if (isTooLarge(node, tensors)) return false
   if (
     whyUnclaimed(
       node,
@@ -52,6 +53,10 @@ function fold(node: Node, constants: Map<string, Constant>): boolean {
   }
   return true
 }
+
+/** Products read codes with less memory than floats, so a matrix stays what it is. */
+const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
+  op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
 
 /** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
 function evaluated(node: Node, inputs: readonly (Tensor | undefined)[]) {

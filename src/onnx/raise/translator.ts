@@ -32,7 +32,8 @@ export const NORMS: ReadonlySet<string> = new Set([
 ])
 /** Operators that work on each row by itself, between the last norm and the logits. */
 const ROW_WISE: ReadonlySet<string> = new Set([
-  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'Add', 'Mul', 'Div', 'Tanh'],
+  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'MatMulInteger', 'DynamicQuantizeLinear'],
+  ...['QuantizeLinear', 'DequantizeLinear', 'Add', 'Mul', 'Div', 'Tanh'],
   ...['Cast', 'Identity', 'Gather', 'Slice', 'Reshape', 'Squeeze', 'Unsqueeze'],
 ])
 
