@@ -40,7 +40,7 @@ test.each([TINY, LLAMA])('$name: int4 has the records and the bits of its GGUF',
   expect(await recordsOf(opened)).toEqual(await recordsOf(family))
 })
 
-// Weights of 8 bits are made of the 4 bits of the file, with one scale per output instead of one per 32 inputs.
+// Weights of 8 bits are made of the file's 4 bits, with one scale per output instead of one per 32 inputs.
 test.each([TINY, LLAMA])('$name: int8 says nearly what its GGUF says', async (shape) => {
   const gguf = pathToFileURL(join(folder, `${shape.name}.gguf`))
   const bytes = await ggufBytes(randomModel(shape))
