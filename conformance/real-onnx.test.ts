@@ -1,10 +1,10 @@
 // MiniMind2-small against ONNX Runtime. In: its ONNX file with 8-bit weights, and the safetensors made of it.
-// Out: whether Halfbyte gives nearly ONNX Runtime's logits from both, at every position of some conversations.
+// Out: whether Halfbyte gives nearly ONNX Runtime's logits from both, at each position of some conversations.
 //
 // ONNX Runtime rounds the activations of each product to 8 bits with one scale for all rows of a run.
-// Halfbyte computes with F32 from safetensors, and with a scale for 32 activations from ONNX. <|im_start|> makes activations that are hundreds of times larger than
-// others, so in a run of many rows the others are lost (the relative error is 1): it gets one token at a
-// time.
+// Halfbyte computes with F32 from safetensors, and with a scale for 32 activations from ONNX.
+// <|im_start|> makes activations that are hundreds of times larger than others, so in a run of many rows
+// the others are lost (the relative error is 1): it gets one token at a time.
 import { openAsBlob, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

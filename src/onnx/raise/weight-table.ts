@@ -22,6 +22,9 @@ export class WeightTable {
   /** Names that were given out, by constant and form. */
   readonly #names = new Map<string, string>()
 
+  /** Matrices of codes that were read: the same codes may have other scales elsewhere. */
+  readonly #codes: CodeMatrix[] = []
+
   constructor(file: string, graph: Graph) {
     this.#file = file
     this.#graph = graph
@@ -80,8 +83,10 @@ export class WeightTable {
   /** A matrix of codes. */
   codes(parts: CodeMatrix, as?: string): Matrix {
     const [n, k] = sizesOf(parts)
-    const { name, isTurned } = parts
-    const made = this.#weight(`${name} codes ${isTurned}`, as ?? plain(name), (weight) =>
+    const keys = Object.keys(parts) as (keyof CodeMatrix)[]
+    const known = this.#codes.findIndex((each) => keys.every((key) => each[key] === parts[key]))
+    const index = known < 0 ? this.#codes.push(parts) - 1 : known
+    const made = this.#weight(`codes ${index}`, as ?? plain(parts.name), (weight) =>
       codeTensor(this.#file, weight, parts),
     )
     return { weight: matrix(k, { [made]: n }), n }
