@@ -1,7 +1,9 @@
 // In: a document of the repository, where the documents stand on the site. Out: the page for the site.
 import { posix } from 'node:path'
 
-/** Links in brackets, with the text, the path and what follows a #. Addresses with a scheme stay as they are. */
+/**
+ * Links in brackets, with the text, the path and what follows a #. Addresses with a scheme stay as they are.
+ */
 const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g
 const IMAGE = /(<img\b[^>]*\bsrc=")(?![a-z]+:)([^"]+)"/g
 const FENCE = /^(```|~~~)/

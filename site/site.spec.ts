@@ -1,4 +1,5 @@
-// In: the built site in a browser. Out: whether a reader finds things, in light and dark, and can try the chat.
+// In: the built site in a browser. Out: whether a reader finds things, in light and dark, and can try the
+// chat.
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page, test } from '@playwright/test'
 
