@@ -310,7 +310,8 @@ async function sourceOf(
   return file ?? choiceSource(choice)
 }
 
-function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
+/** What `Engine.load` takes of them. */
+export function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
   return {
     contextLength,
     weights,
