@@ -243,7 +243,7 @@ export class ChatApp extends LitElement {
             html`<button class="outline" dir="auto" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
         )}
       </div>
-      <p class="promise"><span>${promiseOf(this.#chat.model.choice)}</span> <button class="link"
+      <p class="promise"><span>${promiseOf(this.#chat.model.shown)}</span> <button class="link"
         @click=${() => this.#openDialog('models-dialog')}>${t('larger')}</button></p>
     </div>`
   }

@@ -104,6 +104,8 @@ export const ENGLISH = {
   hours: '{hours} h {minutes} min',
   left: '{time} left',
   downloading: 'Downloading',
+  brokeOff: 'Connection lost',
+  retrying: 'next try in {time} ({attempt} of {attempts})',
   converting: 'Preparing the weights',
   starting: 'Starting the engine',
   warming: 'Warming up',
@@ -276,6 +278,13 @@ export const ENGLISH = {
     'Without it, a model reads a conversation again when you go on with it. Nothing you see is lost.',
   statesOne: '1 conversation',
   statesMany: '{count} conversations',
+  importNone: 'This file holds no conversations. Choose one that was exported here.',
+  importVersion:
+    'This file has version {found} and this page reads version {readable}. Update the page, then try again.',
+  importDamaged:
+    '{damaged} of the {all} conversations in this file are damaged, so none was taken. Export them again.',
+  importNoJson: 'This file is not JSON. Choose one that was exported here as JSON.',
+  importLarge: 'This file has {size} and this page reads at most {most}. Export fewer conversations.',
   tooMany: 'A message can have {most} files, and these would make {count}. Attach fewer.',
   tooLong: '{name} has {size}; a file may have {most}. Attach a part of it.',
   noText: '{name} is not a text file. Attach files of plain text.',
