@@ -8,8 +8,8 @@ export type Language = 'en' | 'he'
 export type Word = keyof Words
 
 /**
- * What each kind of error means. The first sentence is taken whose names in braces are all known; the last one
- * has none.
+ * What each kind of error means. The first sentence is taken whose names in braces are all known; the last
+ * one has none.
  */
 export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 

@@ -1,5 +1,5 @@
-// How it runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a report of them as
-// Markdown.
+// How it runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a
+// report of them as Markdown.
 import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/chat.ts'

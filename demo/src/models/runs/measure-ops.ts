@@ -1,5 +1,5 @@
-// Measuring ops. In: the model in use. Out: each op's time and the limit that this device sets it, for a token
-// that is written and for several that are read.
+// Measuring ops. In: the model in use. Out: each op's time and the limit that this device sets it, for a
+// token that is written and for several that are read.
 import { analyse, type StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import { PAGE } from '../../../../bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../bench/roofline/run.ts'
@@ -8,8 +8,8 @@ import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'
 
 /**
- * Loads the model a second time, in a worker that ends with the measurement. Rejects with the worker's reason,
- * or with the signal's.
+ * Loads the model a second time, in a worker that ends with the measurement. Rejects with the worker's
+ * reason, or with the signal's.
  */
 export async function measureOps(
   { engine, choice, settings }: Used,
