@@ -26,7 +26,9 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'failed':
       return html`<div class="notice error">
         ${reason(phase.why)}
-        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, t('tryAgain'))}${otherButton(chat)}</div>
+        <div class="row">
+          ${roomButton(chat, phase.lacks)}${phase.isHopeless ? nothing : loadButton(chat, t('tryAgain'))}${otherButton(chat)}
+        </div>
       </div>`
     case 'empty':
       return html`<div class="notice">
