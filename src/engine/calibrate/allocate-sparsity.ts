@@ -94,7 +94,10 @@ export async function allocateSparsity(
   }
 }
 
-/** `cost` is what the budget limits; `loss` is what is minimised within it. */
+/**
+ * `cost` is what the budget limits; `loss` is what is minimised within it. Squares, because one
+ * matrix that loses much harms a model more than several that lose little.
+ */
 function itemOf(
   product: Lost,
   { budget, costs, format, sparseFormat }: AllocateOptions,
@@ -110,7 +113,7 @@ function itemOf(
     const share = shares[index] ?? 0
     const own = isSparse ? { ms: sparseMs, bytes: sparseBytes } : { ms: denseMs, bytes: denseBytes }
     const cost = { speed: own.ms, tokens: own.ms, bytes: own.bytes, loss: share }[budget.kind]
-    return { sparsity, share, isSparse, ...own, cost, loss: budget.kind === 'loss' ? own.ms : share }
+    return { sparsity, share, isSparse, ...own, cost, loss: budget.kind === 'loss' ? own.ms : share * share }
   })
   return { name: names[0] ?? '', choices }
 }

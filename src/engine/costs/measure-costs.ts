@@ -27,7 +27,7 @@ export interface MeasureOptions {
   readonly position: number
   /** Samples of each variant, by turns with dense. */
   readonly samples: number
-  /** Least length of a sample in milliseconds. Default 10. */
+  /** Least length of a sample in milliseconds. Default 2. */
   readonly leastMs?: number
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
@@ -41,7 +41,7 @@ const KEPT = [0.1, 0.3, 0.5, 0.7, 0.9] as const
  * `unsupported` for a model without such matrices or a graph, and what loading throws.
  */
 export async function measureCosts(prepared: PreparedModel, options: MeasureOptions): Promise<CostTable> {
-  const { host, signal, format, samples, threads, leastMs = 10 } = options
+  const { host, signal, format, samples, threads, leastMs = 2 } = options
   const variants = COST_FORMATS.flatMap((name) => KEPT.map((kept) => ({ name, kept })))
   const total = variants.length
   const whole = standInModel(prepared, format)
@@ -116,15 +116,16 @@ function timesOf(step: RepeatedStep, plan: Plan, calls: number): Times {
   return { step: whole, byShape, matrices }
 }
 
-const isProduct = ({ ref: { kind, parts } }: WeightSlot): boolean =>
+/** A matrix that is pruned; experts are not. */
+export const isProduct = ({ ref: { kind, parts } }: WeightSlot): boolean =>
   kind === 'matrix' && parts.every(({ name }) => roleOf(name) === 'matrix' && !name.includes('.experts.'))
 
 const shapeOf = ({ ref: { parts, k } }: WeightSlot): string =>
   `${parts.reduce((sum, { n }) => sum + n, 0)}x${k}`
 
-/** The lower quartile: what else the machine does only adds to a time. */
+/** The lower tenth: what else the machine does only adds to a time. */
 const low = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[(values.length - 1) >> 2] ?? Number.NaN
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 10)] ?? Number.NaN
 
 function tableOf(
   { file }: PreparedModel,
