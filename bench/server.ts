@@ -65,19 +65,7 @@ export async function serveBench(
           })
           if (middleware !== undefined) middlewares.use(middleware)
           if (model === undefined) return
-          const { size } = await stat(model)
-          middlewares.use('/model.gguf', (request, response) => {
-            const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
-            const start = Number(from ?? 0)
-            const end = Math.min(Number(to ?? size), size - 1)
-            response.writeHead(from === undefined ? 200 : 206, {
-              ...headers,
-              'content-length': end - start + 1,
-              'content-type': 'application/octet-stream',
-              ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
-            })
-            createReadStream(model, { start, end }).pipe(response)
-          })
+          middlewares.use('/model.gguf', await fileHandler(model, headers))
         },
       },
     ],
@@ -86,4 +74,24 @@ export async function serveBench(
   const url = server.resolvedUrls?.local[0]
   if (url === undefined) throw new Error('the bench server has no address')
   return { url, modelUrl: new URL('model.gguf', url).href, close: () => server.close() }
+}
+
+/** Answers with a file, in ranges too. */
+export async function fileHandler(
+  file: URL,
+  headers: Readonly<Record<string, string>> = ISOLATION,
+): Promise<Connect.SimpleHandleFunction> {
+  const { size } = await stat(file)
+  return (request, response) => {
+    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+    const start = Number(from ?? 0)
+    const end = Math.min(Number(to ?? size), size - 1)
+    response.writeHead(from === undefined ? 200 : 206, {
+      ...headers,
+      'content-length': end - start + 1,
+      'content-type': 'application/octet-stream',
+      ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
+    })
+    createReadStream(file, { start, end }).pipe(response)
+  }
 }

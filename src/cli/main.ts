@@ -9,6 +9,7 @@ import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
 import { inspectCommand } from './commands/inspect.ts'
+import { measureCostsCommand } from './commands/measure-costs.ts'
 import { modelsCommand } from './commands/models.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
@@ -34,6 +35,7 @@ const commands = [
   calibrateCommand(),
   quantizeCommand(),
   pruneCommand(),
+  measureCostsCommand(),
   compareCommand(),
 ]
 for (const command of commands) program.addCommand(command)

@@ -9,6 +9,7 @@ import torch
 from compress.grids import asymmetric, by_groups, clipped, quantise_w4, quantise_w4m, stored
 from compress.lora import Lora
 from compress.losses import cakld, confidence
+from compress.masks import keep_zeros, kept_of, load_named, read_folder
 from compress.source import input_squares, sampled, windows_of
 from compress.train import held_loss, prepare_student, train
 from compress.write import write_folder
@@ -106,6 +107,65 @@ class TrainTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, '10 tokens and one window takes 33'):
                 windows_of(path, None, 32, 4)
         self.assertEqual(sampled(small_llama(), 3, 8, torch.Generator().manual_seed(1)).shape, (3, 9))
+
+
+class MaskTest(unittest.TestCase):
+    """Zeros of a pruned model."""
+
+    def pruned(self, model, pattern):
+        """Half of the units of every matrix are zero."""
+        torch.manual_seed(4)
+        for name, p in model.named_parameters():
+            if name.startswith('layers.') and p.ndim == 2 and name.split('.')[-1] in model.QUANTISERS:
+                rows, columns = p.shape
+                if ':' in pattern:
+                    kept = torch.tensor([1.0, 0, 0, 1]).repeat(columns // 4).expand(rows, -1)
+                else:
+                    height, width = {'sv32': (32, 1), 'sb84': (8, 4)}[pattern]
+                    kept = (torch.rand(rows // height, columns // width) < 0.5).float()
+                    kept = kept.repeat_interleave(height, 0).repeat_interleave(width, 1)
+                p.data.mul_(kept)
+        return model
+
+    def test_zeros_stay_through_training_and_the_others_learn(self):
+        families = (('llama', small_llama), ('mamba', lambda: Mamba(MambaConfig(vocab=64, hidden=64, layers=2, inner=64, rank=32, context=40))))
+        for pattern in ('2:4', 'sv32', 'sb84'):
+            for family, make in families:
+                teacher = make()
+                begin = self.pruned(make(), pattern)
+                windows = torch.arange(33 * 8).reshape(8, 33) % 60
+                student = prepare_student(begin, 'w4')
+                masks = keep_zeros(student, pattern)
+                first = held_loss(student, windows)
+                list(train(student, teacher, windows, 20, 8, 3e-3, None))
+                self.assertLess(held_loss(student, windows), 0.9 * first)
+                state = student.state_dict()
+                for name, mask in masks.items():
+                    self.assertTrue(torch.equal(state[name] * (1 - mask), torch.zeros_like(mask)), name)
+                    self.assertFalse(torch.equal(state[name], begin.state_dict()[name]), name)
+                    self.assertAlmostEqual(float(mask.mean()), 0.5, delta=0.2)
+                with tempfile.TemporaryDirectory() as folder:
+                    write_folder(Path(folder), family, student, None)
+                    again = make()
+                    load_named(again, family, read_folder(Path(folder)))
+                snapped = snap(student)
+                for name, value in again.state_dict().items():
+                    self.assertTrue(torch.equal(value, snapped[name]), name)
+                    if name in masks:
+                        self.assertEqual(float((value * (1 - masks[name])).abs().max()), 0)
+
+    def test_models_without_the_pattern_are_refused(self):
+        with self.assertRaisesRegex(ValueError, 'a group of 4 has 4 weights and 2:4 keeps 2'):
+            keep_zeros(small_llama(), '2:4')
+        with self.assertRaisesRegex(ValueError, 'no matrix has zeros of sv32'):
+            keep_zeros(small_llama(), 'sv32')
+        with self.assertRaisesRegex(ValueError, '20 x 8 is no multiple of 32 x 1'):
+            kept_of(torch.ones(20, 8), 'sv32')
+        other = Llama(LlamaConfig(**{**SMALL, 'intermediate': 64}))
+        with tempfile.TemporaryDirectory() as folder:
+            write_folder(Path(folder), 'llama', other, None)
+            with self.assertRaisesRegex(ValueError, 'gate_proj.weight is .64, 64. and the model has .96, 64.'):
+                load_named(small_llama(), 'llama', read_folder(Path(folder)))
 
 
 class LoraTest(unittest.TestCase):

@@ -15,6 +15,7 @@ import torch
 
 from compress.grids import QUANTISERS, clipped
 from compress.losses import cakld, confidence, next_token
+from compress.masks import keep_zeros, load_named, read_folder
 from compress.source import input_squares, open_model, sampled, windows_of
 from compress.write import write_folder
 from model import quantise4, quantise8
@@ -70,6 +71,8 @@ def main():
     parser.add_argument('--held', type=Path, help='other text to judge by; default: the last 16 windows')
     parser.add_argument('--format', choices=sorted(QUANTISERS), default='w4')
     parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld')
+    parser.add_argument('--pruned', type=Path, help='a folder of halfbyte prune --as safetensors: where the weights begin')
+    parser.add_argument('--pattern', help='with --pruned: sv32, sb84 or N:M, as it was pruned; these zeros stay')
     parser.add_argument('--generated', type=int, default=0, help='windows that the teacher writes, in place of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
@@ -80,6 +83,10 @@ def main():
     parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
     parser.add_argument('--to', type=Path, default=Path('out/compressed'))
     args = parser.parse_args()
+    if (args.pruned is None) != (args.pattern is None):
+        parser.error('--pruned and --pattern belong together: which folder, and how it was pruned')
+    if args.pruned and args.format == 'w4m':
+        parser.error('w4m has no code for zero in every group; choose --format w4')
     torch.manual_seed(args.seed)
     random.seed(args.seed)
     vocabulary, family, teacher = open_model(args.model)
@@ -91,7 +98,14 @@ def main():
         windows = sampled(teacher, args.generated, args.length, torch.Generator().manual_seed(args.seed))
     some = [windows[i:i + 4] for i in range(0, min(32, len(windows)), 4)]
     gamma = confidence(teacher, some) if args.loss == 'cakld' else None
-    student = prepare_student(teacher, args.format, input_squares(teacher, some) if gamma is not None else None)
+    begin = copy.deepcopy(teacher)
+    if args.pruned:
+        load_named(begin, family, read_folder(args.pruned))
+    # Clipping is for the asymmetric grid, whose ends it moves; a pruned group must keep its zeros.
+    squares = input_squares(teacher, some) if gamma is not None and not args.pruned else None
+    student = prepare_student(begin, args.format, squares)
+    if args.pruned:
+        keep_zeros(student, args.pattern)
     before = held_loss(student, held)
     print(f'float {held_loss(teacher, held):.4f}, on the grid {before:.4f}' + ('' if gamma is None else f', gamma {gamma:.3f}'), flush=True)
     for step, loss in enumerate(train(student, teacher, windows, args.steps, args.batch, args.rate, gamma)):

@@ -10,7 +10,8 @@ import { Worker } from 'node:worker_threads'
 import { SYNC, SYNC_WORDS } from '../../src/abi/blocks.ts'
 import { ENCODINGS, matrixBytes } from '../../src/abi/encodings.ts'
 import { OPS } from '../../src/abi/ops.ts'
-import { dropWeights, keeper, sparseSlot } from '../../src/weights/sparse/testing/matrices.ts'
+import { sparseSlot } from '../../src/weights/sparse/slot.ts'
+import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { STRIP_WRITERS } from '../../src/weights/sparse/writers.ts'
 
 const { values, positionals } = parseArgs({

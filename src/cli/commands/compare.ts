@@ -2,6 +2,7 @@
 // other, as a Markdown table and an SVG plot.
 import { basename } from 'node:path'
 import { Command } from 'commander'
+import { pace } from '../../engine/costs/pace.ts'
 import type { BuiltModel } from '../../engine/load/build-model.ts'
 import { type Compared, compareTable, median } from '../../evaluate/compare.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'
@@ -125,34 +126,21 @@ interface Round {
 
 /** The text is read, then its next tokens are run one by one. */
 async function time(
-  { tokenizer, scheduler, newSequence }: BuiltModel,
+  built: BuiltModel,
   text: string,
   { context, tokens }: CompareFlags,
   signal: AbortSignal,
 ): Promise<Round> {
-  const ids = tokenizer.encode(text.slice(0, 16 * context), { addSpecial: true }).slice(0, context)
+  const ids = built.tokenizer.encode(text.slice(0, 16 * context), { addSpecial: true }).slice(0, context)
   const count = Math.min(tokens, ids.length - 1)
-  const prompt = ids.slice(0, ids.length - count)
-  const sequence = newSequence()
-  const run = () => scheduler.forward({ sequence, onLogits: () => undefined, signal })
+  const paced = await pace(built, ids, { tokens: count, now: () => performance.now(), signal })
   try {
-    sequence.setTokens(prompt)
-    const started = performance.now()
-    await run()
-    const read = performance.now()
     const used = process.cpuUsage()
-    for (const id of ids.slice(prompt.length)) {
-      sequence.append(id)
-      await run()
-    }
+    const decode = await paced.decode()
     const { user, system } = process.cpuUsage(used)
-    return {
-      prefill: (1000 * prompt.length) / (read - started),
-      decode: (1000 * count) / (performance.now() - read),
-      cpu: (user + system) / 1000 / count,
-    }
+    return { prefill: paced.prefill, decode, cpu: (user + system) / 1000 / count }
   } finally {
-    sequence.release()
+    paced.release()
   }
 }
 

@@ -1,8 +1,11 @@
 // halfbyte prune. In: the real program on a tiny model. Out: packs and folders with zeros, runs that were
 // killed, and what mistakes are answered with.
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+import { peftFiles, randomLora } from '../../../conformance/testing/writers/lora-files.ts'
 import { appears, calibrationText } from '../testing/calibration.ts'
 import { ended, folder, halfbyte, model, path, start } from '../testing/program.ts'
 
@@ -87,7 +90,7 @@ describe('prune', () => {
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
     const { code, out } = await halfbyte('prune', model, whole, ...job)
     expect(code).toBe(0)
-    const shares = [...out.matchAll(/: ([\d.]+) % dropped/g)].map(([, share]) => Number(share))
+    const shares = [...out.matchAll(/\] w8_g32: ([\d.]+) % dropped/g)].map(([, share]) => Number(share))
     expect(shares).toHaveLength(14)
     expect(new Set(shares.map(Math.round)).size).toBeGreaterThan(1)
     const child = start('prune', model, output, ...job)
@@ -104,8 +107,65 @@ describe('prune', () => {
       await halfbyte('prune', model, path('other.hbm'), ...few, '--speed', '2', '--pattern', '2:4'),
     ).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^unsupported: --speed goes by measured times of sv32 and sb84/),
+      err: expect.stringMatching(/^unsupported: a budget goes by measured times of sv32 and sb84/),
     })
+  }, 240_000)
+
+  test('adapters, drift, rounds and scope change what is written', async () => {
+    const adapter = path('prune-adapter')
+    await mkdir(adapter)
+    const lora = randomLora(randomLlama({ seed: 5 }).weights, /q_proj|down_proj/, 2, 9)
+    for (const file of peftFiles(lora)) await writeFile(join(adapter, file.name), await file.bytes())
+    const asked = [
+      [],
+      ['--lora', adapter],
+      ['--drift', '0.5'],
+      ['--rounds', '2'],
+      ['--scope', 'row'],
+    ] as const
+    const packs: string[] = []
+    for (const [index, more] of asked.entries()) {
+      const output = path(`choice-${index}.hbm`)
+      const { code, out } = await halfbyte(
+        'prune',
+        model,
+        output,
+        ...[...few, '--sparsity', '0.5', '--pattern', 'sb84', '--json', ...more],
+      )
+      expect(code).toBe(0)
+      for (const { dropped } of JSON.parse(out).matrices) expect(dropped).toBe(0.5)
+      packs.push((await readFile(output)).toString('base64'))
+    }
+    expect(new Set(packs).size).toBe(asked.length)
+  }, 240_000)
+
+  test('costs that were measured decide about tokens per second', async () => {
+    const [costs, output] = [path('costs.json'), path('by-costs.hbm')]
+    const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
+    expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
+    const table = JSON.parse(await readFile(costs, 'utf8'))
+    // Times of a busy machine may say anything; these leave room for half of the products' time.
+    const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
+    const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
+      ...each,
+      ...{ denseMs: 1, sb84: slow(each.sb84), sv32: slow(each.sv32) },
+    }))
+    await writeFile(costs, JSON.stringify({ ...table, restMs: 2, matrices }))
+    const asked = [...few, '--costs', costs, '--json'] as const
+    // Two layers of four products: 10 ms as they are.
+    const { out } = await halfbyte('prune', model, output, ...asked, '--tokens-per-second', '150')
+    const { prediction } = JSON.parse(out)
+    expect(prediction.denseTokensPerSecond).toBeCloseTo(100, 6)
+    expect(prediction.tokensPerSecond).toBeGreaterThanOrEqual(150)
+    const far = await halfbyte('prune', model, output, ...asked, '--tokens-per-second', '501')
+    expect(far.err).toMatch(
+      /^unsupported: 501 tokens per second leave 2.00 ms .* takes 2.00 ms; ask for fewer than 500/,
+    )
+    await writeFile(costs, '{"version": 2}')
+    const old = await halfbyte('prune', model, path('none.hbm'), ...asked, '--speed', '1.2')
+    expect(old.err).toMatch(
+      /^format: .*costs\.json: its version is 2 where 1 is read; write it with halfbyte measure/,
+    )
   }, 240_000)
 
   test('mistakes in what it is given have their own answers', async () => {
@@ -117,6 +177,14 @@ describe('prune', () => {
         /^unsupported: 5:4 is no pattern; choose unstructured, sb84, sv32, or N:M/,
       ],
       [[...few, '--pattern', '2:4', '--sparsity', '0.9'], /^unsupported: 2:4 drops 0.5 of the weights/],
+      [[...few, '--speed', '2', '--size', '1MB'], /^unsupported: 2 budgets were given and one can be kept/],
+      [[...few, '--speed', '2', '--sparsity', '0.5'], /^unsupported: a budget chooses sparsities on a text/],
+      [
+        [...few, '--sparsity', '0.5', '--costs', 'x.json'],
+        /^unsupported: --costs are for a budget; give --speed/,
+      ],
+      [[...few, '--speed', '2', '--costs', path('x.json')], /^format: the costs .*x\.json cannot be read/],
+      [[...few, '--tokens-per-second', '9'], /^unsupported: tokens per second need costs of whole tokens/],
       [
         [...few, '--sparsity', '0.5', '--as', 'safetensors'],
         /^unsupported: safetensors hold plain weights and the weights are w4; add --weights f32/,

@@ -4,7 +4,7 @@ import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type Pattern, parsePattern, sparsityOf } from '../../compress/prune/pattern.ts'
 import { PRUNE_METHODS, type PruneMethod } from '../../compress/prune/prune.ts'
-import { type AllocateOptions, allocateSparsity } from '../../engine/calibrate/allocate-sparsity.ts'
+import { allocateSparsity, type Prediction } from '../../engine/calibrate/allocate-sparsity.ts'
 import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../engine/calibrate/prune-model.ts'
 import {
   type CompressFlags,
@@ -17,11 +17,19 @@ import {
 } from '../compressing.ts'
 import { loadSolver } from '../host.ts'
 import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
+import {
+  type Allocating,
+  allocatingOf,
+  type BudgetFlags,
+  predictionLine,
+  withBudgetOptions,
+} from '../sparsity-budget.ts'
+import { clearProgress } from '../terminal/progress.ts'
+import { visible } from '../terminal/visible.ts'
 
-interface PruneFlags extends CompressFlags, SparseFlags {
+interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly method: PruneMethod
   readonly pattern: string
-  readonly sparsity?: number
   readonly weights: 'f32' | 'w8' | 'w4'
   readonly damp: number
   readonly drift: number
@@ -29,7 +37,6 @@ interface PruneFlags extends CompressFlags, SparseFlags {
   readonly rounds: number
   readonly scope: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
-  readonly speed?: number
 }
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
@@ -55,11 +62,6 @@ export function pruneCommand(): Command {
       'sv32',
     )
     .option('--sparsity <share>', 'share of weights to drop; N:M says it itself', real(0, 1))
-    .option(
-      '--speed <times>',
-      'instead of --sparsity: how many times as fast as dense the products shall be; each gets a sparsity of its own',
-      real(1, 10),
-    )
     .addOption(
       new Option('--weights <format>', 'how what is left is stored; w8 and w4 choose codes on the same text')
         .choices(Object.keys(FORMATS))
@@ -91,14 +93,14 @@ export function pruneCommand(): Command {
         .choices(['hbm', 'safetensors'])
         .default('hbm'),
     )
-  return withCompressOptions(command).action(pruneAction)
+  return withCompressOptions(withBudgetOptions(command)).action(pruneAction)
 }
 
 async function pruneAction(model: string, output: string, flags: PruneFlags): Promise<void> {
-  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, sparse, speed } = flags
+  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, sparse, json } = flags
   const pattern = parsePattern(flags.pattern)
-  const allocation = allocationOf(flags, pattern)
-  const sparsity = allocation === undefined ? sparsityOf(pattern, flags.sparsity) : 0
+  const allocating = await allocatingOf(flags, pattern, FORMATS[weights])
+  const sparsity = allocating === undefined ? sparsityOf(pattern, flags.sparsity) : 0
   if (method !== 'magnitude' && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
@@ -111,13 +113,15 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
       `safetensors hold plain weights and the weights are ${weights}; add --weights f32, or write a .hbm`,
     )
   }
+  let prediction: Prediction | undefined
   await compress<PrunedReport>({
     ...{ model, output, flags, lineOf, as: flags.as, policy: weights },
     settings: {
       prune: method,
       pattern: pattern.name,
       sparsity,
-      speed,
+      budget: allocating?.budget,
+      costs: allocating?.costs.table,
       weights,
       damp,
       drift,
@@ -130,44 +134,45 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
         ...{ ...shared, method, pattern, sparsity, damp, drift, sweeps, rounds, scope },
         format: FORMATS[weights],
         solver: calibration === undefined ? undefined : await loadSolver(),
-        card: { name: flags.name, about: aboutOf(flags, pattern, sparsity), sparse, signal: shared.signal },
+        card: {
+          ...{ name: flags.name, sparse, signal: shared.signal },
+          about: aboutOf(flags, pattern, sparsity, allocating),
+        },
       }
-      const sparsities = allocation && (await allocateSparsity(prepared, { ...options, ...allocation }))
-      return pruneModel(prepared, { ...options, sparsities })
+      if (allocating === undefined) return pruneModel(prepared, options)
+      const allocation = await allocateSparsity(prepared, { ...options, ...allocating })
+      prediction = allocation.prediction
+      if (json !== true) {
+        clearProgress()
+        process.stdout.write(visible(predictionLine(prediction, allocating.costs)))
+      }
+      const chosen = (name: string) => (allocation.sparse.has(name) ? allocating.sparseFormat : 'none')
+      return pruneModel(prepared, {
+        ...{ ...options, sparsities: allocation.sparsities },
+        card: { ...options.card, sparse: sparse === 'auto' ? chosen : sparse },
+      })
     },
     totals: (matrices) => ({
       loss: sum(matrices, 'loss'),
       energy: sum(matrices, 'energy'),
       work: sum(matrices, 'work'),
+      prediction,
     }),
   })
 }
 
-/** What --speed asks for. Throws `unsupported` where no kernel was measured or nothing could be predicted. */
-function allocationOf(
-  { speed, sparsity, weights, calibration }: PruneFlags,
+function aboutOf(
+  { license, method, weights }: PruneFlags,
   { name }: Pattern,
-): Pick<AllocateOptions, 'format' | 'sparseFormat' | 'speed'> | undefined {
-  if (speed === undefined) return undefined
-  if ((name !== 'sv32' && name !== 'sb84') || weights === 'f32') {
-    throw new HalfbyteError(
-      'unsupported',
-      `--speed goes by measured times of sv32 and sb84 in w4 and w8, and this is ${name} in ${weights}; choose one of those, or give --sparsity`,
-    )
+  sparsity: number,
+  allocating: Allocating | undefined,
+) {
+  const { kind, ...most } = allocating?.budget ?? { kind: sparsity }
+  return {
+    ...(license !== undefined && { license }),
+    pruning: [method, name, kind, ...Object.values(most), FORMATS[weights]].join(' '),
   }
-  if (sparsity !== undefined || calibration === undefined) {
-    throw new HalfbyteError(
-      'unsupported',
-      '--speed chooses sparsities on a text; give --calibration FILE, and leave out --sparsity',
-    )
-  }
-  return { speed, format: FORMATS[weights], sparseFormat: name }
 }
-
-const aboutOf = ({ license, method, weights, speed }: PruneFlags, { name }: Pattern, sparsity: number) => ({
-  ...(license !== undefined && { license }),
-  pruning: `${method} ${name} ${speed === undefined ? sparsity : `speed ${speed}`} ${FORMATS[weights]}`,
-})
 
 function lineOf({ name, shape, format, dropped, loss, energy, work }: PrunedReport): string {
   const lost =

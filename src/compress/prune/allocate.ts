@@ -4,14 +4,15 @@ import { HalfbyteError } from '../../base/errors.ts'
 
 export interface SparsityChoice {
   readonly sparsity: number
-  /** Time or bytes, at least 0. */
+  /** Time, bytes, or for a budget of loss the loss; at least 0. */
   readonly cost: number
+  /** What is minimised. */
   readonly loss: number
 }
 
-export interface SparsityItem {
+export interface SparsityItem<Choice extends SparsityChoice = SparsityChoice> {
   readonly name: string
-  readonly choices: readonly SparsityChoice[]
+  readonly choices: readonly Choice[]
 }
 
 /** Costs are rounded up to this share of the budget. */
@@ -22,10 +23,13 @@ const STEPS = 8192
  * costs are whole numbers and the budget is at most 8192. Throws `unsupported` when the cheapest choices
  * exceed the budget.
  */
-export function allocate(
-  items: readonly SparsityItem[],
+export function allocate<Choice extends SparsityChoice>(
+  items: readonly SparsityItem<Choice>[],
   budget: number,
-): ReadonlyMap<string, SparsityChoice> {
+): ReadonlyMap<string, Choice> {
+  // Taken without rounding: what fits as it is must not be cut down.
+  const wanted = items.map(({ name, choices }) => [name, leastLossOf(choices)] as const)
+  if (wanted.reduce((sum, [, { cost }]) => sum + cost, 0) <= budget) return new Map(wanted)
   const cheapest = items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ cost }) => cost)), 0)
   const unit = Number.isInteger(budget) && budget <= STEPS ? 1 : budget / STEPS
   const size = Math.floor(budget / unit) + 1
@@ -54,7 +58,7 @@ export function allocate(
       { cheapest, budget },
     )
   }
-  const chosen = new Map<string, SparsityChoice>()
+  const chosen = new Map<string, Choice>()
   let c = size - 1
   for (const [index, { name, choices }] of [...items.entries()].reverse()) {
     const choice = choices[taken[index]![c]!]!
@@ -63,3 +67,6 @@ export function allocate(
   }
   return chosen
 }
+
+const leastLossOf = <Choice extends SparsityChoice>(choices: readonly Choice[]): Choice =>
+  choices.reduce((least, choice) => (choice.loss < least.loss ? choice : least))

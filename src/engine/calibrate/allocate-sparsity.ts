@@ -1,108 +1,162 @@
-// Sparsity by product. In: a prepared model, calibration windows, how much faster its products shall be. Out:
-// the sparsity of each matrix that loses least at that speed, by measured times of the kernels.
+// Sparsity by product. In: a prepared model, calibration windows, a budget, what products cost. Out: the
+// sparsity of each product with which least is lost within the budget, and what that makes of the model.
 
-import type { SparseBase } from '../../abi/encodings.ts'
-import { weightOf } from '../../arch/tensors/names.ts'
-import { parseJson } from '../../base/json.ts'
-import type { InputStats } from '../../compress/hessian.ts'
+import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import { allocate, type SparsityChoice, type SparsityItem } from '../../compress/prune/allocate.ts'
-import { prune, pruneBytes, pruneLoss } from '../../compress/prune/prune.ts'
-import { kernelTime } from '../../weights/sparse/choose.ts'
+import type { CostFormat, Costs } from '../../weights/sparse/cost-table.ts'
+import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import type { PruneModelOptions } from './prune-model.ts'
-import { readMatrix } from './read-matrix.ts'
-import { factorOf, widestFirst } from './solve-products.ts'
-import { type Product, walk } from './walk.ts'
-import { prefixed, readWork } from './work-files.ts'
+import { type Lost, SPARSITIES, surveySparsities } from './survey-sparsity.ts'
 
-const SPARSITIES = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+/** What the model may take or lose at most. */
+export type SparsityBudget =
+  /** How many times as fast as dense all pruned products together shall be, at least 1. */
+  | { readonly kind: 'speed'; readonly times: number }
+  /** Of one conversation that decodes. `restMs`: what a token takes besides the products. */
+  | { readonly kind: 'tokens'; readonly perSecond: number; readonly restMs: number }
+  /** Of all tensors of the pack. */
+  | { readonly kind: 'bytes'; readonly most: number }
+  /** Mean share of the energy that matrices' products lose; the fastest model within it. */
+  | { readonly kind: 'loss'; readonly share: number }
 
 export interface AllocateOptions extends PruneModelOptions {
   readonly format: SparseBase
-  /** How many times as fast as dense all pruned products together shall be. */
+  readonly sparseFormat: CostFormat
+  readonly budget: SparsityBudget
+  readonly costs: Costs
+}
+
+/** What is predicted of the pruned model. */
+export interface Prediction {
+  /** How many times as fast as dense its products are. */
   readonly speed: number
-  readonly sparseFormat: 'sb84' | 'sv32'
+  /** Absent where costs do not say what else a token takes. */
+  readonly tokensPerSecond?: number | undefined
+  readonly denseTokensPerSecond?: number | undefined
+  /** Most bytes of all tensors of the pack. */
+  readonly bytes: number
+  /** Mean share of the energy of matrices' products. */
+  readonly loss: number
+  /** Of the weights of these products. */
+  readonly dropped: number
+}
+
+export interface Allocation {
+  /** By matrix. */
+  readonly sparsities: ReadonlyMap<string, number>
+  /** Matrices that are to be stored without their zeros. */
+  readonly sparse: ReadonlySet<string>
+  readonly prediction: Prediction
+}
+
+interface Choice extends SparsityChoice {
+  readonly ms: number
+  readonly bytes: number
+  readonly share: number
+  readonly isSparse: boolean
 }
 
 /**
- * Products are surveyed in the float model; a survey that was stopped goes on. What a product loses counts as
- * a share of its energy. Throws `unsupported` for a speed out of reach, and what `walk` throws.
+ * Products are surveyed in the float model; a survey that was stopped goes on. Throws `unsupported` for a
+ * budget out of reach or a matrix without a cost, and what `walk` throws.
  */
 export async function allocateSparsity(
   prepared: PreparedModel,
   options: AllocateOptions,
-): Promise<ReadonlyMap<string, number>> {
-  const { work, format, sparseFormat, speed } = options
-  await walk(prepared, {
-    ...{ ...options, drift: false },
-    work: prefixed(work, 'allocation-'),
-    async visit(product, stats) {
-      if ((await work.open(fileOf(product.parts[0]?.name))) !== undefined) return undefined
-      const lost = await lossesOf(prepared, product, await stats(), options)
-      await work.write(fileOf(product.parts[0]?.name), [new TextEncoder().encode(JSON.stringify(lost))])
-      return undefined
-    },
-  })
-  const items: SparsityItem[] = []
-  const parts = new Map<string, readonly string[]>()
-  let whole = 0
-  for (const { ref } of prepared.plan.slots) {
-    const [first] = ref.parts
-    const bytes = await readWork(work, fileOf(first?.name))
-    if (first === undefined || bytes === undefined) continue
-    const { shares, size, names } = parseJson(new TextDecoder().decode(bytes)) as Lost
-    parts.set(first.name, names)
-    whole += size * kernelTime(format, undefined, 1)
-    const choices = SPARSITIES.map((sparsity, index): SparsityChoice => {
-      const kept = sparsity === 0 ? undefined : sparseFormat
-      return { sparsity, cost: size * kernelTime(format, kept, 1 - sparsity), loss: shares[index] ?? 0 }
-    })
-    items.push({ name: first.name, choices })
-  }
-  const chosen = allocate(items, whole / speed)
-  return new Map(
-    [...chosen].flatMap(([name, { sparsity }]) =>
-      (parts.get(name) ?? []).map((part) => [part, sparsity] as const),
-    ),
-  )
-}
-
-/** What a product loses at each of SPARSITIES. */
-interface Lost {
-  readonly names: readonly string[]
-  /** Weights of all parts. */
-  readonly size: number
-  /** Of its energy. */
-  readonly shares: readonly number[]
-}
-
-const fileOf = (first: string | undefined): string => `${first}.losses`
-
-async function lossesOf(
-  prepared: PreparedModel,
-  product: Product,
-  stats: InputStats,
-  options: AllocateOptions,
-): Promise<Lost> {
-  const { solver, damp, host, signal } = options
-  const { parts, k } = product
-  const factor = await factorOf(product, stats, pruneBytes, { solver, damp })
-  const losses = new Float64Array(SPARSITIES.length)
-  let energy = 0
-  for (const part of widestFirst(product)) {
-    const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
-    energy += pruneLoss(weights, new Float64Array(weights.length), part.n, stats)
-    for (const [index, sparsity] of SPARSITIES.entries()) {
-      if (sparsity === 0) continue
-      const { values } = prune(weights, part.n, k, { ...options, sparsity }, { stats, factor })
-      losses[index]! += pruneLoss(weights, values, part.n, stats)
-      await host.yieldTask()
-      signal.throwIfAborted()
-    }
-  }
+): Promise<Allocation> {
+  const products = await surveySparsities(prepared, options)
+  const pruned = new Set(products.flatMap(({ names }) => names))
+  const { tensors } = await packContents(prepared)
+  const fixedBytes = tensors.reduce((sum, { name, bytes }) => sum + (pruned.has(name) ? 0 : bytes), 0)
+  const items = products.map((product) => itemOf(product, options))
+  const denseMs = items.reduce((sum, { choices }) => sum + choices[0]!.ms, 0)
+  const chosen = allocate(items, limitOf(options, { denseMs, fixedBytes, matrices: pruned.size }))
+  const of = ({ names: [first = ''] }: Lost) => chosen.get(first)!
+  const sum = (what: (choice: Choice, product: Lost) => number) =>
+    products.reduce((total, product) => total + what(of(product), product), 0)
+  const ms = sum((choice) => choice.ms)
+  const rest = options.costs.restMs
   return {
-    names: parts.map((part) => part.name),
-    size: parts.reduce((sum, { n }) => sum + n * k, 0),
-    shares: [...losses].map((loss) => (energy > 0 ? loss / energy : 0)),
+    sparsities: new Map(
+      products.flatMap((product) => product.names.map((name) => [name, of(product).sparsity] as const)),
+    ),
+    sparse: new Set(products.flatMap((product) => (of(product).isSparse ? product.names : []))),
+    prediction: {
+      speed: denseMs / ms,
+      tokensPerSecond: rest === undefined ? undefined : 1000 / (rest + ms),
+      denseTokensPerSecond: rest === undefined ? undefined : 1000 / (rest + denseMs),
+      bytes: fixedBytes + sum((choice) => choice.bytes),
+      loss: sum((choice) => choice.share) / (pruned.size || 1),
+      dropped: sum(({ sparsity }, { n, k }) => sparsity * n * k) / (sum((_, { n, k }) => n * k) || 1),
+    },
+  }
+}
+
+/**
+ * `cost` is what the budget limits; `loss` is what is minimised within it. Squares, because one
+ * matrix that loses much harms a model more than several that lose little.
+ */
+function itemOf(
+  product: Lost,
+  { budget, costs, format, sparseFormat }: AllocateOptions,
+): SparsityItem<Choice> {
+  const { n, k, names, shares, bytes } = product
+  const denseMs = costs.timeOf(n, k, undefined, 1)
+  const denseBytes = bytes[0] ?? matrixBytes(format, n, k)
+  const choices = SPARSITIES.map((sparsity, index): Choice => {
+    const sparseMs =
+      sparsity === 0 ? Number.POSITIVE_INFINITY : costs.timeOf(n, k, sparseFormat, 1 - sparsity)
+    const sparseBytes = bytes[index] ?? denseBytes
+    const isSparse = sparsity > 0 && (budget.kind === 'bytes' ? sparseBytes < denseBytes : sparseMs < denseMs)
+    const share = shares[index] ?? 0
+    const own = isSparse ? { ms: sparseMs, bytes: sparseBytes } : { ms: denseMs, bytes: denseBytes }
+    const cost = { speed: own.ms, tokens: own.ms, bytes: own.bytes, loss: share }[budget.kind]
+    return { sparsity, share, isSparse, ...own, cost, loss: budget.kind === 'loss' ? own.ms : share * share }
+  })
+  return { name: names[0] ?? '', choices }
+}
+
+/**
+ * Masks are chosen again on the inputs that pruned matrices make, and the same number of units may take a few
+ * bytes more.
+ */
+const BYTES_MARGIN = 0.995
+
+interface Whole {
+  readonly denseMs: number
+  readonly fixedBytes: number
+  readonly matrices: number
+}
+
+/** What the costs of all products may add up to. */
+function limitOf({ budget }: AllocateOptions, whole: Whole): number {
+  switch (budget.kind) {
+    case 'speed':
+      return whole.denseMs / budget.times
+    case 'tokens': {
+      const { perSecond, restMs } = budget
+      const left = 1000 / perSecond - restMs
+      if (left > 0) return left
+      throw new HalfbyteError(
+        'unsupported',
+        `${perSecond} tokens per second leave ${(1000 / perSecond).toPrecision(3)} ms for a token, and what is not pruned takes ${restMs.toPrecision(3)} ms; ask for fewer than ${Math.floor(1000 / restMs)}`,
+        { perSecond, restMs },
+      )
+    }
+    case 'bytes': {
+      const left = budget.most - whole.fixedBytes
+      if (left > 0) return left * BYTES_MARGIN
+      throw new HalfbyteError(
+        'unsupported',
+        `what is not pruned takes ${whole.fixedBytes} bytes and the pack may take ${budget.most}; raise --size`,
+        { bytes: whole.fixedBytes, most: budget.most },
+      )
+    }
+    case 'loss':
+      return budget.share * whole.matrices
+    default:
+      return budget satisfies never
   }
 }

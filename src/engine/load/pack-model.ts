@@ -17,8 +17,8 @@ export interface PackCard {
   readonly name?: string | undefined
   /** Licence, source, attribution. */
   readonly about?: MetaObject | undefined
-  /** Whether matrices with zeros are stored sparsely. Default `none`. */
-  readonly sparse?: SparsePolicy | undefined
+  /** Whether matrices with zeros are stored sparsely, or that by matrix. Default `none`. */
+  readonly sparse?: SparsePolicy | ((matrix: string) => SparsePolicy) | undefined
   /** Called for every matrix that was searched for zeros, with its encoding and the reason. */
   readonly onChoice?: ((matrix: string, encoding: string, why: string) => void) | undefined
   readonly signal?: AbortSignal | undefined
@@ -51,14 +51,15 @@ async function packSlot(
   const parts = ref.parts.map(({ name }) => ({ name, tensor: weightOf(weights, name) }))
   if (ref.kind === 'vector') return parts.map(({ name, tensor }) => packVector(name, tensor, signal))
   const dense: Encoding = isSparse(encoding) ? sparseParts(encoding).base : encoding
+  const policy = typeof sparse === 'function' ? sparse(parts[0]?.name ?? '') : sparse
   const isTable = ref.parts.some(({ name }) => roleOf(name) === 'table')
-  if (sparse === 'none' || isTable || !isSparseBase(dense)) {
+  if (policy === 'none' || isTable || !isSparseBase(dense)) {
     return parts.map(({ name, tensor }) => packMatrix(name, tensor, dense, signal))
   }
   const survey = await surveySparse(
     parts.map(({ tensor }) => tensor),
     dense,
-    sparse,
+    policy,
     signal,
   )
   const { encoding: chosen, why } = survey.choice

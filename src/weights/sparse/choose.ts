@@ -73,11 +73,9 @@ export function kernelTime(
 }
 
 /** Linear between two measured shares. Beyond them, the line through the last two points. */
-function timeAt(curve: Curve, share: number): number {
-  const after = Math.max(
-    1,
-    curve.findIndex(([at]) => at >= share),
-  )
+export function timeAt(curve: Curve, share: number): number {
+  const found = curve.findIndex(([at]) => at >= share)
+  const after = found === -1 ? curve.length - 1 : Math.max(1, found)
   const [[fromShare, fromTime], [toShare, toTime]] = [curve[after - 1]!, curve[after]!]
   return fromTime + ((share - fromShare) / (toShare - fromShare)) * (toTime - fromTime)
 }

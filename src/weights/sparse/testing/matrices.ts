@@ -1,10 +1,6 @@
-// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros, and their slot in each
-// sparse format.
+// Sparse test matrices. In: dense panels, what to keep. Out: the panels with zeros.
 import type { SparseBase, SparseFormat } from '../../../abi/encodings.ts'
 import { PANEL_ROWS, panelBytes } from '../../../abi/encodings.ts'
-import { stripTable } from '../matrix.ts'
-import { denseStrip, stripBytes } from '../panels.ts'
-import { STRIP_WRITERS } from '../writers.ts'
 
 /** The unit that each format keeps or drops: [outputs, inputs]. */
 export const UNITS: Readonly<Record<SparseFormat, readonly [number, number]>> = {
@@ -71,30 +67,4 @@ export function keeper(
     const pair = PAIRS[Math.floor(draw(row, 32768 + (input >>> 2)) * PAIRS.length)]!
     return pair.includes(input % 4) && keeps(row, input)
   }
-}
-
-/** The slot of whole strips of dense panels. */
-export function sparseSlot(
-  base: SparseBase,
-  format: SparseFormat,
-  panels: Uint8Array,
-  k: number,
-): Uint8Array {
-  const groups = Math.ceil(k / 32)
-  const size = stripBytes(base, groups)
-  const strips = Array.from({ length: panels.length / size }, (_, i) =>
-    STRIP_WRITERS[format].encode(denseStrip(base, groups, panels.slice(i * size, (i + 1) * size))),
-  )
-  const table = stripTable(
-    strips.map(({ length }) => length),
-    strips.length * 32,
-  )
-  const slot = new Uint8Array(strips.reduce((sum, { length }) => sum + length, table.length))
-  slot.set(table)
-  let at = table.length
-  for (const strip of strips) {
-    slot.set(strip, at)
-    at += strip.length
-  }
-  return slot
 }

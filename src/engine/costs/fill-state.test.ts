@@ -1,8 +1,8 @@
 // In: a sequence of two groups. Out: whether all bytes of its blocks are written, and no others.
 import { expect, test } from 'vitest'
-import { Arena } from '../src/runtime/memory/arena.ts'
-import { SequenceState } from '../src/state/sequence-state.ts'
-import { StateCache } from '../src/state/state-cache.ts'
+import { Arena } from '../../runtime/memory/arena.ts'
+import { SequenceState } from '../../state/sequence-state.ts'
+import { StateCache } from '../../state/state-cache.ts'
 import { fillState } from './fill-state.ts'
 
 test('every byte of the blocks of all groups is written', () => {

@@ -1,7 +1,7 @@
 // Filling. In: a sequence's state. Out: its blocks written, as a conversation would have left them.
-import { BLOCK_POSITIONS } from '../src/abi/constants.ts'
-import type { Arena } from '../src/runtime/memory/arena.ts'
-import type { SequenceState } from '../src/state/sequence-state.ts'
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import type { Arena } from '../../runtime/memory/arena.ts'
+import type { SequenceState } from '../../state/sequence-state.ts'
 
 /**
  * 0x3c3c3c3c is 0.01 as f32, and 60 as a code. The value does not affect timings, only the fact that memory

@@ -1,0 +1,55 @@
+// Opening the page of sparse packs. In: model files. Out: a page in Chromium, the files' addresses, and the
+// processor time of its process.
+import { readFile } from 'node:fs/promises'
+import { type Browser, chromium, type Page } from '@playwright/test'
+import { chromiumOptions } from '../../e2e/chromium.ts'
+import { fileHandler, serveBench } from '../server.ts'
+
+export interface OpenPage {
+  readonly page: Page
+  readonly urls: readonly string[]
+  readonly browser: Browser
+  close(): Promise<void>
+}
+
+export async function openPage(models: readonly URL[]): Promise<OpenPage> {
+  const handlers = await Promise.all(models.map((model) => fileHandler(model)))
+  const addressOf = (index: number) => `/packs/${index}/${models[index]?.pathname.split('/').at(-1)}`
+  const server = await serveBench(undefined, (request, response, next) => {
+    const index = models.findIndex((_, at) => request.url === addressOf(at))
+    return index === -1 ? next() : handlers[index]!(request, response)
+  })
+  const browser = await chromium.launch(chromiumOptions())
+  try {
+    const page = await browser.newPage()
+    page.on('pageerror', (error) => console.error(error.message))
+    await page.goto(new URL('sparse/index.html', server.url).href)
+    await page.waitForFunction(() => window.runSparse !== undefined)
+    const close = async () => {
+      await browser.close()
+      await server.close()
+    }
+    return {
+      page,
+      browser,
+      close,
+      urls: models.map((_, index) => new URL(addressOf(index), server.url).href),
+    }
+  } catch (error) {
+    await browser.close()
+    await server.close()
+    throw error
+  }
+}
+
+/** Milliseconds of processor time of a process, in ticks of 10. Linux alone tells. */
+export async function processorMs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // After the name in brackets, which may hold anything: field 14 is user time, 15 the system's.
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number)
+  return 10 * ((user ?? 0) + (system ?? 0))
+}

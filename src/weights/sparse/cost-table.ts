@@ -1,0 +1,121 @@
+// Cost tables. In: times of a model's matrices as JSON, or nothing. Out: the checked table, and the time of a
+// matrix in a format at a share of kept weights.
+import type { SparseBase } from '../../abi/encodings.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { isCount, isObject, type JsonObject } from '../../base/values.ts'
+import { timeAt } from './choose.ts'
+import { COSTS_MACHINE, type Curve, DENSE_COST, SPARSE_COST } from './costs.ts'
+
+/** Formats that every sparsity can be measured in. */
+export const COST_FORMATS = ['sb84', 'sv32'] as const
+export type CostFormat = (typeof COST_FORMATS)[number]
+
+/** A merged matrix [n, k]; times are milliseconds of one product with one row. */
+export interface MatrixCost extends Readonly<Record<CostFormat, Curve>> {
+  readonly n: number
+  readonly k: number
+  readonly denseMs: number
+}
+
+/** What `halfbyte measure-costs` writes. */
+export interface CostTable {
+  readonly version: 1
+  /** Where times were taken, for people. */
+  readonly machine: string
+  readonly model: string
+  readonly build: string
+  readonly threads: number
+  readonly format: SparseBase
+  /** Milliseconds that a decoded token takes besides these matrices. */
+  readonly restMs: number
+  readonly matrices: readonly MatrixCost[]
+}
+
+/** Milliseconds of products with one row. */
+export interface Costs {
+  readonly machine: string
+  /** Absent: those that are built in. */
+  readonly table?: CostTable | undefined
+  /** Absent: not known, so tokens per second cannot be predicted. */
+  readonly restMs?: number | undefined
+  /** `kept`: the share of weights. Throws `unsupported` for a matrix that was not measured. */
+  timeOf(n: number, k: number, format: CostFormat | undefined, kept: number): number
+}
+
+const GROUP_WEIGHTS = 8 * 32
+
+/** From the table that is built in: relaxed build, one thread, any shape. */
+export const builtInCosts = (base: SparseBase): Costs => ({
+  machine: COSTS_MACHINE,
+  timeOf(n, k, format, kept) {
+    const { relaxed } = SPARSE_COST
+    const ns = format === undefined ? DENSE_COST.relaxed[base] : timeAt(relaxed[base][format], kept)
+    return ((n * k) / GROUP_WEIGHTS) * ns * 1e-6
+  },
+})
+
+export function measuredCosts(table: CostTable): Costs {
+  const { machine, build, threads, restMs, matrices } = table
+  const known = new Map(matrices.map((each) => [`${each.n}x${each.k}`, each]))
+  return {
+    machine: `${machine}, ${build}, ${threads} thread${threads === 1 ? '' : 's'}`,
+    ...{ table, restMs },
+    timeOf(n, k, format, kept) {
+      const found = known.get(`${n}x${k}`)
+      if (found !== undefined) return format === undefined ? found.denseMs : timeAt(found[format], kept)
+      throw new HalfbyteError(
+        'unsupported',
+        `the costs have no matrix of ${n} x ${k}, only ${[...known.keys()].join(', ')}; measure them on this model`,
+        { n, k },
+      )
+    },
+  }
+}
+
+/** Throws `format` for what `measure-costs` does not write. */
+export function parseCostTable(file: string, table: JsonObject): CostTable {
+  const wrong = (what: string) =>
+    new HalfbyteError('format', `${file}: ${what}; write it with halfbyte measure-costs`, { file })
+  const { version, machine, model, build, threads, format, restMs, matrices } = table
+  if (version !== 1) throw wrong(`its version is ${shown(version)} where 1 is read`)
+  if (format !== 'w4_g32' && format !== 'w8_g32') {
+    throw wrong(`its format is ${shown(format)} and costs are those of w4_g32 or w8_g32`)
+  }
+  for (const [name, text] of Object.entries({ machine, model, build })) {
+    if (typeof text !== 'string') throw wrong(`its ${name} is ${shown(text)} and no text`)
+  }
+  if (!isCount(threads) || threads < 1) throw wrong(`its threads are ${shown(threads)}`)
+  if (!isTime(restMs)) throw wrong(`its restMs is ${shown(restMs)} and no time`)
+  if (!Array.isArray(matrices) || matrices.length === 0) throw wrong('it has no matrices')
+  for (const [index, each] of matrices.entries()) {
+    if (!isObject(each) || !isCount(each['n']) || !isCount(each['k']) || each['n'] * each['k'] === 0) {
+      throw wrong(`matrix ${index} of ${matrices.length} has no shape`)
+    }
+    const shape = `${each['n']} x ${each['k']}`
+    if (!isTime(each['denseMs'])) throw wrong(`the dense time of ${shape} is ${shown(each['denseMs'])}`)
+    for (const name of COST_FORMATS) {
+      if (!isCurve(each[name])) {
+        throw wrong(`${name} of ${shape} is no list of two or more [share, ms] that rises by share`)
+      }
+    }
+  }
+  return table as unknown as CostTable
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'missing').slice(0, 40)
+
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY
+
+const isCurve = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length >= 2 &&
+  value.every(
+    (point, index) =>
+      Array.isArray(point) &&
+      point.length === 2 &&
+      point[0] >= 0 &&
+      point[0] <= 1 &&
+      isTime(point[1]) &&
+      (index === 0 || point[0] > value[index - 1][0]),
+  )

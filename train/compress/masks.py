@@ -1,0 +1,82 @@
+"""A folder that `halfbyte prune --as safetensors` wrote in; a model with its weights, whose zeros stay, out."""
+import json
+
+import numpy as np
+import torch
+
+from names import NAMES
+
+#: [outputs, inputs] that are dropped as one.
+UNITS = {'sv32': (32, 1), 'sb84': (8, 4)}
+
+
+def read_folder(folder):
+    """F32 tensors of model.safetensors by name, whatever float they are stored as."""
+    data = (folder / 'model.safetensors').read_bytes()
+    start = 8 + int.from_bytes(data[:8], 'little')
+    out = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if name == '__metadata__':
+            continue
+        first, last = (start + at for at in entry['data_offsets'])
+        if entry['dtype'] == 'BF16':
+            values = (np.frombuffer(data[first:last], np.uint16).astype(np.uint32) << 16).view(np.float32)
+        elif entry['dtype'] in ('F32', 'F16'):
+            values = np.frombuffer(data[first:last], np.float32 if entry['dtype'] == 'F32' else np.float16).astype(np.float32)
+        else:
+            raise ValueError(f"{name} is stored as {entry['dtype']} and only F32, F16 and BF16 are read")
+        out[name] = torch.from_numpy(values.reshape(entry['shape']).copy())
+    return out
+
+
+def load_named(model, family, tensors):
+    """Gives the model the values of Hugging Face's tensors, whichever of its parameters they are parts of."""
+    tensors_of, _ = NAMES[family]
+    state, places, total = model.state_dict(), {}, 0
+    for name, t in state.items():
+        places[name] = torch.arange(total, total + t.numel()).reshape(t.shape)
+        total += t.numel()
+    flat = torch.full((total,), float('nan'))
+    for name, at in tensors_of(places, model.config).items():
+        if name not in tensors or tensors[name].shape != at.shape:
+            found = list(tensors[name].shape) if name in tensors else 'none'
+            raise ValueError(f'{name} is {found} and the model has {list(at.shape)}; give the pruned folder of this model')
+        flat[at.flatten()] = tensors[name].flatten()
+    for name, t in state.items():
+        t.copy_(flat[places[name].flatten()].reshape(t.shape))
+
+
+def kept_of(matrix, pattern):
+    """1 where a weight may change. Zeros that only happen to be zero in a unit that is kept may.
+
+    pattern: `sv32`, `sb84`, or N:M. Raises ValueError for a matrix without the pattern's zeros.
+    """
+    rows, columns = matrix.shape
+    if pattern in UNITS:
+        height, width = UNITS[pattern]
+        if rows % height or columns % width:
+            raise ValueError(f'{rows} x {columns} is no multiple of {height} x {width}, the unit of {pattern}')
+        units = matrix.reshape(rows // height, height, columns // width, width).ne(0).any(3, keepdim=True).any(1, keepdim=True)
+        return units.expand(-1, height, -1, width).reshape(rows, columns).to(matrix.dtype)
+    keep, of = (int(part) for part in pattern.split(':'))
+    most = int(matrix[:, :columns // of * of].reshape(rows, -1, of).ne(0).sum(2).max())
+    if most > keep:
+        raise ValueError(f'a group of {of} has {most} weights and {pattern} keeps {keep}; give the pattern that the model was pruned to')
+    return matrix.ne(0).to(matrix.dtype)
+
+
+@torch.no_grad()
+def keep_zeros(model, pattern):
+    """Zeros of the matrices of all layers stay zero in training: their gradients are. Returns the masks by name.
+
+    The optimiser must not move a weight whose gradient is zero: AdamW without decay does not.
+    """
+    masks = {}
+    for name, p in model.named_parameters():
+        if not name.startswith('layers.') or p.ndim != 2 or name.split('.')[-1] not in model.QUANTISERS:
+            continue
+        mask = masks[name] = kept_of(p.detach(), pattern)
+        p.register_hook(lambda gradient, mask=mask: gradient * mask)
+    if all(mask.all() for mask in masks.values()):
+        raise ValueError(f'no matrix has zeros of {pattern}; prune the model first')
+    return masks
