@@ -81,6 +81,8 @@ describe('the walk', () => {
   const models = {
     llama: safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 })),
     mamba: recurrentSafetensors(randomRecurrent('mamba', 4)),
+    // More inputs than a step of the products takes.
+    wide: safetensorsFiles(randomLlama({ seed: 5, layers: 1, intermediate: 600 })),
   }
   test.each(Object.entries(models))('%s: sees the inputs that the graph defines', async (_, files) => {
     const windows = idsOf(2, 70)
