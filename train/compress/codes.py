@@ -12,7 +12,6 @@ arXiv 1902.08153). Embedding and vectors stay as they are in the pack.
 """
 import argparse
 import json
-import random
 import struct
 import time
 from pathlib import Path
@@ -180,7 +179,6 @@ def main():
     parser.add_argument('--to', type=Path, required=True)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    random.seed(args.seed)
     vocabulary, family, teacher = open_model(args.model, tokenizer=args.tokenizer)
     teacher.eval().requires_grad_(False)
     windows = windows_of(args.text, vocabulary, args.length, args.windows)

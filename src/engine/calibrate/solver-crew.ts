@@ -1,7 +1,7 @@
 // The crew of solvers. In: a matrix, what its inputs are like. Out: its factor and its codes, computed by
 // threads on one memory, or on this thread where none can be started. Both have the same bits.
 //
-// memory   [ C | D^T of this thread | rooms of thread 0 | rooms of thread 1 | .. ]
+// memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkWeights } from '../../compress/coded-matrix.ts'
