@@ -13,6 +13,7 @@ const entries = {
   widget: 'src/widget/index.ts',
   command: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
+  'solve-worker': 'src/cli/solve-worker.ts',
 }
 
 export default defineConfig({

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { safetensorsFiles } from '../conformance/testing/model-files.ts'
 import { randomLlama } from '../conformance/testing/random-llama.ts'
 import { blobSource } from '../src/base/bytes.ts'
-import { loadSolver, nodeHost } from '../src/cli/host.ts'
+import { loadSolver, nodeHost, startSolver } from '../src/cli/host.ts'
 import { quantizeModel } from '../src/engine/calibrate/quantize-model.ts'
 import { memoryWork } from '../src/engine/calibrate/work-files.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
@@ -58,7 +58,7 @@ const started = performance.now()
 await quantizeModel(prepared, {
   ...{ method: 'gptq', format: 'w4_g32', drift: Number(values.drift), sweeps: Number(values.sweeps) },
   ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
-  ...{ signal: new AbortController().signal, solver: await loadSolver() },
+  ...{ signal: new AbortController().signal, solver: await loadSolver(), startSolver },
   onProgress({ what, done, total }) {
     if (done === total - 1 || what !== seen) take('running')
     seen = what

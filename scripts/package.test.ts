@@ -45,6 +45,7 @@ test('the package holds what it needs and nothing else', () => {
   expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   expect(files).toContain('dist/cli.js')
   expect(files).toContain('dist/compute-worker.js')
+  expect(files).toContain('dist/solve-worker.js')
   expect(files).toContain('dist/workers/engine.worker.js')
   expect(files).toContain('dist/workers/compute.worker.js')
   expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(9)

@@ -5,7 +5,8 @@ import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
-import type { ComputePort, Host } from '../runtime/host.ts'
+import type { SolvePort } from '../engine/calibrate/solve-thread.ts'
+import type { Host } from '../runtime/host.ts'
 
 /**
  * From source, scripts are TypeScript and the modules lie in dist/. In the built package, everything lies
@@ -14,6 +15,7 @@ import type { ComputePort, Host } from '../runtime/host.ts'
 const FROM_SOURCE = import.meta.url.endsWith('.ts')
 const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './wasm/', import.meta.url)
 const COMPUTE_WORKER = new URL(FROM_SOURCE ? './compute-worker.ts' : './compute-worker.js', import.meta.url)
+const SOLVE_WORKER = new URL(FROM_SOURCE ? './solve-worker.ts' : './solve-worker.js', import.meta.url)
 
 export function nodeHost(options: { wasm?: URL } = {}): Host {
   return {
@@ -23,7 +25,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     now: () => performance.now(),
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
     loadOnnx: () => import('../onnx/open-model.ts'),
-    startWorker: startNodeWorker,
+    startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     async loadModule(build, memory) {
       const file = new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)
       try {
@@ -54,8 +56,18 @@ const missingModule = (file: URL, cause: unknown): HalfbyteError =>
     { cause },
   )
 
-function startNodeWorker(): ComputePort {
-  const worker = new Worker(COMPUTE_WORKER, { execArgv: [], name: 'halfbyte compute' })
+/** Starts a thread of the solver. */
+export const startSolver = (): SolvePort => startNodeWorker(SOLVE_WORKER, 'halfbyte solve')
+
+interface NodePort<Request, Reply> {
+  postMessage(message: Request, transfer?: readonly unknown[]): void
+  onMessage(listener: (message: Reply) => void): void
+  onError(listener: (error: Error) => void): void
+  terminate(): void
+}
+
+function startNodeWorker<Request, Reply>(script: URL, name: string): NodePort<Request, Reply> {
+  const worker = new Worker(script, { execArgv: [], name })
   let terminated = false
   return {
     postMessage: (message, transfer) => worker.postMessage(message, transfer as Transferable[]),

@@ -14,6 +14,8 @@ export interface Dense {
    * Throws `out-of-memory`.
    */
   room(key: string, length: number): Float64Array
+  /** New numbers, all zero, that are no operands. */
+  numbers(length: number): Float64Array
   /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
 }
@@ -21,6 +23,7 @@ export interface Dense {
 /** In TypeScript. Sums have two parts, of even and odd p, as in wasm/solve/gemm.c, with the same bits. */
 export const plainDense: Dense = {
   room: (_, length) => new Float64Array(length),
+  numbers: (length) => new Float64Array(length),
   gemm(a, b, c, m, n, depth, sign) {
     const even = depth & ~1
     for (let i = 0; i < m; i++) {
@@ -41,7 +44,14 @@ export const plainDense: Dense = {
   },
 }
 
-/** Bytes that a solver asks for, for matrices of up to `n` outputs. */
-export const solverBytes = (n: number, k: number): number => 8 * (2 * k * k + 3 * n * k + 32 * (n + k) + 64)
+/** A call of `gemm`. */
+export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
+
+/** Bytes that a factor asks for; with drift also those of its transpose. */
+export const factorBytes = (k: number, withDrift: boolean): number =>
+  8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
+
+/** Bytes that solving asks for besides the factor, for up to `n` outputs at once. */
+export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + k) + 64)
 
 export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })

@@ -8,7 +8,7 @@
 // Cholesky factor is C^-1; it is not needed.
 
 import { HalfbyteError } from '../base/errors.ts'
-import { type Dense, plainDense, rowsOf } from './dense.ts'
+import { type Dense, type GemmCall, plainDense, rowsOf } from './dense.ts'
 import type { InputStats } from './hessian.ts'
 
 export interface FactorOptions {
@@ -54,6 +54,15 @@ const UPDATE_ROWS = 64
  * lack of dampening or of text, `internal` without inputs.
  */
 export function factorize(name: string, stats: InputStats, options: FactorOptions = {}): Factor {
+  return alone(factorizing(name, stats, options), options.dense)
+}
+
+/** The same, step by step: the products of a step do not depend on each other, and a step on those before. */
+export function* factorizing(
+  name: string,
+  stats: InputStats,
+  options: FactorOptions = {},
+): Generator<readonly GemmCall[], Factor> {
   const { k, gram } = stats
   const { damp = DEFAULT_DAMP, actOrder = false, dense = plainDense } = options
   const diagonal = Float64Array.from({ length: k }, (_, i) => gram[i * k + i]!)
@@ -62,7 +71,7 @@ export function factorize(name: string, stats: InputStats, options: FactorOption
   const mean = live.reduce((sum, value) => sum + value, 0) / live.length
   const order = Uint32Array.from({ length: k }, (_, i) => i)
   if (actOrder) order.sort((left, right) => diagonal[right]! - diagonal[left]! || left - right)
-  const hessian = bothTriangles(gram, k)
+  const hessian = bothTriangles(gram, k, dense)
   const triangle = dense.room('triangle', k * k)
   if (actOrder) takeOrdered(gram, order, k, triangle)
   else triangle.set(gram)
@@ -71,12 +80,22 @@ export function factorize(name: string, stats: InputStats, options: FactorOption
     triangle[j * k + j]! += added[j]!
     hessian[order[j]! * (k + 1)]! += added[j]!
   }
-  decompose(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
+  yield* decomposing(name, triangle, k, LEAST_PIVOT * mean, damp, dense)
   return { k, dense, order, isOrdered: actOrder, triangle, hessian, added, dead: k - live.length }
 }
 
-function bothTriangles(gram: Float64Array, k: number): Float64Array {
-  const whole = gram.slice()
+/** Runs every step on this thread. */
+function alone<Result>(steps: Generator<readonly GemmCall[], Result>, dense: Dense = plainDense): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    for (const product of value) dense.gemm(...product)
+  }
+}
+
+function bothTriangles(gram: Float64Array, k: number, dense: Dense): Float64Array {
+  const whole = dense.numbers(k * k)
+  whole.set(gram)
   for (let j = 0; j < k; j++) {
     for (let i = 0; i < j; i++) whole[i * k + j] = whole[j * k + i]!
   }
@@ -104,6 +123,17 @@ export function decompose(
   damp: number,
   dense: Dense,
 ): void {
+  alone(decomposing(name, h, k, least, damp, dense), dense)
+}
+
+function* decomposing(
+  name: string,
+  h: Float64Array,
+  k: number,
+  least: number,
+  damp: number,
+  dense: Dense,
+): Generator<readonly GemmCall[], void> {
   for (let end = k; end > 0; end -= BLOCK) {
     const start = Math.max(0, end - BLOCK)
     for (let j = end - 1; j >= start; j--) {
@@ -116,19 +146,21 @@ export function decompose(
       const root = Math.sqrt(pivot)
       for (let a = 0; a <= j; a++) h[j * k + a]! /= root
     }
-    applyBlock(h, k, start, end, dense)
+    if (start > 0) yield blockProducts(h, k, start, end, dense)
   }
 }
 
-/** Subtracts from the rows before `start` of H what rows [start, end) of C explain of them. */
-function applyBlock(h: Float64Array, k: number, start: number, end: number, dense: Dense): void {
+/** They subtract from the rows before `start` of H what rows [start, end) of C explain of them. */
+function blockProducts(h: Float64Array, k: number, start: number, end: number, dense: Dense): GemmCall[] {
   const panel = rowsOf(columns(h, k, start, end, dense), end - start)
+  const products: GemmCall[] = []
   for (let b = 0; b < start; b += UPDATE_ROWS) {
     const last = Math.min(b + UPDATE_ROWS, start)
     const rows = { ...panel, at: b * panel.stride }
     // The upper triangle of H is not used, so it does not matter what the corner of a block writes there.
-    dense.gemm(rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1)
+    products.push([rows, panel, rowsOf(h, k, b * k), last - b, last, end - start, -1])
   }
+  return products
 }
 
 /** Rows [start, end) of C before column `start`, transposed: [start][end - start]. */

@@ -1,11 +1,12 @@
 // GPTQ. In: small problems. Out: codes compared with OBS by definition, losses with measured ones.
 import { describe, expect, test } from 'vitest'
 import { decode, type Format } from './coded-matrix.ts'
+import { plainDense } from './dense.ts'
 import { factorize } from './factor.ts'
 import { gptq, lossOf } from './gptq.ts'
 import { inputStats } from './hessian.ts'
 import { rtn } from './rtn.ts'
-import { targetsOf } from './targets.ts'
+import { targetsOf, turned } from './targets.ts'
 import {
   hessianOf,
   measuredLoss,
@@ -129,7 +130,14 @@ describe('gptq', () => {
       }
     }
     for (const options of [{ damp: 0 }, { damp: 0, actOrder: true }]) {
-      const targets = targetsOf(problem.weights, 3, k, { drift }, factorOf(problem, options), 1)
+      const targets = targetsOf(
+        problem.weights,
+        3,
+        k,
+        { drift: turned(drift, k, plainDense) },
+        factorOf(problem, options),
+        1,
+      )
       for (let row = 0; row < 3; row++) {
         for (let i = 0; i < k; i++) {
           const next = i + 1 < k ? problem.weights[row * k + i + 1]! : 0

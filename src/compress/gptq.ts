@@ -29,7 +29,7 @@ export interface Solved {
   readonly coded: CodedMatrix
   /** sum ((w - stored) x)^2 over outputs and calibration inputs. */
   readonly loss: number
-  /** The same when every code is chosen by its own weight alone. */
+  /** The same when every code is chosen by its own weight alone, or of `before`. */
   readonly lossBefore: number
 }
 
@@ -43,6 +43,8 @@ export interface SolveOptions {
   readonly search?: boolean | undefined
   /** How often `refine` may go over what was solved. Default 0. */
   readonly sweeps?: number | undefined
+  /** What `lossBefore` is that of. Default: the nearest codes. */
+  readonly before?: CodedMatrix | undefined
 }
 
 /**
@@ -55,13 +57,20 @@ export function gptq(
   k: number,
   format: Format,
   factor: Factor,
-  { search = true, sweeps = 0 }: SolveOptions = {},
+  { search = true, sweeps = 0, before }: SolveOptions = {},
 ): Solved {
   const rounded = rtn(weights, n, k, format)
-  const lossBefore = lossOf(weights, rounded, factor)
-  const coded = choose(weights, rounded, factor, search ? STRETCHES : [])
+  const lossBefore = lossOf(weights, before ?? rounded, factor)
+  const { coded, losses } = choose(weights, rounded, factor, search ? STRETCHES : [])
+  if (sweeps === 0) return { coded, loss: total(losses), lossBefore }
   refine(weights, coded, factor, sweeps)
   return { coded, loss: lossOf(weights, coded, factor), lossBefore }
+}
+
+interface Chosen {
+  readonly coded: CodedMatrix
+  /** Of each row. */
+  readonly losses: Float64Array
 }
 
 function choose(
@@ -69,17 +78,19 @@ function choose(
   rounded: CodedMatrix,
   factor: Factor,
   stretches: readonly number[],
-): CodedMatrix {
+): Chosen {
   const { format, n, k } = rounded
   if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
   const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k)
-  solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
-  return coded
+  const losses = solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
+  return { coded, losses }
 }
+
+const total = (losses: Float64Array): number => losses.reduce((sum, each) => sum + each, 0)
 
 /** The loss of codes that were chosen elsewhere. */
 export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
-  return solve(weights, coded, factor, 'kept').reduce((sum, each) => sum + each, 0)
+  return total(solve(weights, coded, factor, 'kept'))
 }
 
 /** Solves with wider and narrower scales too, and keeps what is best for each row. */
@@ -88,7 +99,7 @@ function solveRows(
   fitted: CodedMatrix,
   factor: Factor,
   stretches: readonly number[],
-): CodedMatrix {
+): Chosen {
   const { n, k } = fitted
   const best = copyOf(fitted)
   const losses = solve(weights, best, factor, 'static')
@@ -107,7 +118,7 @@ function solveRows(
       best.codes.set(other.codes.subarray(row * k, (row + 1) * k), row * k)
     }
   }
-  return best
+  return { coded: best, losses }
 }
 
 const copyOf = (coded: CodedMatrix): CodedMatrix => ({

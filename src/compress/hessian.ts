@@ -61,14 +61,14 @@ export class InputSums {
   }
 
   /**
-   * Adds rows [first, first + block.length / k) of a batch's x^T x. Only columns up to the diagonal count.
+   * Adds rows of a batch's x^T x, from `first` on, of which the block has the first `width` columns. Only
+   * those up to the diagonal count. Default: all columns.
    */
-  addGram(block: ArrayLike<number>, first: number): void {
-    const k = this.#k
+  addGram(block: ArrayLike<number>, first: number, width = this.#k): void {
     const gram = this.#gram
-    for (let row = 0; row < block.length / k; row++) {
-      const to = (first + row) * k
-      for (let i = 0; i <= first + row; i++) gram[to + i]! += block[row * k + i]!
+    for (let row = 0; row < block.length / width; row++) {
+      const to = (first + row) * this.#k
+      for (let i = 0; i <= first + row; i++) gram[to + i]! += block[row * width + i]!
     }
   }
 

@@ -16,7 +16,7 @@ export const DEFAULT_DRIFT = 0.5
 
 /** What a float model says about the inputs of a compressed one. Absent parts count as zero. */
 export interface Drift {
-  /** D, [k][k]. */
+  /** D transposed, [k][k], by `turned`. */
   readonly drift?: Float64Array | undefined
   /** B, [n][k]. */
   readonly behind?: Float64Array | undefined
@@ -37,19 +37,19 @@ export function targetsOf(
   if (drift !== undefined) {
     const own = dense.room('weights', n * k)
     own.set(weights)
-    const turned = transposed(drift, k, dense)
-    dense.gemm(rowsOf(own, k), rowsOf(turned, k), rowsOf(products, k), n, k, k, 1)
+    dense.gemm(rowsOf(own, k), rowsOf(drift, k), rowsOf(products, k), n, k, k, 1)
   }
   const solved = divide(products, n, factor)
   return Float64Array.from(weights, (weight, at) => weight + share * solved[at]!)
 }
 
-function transposed(matrix: Float64Array, k: number, dense: Dense): Float64Array {
-  const turned = dense.room('drift', k * k)
+/** D transposed, as an operand. */
+export function turned(drift: Float64Array, k: number, dense: Dense): Float64Array {
+  const room = dense.room('drift', k * k)
   for (let i = 0; i < k; i++) {
-    for (let j = 0; j < k; j++) turned[j * k + i] = matrix[i * k + j]!
+    for (let j = 0; j < k; j++) room[j * k + i] = drift[i * k + j]!
   }
-  return turned
+  return room
 }
 
 /** Columns that are divided together. */

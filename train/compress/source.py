@@ -1,22 +1,38 @@
-"""A model to compress in: a Llama as GGUF, or a checkpoint of this folder with any family; windows of ids of a text out."""
+"""A model to compress in: a Llama as GGUF or folder, or a checkpoint of any family here; windows of ids of a text out."""
 import json
+from pathlib import Path
 
 import torch
 
 from family import restore
+from stories import spm
 from stories.cut_vocabulary import teacher_of
+from stories.from_folder import model_of, read_bf16, vocabulary_of
 from stories.spm import Spm
 
 BOS = 1
 
 
-def open_model(path, context=512):
-    """The vocabulary (None for a checkpoint, whose text comes as ids), the family's name and the model."""
-    if str(path).endswith('.gguf'):
+def open_model(path, context=512, tokenizer=None):
+    """The vocabulary, the family's name and the model.
+
+    path: a Llama as .gguf, a folder of stories/export.py in bfloat16, or a checkpoint. tokenizer: the folder with a
+    checkpoint's tokenizer.json; without one its vocabulary is None, and its text comes as ids.
+    """
+    path = Path(path)
+    if path.suffix == '.gguf':
         vocabulary, model = teacher_of(path, context)
         return Spm(vocabulary.pieces, vocabulary.scores, vocabulary.pieces[1:3]), 'llama', model
+    if path.is_dir():
+        config = json.loads((path / 'config.json').read_text(encoding='utf-8'))
+        return read_vocabulary(path), 'llama', model_of(read_bf16(path / 'model.safetensors'), config)
     saved = torch.load(path)
-    return None, saved['family'], restore(saved)
+    return tokenizer and read_vocabulary(tokenizer), saved['family'], restore(saved)
+
+
+def read_vocabulary(folder):
+    """The vocabulary of a folder of stories/export.py."""
+    return spm.load(vocabulary_of(json.loads((Path(folder) / 'tokenizer.json').read_text(encoding='utf-8'))))
 
 
 def windows_of(path, vocabulary, length, most):

@@ -6,15 +6,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from compress.codes import GAINS, PARTS, Coded, divergence
+from compress.codes import train as train_codes
 from compress.grids import asymmetric, by_groups, clipped, quantise_w4, quantise_w4m, stored
 from compress.lora import Lora
 from compress.losses import cakld, confidence
+from compress.finetune import finetune
 from compress.masks import keep_zeros, kept_of, load_named, read_folder
 from compress.source import input_squares, sampled, windows_of
 from compress.train import held_loss, prepare_student, train
 from compress.write import write_folder
 from llama import Llama, LlamaConfig
 from mamba import Mamba, MambaConfig
+from mamba2 import Mamba2, Mamba2Config
 from weights import snap
 
 SMALL = dict(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=40)
@@ -166,6 +170,78 @@ class MaskTest(unittest.TestCase):
             write_folder(Path(folder), 'llama', other, None)
             with self.assertRaisesRegex(ValueError, 'gate_proj.weight is .64, 64. and the model has .96, 64.'):
                 load_named(small_llama(), 'llama', read_folder(Path(folder)))
+
+
+def pack_of(model, family):
+    """What codes.mjs would read of the model, rounded to the nearest code under the peak's scale."""
+    found = {}
+    for i, layer in enumerate(model.layers):
+        for ours, theirs in PARTS[family].items():
+            for name, rows in zip(theirs, getattr(layer, ours).detach().chunk(len(theirs))):
+                by_group = rows.abs().unfold(1, 32, 32).amax(-1)
+                scales = stored(by_group / 7)
+                codes = (rows / scales.repeat_interleave(32, 1)).round().clamp(-8, 7)
+                found[f'layers.{i}.{name}.weight.codes'] = codes + 8
+                found[f'layers.{i}.{name}.weight.scales'] = scales
+    return found
+
+
+class CodesTest(unittest.TestCase):
+    """Training that begins at the codes of a pack."""
+
+    def setUp(self):
+        self.teacher = small_llama().requires_grad_(False)
+        self.pack = pack_of(self.teacher, 'llama')
+
+    def test_it_begins_at_the_codes_and_scales_of_the_pack(self):
+        self.assertEqual(self.pack['layers.0.attn_k.weight.codes'].shape, (43, 64))
+        after = Coded('llama', self.teacher, self.pack).stored()
+        for name, value in self.pack.items():
+            np.testing.assert_array_equal(after[name], value.numpy())
+        gains = {f'layers.{i}.{name}' for i in range(2) for name in GAINS['llama'].values()}
+        self.assertEqual(set(after), {*self.pack, *gains, 'norm.weight'})
+
+    def test_training_comes_nearer_to_the_float_model_and_stays_on_the_grid(self):
+        torch.manual_seed(4)
+        windows = torch.randint(64, (16, 33))
+        student = Coded('llama', self.teacher, self.pack)
+        before = divergence(student, windows)
+        list(train_codes(student, windows, 40, 8, 0.02, 0.4))
+        self.assertLess(divergence(student, windows), 0.9 * before)
+        after = student.stored()
+        for name, value in after.items():
+            if name.endswith('.codes'):
+                self.assertTrue(np.isin(value, range(16)).all())
+            if name.endswith('.scales'):
+                np.testing.assert_array_equal(stored(torch.from_numpy(value)).numpy(), value)
+        logits = student(windows[:1])
+        for key, matrix in student.matrices.items():
+            np.testing.assert_allclose(matrix().detach(), matrix.codes() * matrix.spread(matrix.scales()).detach(), rtol=1e-6)
+        self.assertTrue(torch.equal(student(windows[:1]), logits))
+
+    def test_the_mixers_of_a_mamba_are_codes_too(self):
+        torch.manual_seed(5)
+        teacher = Mamba2(Mamba2Config(vocab=64, hidden=64, layers=2, context=40, inner=64, heads=2, groups=1, states=16, intermediate=96))
+        for value in teacher.parameters():
+            torch.nn.init.normal_(value, std=0.1)
+        teacher.requires_grad_(False)
+        pack = pack_of(teacher, 'granitehybrid')
+        student = Coded('granitehybrid', teacher, pack)
+        np.testing.assert_array_equal(student.stored()['layers.1.ssm_in_dt.weight.codes'], pack['layers.1.ssm_in_dt.weight.codes'].numpy())
+        student(torch.randint(64, (1, 32))).sum().backward()
+        self.assertGreater(float(student.matrices['0 in_proj'].code.grad.abs().sum()), 0)
+
+
+class FinetuneTest(unittest.TestCase):
+    """Leaving a grid."""
+
+    def test_weights_leave_their_grid_while_the_loss_falls(self):
+        model = small_llama()
+        model.load_state_dict(snap(model))
+        windows = torch.arange(33 * 8).reshape(8, 33) % 60
+        losses = list(finetune(model, windows, 30, 8, 3e-3))
+        self.assertLess(np.mean(losses[-5:]), 0.8 * np.mean(losses[:5]))
+        self.assertGreater(float((quantise_w4(model.layers[0].down) - model.layers[0].down).abs().mean()), 1e-4)
 
 
 class LoraTest(unittest.TestCase):

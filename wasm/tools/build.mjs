@@ -160,11 +160,12 @@ const build = async () => {
   const solve = sourcesIn('solve')
   const solved = join(root, 'build/wasm/solve.o')
   if (modified(solved) < newest(solve)) {
-    const args = ['-c', ...COMPILE, ...solve, '-o', solved]
+    const args = ['-c', ...COMPILE, ...MEMORIES.shared.compile, ...solve, '-o', solved]
     compiles.push(() => tool(emcc, args, 'compiling wasm/solve'))
   }
   const solver = join(root, 'dist/solve/halfbyte-solve.wasm')
-  links.push({ path: solver, objects: [solved], args: [...LINK, '--strip-all', solved, '-o', solver] })
+  const args = [...LINK, ...MEMORIES.shared.link, '--strip-all', solved, '-o', solver]
+  links.push({ path: solver, objects: [solved], args })
   const start = performance.now()
   await inParallel(compiles)
   // All objects of a module may be older than it and yet differ: a deleted source shows in the folder's time.

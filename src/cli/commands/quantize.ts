@@ -14,7 +14,7 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compressing.ts'
-import { loadSolver } from '../host.ts'
+import { loadSolver, startSolver } from '../host.ts'
 import { MODEL, real, size } from '../options.ts'
 
 interface QuantizeFlags extends CompressFlags {
@@ -112,6 +112,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         ...{ ...shared, method, damp, actOrder, drift, sweeps, budgetBytes: budget },
         format: FORMATS[weights],
         solver: method === 'gptq' ? await loadSolver() : undefined,
+        startSolver,
         card: { name: flags.name, about: aboutOf(flags), signal: shared.signal },
       }),
     totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),

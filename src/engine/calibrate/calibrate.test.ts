@@ -10,7 +10,7 @@ import { inverseFrequencies } from '../../arch/rope.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import { blobSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { nodeHost } from '../../cli/host.ts'
+import { loadSolver, nodeHost, startSolver } from '../../cli/host.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/model-file.ts'
@@ -81,6 +81,8 @@ describe('the walk', () => {
   const models = {
     llama: safetensorsFiles(randomLlama({ seed: 3, intermediate: 88 })),
     mamba: recurrentSafetensors(randomRecurrent('mamba', 4)),
+    // More inputs than a step of the products takes.
+    wide: safetensorsFiles(randomLlama({ seed: 5, layers: 1, intermediate: 600 })),
   }
   test.each(Object.entries(models))('%s: sees the inputs that the graph defines', async (_, files) => {
     const windows = idsOf(2, 70)
@@ -158,7 +160,8 @@ describe('a quantised model', () => {
     expect(tail(b)).toEqual(tail(a))
   })
 
-  test('a run that was stopped anywhere goes on to the same bytes', async () => {
+  test('a run that was stopped anywhere goes on to the same bytes, on threads too', async () => {
+    const solver = await loadSolver()
     let writes = 0
     const counted = countedWork(memoryWork(), () => writes++)
     const whole = await packBytes(files, optionsOf({ work: counted }))
@@ -172,7 +175,8 @@ describe('a quantised model', () => {
       await expect(packBytes(files, optionsOf({ work: failing }))).rejects.toThrow('killed')
       let again = 0
       const resumed = countedWork(work, () => again++)
-      expect(await packBytes(files, optionsOf({ work: resumed }))).toEqual(whole)
+      const threaded = { work: resumed, threads: 2, solver, startSolver }
+      expect(await packBytes(files, optionsOf(threaded))).toEqual(whole)
       expect(again).toBeLessThanOrEqual(writes - stop + 8)
     }
   }, 180_000)

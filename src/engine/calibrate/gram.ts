@@ -2,8 +2,11 @@
 //
 // The inputs x of 256 rows are the weight of a linear, one output per input: [k][256]. An embedding gives the
 // same of y as the linear's input. Products over 256 rows are f32; the caller adds them in f64.
+//
+// x^T x is symmetric, so columns after the diagonal are left out: the linear comes in a few widths, which
+// read the first outputs of the same weight.
 
-import { PANEL_ROWS } from '../../abi/encodings.ts'
+import { PANEL_ROWS, roundUp } from '../../abi/encodings.ts'
 import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
 import { graphBuilder, matrix } from '../../graph/builder.ts'
 import { compile } from '../../graph/compile.ts'
@@ -19,18 +22,27 @@ import { StateCache } from '../../state/state-cache.ts'
 const BATCH = 256
 /** Inputs whose products with all others are computed by one step. */
 const STEP_INPUTS = 256
+/** Widths of x^T x. With more of them, less of the upper triangle is computed. */
+const WIDTHS = 8
 
-/** Bytes of linear memory that one machine takes. */
-export function gramBytes(n: number, k: number): number {
+/** Bytes of linear memory that the machines of widths up to `k` take, one of each kind. */
+export function gramBytes(k: number): number {
   if (k === 0) return 0
-  const { weightBytes, arenaBytes } = planTotals(gramPlan(n, k))
-  return weightBytes + arenaBytes + (1 << 20)
+  const totals = widthsOf(k, true).map((width) => planTotals(gramPlan(k, width)))
+  const arenas = totals.reduce((sum, { arenaBytes }) => sum + arenaBytes + (1 << 16), 0)
+  const { weightBytes, arenaBytes } = planTotals(gramPlan(k, k))
+  return 3 * (weightBytes + arenaBytes + (1 << 20)) + weightBytes + arenas
 }
 
-function gramPlan(n: number, k: number): Plan {
+const widthsOf = (k: number, isSymmetric: boolean): number[] =>
+  isSymmetric
+    ? [...new Set(Array.from({ length: WIDTHS }, (_, i) => Math.min(k, roundUp((k * (i + 1)) / WIDTHS, 8))))]
+    : [k]
+
+function gramPlan(n: number, width: number): Plan {
   const b = graphBuilder()
   const rows = b.embed('rows', matrix(BATCH, { y: n }))
-  const products = b.linear('gram', rows, matrix(BATCH, { x: k }))
+  const products = b.linear('gram', rows, matrix(BATCH, { x: width }))
   return compile(b.finish(products), {
     tokens: Math.min(STEP_INPUTS, n),
     logitRows: 1,
@@ -38,45 +50,71 @@ function gramPlan(n: number, k: number): Plan {
   })
 }
 
+/** A matrix in linear memory. */
+interface Table {
+  readonly at: Ptr
+  readonly bytes: number
+}
+
+/** A plan for the first columns. */
+interface Columns {
+  readonly width: number
+  readonly plan: Plan
+  readonly written: WrittenPlan
+}
+
 export class GramMachine {
   readonly #n: number
   readonly #k: number
   readonly #arena: Arena
   readonly #pool: Pool
-  readonly #plan: Plan
-  readonly #written: WrittenPlan
-  /** Addresses of y and x. */
-  readonly #tables: readonly [Ptr, Ptr]
+  /** Narrowest first. */
+  readonly #columns: readonly Columns[]
+  /** Places of y and x. */
+  readonly #tables: readonly [Table, Table]
   readonly #step: StepBuffer
   readonly #state: SequenceState
 
-  /** `n` and `k`: widths of y and x. */
-  constructor(arena: Arena, pool: Pool, n: number, k: number) {
+  /** `n` and `k`: widths of y and x. `isSymmetric`: they will be the same. */
+  constructor(arena: Arena, pool: Pool, n: number, k: number, isSymmetric: boolean) {
     this.#n = n
     this.#k = k
     this.#arena = arena
     this.#pool = pool
-    this.#plan = gramPlan(n, k)
-    const [y, x] = this.#plan.slots.map(({ bytes }) => arena.allocate(bytes, 'the calibration inputs'))
-    this.#tables = [y as Ptr, x as Ptr]
-    this.#written = writePlan(arena, this.#plan, this.#tables)
-    const capacity = { tokens: this.#plan.tokens, logitRows: 1, sequences: 1 }
+    const plans = widthsOf(k, isSymmetric).map((width) => ({ width, plan: gramPlan(n, width) }))
+    const { plan } = plans.at(-1) as { plan: Plan }
+    const tables = plan.slots.map(({ bytes }) => ({
+      at: arena.allocate(bytes, 'the calibration inputs'),
+      bytes,
+    }))
+    this.#tables = tables as [Table, Table]
+    const places = tables.map(({ at }) => at)
+    this.#columns = plans.map((own) => ({ ...own, written: writePlan(arena, own.plan, places) }))
+    const capacity = { tokens: plan.tokens, logitRows: 1, sequences: 1 }
     this.#step = new StepBuffer(arena, capacity, 0, [])
     // It is never advanced: the products have no state.
     this.#state = new SequenceState(new StateCache({ arena, blockBytes: [], contextLength: STEP_INPUTS }))
   }
 
   /**
-   * Passes on the rows of y^T x, in blocks: y is [rows][n], x is [rows][k]. Throws `internal` if the pool
-   * died.
+   * Passes on the rows of y^T x, in blocks [rows][width]: y is [rows][n], x is [rows][k]. Where both are the
+   * same, a block has at least the columns up to the diagonal; otherwise it has all. Throws `internal` if the
+   * pool died.
    */
-  multiply(y: Float32Array, x: Float32Array, take: (block: Float32Array, first: number) => void): void {
+  multiply(
+    y: Float32Array,
+    x: Float32Array,
+    take: (block: Float32Array, first: number, width: number) => void,
+  ): void {
     const [n, k] = [this.#n, this.#k]
+    const tokens = Math.min(STEP_INPUTS, n)
     for (let from = 0; from < x.length / k; from += BATCH) {
       this.#lay(0, n, y.subarray(from * n, (from + BATCH) * n))
       this.#lay(1, k, x.subarray(from * k, (from + BATCH) * k))
-      for (let first = 0; first < n; first += this.#plan.tokens) {
-        this.#products(first, Math.min(this.#plan.tokens, n - first), take)
+      for (let first = 0; first < n; first += tokens) {
+        const end = Math.min(first + tokens, n)
+        const narrow = this.#columns.length > 1 && this.#columns.find(({ width }) => width >= end)
+        this.#products(narrow || (this.#columns.at(-1) as Columns), first, end, take)
       }
     }
   }
@@ -84,8 +122,8 @@ export class GramMachine {
   /** Panels of 8 columns: [panel][row][8]. Rows that are missing are zero. */
   #lay(table: 0 | 1, width: number, rows: Float32Array): void {
     const { f32 } = this.#arena
-    const at = this.#tables[table] / 4
-    f32.fill(0, at, at + this.#plan.slots[table]!.bytes / 4)
+    const at = this.#tables[table].at / 4
+    f32.fill(0, at, at + this.#tables[table].bytes / 4)
     for (let row = 0; row < rows.length / width; row++) {
       for (let i = 0; i < width; i += PANEL_ROWS) {
         const to = at + (i / PANEL_ROWS) * BATCH * PANEL_ROWS + row * PANEL_ROWS
@@ -94,19 +132,23 @@ export class GramMachine {
     }
   }
 
-  #products(first: number, count: number, take: (block: Float32Array, first: number) => void): void {
-    const k = this.#k
+  #products(
+    { width, plan, written }: Columns,
+    first: number,
+    end: number,
+    take: (block: Float32Array, first: number, width: number) => void,
+  ): void {
     const step = this.#step
     step.begin()
     step.addSequence(this.#state)
-    for (let i = first; i < first + count; i++) step.addToken(i, false)
+    for (let i = first; i < end; i++) step.addToken(i, false)
     step.finish()
-    this.#pool.run(this.#written.records, step.step, 0, this.#written.count)
-    const { arena, stride } = this.#plan.logits
+    this.#pool.run(written.records, step.step, 0, written.count)
+    const { arena, stride } = plan.logits
     const { f32 } = this.#arena
-    for (let row = 0; row < count; row++) {
-      const at = (this.#written.activations + arena + row * stride) / 4
-      take(f32.subarray(at, at + k), first + row)
+    for (let row = 0; row < end - first; row++) {
+      const at = (written.activations + arena + row * stride) / 4
+      take(f32.subarray(at, at + width), first + row, width)
     }
   }
 }

@@ -17,14 +17,14 @@ import {
   pruneLoss,
 } from '../../compress/prune/prune.ts'
 import { rtn } from '../../compress/rtn.ts'
-import { targetsOf } from '../../compress/targets.ts'
+import { targetsOf, turned } from '../../compress/targets.ts'
 import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
-import { type SolveOptions, solveProducts } from './solve-products.ts'
+import { factorOf, type SolveOptions, solveProducts } from './solve-products.ts'
 import { walk } from './walk.ts'
 
 /** Drift: only methods that update weights make up for it. */
@@ -72,8 +72,13 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
   const job: Job = { prepared, options, done }
   const encoding = format === 'f32' ? 'rows' : format
   const visit = solveProducts({
-    ...{ done, options, factor: { damp: options.damp }, bytes: pruneBytes, encodingOf: () => encoding },
-    solve: ({ name, n, k, ...known }) => pruneMatrix(job, name, n, k, known),
+    ...{ done, encodingOf: () => encoding },
+    know: async (product, stats) => {
+      const { damp, solver } = options
+      const factor = await factorOf(product, stats, pruneBytes, { damp, solver })
+      return { stats, factor }
+    },
+    solve: ({ name, n, k, known }) => pruneMatrix(job, name, n, k, known),
   })
   if (windows.length > 0) await walk(prepared, { ...options, drift: hasDrift(options), visit })
   const tensors = new Map<string, TensorInfo>()
@@ -110,8 +115,7 @@ async function pruneMatrix(
 ): Promise<void> {
   const { method, format, host, signal } = options
   const weights = await readMatrix(weightOf(prepared.weights, name), signal)
-  const targets =
-    known && hasDrift(options) ? targetsOf(weights, n, k, known.stats, known.factor, options.drift) : weights
+  const targets = known && hasDrift(options) ? driftedTargets(weights, n, k, known, options.drift) : weights
   const sparsity = options.sparsities?.get(name) ?? options.sparsity
   const { values, mask, work } = prune(targets, n, k, { ...options, sparsity }, known)
   const coded =
@@ -127,6 +131,17 @@ async function pruneMatrix(
   })
   await host.yieldTask()
   signal.throwIfAborted()
+}
+
+function driftedTargets(
+  weights: Float32Array,
+  n: number,
+  k: number,
+  { stats, factor }: Known,
+  share: number,
+): Float64Array {
+  const drift = stats.drift && turned(stats.drift, k, factor.dense)
+  return targetsOf(weights, n, k, { drift, behind: stats.behind }, factor, share)
 }
 
 const costOf = (weights: Float32Array, stored: ArrayLike<number>, n: number, stats: InputStats) => ({

@@ -4,13 +4,10 @@
 import { matrixBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import type { Format } from '../../compress/coded-matrix.ts'
-import { solverBytes } from '../../compress/dense.ts'
 import type { FactorOptions } from '../../compress/factor.ts'
-import { gptq, lossOf } from '../../compress/gptq.ts'
 import { layMatrix } from '../../compress/lay.ts'
 import { chooseFormats } from '../../compress/mixed.ts'
 import { rtn } from '../../compress/rtn.ts'
-import { targetsOf } from '../../compress/targets.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
@@ -18,6 +15,8 @@ import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
 import { scaledModel } from './scaled-model.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
+import type { SolvePort } from './solve-thread.ts'
+import { type Known, SolverCrew } from './solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
 import { walk } from './walk.ts'
 
@@ -31,6 +30,8 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed'
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
+  /** Starts a thread of the solver. Default: solving takes one thread. */
+  readonly startSolver?: (() => SolvePort) | undefined
 }
 
 /**
@@ -72,11 +73,7 @@ export async function quantizeModel(
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared: own, options, done, formatOf, surveyed }
-  const visit = solveProducts({
-    ...{ done, options, factor: options, bytes: solverBytes, encodingOf: formatOf },
-    solve: (task) => solveMatrix(job, task),
-  })
-  if (method === 'gptq') await walk(own, { ...options, drift: options.drift > 0, visit })
+  if (method === 'gptq') await solveAll(job)
   for (const name of matrices) {
     signal.throwIfAborted()
     if (!(await done.has(name))) await roundMatrix(job, name)
@@ -139,15 +136,35 @@ interface Job {
   readonly surveyed: readonly Surveyed[]
 }
 
-async function solveMatrix(job: Job, { name, n, k, stats, factor }: SolveTask): Promise<void> {
+async function solveAll(job: Job): Promise<void> {
+  const { prepared, options, done, formatOf } = job
+  const { host, threads, drift } = options
+  const crew = new SolverCrew({
+    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
+    yieldTask: () => host.yieldTask(),
+  })
+  const visit = solveProducts({
+    ...{ done, encodingOf: formatOf },
+    know: ({ name }, stats) => crew.know(name, stats, options),
+    solve: (task) => solveMatrix(job, crew, task),
+  })
+  try {
+    await walk(prepared, { ...options, drift: drift > 0, visit })
+  } finally {
+    crew.dispose()
+  }
+}
+
+async function solveMatrix(job: Job, crew: SolverCrew, task: SolveTask<Known>): Promise<void> {
   const { prepared, options, done } = job
+  const { name, n, k, stats, known } = task
   const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
-  const targets = stats.drift === undefined ? weights : targetsOf(weights, n, k, stats, factor, options.drift)
+  const { sweeps, drift: share } = options
   const format = job.formatOf(name)
-  const lossBefore = lossOf(targets, rtn(weights, n, k, format), factor)
-  const { coded, loss } = gptq(targets, n, k, format, factor, options)
+  const slab = { n, k, weights, behind: stats.behind, options: { format, sweeps, share } }
+  const { coded, loss, lossBefore } = await crew.solve(slab, known)
   await done.keep(layMatrix(coded), {
-    ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: factor.dead },
+    ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: known.factor.dead },
   })
   await options.host.yieldTask()
   options.signal.throwIfAborted()

@@ -110,8 +110,7 @@ export class SegmentRunner {
     const { weightBytes, arenaBytes, blockBytes, slabBytes } = planTotals(plan)
     const widest = Math.max(0, ...tapsOf(plan).map(({ k }) => k))
     const state = blockBytes.reduce((sum, bytes) => sum + bytes, 0) * (Math.ceil(window / 64) + 1)
-    const needBytes =
-      weightBytes + arenaBytes + state + 2 * slabBytes + 3 * gramBytes(widest, widest) + 4 * ENGINE_BYTES
+    const needBytes = weightBytes + arenaBytes + state + 2 * slabBytes + gramBytes(widest) + 4 * ENGINE_BYTES
     const runtime = await openRuntime({ ...options, needBytes, wantBytes: needBytes + (64 << 20) })
     const { arena } = runtime
     const slots = await loadWeights(arena, prepared, options)
@@ -149,9 +148,10 @@ export class SegmentRunner {
     return residual === undefined ? { x } : { x, residual: added }
   }
 
-  /** Multiplies rows of these widths on the same threads. */
-  gram(n: number, k: number): GramMachine {
-    return memo(this.#grams, `${n} ${k}`, () => new GramMachine(this.#arena, this.#pool, n, k))
+  /** Multiplies rows of these widths on the same threads. Without `n`: rows of width `k` with themselves. */
+  gram(k: number, n?: number): GramMachine {
+    const make = () => new GramMachine(this.#arena, this.#pool, n ?? k, k, n === undefined)
+    return memo(this.#grams, `${n} ${k}`, make)
   }
 
   /** Reads the weights of a tap again, some of which are others now. */

@@ -25,24 +25,22 @@ export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift
   readonly onMatrix?: ((report: Report) => void) | undefined
 }
 
-/** A matrix of a product, what its inputs are like, and the factor of their Hessian. */
-export interface SolveTask {
+/** A matrix of a product, what its inputs are like, and what the matrices of the product share. */
+export interface SolveTask<Known> {
   readonly name: string
   readonly n: number
   readonly k: number
   readonly stats: InputStats
-  readonly factor: Factor
+  readonly known: Known
 }
 
-export interface SolveProducts<Report extends { readonly name: string }> {
+export interface SolveProducts<Report extends { readonly name: string }, Known> {
   readonly done: DoneMatrices<Report>
-  readonly options: SolveOptions<Report>
-  readonly factor: Omit<FactorOptions, 'dense'>
-  /** Most bytes that the solver asks for. */
-  readonly bytes: (n: number, k: number) => number
+  /** Called once for a product that is not done. */
+  readonly know: (product: Product, stats: InputStats) => Promise<Known>
   readonly encodingOf: (name: string) => PackedEncoding | 'rows'
   /** Leaves the matrix with `done`. */
-  readonly solve: (task: SolveTask) => Promise<void>
+  readonly solve: (task: SolveTask<Known>) => Promise<void>
 }
 
 /** The factor of a product, in a memory that has room for the widest of its matrices. */
@@ -53,7 +51,7 @@ export async function factorOf(
   { solver, ...options }: Omit<FactorOptions, 'dense'> & { readonly solver: WebAssembly.Module | undefined },
 ): Promise<Factor> {
   const widest = Math.max(...parts.map(({ n }) => n))
-  const dense = solver && (await openSolver(solver, bytes(widest, k)))
+  const dense = solver && openSolver(solver, bytes(widest, k))
   return factorize(name, stats, { ...options, dense })
 }
 
@@ -61,21 +59,19 @@ export async function factorOf(
 export const widestFirst = ({ parts }: Product): Product['parts'] =>
   parts.toSorted((left, right) => right.n - left.n)
 
-export function solveProducts<Report extends { readonly name: string }>({
+export function solveProducts<Report extends { readonly name: string }, Known>({
   done,
-  options,
-  factor: factorOptions,
-  bytes,
+  know,
   encodingOf,
   solve,
-}: SolveProducts<Report>): WalkOptions['visit'] {
+}: SolveProducts<Report, Known>): WalkOptions['visit'] {
   return async (product, stats) => {
     const { parts, k } = product
     const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
     if (areDone.includes(false)) {
       const found = await stats()
-      const factor = await factorOf(product, found, bytes, { ...factorOptions, solver: options.solver })
-      for (const { name, n } of widestFirst(product)) await solve({ name, n, k, stats: found, factor })
+      const known = await know(product, found)
+      for (const { name, n } of widestFirst(product)) await solve({ name, n, k, stats: found, known })
     }
     return new Map(
       await Promise.all(

@@ -1,11 +1,11 @@
 // The solver's module. In: random problems. Out: the bits of the products in TypeScript, and the same codes.
 import { expect, test } from 'vitest'
 import { loadSolver } from '../../cli/host.ts'
-import { type Dense, plainDense, rowsOf, solverBytes } from '../../compress/dense.ts'
+import { type Dense, factorBytes, plainDense, rowsOf, slabBytes } from '../../compress/dense.ts'
 import { factorize } from '../../compress/factor.ts'
 import { gptq } from '../../compress/gptq.ts'
 import { inputStats } from '../../compress/hessian.ts'
-import { targetsOf } from '../../compress/targets.ts'
+import { targetsOf, turned } from '../../compress/targets.ts'
 import { seeded } from '../../compress/testing/obs.ts'
 import { openSolver } from './solver-module.ts'
 
@@ -23,7 +23,7 @@ test.each([
   [9, 3, 0],
   [33, 32, 65],
 ])('a product [%i, %i] over %i has the bits of TypeScript', async (m, n, depth) => {
-  const module = await openSolver(await loadSolver(), 1 << 20)
+  const module = openSolver(await loadSolver(), 1 << 20)
   const [a, b, c] = [m * (depth + 3), n * (depth + 2), m * (n + 5)].map((length) =>
     Float64Array.from({ length }, random),
   )
@@ -42,9 +42,10 @@ test.each([false, true])('solving chooses the same codes, inputs sorted: %s', as
   const inputs = Float32Array.from({ length: 400 * k }, random)
   const weights = Float32Array.from({ length: n * k }, random)
   const drift = Float64Array.from({ length: k * k }, random)
-  const solved = [await openSolver(await loadSolver(), solverBytes(n, k)), plainDense].map((dense) => {
+  const bytes = factorBytes(k, true) + slabBytes(n, k)
+  const solved = [openSolver(await loadSolver(), bytes), plainDense].map((dense) => {
     const factor = factorize('w', inputStats('w', inputs, k), { actOrder, dense })
-    const targets = targetsOf(weights, n, k, { drift }, factor, 0.5)
+    const targets = targetsOf(weights, n, k, { drift: turned(drift, k, dense) }, factor, 0.5)
     return { targets, ...gptq(targets, n, k, 'w4_g32', factor, { sweeps: 2 }) }
   })
   expect(solved[0]).toEqual(solved[1])

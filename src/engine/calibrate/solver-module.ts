@@ -1,16 +1,20 @@
-// The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory of their
-// own.
+// The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory that
+// threads may share, each with rooms of its own.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Dense, Rows } from '../../compress/dense.ts'
 
 const PAGE_BYTES = 65536
+/** Of each thread, before its rooms. */
+const STACK_BYTES = 65536
 
-/** `bytes`: the most that will be asked for. All of it is freed when nothing refers to it any more. */
-export async function openSolver(module: WebAssembly.Module, bytes: number): Promise<Dense> {
-  const pages = Math.ceil(bytes / PAGE_BYTES) + 2
-  let memory: WebAssembly.Memory
+/** Bytes of a part of the memory whose rooms take `bytes`. */
+export const partBytes = (bytes: number): number => (Math.ceil(bytes / PAGE_BYTES) + 2) * PAGE_BYTES
+
+/** `bytes`: of all parts. It is freed when nothing refers to it any more. Throws `out-of-memory`. */
+export function solverMemory(bytes: number): WebAssembly.Memory {
+  const pages = Math.ceil(bytes / PAGE_BYTES)
   try {
-    memory = new WebAssembly.Memory({ initial: pages, maximum: pages })
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
   } catch (cause) {
     throw new HalfbyteError(
       'out-of-memory',
@@ -19,13 +23,18 @@ export async function openSolver(module: WebAssembly.Module, bytes: number): Pro
       { cause },
     )
   }
-  const instance = await WebAssembly.instantiate(module, { env: { memory } })
-  const { gemm, __heap_base: base } = instance.exports as unknown as {
+}
+
+/** A thread's part of the memory begins at `start`, with its stack. */
+export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): Dense {
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } })
+  const { gemm, __stack_pointer: stack } = exports as unknown as {
     gemm: (...numbers: number[]) => void
-    __heap_base: WebAssembly.Global<'i32'>
+    __stack_pointer: WebAssembly.Global<'i32'>
   }
   const rooms = new Map<string, Float64Array>()
-  let end = Math.ceil(base.value / 16) * 16
+  let end = start + STACK_BYTES
+  stack.value = end
   const address = ({ values, at }: Rows): number => values.byteOffset + 8 * at
   return {
     room(key, length) {
@@ -37,8 +46,14 @@ export async function openSolver(module: WebAssembly.Module, bytes: number): Pro
       }
       return room.subarray(0, length).fill(0)
     },
+    numbers: (length) => new Float64Array(new SharedArrayBuffer(8 * length)),
     gemm(a, b, c, m, n, depth, sign) {
       gemm(address(a), a.stride, address(b), b.stride, address(c), c.stride, m, n, depth, sign)
     },
   }
+}
+
+/** For one thread; `bytes`: the most that will be asked for. Throws `out-of-memory`. */
+export function openSolver(module: WebAssembly.Module, bytes: number): Dense {
+  return denseIn(module, solverMemory(partBytes(bytes)), 0)
 }

@@ -183,13 +183,13 @@ async function statsOf(
     report(name, index)
     const own = runner.inputs(tap, await read(index))
     sums.addRows(own.x)
-    runner.gram(k, k).multiply(own.x, own.x, (block, first) => sums.addGram(block, first))
+    runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
     if (float !== undefined) {
       const was = float.runner.inputs(tap, await float.read(index))
       runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))
       if (residual !== undefined && own.residual !== undefined && was.residual !== undefined) {
         runner
-          .gram(residual.width, k)
+          .gram(k, residual.width)
           .multiply(minus(was.residual, own.residual), own.x, (block, first) => sums.addBehind(block, first))
       }
     }

@@ -1,0 +1,58 @@
+// Solver threads. In: messages of a crew. Out: products and solved slabs, in the memory that the crew shares.
+
+import { HalfbyteError, reasonOf, type WireError } from '../../base/errors.ts'
+import type { Dense, GemmCall } from '../../compress/dense.ts'
+import type { Factor } from '../../compress/factor.ts'
+import type { Solved } from '../../compress/gptq.ts'
+import { type Slab, solveSlab } from '../../compress/slab.ts'
+import { denseIn } from './solver-module.ts'
+
+export type SolveRequest =
+  /** The thread's part of the memory begins at `start`. */
+  | { readonly type: 'open'; module: WebAssembly.Module; memory: WebAssembly.Memory; start: number }
+  | { readonly type: 'multiply'; calls: readonly GemmCall[] }
+  | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
+  | { readonly type: 'solve'; slab: Slab }
+
+/** To each request, in order. */
+export type SolveReply =
+  | { readonly type: 'done'; solved?: Solved | undefined }
+  | { readonly type: 'failed'; error: WireError }
+
+/** A worker of the solver as its crew sees it. */
+export interface SolvePort {
+  postMessage(request: SolveRequest): void
+  onMessage(listener: (reply: SolveReply) => void): void
+  /** Called when the worker failed to load, threw outside its own handler, or ended unasked. */
+  onError(listener: (error: Error) => void): void
+  terminate(): void
+}
+
+/** Handles the requests to a worker. `post` sends replies. */
+export function solveThread(post: (reply: SolveReply) => void): (request: SolveRequest) => void {
+  let dense: Dense
+  let known: { readonly factor: Factor; readonly drift: Float64Array | undefined }
+  const handle = (request: SolveRequest): Solved | undefined => {
+    switch (request.type) {
+      case 'open':
+        dense = denseIn(request.module, request.memory, request.start)
+        return undefined
+      case 'multiply':
+        for (const call of request.calls) dense.gemm(...call)
+        return undefined
+      case 'know':
+        known = { factor: { ...request.factor, dense }, drift: request.drift }
+        return undefined
+      case 'solve':
+        return solveSlab(request.slab, known.factor, known.drift)
+    }
+  }
+  return (request) => {
+    try {
+      post({ type: 'done', solved: handle(request) })
+    } catch (error) {
+      const own = error instanceof HalfbyteError ? error : new HalfbyteError('internal', reasonOf(error))
+      post({ type: 'failed', error: own.toWire() })
+    }
+  }
+}

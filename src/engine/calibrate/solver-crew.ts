@@ -1,0 +1,182 @@
+// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor and its codes, computed by
+// threads on one memory, or on this thread where none can be started. Both have the same bits.
+//
+// memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
+
+import { HalfbyteError } from '../../base/errors.ts'
+import { checkWeights } from '../../compress/coded-matrix.ts'
+import { type Dense, factorBytes, type GemmCall, plainDense, slabBytes } from '../../compress/dense.ts'
+import { type Factor, type FactorOptions, factorizing } from '../../compress/factor.ts'
+import type { Solved } from '../../compress/gptq.ts'
+import type { InputStats } from '../../compress/hessian.ts'
+import { joinSlabs, SLAB_ROWS, type Slab, slabsOf, solveSlab } from '../../compress/slab.ts'
+import { turned } from '../../compress/targets.ts'
+import type { SolvePort, SolveReply, SolveRequest } from './solve-thread.ts'
+import { denseIn, partBytes, solverMemory } from './solver-module.ts'
+
+export interface CrewOptions {
+  /** wasm/solve, compiled. Default: products are computed in TypeScript, on this thread. */
+  readonly solver?: WebAssembly.Module | undefined
+  /** Starts a thread. Default: none is started. */
+  readonly startSolver?: (() => SolvePort) | undefined
+  readonly threads: number
+  readonly signal: AbortSignal
+  /** Lets an abort come through between slabs of this thread. */
+  readonly yieldTask: () => Promise<void>
+}
+
+/** Multiplications of a step that are worth a message. */
+const LEAST_SHARED = 4e6
+
+/** What the matrices of a product share. */
+export interface Known {
+  readonly factor: Factor
+  readonly drift: Float64Array | undefined
+}
+
+export class SolverCrew {
+  readonly #options: CrewOptions
+  readonly #threads: SolverThread[] = []
+  #memory: { readonly memory: WebAssembly.Memory; readonly dense: Dense } | undefined
+
+  constructor(options: CrewOptions) {
+    this.#options = options
+    const { solver, startSolver, threads } = options
+    if (solver === undefined || startSolver === undefined || threads < 2) return
+    this.#threads = Array.from({ length: threads }, () => new SolverThread(startSolver()))
+    options.signal.addEventListener('abort', this.#abort)
+  }
+
+  /** Throws `out-of-memory`, what `factorize` throws, `internal` when a thread died, the signal's reason. */
+  async know(name: string, stats: InputStats, options: Omit<FactorOptions, 'dense'>): Promise<Known> {
+    const { k, drift } = stats
+    const dense = await this.#open(k, drift !== undefined)
+    const steps = factorizing(name, stats, { ...options, dense })
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done !== true) {
+        await this.#multiply(value, dense)
+        continue
+      }
+      const known = { factor: value, drift: drift && turned(drift, k, dense) }
+      const { dense: _, ...factor } = value
+      await this.#all({ type: 'know', factor, drift: known.drift })
+      return known
+    }
+  }
+
+  /**
+   * Throws `format` for weights or scales that no code holds, `internal` when a thread died, the signal's
+   * reason.
+   */
+  async solve(matrix: Slab, { factor, drift }: Known): Promise<Solved> {
+    checkWeights(matrix.weights, matrix.n, matrix.k)
+    const slabs = slabsOf(matrix)
+    const solved: Solved[] = []
+    let next = 0
+    const work = async (solve: (slab: Slab) => Promise<Solved>) => {
+      while (next < slabs.length) {
+        const index = next++
+        solved[index] = await solve(slabs[index] as Slab)
+        this.#options.signal.throwIfAborted()
+      }
+    }
+    await Promise.all(
+      this.#threads.length > 0
+        ? this.#threads.map((thread) => work((slab) => thread.solve(slab)))
+        : [
+            work(async (slab) => {
+              await this.#options.yieldTask()
+              return solveSlab(slab, factor, drift)
+            }),
+          ],
+    )
+    return joinSlabs(matrix, solved)
+  }
+
+  /** Ends the threads. */
+  dispose(): void {
+    this.#options.signal.removeEventListener('abort', this.#abort)
+    for (const thread of this.#threads) thread.end(new HalfbyteError('disposed', 'the solver was closed'))
+  }
+
+  readonly #abort = (): void => {
+    for (const thread of this.#threads) thread.end(this.#options.signal.reason)
+  }
+
+  /** Room for products of `k` inputs. A memory that is large enough is used again. */
+  async #open(k: number, withDrift: boolean): Promise<Dense> {
+    const { solver } = this.#options
+    if (solver === undefined) return plainDense
+    const slab = partBytes(slabBytes(SLAB_ROWS, k))
+    const factor = partBytes(factorBytes(k, withDrift) + (this.#threads.length === 0 ? slab : 0))
+    const bytes = factor + this.#threads.length * slab
+    const known = this.#memory?.memory
+    const memory = known !== undefined && known.buffer.byteLength >= bytes ? known : solverMemory(bytes)
+    const dense = denseIn(solver, memory, 0)
+    this.#memory = { memory, dense }
+    await Promise.all(
+      this.#threads.map((thread, index) =>
+        thread.ask({ type: 'open', module: solver, memory, start: factor + index * slab }),
+      ),
+    )
+    return dense
+  }
+
+  async #multiply(calls: readonly GemmCall[], dense: Dense): Promise<void> {
+    const count = calls.reduce((sum, [, , , m, n, depth]) => sum + m * n * depth, 0)
+    if (this.#threads.length === 0 || count < LEAST_SHARED) {
+      for (const call of calls) dense.gemm(...call)
+      return
+    }
+    // Later calls are longer, so each thread takes some of all lengths.
+    const of = (thread: number) => calls.filter((_, index) => index % this.#threads.length === thread)
+    await Promise.all(
+      this.#threads.map((thread, index) => thread.ask({ type: 'multiply', calls: of(index) })),
+    )
+  }
+
+  async #all(request: SolveRequest): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.ask(request)))
+  }
+}
+
+/** One worker, which answers one request at a time. */
+class SolverThread {
+  readonly #port: SolvePort
+  #waiting: PromiseWithResolvers<Solved | undefined> | undefined
+  #ended: { readonly reason: unknown } | undefined
+
+  constructor(port: SolvePort) {
+    this.#port = port
+    port.onMessage((reply) => this.#answer(reply))
+    port.onError((cause) => {
+      const message = `a thread of the solver ended: ${cause.message}; run the command again with --resume`
+      this.end(new HalfbyteError('internal', message, {}, { cause }))
+    })
+  }
+
+  async ask(request: SolveRequest): Promise<Solved | undefined> {
+    if (this.#ended !== undefined) throw this.#ended.reason
+    this.#waiting = Promise.withResolvers()
+    this.#port.postMessage(request)
+    return this.#waiting.promise
+  }
+
+  async solve(slab: Slab): Promise<Solved> {
+    return (await this.ask({ type: 'solve', slab })) as Solved
+  }
+
+  /** What was asked rejects with `reason`, and so does what will be. */
+  end(reason: unknown): void {
+    if (this.#ended !== undefined) return
+    this.#ended = { reason }
+    this.#port.terminate()
+    this.#waiting?.reject(reason)
+  }
+
+  #answer(reply: SolveReply): void {
+    if (reply.type === 'done') this.#waiting?.resolve(reply.solved)
+    else this.#waiting?.reject(HalfbyteError.fromWire(reply.error))
+  }
+}
