@@ -6,8 +6,8 @@
  *
  * Nibbles: two i16 sums [row 0: 4 inputs | row 1: 4 inputs], [row 2 | row 3], of one group. Zero codes are subtracted
  * there: each lane of a quad's start has 4 times the sum of two activations, so the four lanes of a row have 8 times
- * the sum of four. Two lanes are added before they widen: at most 8 * (11 * 256 + 4 * 254) = 30656. Bytes: two i32 sums,
- * signed as in dot-products.h, where the zero code is 0. */
+ * the sum of four. Two lanes are added before they widen: at most 8 * (11 * 256 + 4 * 254) = 30656. Bytes: two i32
+ * sums, signed as in dot-products.h, where the zero code is 0. */
 
 struct quad { v128_t codes; };
 INLINE struct quad spread(v128_t codes) { return (struct quad){codes}; }
