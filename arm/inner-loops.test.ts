@@ -89,6 +89,24 @@ for (const kernel of ['linear w4', 'linear w4m', 'linear w8']) {
   })
 }
 
+for (const kernel of ['attention K, int8', 'attention V, int8']) {
+  test(`${kernel} of simd128 adds products of words one by one, without a spill`, () => {
+    const found = simd128.filter((each) => each.kernel === kernel)
+    assert.deepEqual(
+      found.map(({ tokens, vector, spills }) => ({ tokens, vector, spills })),
+      [112, 88, 120, 152].map((vector, index) => ({ tokens: index + 1, vector, spills: 0 })),
+    )
+  })
+}
+
+test('linear w4 per channel of simd128 is products, and spills no vector for two to four tokens', () => {
+  const found = simd128.filter(({ kernel, tokens }) => kernel === 'linear w4 per channel' && tokens > 1)
+  assert.deepEqual(
+    found.map(({ tokens, dots, spills }) => ({ tokens, dots, spills })),
+    [2, 3, 4].map((tokens) => ({ tokens, dots: 64 * tokens, spills: 0 })),
+  )
+})
+
 const ATTENTION = ['attention K', 'attention K, int8', 'attention V', 'attention V, int8', 'attention V, fp8']
 
 for (const kernel of ATTENTION) {

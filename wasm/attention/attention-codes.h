@@ -3,19 +3,21 @@
  *   dot   sum of key code * query code over dims      J   sum of value code * weight code over positions
  *
  * Both are the same product: vectors [4 lanes][4 inputs] of i8 codes times four factors that all lanes share. A factor
- * is too wide for the relaxed dot, so there are two forms, with the same exact results:
+ * is too wide for the relaxed dot, so there are these forms, with the same exact results:
  *
  *   planes  factor = 128 * high + low, two planes of 0..127, each for one relaxed dot. Signed factors have 64 added to
  *           high; the sums stored after the keys subtract it again
  *   words   factor as i16, codes widened to i16: input pairs (0, 2) and (1, 3) of a vector, so i32x4.dot_i16x8 sums
  *           into the lanes
  *
- *   planes  u8 [high or low][count]         words  i16 [count / 4][0, 2, 1, 3]         both 2 * count bytes */
+ *   halves  words whose products are added one by one on Arm: two instructions for 8 products, where the dot takes four
+ *
+ *   planes  u8 [high or low][count]         words and halves  i16 [count / 4][0, 2, 1, 3]         2 * count bytes */
 #ifndef HALFBYTE_ATTENTION_CODES_H
 #define HALFBYTE_ATTENTION_CODES_H
 #include "attention/attention.h"
 
-/* Queries of a register tile: 4 x 2 sums of words, or 3 x 2 of two planes. */
+/* Queries of a register tile: 4 x 2 sums of words or pairs of halves, or 3 x 2 of two planes. */
 enum { CODES_TILE = HAS_PLANES ? 3 : 4 };
 
 INLINE uint32_t bytes4(v128_t v) {
@@ -48,7 +50,25 @@ INLINE void put16(void *factors, uint32_t i, const v128_t *v, const int planes) 
     }
 }
 
-/* One step of 4 inputs of `n` queries with `g` vectors of codes: acc[i][j], and acc[n + i][j] for the low planes. */
+/* sum += products of words, i32 [lane 0..3], or with halves sum += those of lanes 0 and 1, last += those of 2 and 3. */
+INLINE void add_words(v128_t *sum, v128_t *last, v128_t codes, v128_t x) {
+    if (!HAS_HALVES) {
+        *sum = wasm_i32x4_add(*sum, wasm_i32x4_dot_i16x8(codes, x));
+        return pin(*sum);
+    }
+    *sum = wasm_i32x4_add(*sum, wasm_i32x4_extmul_low_i16x8(codes, x));
+    *last = wasm_i32x4_add(*last, wasm_i32x4_extmul_high_i16x8(codes, x));
+    pin(*sum);
+    pin(*last);
+}
+/* The i32 lanes of a sum. */
+INLINE v128_t word_lanes(v128_t sum, v128_t last) {
+    if (!HAS_HALVES) return sum;
+    return wasm_i32x4_add(wasm_i32x4_shuffle(sum, last, 0, 2, 4, 6), wasm_i32x4_shuffle(sum, last, 1, 3, 5, 7));
+}
+
+/* One step of 4 inputs of `n` queries with `g` vectors of codes: acc[i][j], and acc[n + i][j] for the low planes or the
+ * last halves. */
 INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *const *codes, const uint8_t *const *factors,
                      uint32_t plane, uint32_t step, const int planes) {
     v128_t in[4], odd[4];
@@ -69,10 +89,8 @@ INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *
                 acc[n + i][j] = dot_plane(in[j], y, acc[n + i][j]);
                 pin(acc[n + i][j]);
             } else {
-                acc[i][j] = wasm_i32x4_add(acc[i][j], wasm_i32x4_dot_i16x8(in[j], x));
-                pin(acc[i][j]);
-                acc[i][j] = wasm_i32x4_add(acc[i][j], wasm_i32x4_dot_i16x8(odd[j], y));
-                pin(acc[i][j]);
+                add_words(&acc[i][j], &acc[n + i][j], in[j], x);
+                add_words(&acc[i][j], &acc[n + i][j], odd[j], y);
             }
         }
     }
@@ -97,7 +115,7 @@ INLINE void dot_codes(v128_t *out, uint32_t out_stride, uint32_t apart, const in
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < g; j++) {
             acc[i][j] = planes && of.start ? load(of.start + of.start_stride * (uint32_t)j) : wasm_i32x4_splat(0);
-            if (planes) acc[n + i][j] = wasm_i32x4_splat(0);
+            acc[n + i][j] = wasm_i32x4_splat(0);
         }
         factors[i] = of.factors + (uint32_t)i * 2 * of.plane;
     }
@@ -116,7 +134,7 @@ INLINE void dot_codes(v128_t *out, uint32_t out_stride, uint32_t apart, const in
     UNROLLED for (int i = 0; i < n; i++) {
         UNROLLED for (int j = 0; j < g; j++) {
             out[(uint32_t)i * out_stride + (uint32_t)j * apart] =
-                planes ? wasm_i32x4_add(wasm_i32x4_shl(acc[i][j], 7), acc[n + i][j]) : acc[i][j];
+                planes ? wasm_i32x4_add(wasm_i32x4_shl(acc[i][j], 7), acc[n + i][j]) : word_lanes(acc[i][j], acc[n + i][j]);
         }
     }
 }

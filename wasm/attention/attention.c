@@ -29,7 +29,7 @@
  *   tile    rows of one sequence whose positions are in the same run of rows_per_tile, up to 8 query heads of one KV
  *           head. In small steps, one tile per segment; `attention_merge` then combines the segments' parts of the
  *           result. */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "attention/attention.h"
 #include "attention/attention-block.h"
 #include "rows/quantize.h"

@@ -14,13 +14,13 @@
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
-/* EACH_KERNEL: every op and its kernel. `plain` kernels have one form, `dots` kernels have quads and pairs, `dense`
- * kernels have wide and products as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles
+/* EACH_KERNEL: every op and its kernel. `plain` kernels have one form, `dots` kernels have quads, pairs and products,
+ * `dense` kernels have wide as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles
  * of the first wrote. The build makes both from the lines `kernel:` and `second round:` of the C files. */
 #include "kernels.h"
 
 #define DECLARE_PLAIN(code, name) extern const struct kernel name;
-#define DECLARE_DOTS(code, name) extern const struct kernel name, WITH_PAIRS(name);
+#define DECLARE_DOTS(code, name) extern const struct kernel name, WITH_PAIRS(name), WITH_PRODUCTS(name);
 #define DECLARE_DENSE(code, name) extern const struct kernel name, WITH_PAIRS(name), WITH_WIDE(name), WITH_PRODUCTS(name);
 EACH_KERNEL(DECLARE_PLAIN, DECLARE_DOTS, DECLARE_DENSE)
 EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
@@ -32,10 +32,10 @@ EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
 /* By enum dot_form and enum op_code. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
     {EACH_KERNEL(QUADS, QUADS, QUADS)}, {EACH_KERNEL(QUADS, PAIRS, PAIRS)}, {EACH_KERNEL(QUADS, QUADS, WIDE)},
-    {EACH_KERNEL(QUADS, QUADS, PRODUCTS)}};
+    {EACH_KERNEL(QUADS, PRODUCTS, PRODUCTS)}};
 static const struct kernel *const second_rounds[DOT_FORMS][OP_COUNT] = {
     {EACH_SECOND_ROUND(QUADS, QUADS)}, {EACH_SECOND_ROUND(QUADS, PAIRS)}, {EACH_SECOND_ROUND(QUADS, QUADS)},
-    {EACH_SECOND_ROUND(QUADS, QUADS)}};
+    {EACH_SECOND_ROUND(QUADS, PRODUCTS)}};
 
 /* The form of the dots plus 1; 0 until the first run detects the best one. Tests choose their own. */
 static uint32_t chosen_dots;

@@ -19,7 +19,7 @@
  *
  *   Where the sums of four panels exceed the registers, the sums of a panel are loaded before its block and stored
  *   after it. */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "linear/linear-many.h"
 
 enum { BLOCK = 128, SCALES = 16 };
@@ -67,7 +67,7 @@ INLINE void channel_rows(const struct op_linear *op, const struct span *span, ui
     const int8_t *x = AT(int8_t *, op->x + m * stride);
     const struct masks unpack = masks();
     v128_t sums[STREAMS][2][TOKEN_TILE], (*acc)[2][TOKEN_TILE] = sums;
-    if (tokens > 2) IN_MEMORY(acc);
+    if (tokens > (int)min_u32(2, MOST_IN_REGISTERS)) IN_MEMORY(acc);
     UNROLLED for (int t = 0; t < tokens; t++) {
         const v128_t start = start_of(op, m + (uint32_t)t);
         UNROLLED for (int p = 0; p < STREAMS; p++) acc[p][0][t] = acc[p][1][t] = start;

@@ -126,6 +126,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c, linear-w8.c. */
 enum { MOST_IN_REGISTERS = 1, MOST_BYTES_IN_REGISTERS = 1 };
+/* Sums that continue from group to group are added after the dots. */
+enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles once for all rows. */
 enum { LAYS_NIBBLES = 1 };
 /* low[t], high[t] = x[t].start + dots with the codes from lay_nibbles(). */

@@ -98,6 +98,8 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
 #else
 #define HAS_PLANES 1
 #endif
+/* Where Arm has relaxed dots, it takes planes. */
+#define HAS_HALVES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
     return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(codes, factors, acc);
 }

@@ -19,8 +19,8 @@ INLINE enum dot_form best_dots(void) {
 #define WITH_PAIRS(name) name
 #define WITH_WIDE(name) name
 #define WITH_PRODUCTS(name) name##__products
-/* DOTS_16: for kernels without products. They use quads there. */
-#define DOTS_16(name) name
+/* DOTS_16: for kernels without a wide form, which is none here. */
+#define DOTS_16(name) DOTS(name)
 
 /* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
@@ -39,6 +39,12 @@ INLINE v128_t dot_pairs(v128_t acc, v128_t w, v128_t x) {
 #include "simd/dot-words.h"
 #endif
 
+/* Whether products of words are summed lane by lane, which costs Arm half of what dots do. */
+#if defined(DOT_PRODUCTS)
+#define HAS_HALVES 1
+#else
+#define HAS_HALVES 0
+#endif
 /* The relaxed build's dot of a plane of 0..127 has no useful counterpart here: wider factors cost the same. */
 #define HAS_PLANES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {

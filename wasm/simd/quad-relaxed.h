@@ -1,5 +1,6 @@
 /* quad-relaxed.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out:
- * i32 lanes. Relaxed SIMD; quad-simd128.h has the same names and the same results. Included by simd.h only.
+ * i32 lanes. Relaxed SIMD; quad-simd128.h and quad-products.h have the same names and the same
+ * results. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][4 inputs], as in dot-relaxed.h        quad   4 activations in all four lanes
  *
@@ -49,13 +50,14 @@ INLINE v128_t all_eightfold(v128_t sum) { return sum; }
 INLINE v128_t add_masked(v128_t sum, struct quad x, struct masks masks) { return add_eightfold(sum, x, masks.low4); }
 INLINE v128_t all_masked(v128_t sum) { return eight_fifteenths(sum); }
 
-/* low += dots with the low nibbles, high += dots with the high nibbles. */
+/* low[0] += dots with the low nibbles, high[0] += dots with the high nibbles. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
     *low = add_dot(*low, w.low, x.codes);
     *high = add_dot(*high, w.high, x.codes);
     pin(*low);
     pin(*high);
 }
+INLINE v128_t whole_nibbles(v128_t sum, v128_t second, v128_t ones) { return (void)second, whole(sum, ones); }
 
 /* Unsigned bytes: their nibbles stay separate until whole_bytes() combines the sums. */
 struct bytes { struct nibbles nibbles; };

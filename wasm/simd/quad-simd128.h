@@ -1,5 +1,6 @@
 /* quad-simd128.h: the dots of the sparse kernels, one weight vector against four activations. In: codes, a quad. Out:
- * i32 lanes. Plain simd128; quad-relaxed.h has the same names and the same results. Included by simd.h only.
+ * i32 lanes. Plain simd128; quad-products.h and quad-relaxed.h have the same names and the same
+ * results. Included by simd.h only.
  *
  *   weight vector   16 bytes [row 0..3][4 inputs], as in dot-simd128.h
  *   quad            4 activations in all four lanes, as i16: inputs 0 and 2, inputs 1 and 3 */
@@ -19,7 +20,7 @@ INLINE struct nibbles split_nibbles(v128_t codes, struct masks masks) {
                             wasm_v128_and(wasm_u16x8_shr(codes, 4), masks.low4), wasm_u16x8_shr(codes, 12)};
 }
 /* The i32 lanes of a sum. */
-INLINE v128_t whole(v128_t sum, v128_t ones) { return (void)ones, sum; }
+INLINE v128_t whole_nibbles(v128_t sum, v128_t second, v128_t ones) { return (void)second, (void)ones, sum; }
 /* 8 times the activations, a quad in each lane. */
 INLINE v128_t eightfold(v128_t x, v128_t eights) {
     return (void)eights, wasm_i32x4_shl(wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(x)), 3);
@@ -35,7 +36,7 @@ INLINE v128_t all_masked(v128_t sum) { return all_eightfold(sum); }
 INLINE v128_t sub_sums(v128_t a, v128_t b) { return wasm_i32x4_sub(a, b); }
 INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 
-/* low += dots with the low nibbles, high += dots with the high nibbles. */
+/* low[0] += dots with the low nibbles, high[0] += dots with the high nibbles. */
 INLINE void add_nibbles(v128_t *low, v128_t *high, struct nibbles w, struct quad x) {
     *low = dot_pairs(*low, w.low_even, x.even);
     *high = dot_pairs(*high, w.high_even, x.even);

@@ -152,8 +152,10 @@ enum dot_form { BY_QUADS, BY_PAIRS, BY_WIDE, BY_PRODUCTS, DOT_FORMS };
 #include "simd/quad-relaxed.h"
 #else
 #include "simd/dot-simd128.h"
-#if !defined(DOT_PRODUCTS)
 #include "simd/gather-simd128.h"
+#if defined(DOT_PRODUCTS)
+#include "simd/quad-products.h"
+#else
 #include "simd/quad-simd128.h"
 #endif
 #endif

@@ -6,7 +6,7 @@
  *
  *   tile  linear: one strip, up to ROW_CHUNK rows. swiglu: the strips of gate and of up for the same group of outputs,
  *         for some adjacent groups, so that gating does not stop the stream after every strip */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "sparse/sparse.h"
 #include "rows/swiglu.h"
 

@@ -12,7 +12,7 @@
  *   on the stack until the end of the segment, and are then added group by group: the order of the dense kernels.
  *
  *   terms  f32 [row of x][item by its number in the list][8] */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "sparse/sparse.h"
 
 enum { SEGMENT = 32, ITEMS = SEGMENT * STRIP_PANELS, HEAD = 16, MOST = 8 };
@@ -91,7 +91,7 @@ INLINE void add_beside(struct sums *sums, const uint8_t *value, struct quad x, s
         }
     } else {
         const struct nibbles w = split_nibbles(load(value), masks);
-        UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, quad_at(x, t));
+        UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[2], w, quad_at(x, t));
     }
 }
 

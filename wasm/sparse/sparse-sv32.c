@@ -17,7 +17,7 @@
  *
  *   An index looks the activation up in both halves of a group, with its top bit flipped for the second half. One of
  *   the two lookups gives zero. */
-/* forms: quads, pairs */
+/* forms: quads, pairs, products */
 #include "sparse/sparse.h"
 
 enum { SEGMENT = 32, HEAD = 16, SCALES = 16 * STRIP_PANELS, MOST = 8 };

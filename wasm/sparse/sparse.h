@@ -47,8 +47,8 @@ INLINE struct constants constants(void) {
     return (struct constants){masks(), half_constants().mask, constant(0x00010001)};
 }
 
-/* Sums of one panel and one row of x: four lanes of rows 0-3, four of rows 4-7. w4 uses the first two vectors; in w8
- * the first two are for rows 0-3, the others for rows 4-7. */
+/* Sums of one panel and one row of x: two vectors for rows 0-3, two for rows 4-7. A form may leave the second vector of
+ * a pair alone: the quad-*.h files. */
 struct sums { v128_t s[4]; };
 INLINE struct sums no_sums(void) {
     const v128_t zero = wasm_i32x4_splat(0);
@@ -56,7 +56,7 @@ INLINE struct sums no_sums(void) {
 }
 /* The same, minus the zero code times the sum of the kept activations. start: -8 times that sum. */
 INLINE struct sums sums_from(v128_t start, const int wide) {
-    if (!wide) return (struct sums){{start, start}};
+    if (!wide) return (struct sums){{start, start, start, start}};
     const v128_t low = low_start(start), high = high_start(start);
     return (struct sums){{low, high, low, high}};
 }
@@ -70,20 +70,23 @@ INLINE void add_value(struct sums *sums, const uint8_t *value, const struct quad
         UNROLLED for (int t = 0; t < tokens; t++) add_bytes(&sums[t].s[2], &sums[t].s[3], high, x[t]);
     } else {
         const struct nibbles w = split_nibbles(load(value), masks);
-        UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[1], w, x[t]);
+        UNROLLED for (int t = 0; t < tokens; t++) add_nibbles(&sums[t].s[0], &sums[t].s[2], w, x[t]);
     }
 }
 /* sums minus the zero code times the sum of the kept activations. offset: 8 times that sum. */
 INLINE struct sums less(struct sums sums, v128_t offset, const int wide) {
-    if (!wide) return (struct sums){{sub_sums(sums.s[0], offset), sub_sums(sums.s[1], offset)}};
+    if (!wide) {
+        UNROLLED for (int i = 0; i < 4; i++) sums.s[i] = sub_sums(sums.s[i], offset);
+        return sums;
+    }
     const v128_t low = low_start(offset), high = high_start(offset);
     return (struct sums){{sub_sums(sums.s[0], low), sub_sums(sums.s[1], high), sub_sums(sums.s[2], low), sub_sums(sums.s[3], high)}};
 }
 INLINE v128_t low_rows(struct sums sums, v128_t ones, const int wide) {
-    return wide ? whole_bytes(sums.s[0], sums.s[1], ones) : whole(sums.s[0], ones);
+    return wide ? whole_bytes(sums.s[0], sums.s[1], ones) : whole_nibbles(sums.s[0], sums.s[1], ones);
 }
 INLINE v128_t high_rows(struct sums sums, v128_t ones, const int wide) {
-    return wide ? whole_bytes(sums.s[2], sums.s[3], ones) : whole(sums.s[1], ones);
+    return wide ? whole_bytes(sums.s[2], sums.s[3], ones) : whole_nibbles(sums.s[2], sums.s[3], ones);
 }
 
 /* float(dot) * (s * sx) of the rows whose scales are in the upper halves. half: the mask of the constants. */

@@ -1,0 +1,87 @@
+// In: build/test-wasm, the kernel tests of arm/, JavaScriptCore's shell (npm run setup jsc). Out: their
+// results in JavaScriptCore, which every iPhone has: on this processor and on arm64, with and without the
+// optimising compiler; a TAP report in build/reports/jsc.tap. Where the shell is missing, one skipped test.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { rolldown } from 'rolldown'
+import { requirePinnedNode, root } from '../pinned-node.mjs'
+import { jscCommand, PROCESSORS } from './shell.mjs'
+
+requirePinnedNode()
+
+/** Functions are compiled at their first call, by one compiler, and the caller waits for it. */
+const WAITS = ['--useConcurrentJIT=0', '--useWasmIPInt=0', '--useWasmLLInt=0']
+const COMPILERS = {
+  BBQ: [...WAITS, '--useOMGJIT=0'],
+  OMG: [...WAITS, '--thresholdForOMGOptimizeAfterWarmUp=1', '--thresholdForOMGOptimizeSoon=1'],
+}
+const TESTS = ['arm/kernels.test.ts', 'arm/sparse.test.ts']
+const SHIMS = join(root, 'scripts/jsc/shims.mjs')
+
+/** One script of all tests: the shell has no modules of Node. */
+const bundle = async () => {
+  const entry = 'halfbyte:jsc'
+  const build = await rolldown({
+    input: entry,
+    platform: 'neutral',
+    treeshake: false,
+    plugins: [
+      {
+        name: 'shims',
+        resolveId: (id) => {
+          if (id === entry) return id
+          return id.startsWith('node:') || id.endsWith('/native.ts') ? SHIMS : undefined
+        },
+        load: (id) =>
+          id === entry
+            ? [SHIMS, ...TESTS.map((file) => join(root, file))]
+                .map((file) => `import ${JSON.stringify(file)}`)
+                .join('\n')
+            : undefined,
+      },
+    ],
+  })
+  const { output } = await build.generate({ format: 'iife' })
+  await build.close()
+  return output[0].code
+}
+
+const reports = join(root, 'build/reports')
+mkdirSync(reports, { recursive: true })
+const script = join(reports, 'jsc.js')
+const lines = []
+let isFailed = false
+const found = PROCESSORS.filter((processor) => jscCommand(processor) !== undefined)
+const code = found.length > 0 ? await bundle() : ''
+if (found.length === 0)
+  lines.push('ok 1 - kernels in JavaScriptCore # SKIP the shell is missing; run "npm run setup jsc"')
+
+for (const processor of found) {
+  const [command, ...prefix] = jscCommand(processor)
+  for (const [compiler, options] of Object.entries(COMPILERS)) {
+    const arch = JSON.stringify(processor === 'amd64' ? 'x64' : processor)
+    const first = `globalThis.HALFBYTE = { processor: ${arch} };`
+    writeFileSync(script, `${first}\n${code}\nif (failed > 0) quit(1)\n`)
+    const { status, stdout, stderr, error } = spawnSync(command, [...prefix, ...options, script], {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: 2 ** 26,
+    })
+    const results = stdout?.split('\n').filter((line) => line !== '') ?? []
+    const isRun = results.some((line) => line.startsWith('ok '))
+    if (status !== 0 || !isRun) {
+      isFailed = true
+      if (!results.some((line) => line.startsWith('not ok '))) {
+        results.push(`not ok - the shell stopped (${status}): ${(stderr ?? error?.message ?? '').trim()}`)
+      }
+    }
+    lines.push(...results.map((line) => line.replace(' - ', ` - ${processor}, ${compiler}: `)))
+  }
+}
+
+const total = lines.filter((line) => /^(?:not )?ok /.test(line)).length
+const tap = ['TAP version 13', ...lines, `1..${total}`].join('\n')
+console.log(tap)
+writeFileSync(join(reports, 'jsc.tap'), `${tap}\n`)
+process.exit(isFailed ? 1 : 0)
