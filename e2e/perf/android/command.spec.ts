@@ -120,7 +120,7 @@ for (const [name, answers, sentence] of [
 test('a phone that goes away while it is checked is reported, and the command ends', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
-      if (message === 'shell:dumpsys battery') phone.unplug()
+      if (message === 'shell:dumpsys battery') phone.unplug('reset')
     },
   })
   expect(code, errors).toBe(0)
@@ -131,7 +131,7 @@ test('a phone that goes away while it is checked is reported, and the command en
 test('a phone that goes away while it is found is reported, and the command ends', async () => {
   const { code, output, errors } = await commandWith({
     onMessage: (message, phone) => {
-      if (message.startsWith('host:transport:')) phone.unplug()
+      if (message.startsWith('host:transport:')) phone.unplug('reset')
     },
   })
   expect(code, errors).toBe(0)
@@ -144,7 +144,7 @@ test('what was measured before a phone went away is stored', async () => {
     {
       onMessage: (message, phone) => {
         // The battery is read before the first run and after each.
-        if (message === 'shell:dumpsys battery' && ++readings === 3) phone.unplug()
+        if (message === 'shell:dumpsys battery' && ++readings === 3) phone.unplug('reset')
       },
     },
     10,

@@ -13,8 +13,8 @@ export interface FakePhone {
   readonly port: number
   /** Commands and services that were asked for, in order. */
   readonly asked: readonly string[]
-  /** Pulls the cable: every connection ends, and the server knows no such device any more. */
-  unplug(): void
+  /** Pulls the cable: every connection ends (default) or is reset, and the server knows no such device any more. */
+  unplug(how?: 'end' | 'reset'): void
   close(): Promise<void>
 }
 
@@ -137,9 +137,12 @@ export async function fakePhone(options: FakePhoneOptions): Promise<FakePhone> {
   const phone: FakePhone = {
     port: address.port,
     asked,
-    unplug() {
+    unplug(how = 'end') {
       isUnplugged = true
-      for (const socket of sockets) socket.resetAndDestroy()
+      for (const socket of sockets) {
+        if (how === 'reset') socket.resetAndDestroy()
+        else socket.destroy()
+      }
     },
     async close() {
       for (const socket of sockets) socket.destroy()
