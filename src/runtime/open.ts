@@ -177,10 +177,18 @@ async function remeasure(
 
 /** Timed runs per number of threads. The fastest counts, so one interruption does not decide. */
 const TIMED_RUNS = 5
+/** No further run of a number begins after this: an answer waits while it is measured again. */
+const TIMED_MS = 100
 /** The share of the time that another thread must save to be worth its core. */
 const LEAST_GAIN = 0.04
 
-/** The number of threads, 1 to `most`, that runs `work` fastest. */
+/** More threads are not tried after a number that took this many times as long as the best. */
+const HOPELESS = 1.5
+
+/**
+ * The number of threads, 1 to `most`, that runs `work` fastest. Larger pools contain the same threads, so one
+ * that holds up the others is in all of them.
+ */
 export async function measureThreads(
   pool: { resize(threads: number): Promise<void> },
   most: number,
@@ -193,11 +201,14 @@ export async function measureThreads(
     await pool.resize(threads)
     work()
     let ms = Number.POSITIVE_INFINITY
+    const begin = now()
     for (let run = 0; run < TIMED_RUNS; run++) {
       const start = now()
+      if (run > 0 && start - begin > TIMED_MS) break
       work()
       ms = Math.min(ms, now() - start)
     }
+    if (ms > bestMs * HOPELESS) break
     if (ms >= bestMs * (1 - LEAST_GAIN)) continue
     best = threads
     bestMs = ms

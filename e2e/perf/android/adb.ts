@@ -1,5 +1,5 @@
-// adb. In: an adb server and a device. Out: whether the server is there, and a port of this machine as the
-// device's own. Playwright's client has everything else.
+// adb. In: an adb server and a device. Out: the phones that the server lists, and a port of this machine as
+// the device's own. Playwright's client has everything else.
 import { connect, type Socket } from 'node:net'
 
 export interface AdbServer {
@@ -7,14 +7,68 @@ export interface AdbServer {
   readonly port: number
 }
 
-/** False if no adb server listens. Playwright's client would end the process. */
-export function isRunning({ host, port }: AdbServer): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, host)
+export interface ListedPhone {
+  readonly serial: string
+  /** adb's word: "device" if it can be used, otherwise "unauthorized", "offline" and others. */
+  readonly state: string
+}
+
+/**
+ * Undefined if no adb server listens: Playwright's client would end the process. That client leaves out
+ * phones that cannot be used, so people would not learn why.
+ */
+export async function listPhones({ host, port }: AdbServer): Promise<readonly ListedPhone[] | undefined> {
+  const socket = connect(port, host)
+  const isConnected = await new Promise<boolean>((resolve) => {
     socket.once('connect', () => resolve(true))
     socket.once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
   })
+  if (!isConnected) return undefined
+  socket.write(encode('host:devices'))
+  const parts: Buffer[] = []
+  for await (const part of socket) parts.push(part)
+  // "OKAY", four digits of length, then a line for each phone.
+  const lines = Buffer.concat(parts).subarray(8).toString().split('\n')
+  return lines.flatMap((line) => {
+    const [serial = '', state = ''] = line.trim().split('\t')
+    return state === '' ? [] : [{ serial, state }]
+  })
+}
+
+/** How often a phone is looked for. */
+const LOOK_MS = 500
+
+export interface PhoneWatch {
+  /** Rejects when the server no longer lists the phone as one that can be used. */
+  readonly gone: Promise<never>
+  stop(): void
+}
+
+/**
+ * Playwright's client waits for ever for the answer of a phone whose cable is pulled, so what is asked of one
+ * has to race with this.
+ */
+export function watchPhone(adb: AdbServer, serial: string): PhoneWatch {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isStopped = false
+  const gone = new Promise<never>((_, reject) => {
+    const look = async () => {
+      const phones = await listPhones(adb).catch(() => undefined)
+      if (isStopped) return
+      if (phones?.some((phone) => phone.serial === serial && phone.state === 'device') !== true) {
+        reject(new Error('the device is gone'))
+      } else timer = setTimeout(look, LOOK_MS)
+    }
+    void look()
+  })
+  gone.catch(() => undefined)
+  return {
+    gone,
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
 }
 
 /** Lets the device reach this machine's `port` as its own. Throws with adb's words if it refuses. */

@@ -5,18 +5,9 @@ import { type AndroidDevice, _android as android, expect, test } from '@playwrig
 import { openSite, type Site } from '../host/site.ts'
 import { measurePhone, type PhoneOrder, type PhoneResult } from './measure.ts'
 import { phoneTable } from './table.ts'
-import { type FakePhone, fakePhone } from './testing/adb-server.ts'
+import { type FakePhone, fakePhone, PHONE } from './testing/adb-server.ts'
 
 const MODEL = fileURLToPath(new URL('../../../demo/models/halfbyte-stories.hbm', import.meta.url))
-const PHONE = {
-  'getprop ro.product.model': 'Test Phone\n',
-  'getprop ro.soc.model': 'TEST888\n',
-  'getprop ro.build.version.release': '15\n',
-  'dumpsys package com.android.chrome': '  Packages:\n    versionName=156.0.1\n',
-  'cat /sys/devices/system/cpu/cpu0': 'schedutil\n',
-  'dumpsys battery': '  AC powered: false\n  level: 80\n  temperature: 312\n  voltage: 4000\n',
-  'cat /sys/class/power_supply/battery/current_now': '-500000\n',
-}
 
 let site: Site
 let phone: FakePhone
@@ -36,7 +27,7 @@ async function measure(
   shell: Readonly<Record<string, string>>,
   during?: (phone: FakePhone) => void,
 ): Promise<PhoneResult> {
-  phone = await fakePhone({ ...PHONE, ...shell })
+  phone = await fakePhone({ answers: { ...PHONE, ...shell } })
   const adb = { host: '127.0.0.1', port: phone.port }
   const found = await android.devices(adb)
   device = found[0]

@@ -20,6 +20,12 @@ export interface Battery {
   readonly watts: number | undefined
 }
 
+/** What is known of a device that went away before it told anything. */
+export const UNKNOWN_FACTS: DeviceFacts = {
+  ...{ model: 'Unknown phone', soc: '', android: '', chrome: '', governor: '' },
+}
+export const UNKNOWN_BATTERY: Battery = { percent: Number.NaN, celsius: Number.NaN, watts: undefined }
+
 export type Shell = (command: string) => Promise<string>
 
 /** The oldest Chrome with SIMD and threads in WebAssembly on Android. */

@@ -1,56 +1,95 @@
 // npm run perf:android. In: phones on an adb server, and a model. Out: their speeds, cold and sustained, as
 // JSON, and a table of all phones that were measured so far. Without a phone it says so and ends well.
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import { _android as android } from '@playwright/test'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { openSite } from '../host/site.ts'
-import { isRunning } from './adb.ts'
-import { measurePhone, type PhoneResult } from './measure.ts'
+import { type ListedPhone, listPhones, watchPhone } from './adb.ts'
+import { measurePhone } from './measure.ts'
+import { storedResults, storeResult } from './stored.ts'
 import { phoneTable } from './table.ts'
 
 const options = new Command('perf:android')
   .description(
     'Measures Halfbyte on connected Android phones, in their Chrome. Needs adb ("adb start-server").',
   )
-  .option('--model <file>', 'the model', 'demo/models/halfbyte-stories.hbm')
-  .option('--threads <n>', 'threads', Number, 2)
-  .option('--minutes <n>', 'how long runs are repeated', Number, 5)
-  .option('--port <n>', 'port of the adb server', Number, 5037)
+  .option('--model <file>', 'the model', existingFile, 'demo/models/halfbyte-stories.hbm')
+  .option('--threads <n>', 'threads', count, 2)
+  .option('--minutes <n>', 'how long runs are repeated', minutes, 5)
+  .option('--port <n>', 'port of the adb server', count, 5037)
   .option('--out <folder>', 'where the JSON files go', 'build/perf/android')
   .parse()
   .opts<{ model: string; threads: number; minutes: number; port: number; out: string }>()
 
-const adb = { host: '127.0.0.1', port: options.port }
-const hasServer = await isRunning(adb)
-if (!hasServer) console.log(`No adb server answers on port ${adb.port}; start one with "adb start-server".`)
-const devices = hasServer ? await android.devices(adb) : []
-if (devices.length === 0) console.log('No phone is connected, so none was measured.')
-else await measureAll()
+// Playwright's client throws errors of its sockets outside of any call; that a phone is gone is noticed by
+// watching for it.
+process.on('uncaughtException', (error: NodeJS.ErrnoException) => {
+  if (['ECONNRESET', 'EPIPE', 'ECONNREFUSED'].includes(error.code ?? '')) return
+  console.error(error)
+  process.exit(1)
+})
 
-async function measureAll(): Promise<void> {
-  await mkdir(options.out, { recursive: true })
+const adb = { host: '127.0.0.1', port: options.port }
+const listed = await listPhones(adb)
+if (listed === undefined) {
+  console.log(`No adb server answers on port ${adb.port}; start one with "adb start-server".`)
+}
+for (const phone of listed ?? []) if (phone.state !== 'device') console.log(whyUnusable(phone))
+const usable = listed?.filter(({ state }) => state === 'device') ?? []
+if (usable.length === 0) console.log('No phone can be used, so none was measured.')
+else await measureAll(usable)
+
+async function measureAll(phones: readonly ListedPhone[]): Promise<void> {
+  const watches = phones.map(({ serial }) => watchPhone(adb, serial))
+  const gone = Promise.race(watches.map((watch) => watch.gone))
+  const devices = await Promise.race([android.devices(adb), gone]).catch(() => [])
+  for (const watch of watches) watch.stop()
+  if (devices.length === 0) {
+    console.log('A phone went away before it was measured; connect it again and repeat.')
+    return
+  }
   const site = await openSite()
   try {
     const modelUrl = site.add(basename(options.model), resolve(options.model))
     for (const device of devices) {
       const { threads, minutes } = options
-      const result = await measurePhone(device, {
-        adb,
-        siteUrl: site.url,
-        modelUrl,
-        threads,
-        seconds: minutes * 60,
-      })
+      const seconds = minutes * 60
+      const result = await measurePhone(device, { adb, siteUrl: site.url, modelUrl, threads, seconds })
       if (result.problem !== undefined) console.log(result.problem)
-      const name = `${result.facts.model.replace(/[^\w-]+/g, '-')}-${result.serial.replace(/[^\w-]+/g, '-')}.json`
-      await writeFile(join(options.out, name), `${JSON.stringify(result, undefined, 1)}\n`)
+      await storeResult(options.out, result)
       await device.close().catch(() => undefined)
     }
   } finally {
     await site.close()
   }
-  const names = (await readdir(options.out)).filter((name) => name.endsWith('.json')).sort()
-  const texts = await Promise.all(names.map((name) => readFile(join(options.out, name), 'utf8')))
-  console.log(phoneTable(texts.map((text) => JSON.parse(text) as PhoneResult)))
+  const { results, unreadable } = await storedResults(options.out)
+  for (const name of unreadable) {
+    console.log(`${name} in ${options.out} holds no result and is left out; remove it.`)
+  }
+  console.log(phoneTable(results))
+}
+
+function whyUnusable({ serial, state }: ListedPhone): string {
+  return state === 'unauthorized'
+    ? `${serial} does not trust this machine yet; allow USB debugging on its screen.`
+    : `${serial} is ${state}; connect it again.`
+}
+
+function existingFile(text: string): string {
+  if (!existsSync(text)) throw new InvalidArgumentError('There is no such file.')
+  return text
+}
+
+function count(text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It is a whole number from 1 on.')
+  return value
+}
+
+/** Fractions are fine. */
+function minutes(text: string): number {
+  const value = Number(text)
+  if (!(value > 0 && value <= 600)) throw new InvalidArgumentError('It is above 0 and at most 600.')
+  return value
 }

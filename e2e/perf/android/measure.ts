@@ -1,8 +1,17 @@
 // Measuring a phone. In: a device, the suite's site and a model. Out: speeds, cold and while it gets warm,
 // and energy where the device tells its current.
 import type { AndroidDevice, Page } from '@playwright/test'
-import { type AdbServer, reversePort } from './adb.ts'
-import { type Battery, type DeviceFacts, readBattery, readFacts, type Shell, whyNot } from './facts.ts'
+import { type AdbServer, reversePort, watchPhone } from './adb.ts'
+import {
+  type Battery,
+  type DeviceFacts,
+  readBattery,
+  readFacts,
+  type Shell,
+  UNKNOWN_BATTERY,
+  UNKNOWN_FACTS,
+  whyNot,
+} from './facts.ts'
 
 const DECODE = 32
 
@@ -49,25 +58,27 @@ export interface PhoneOrder {
 export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Promise<PhoneResult> {
   const { adb, siteUrl, modelUrl, threads, seconds, flags = [] } = order
   const serial = device.serial()
-  const shell: Shell = async (command) => (await device.shell(command)).toString()
-  const facts = await readFacts(shell)
-  const battery = await readBattery(shell)
+  const watch = watchPhone(adb, serial)
+  const told = <T>(work: Promise<T>): Promise<T> => Promise.race([work, watch.gone])
+  const shell: Shell = async (command) => (await told(device.shell(command))).toString()
   const samples: Sample[] = []
-  const known = { serial, facts, battery, threads, samples }
-  const problem = whyNot(facts, battery)
-  if (problem !== undefined) return { ...known, problem }
+  let known: PhoneResult = { serial, facts: UNKNOWN_FACTS, battery: UNKNOWN_BATTERY, threads, samples }
   let loadMs: number | undefined
   try {
-    await reversePort(adb, serial, Number(new URL(siteUrl).port))
-    const browser = await device.launchBrowser({ args: [...flags] })
-    const page = await browser.newPage()
-    const gone = whenGone(device, page)
-    const told = <T>(work: Promise<T>): Promise<T> => Promise.race([work, gone])
+    const [facts, battery] = [await readFacts(shell), await readBattery(shell)]
+    known = { ...known, facts, battery }
+    const problem = whyNot(facts, battery)
+    if (problem !== undefined) return { ...known, problem }
+    await told(reversePort(adb, serial, Number(new URL(siteUrl).port)))
+    const browser = await told(device.launchBrowser({ args: [...flags] }))
+    const page = await told(browser.newPage())
+    const lost = whenLost(page)
+    const shown = <T>(work: Promise<T>): Promise<T> => told(Promise.race([work, lost]))
     try {
-      await told(page.goto(siteUrl))
-      await told(page.waitForFunction(() => window.perf !== undefined))
+      await shown(page.goto(siteUrl))
+      await shown(page.waitForFunction(() => window.perf !== undefined))
       const state = { layers: 0, kvHeads: 0, headDim: 0 }
-      loadMs = await told(
+      loadMs = await shown(
         page.evaluate((asked) => window.perf.load(asked), {
           engine: 'halfbyte' as const,
           threads,
@@ -78,13 +89,13 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
       const start = performance.now()
       do {
         const prompt = promptOf(samples.length)
-        const run = await told(
+        const run = await shown(
           page.evaluate(([text, count]) => window.perf.run(text, count), [prompt, DECODE] as const),
         )
         if (run.decodedTokens < 2) {
           throw new Error(`the model ended its reply after ${run.decodedTokens} tokens, which gives no speed`)
         }
-        const { celsius, watts } = await told(readBattery(shell))
+        const { celsius, watts } = await readBattery(shell)
         samples.push({
           seconds: (performance.now() - start) / 1000,
           prefillTokensPerSecond: (1000 * run.promptTokens) / run.prefillMs,
@@ -94,23 +105,24 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
         })
       } while (performance.now() - start < seconds * 1000)
     } finally {
-      await browser.close().catch(() => undefined)
+      await told(browser.close()).catch(() => undefined)
     }
     return { ...known, loadMs }
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error)
-    const text = `${facts.model} (${serial}) stopped after ${samples.length} runs: ${why}. Connect it again and repeat.`
+    const text = `${known.facts.model} (${serial}) stopped after ${samples.length} runs: ${why}. Connect it again and repeat.`
     return { ...known, ...(loadMs !== undefined && { loadMs }), problem: text }
+  } finally {
+    watch.stop()
   }
 }
 
-/** Rejects when the device or its page goes away; calls to a page that is gone would wait for ever. */
-function whenGone(device: AndroidDevice, page: Page): Promise<never> {
-  const gone = new Promise<never>((_, reject) => {
-    device.once('close', () => reject(new Error('the device is gone')))
+/** Rejects when the page goes away; calls to a page that is gone would wait for ever. */
+function whenLost(page: Page): Promise<never> {
+  const lost = new Promise<never>((_, reject) => {
     page.once('close', () => reject(new Error('its browser is gone')))
     page.once('crash', () => reject(new Error('its page was killed')))
   })
-  gone.catch(() => undefined)
-  return gone
+  lost.catch(() => undefined)
+  return lost
 }

@@ -14,7 +14,7 @@ import { isChosen, type Lane, type Work } from './work.ts'
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
-   * Called between steps when they have been slow for seconds, and at intervals while an earlier call left
+   * Called between steps when they have been slow for a second, and at intervals while an earlier call left
    * fewer threads, because measurements of this machine may be out of date. Resolves to whether there are
    * fewer threads.
    */

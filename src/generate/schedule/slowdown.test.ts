@@ -11,28 +11,55 @@ const reports = (slowdown: Slowdown, count: number, ms: number, rows = 1): numbe
 }
 
 describe('Slowdown', () => {
-  test('reports steps that are slow for three seconds, once', () => {
+  test.each([60, 26])('reports steps of %d ms instead of 20 within 1.5 seconds, once', (ms) => {
     const slowdown = new Slowdown()
-    expect(reports(slowdown, 100, 20)).toBe(0)
-    expect(reports(slowdown, 49, 60)).toBe(0)
-    expect(reports(slowdown, 1, 60)).toBe(1)
-    expect(reports(slowdown, 500, 60)).toBe(0)
+    expect(reports(slowdown, 104, 20)).toBe(0)
+    expect(reports(slowdown, Math.floor(900 / ms), ms)).toBe(0)
+    expect(reports(slowdown, Math.ceil(600 / ms), ms)).toBe(1)
+    expect(reports(slowdown, 500, ms)).toBe(0)
+  })
+  test('does not report steps that vary about the same time', () => {
+    const slowdown = new Slowdown()
+    for (let step = 0; step < 5000; step++) {
+      expect(slowdown.observe(1, 15 + ((step * 7919) % 11) + (step % 5 === 0 ? 20 : 0))).toBe(false)
+    }
+  })
+  test('waits twice as long each time that measuring changed nothing, until it changes something', () => {
+    const slowdown = new Slowdown()
+    const secondsUntil = (ms: number): number => {
+      let seconds = 0
+      do seconds += ms / 1000
+      while (!slowdown.observe(1, ms))
+      return seconds
+    }
+    let ms = 10
+    for (const seconds of [1, 2, 4, 8]) {
+      reports(slowdown, 100, ms)
+      ms *= 2
+      const waited = secondsUntil(ms)
+      expect(waited).toBeGreaterThanOrEqual(seconds)
+      expect(waited).toBeLessThan(seconds + 0.6)
+      slowdown.settle(false)
+    }
+    slowdown.settle(true)
+    reports(slowdown, 50, ms)
+    expect(secondsUntil(2 * ms)).toBeLessThan(1.7)
   })
   test('does not report a pause, or slow steps between usual ones', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 100, 20)
     expect(reports(slowdown, 1, 2500)).toBe(0)
-    expect(reports(slowdown, 1, 20)).toBe(0)
+    expect(reports(slowdown, 25, 20)).toBe(0)
     for (let turn = 0; turn < 50; turn++) {
-      expect(reports(slowdown, 20, 100)).toBe(0)
-      expect(reports(slowdown, 1, 20)).toBe(0)
+      expect(reports(slowdown, 6, 100)).toBe(0)
+      expect(reports(slowdown, 25, 20)).toBe(0)
     }
   })
   test('has fewer threads looked at again after half a minute, then after twice as long each time', () => {
     const slowdown = new Slowdown()
     reports(slowdown, 100, 20)
     const slow = Array.from({ length: 10 }, () => slowdown.observe(1, 600))
-    expect(slow.indexOf(true)).toBe(4)
+    expect(slow.indexOf(true)).toBe(1)
     slowdown.settle(true)
     for (const seconds of [30, 60, 120]) {
       expect(reports(slowdown, seconds * 10 - 1, 100)).toBe(0)

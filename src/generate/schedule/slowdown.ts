@@ -2,14 +2,20 @@
 
 /** Number of row counts that are tracked; larger steps are ignored. */
 const MOST_ROWS = 16
-/** A step that takes this many times as long as usual is slow. */
-const SLOW = 1.5
+/** Steps are judged by their mean over this time: one step alone is often late. */
+const PERIOD_MS = 250
+/** A period counts for no more than this, so that a single pause is not a slow machine. */
+const MOST_OF_PERIOD_MS = 500
+/** A period whose steps take this many times as long as usual is slow. */
+const SLOW = 1.25
 /**
- * Milliseconds of slow steps without a usual one in between: throttling, a background tab, another program.
+ * Milliseconds of slow periods without a usual one in between: throttling, a background tab, another program.
+ * Doubles each time that measuring changed nothing, up to `MOST_PATIENCE_MS`.
  */
-const PATIENCE_MS = 3000
-/** Share by which slower steps move the usual time, because contexts grow. */
-const DRIFT = 0.002
+const PATIENCE_MS = 1000
+const MOST_PATIENCE_MS = 32_000
+/** Share by which each step moves the usual time, because contexts grow. */
+const DRIFT = 0.0006
 /**
  * Milliseconds of decoding on fewer threads before more are tried again. The wait doubles each time that this
  * does not help.
@@ -18,9 +24,13 @@ const REST_MS = 30_000
 
 /** Notices that the machine has become slower, or may have recovered, so that measurements are repeated. */
 export class Slowdown {
-  /** Usual milliseconds for each row count; 0: no step yet. */
+  /** Usual milliseconds of a step for each row count; 0: no period yet. */
   readonly #usual = new Float64Array(MOST_ROWS + 1)
+  /** Steps of one row count. */
+  readonly #period = { rows: 0, steps: 0, ms: 0 }
   #slowMs = 0
+  #patienceMs = PATIENCE_MS
+  #hasFewer = false
   /** How long to stay with fewer threads, and how much of that time is left. */
   #restMs = 0
   #leftMs = Number.POSITIVE_INFINITY
@@ -32,21 +42,45 @@ export class Slowdown {
    */
   observe(rows: number, ms: number): boolean {
     if (rows > MOST_ROWS || !(ms > 0)) return false
-    const usual = this.#usual[rows]!
-    this.#usual[rows] = usual === 0 ? ms : Math.min(ms, usual * (1 + DRIFT))
-    this.#slowMs = usual > 0 && ms > SLOW * usual ? this.#slowMs + ms : 0
     this.#leftMs -= ms
-    if (this.#slowMs < PATIENCE_MS && this.#leftMs > 0) return false
+    const period = this.#period
+    if (period.rows !== rows) this.#open(rows)
+    period.steps++
+    period.ms += ms
+    if (period.ms >= PERIOD_MS) this.#judge()
+    if (this.#slowMs < this.#patienceMs && this.#leftMs > 0) return false
     // From now on this time is usual.
     this.#usual.fill(0)
+    this.#open(0)
     this.#slowMs = 0
     this.#leftMs = Number.POSITIVE_INFINITY
     return true
   }
 
-  /** `hasFewer`: measuring left the engine with fewer threads than before. */
+  /** `hasFewer`: measuring left the engine with fewer threads than at first. */
   settle(hasFewer: boolean): void {
+    const isAsBefore = hasFewer === this.#hasFewer
+    this.#hasFewer = hasFewer
+    this.#patienceMs = isAsBefore ? Math.min(2 * this.#patienceMs, MOST_PATIENCE_MS) : PATIENCE_MS
     this.#restMs = hasFewer ? 2 * this.#restMs || REST_MS : 0
     this.#leftMs = this.#restMs || Number.POSITIVE_INFINITY
+  }
+
+  #open(rows: number): void {
+    this.#period.rows = rows
+    this.#period.steps = 0
+    this.#period.ms = 0
+  }
+
+  #judge(): void {
+    const { rows, steps, ms } = this.#period
+    const [mean, usual] = [ms / steps, this.#usual[rows]!]
+    if (usual > 0 && mean > SLOW * usual) {
+      this.#slowMs += Math.min(ms, MOST_OF_PERIOD_MS)
+    } else {
+      this.#usual[rows] = usual === 0 ? mean : Math.min(mean, usual * (1 + DRIFT) ** steps)
+      this.#slowMs = 0
+    }
+    this.#open(rows)
   }
 }

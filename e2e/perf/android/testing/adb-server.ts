@@ -13,15 +13,36 @@ export interface FakePhone {
   readonly port: number
   /** Commands and services that were asked for, in order. */
   readonly asked: readonly string[]
-  /** Pulls the cable: every connection ends, and the server knows no such device any more. */
-  unplug(): void
+  /** Pulls the cable: every connection ends (default) or is reset, and the server knows no such device any more. */
+  unplug(how?: 'end' | 'reset'): void
   close(): Promise<void>
 }
 
 export const SERIAL = 'FAKE0001'
 
-/** `answers`: what the shell prints for a command that begins like the key. Default: nothing. */
-export async function fakePhone(answers: Readonly<Record<string, string>>): Promise<FakePhone> {
+/** What the shell of a phone prints that can be measured, by how the command begins. */
+export const PHONE = {
+  'getprop ro.product.model': 'Test Phone\n',
+  'getprop ro.soc.model': 'TEST888\n',
+  'getprop ro.build.version.release': '15\n',
+  'dumpsys package com.android.chrome': '  Packages:\n    versionName=156.0.1\n',
+  'cat /sys/devices/system/cpu/cpu0': 'schedutil\n',
+  'dumpsys battery': '  AC powered: false\n  level: 80\n  temperature: 312\n  voltage: 4000\n',
+  'cat /sys/class/power_supply/battery/current_now': '-500000\n',
+}
+
+export interface FakePhoneOptions {
+  /** What the shell prints, by how the command begins; others print nothing. */
+  readonly answers: Readonly<Record<string, string>>
+  /** adb's word for the phone; undefined: none is connected. Default: "device". */
+  readonly state?: string | undefined
+  /** Called before a message is answered. */
+  readonly onMessage?: (message: string, phone: FakePhone) => void
+}
+
+export async function fakePhone(options: FakePhoneOptions): Promise<FakePhone> {
+  const { answers, onMessage } = options
+  const state = 'state' in options ? options.state : 'device'
   const asked: string[] = []
   const sockets = new Set<Socket>()
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-phone-'))
@@ -46,8 +67,15 @@ export async function fakePhone(answers: Readonly<Record<string, string>>): Prom
 
   async function serve(message: string, socket: Socket, endMessages: () => void): Promise<void> {
     asked.push(message)
+    onMessage?.(message, phone)
+    if (socket.destroyed) return
     if (message === 'host:devices') {
-      socket.end(Buffer.concat([Buffer.from('OKAY'), encode(isUnplugged ? '' : `${SERIAL}\tdevice\n`)]))
+      socket.end(
+        Buffer.concat([
+          Buffer.from('OKAY'),
+          encode(isUnplugged || state === undefined ? '' : `${SERIAL}\t${state}\n`),
+        ]),
+      )
     } else if (message.startsWith('host:transport:')) {
       socket.write(
         message.endsWith(SERIAL) && !isUnplugged
@@ -106,12 +134,15 @@ export async function fakePhone(answers: Readonly<Record<string, string>>): Prom
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
-  return {
+  const phone: FakePhone = {
     port: address.port,
     asked,
-    unplug() {
+    unplug(how = 'end') {
       isUnplugged = true
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets) {
+        if (how === 'reset') socket.resetAndDestroy()
+        else socket.destroy()
+      }
     },
     async close() {
       for (const socket of sockets) socket.destroy()
@@ -124,4 +155,5 @@ export async function fakePhone(answers: Readonly<Record<string, string>>): Prom
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+  return phone
 }

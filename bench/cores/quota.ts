@@ -1,0 +1,63 @@
+// CPU quotas for single threads. In: shares of a core. Out: groups that threads join, which get that share
+// and no more. Needs Linux with version 1 of the cpu cgroup, and root.
+import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const CPU = '/sys/fs/cgroup/cpu'
+/** The kernel's least quota. With the shortest periods a slow core is slow all the time, not now and then. */
+const LEAST_US = 1000
+
+export interface SimulatedCore {
+  readonly folder: string
+  /** From now on its threads get `share` of a core, above 0 and at most 1. */
+  setShare(share: number): void
+  /** Waits for its threads, which must be ending or have left. */
+  remove(): Promise<void>
+}
+
+/** Throws a sentence where the system has no such groups or the process may not make them. */
+export function simulateCore(index: number, share: number): SimulatedCore {
+  const folder = join(CPU, `halfbyte-${process.pid}-${index}`)
+  try {
+    mkdirSync(folder)
+  } catch (cause) {
+    throw new Error(`quotas for threads need root and a writable ${CPU} (cgroup version 1)`, { cause })
+  }
+  const write = (name: string, value: number) => writeFileSync(join(folder, name), String(Math.round(value)))
+  const core = {
+    folder,
+    setShare(to: number) {
+      write('cpu.cfs_quota_us', -1)
+      write('cpu.cfs_period_us', LEAST_US / to)
+      write('cpu.cfs_quota_us', LEAST_US)
+    },
+    remove: () => removeGroup(folder),
+  }
+  // Above other programs: the quota decides, not they.
+  write('cpu.shares', 100_000)
+  core.setShare(share)
+  return core
+}
+
+async function removeGroup(folder: string): Promise<void> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    try {
+      rmdirSync(folder)
+      return
+    } catch {
+      await sleep(100)
+    }
+  }
+  throw new Error(`${folder} still has threads; remove it when they have ended`)
+}
+
+/** Moves the calling thread there. */
+export function joinCore(folder: string): void {
+  writeFileSync(join(folder, 'tasks'), basename(readlinkSync('/proc/thread-self')))
+}
+
+/** Moves the calling thread back to where it has no quota. */
+export function leaveCore(): void {
+  joinCore(CPU)
+}
