@@ -1,5 +1,5 @@
-// The examples without a bundler. In: npm run examples, as a reader starts it. Out: what each page shows after
-// its button.
+// The examples without a bundler. In: npm run examples, as a reader starts it. Out: what each page shows
+// after its button.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'

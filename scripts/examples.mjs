@@ -1,5 +1,5 @@
-// In: the pages of examples/ and a built dist; a port, default 4180. Out: their server, with the library and the
-// models beside them, and a second one in place of the CDN, on an origin of its own.
+// In: the pages of examples/ and a built dist; a port, default 4180. Out: their server, with the library and
+// the models beside them, and a second one in place of the CDN, on an origin of its own.
 import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'

@@ -1,5 +1,5 @@
-// Documented options. In: the sources of the public options. Out: a failure for an option whose comment does not
-// say what happens without it.
+// Documented options. In: the sources of the public options. Out: a failure for an option whose comment does
+// not say its default.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 

@@ -1,5 +1,5 @@
-// App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its bundler
-// runs, as a user's project.
+// App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its
+// bundler runs, as a user's project.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -63,7 +63,7 @@ export async function runScript(folder: string, script: string): Promise<void> {
 }
 
 /** Starts a server of the bundler and waits for its page. */
-export async function startDev(
+export async function startServer(
   folder: string,
   args: readonly string[],
   port: number,

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Page } from '@playwright/test'
 import { type PackedApp, packedApp } from '../packed-app.ts'
-import { exampleFolder, runScript, startDev } from './app-folder.ts'
+import { exampleFolder, runScript, startServer } from './app-folder.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url))
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 4
@@ -42,7 +42,7 @@ for (const [at, name] of names.entries()) {
     await runScript(folder, 'build')
     const port = PORT + at
     const args = [...(name === 'next' ? next : vite), '--port', 'PORT']
-    const server = await startDev(folder, args, port, 'on')
+    const server = await startServer(folder, args, port, 'on')
     const problems: string[] = []
     page.on('pageerror', (error) => problems.push(error.message))
     let downloads = 0

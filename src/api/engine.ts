@@ -231,8 +231,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * One vector for each text, made from the hidden states after the last norm; its length is the model's hidden
-   * size.
+   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
+   * hidden size.
    *
    * ```ts
    * const [one, other] = await engine.embed(['a cat', 'a dog'])
