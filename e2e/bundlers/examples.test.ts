@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const here = (path: string) => new URL(`../${path}`, import.meta.url)
+const here = (path: string) => new URL(`../../${path}`, import.meta.url)
 const read = (path: string) => JSON.parse(readFileSync(here(path), 'utf8'))
 
 const names = readdirSync(here('examples')).filter((name) =>
