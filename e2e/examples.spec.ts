@@ -1,7 +1,8 @@
-// The examples. In: npm run examples, as a reader starts it. Out: what each page shows after its button.
+// The examples without a bundler. In: npm run examples, as a reader starts it. Out: what each page shows
+// after its button.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Page } from '@playwright/test'
 
@@ -49,17 +50,23 @@ const EXAMPLES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   mamba: async (page) => {
     await expect(out(page)).toHaveText(/[A-Z].{50,}\n.+\n\d+ bytes of state$/s)
   },
+  'other-origin': async (page) => {
+    await expect(out(page)).toHaveText(/^\s*[A-Z].{100,}/s)
+  },
+  'sandboxed-frame': async (page) => {
+    await expect(out(page)).toHaveText(/^\s*[A-Z].{100,}/s)
+  },
   widget: async (page) => {
     await page.getByRole('button', { name: 'Download' }).click()
     await expect(page.locator('.message.assistant:not(.growing) .body')).not.toBeEmpty()
   },
 }
 
-test('each folder of examples is tried', () => {
-  const folders = readdirSync(here('../examples'), { withFileTypes: true }).filter((entry) =>
-    entry.isDirectory(),
-  )
-  expect(folders.map(({ name }) => name).sort()).toEqual(Object.keys(EXAMPLES).sort())
+test('each page of examples is tried', () => {
+  const pages = readdirSync(here('../examples'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !existsSync(here(`../examples/${entry.name}/package.json`)))
+    .map(({ name }) => name)
+  expect(pages.sort()).toEqual(Object.keys(EXAMPLES).sort())
 })
 
 for (const [name, shows] of Object.entries(EXAMPLES)) {
@@ -70,5 +77,18 @@ for (const [name, shows] of Object.entries(EXAMPLES)) {
     await page.getByRole('button').first().click()
     await shows(page)
     expect(problems).toEqual([])
+  })
+}
+
+for (const name of ['other-origin', 'sandboxed-frame']) {
+  test(`the example ${name} takes nothing but its pages from its own server`, async ({ page, address }) => {
+    const own: string[] = []
+    page.context().on('request', (request) => {
+      if (request.url().startsWith(address)) own.push(request.url())
+    })
+    await page.goto(`${address}${name}/`)
+    await page.getByRole('button').click()
+    await expect(out(page)).not.toBeEmpty()
+    expect(own.filter((url) => !/\/(?:frame\.html|favicon\.ico)?$/.test(url))).toEqual([])
   })
 }

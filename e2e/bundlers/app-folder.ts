@@ -1,8 +1,8 @@
-// App folders. In: an app of apps/ and the unpacked package. Out: a folder in which its bundler runs, as a
-// user's project.
+// App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its
+// bundler runs, as a user's project.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { PackedApp } from '../packed-app.ts'
@@ -10,17 +10,29 @@ import type { PackedApp } from '../packed-app.ts'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DEPENDENCIES = ['@huggingface/jinja', '@huggingface/tokenizers', 'comlink', 'commander']
 
-/**
- * A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked.
- */
+/** An app of the matrix, with the code that all of them share. */
 export async function appFolder(name: string, app: string, packed: PackedApp): Promise<string> {
-  const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
-  await rm(folder, { recursive: true, force: true })
-  await cp(here(`apps/${app}`), folder, { recursive: true })
+  const folder = await installed(here(`apps/${app}`), name, packed)
   for (const file of ['main.js', 'index.html']) await cp(here(`apps/${file}`), join(folder, file))
   const settings = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')
   const manifest = { name: 'app', version: '1.0.0', private: true, type: 'module', ...JSON.parse(settings) }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
+  return folder
+}
+
+/** An example as it is. */
+export const exampleFolder = (name: string, packed: PackedApp): Promise<string> =>
+  installed(here(`../../examples/${name}`), `example-${name}`, packed)
+
+/**
+ * A fresh copy below build/, where node finds this folder's node_modules. The package is copied, not linked.
+ */
+async function installed(source: string, name: string, packed: PackedApp): Promise<string> {
+  const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
+  await rm(folder, { recursive: true, force: true })
+  // What a reader has installed or built in an example stays out.
+  const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next)$/.test(path)
+  await cp(source, folder, { recursive: true, filter: isSource })
   const modules = join(folder, 'node_modules')
   await mkdir(modules)
   await cp(packed.installed, join(modules, 'halfbyte'), { recursive: true })
@@ -40,8 +52,18 @@ export async function runBundler(folder: string, args: readonly string[]): Promi
   })
 }
 
-/** Starts a dev server and waits for its page. */
-export async function startDev(
+/** Runs a script of the folder's package.json with the node of this process. */
+export async function runScript(folder: string, script: string): Promise<void> {
+  const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
+  const env = { ...process.env, ...QUIET, PATH }
+  const options = { cwd: folder, env, timeout: 300_000, shell: process.platform === 'win32' }
+  await promisify(execFile)('npm', ['run', script], options).catch(({ message, stdout, stderr }) => {
+    throw new Error(`${message}\n${stdout}\n${stderr}`)
+  })
+}
+
+/** Starts a server of the bundler and waits for its page. */
+export async function startServer(
   folder: string,
   args: readonly string[],
   port: number,
@@ -59,7 +81,7 @@ export async function startDev(
   while (!(await answers(address))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await end(child)
-      throw new Error(`the dev server does not answer\n${printed}`)
+      throw new Error(`the server does not answer\n${printed}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 250))
   }

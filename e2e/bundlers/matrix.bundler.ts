@@ -7,7 +7,7 @@ import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf, TINY_PATH } from '../../co
 import { serveModels } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'
-import { appFolder, runBundler, startDev } from './app-folder.ts'
+import { appFolder, runBundler, startServer } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 
 const MODEL = readFileSync(new URL(`../../${TINY_PATH}`, import.meta.url))
@@ -90,7 +90,7 @@ for (const { name, app, build, out, dev } of BUNDLERS) {
       for (const isolation of ['on', 'off'] as const) {
         // A browser keeps the headers of an address that answers 304.
         const port = isolation === 'on' ? PORT : PORT + 1
-        const server = await startDev(folder, dev, port, isolation)
+        const server = await startServer(folder, dev, port, isolation)
         await tryPage(page, server.address, model, isolation === 'on').finally(() => server.close())
       }
     })

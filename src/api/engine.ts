@@ -79,7 +79,13 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Starts a worker and loads a model in it. Rejects with a HalfbyteError (`worker`, `network`,
+   * Starts a worker and loads a model in it.
+   *
+   * ```ts
+   * const engine = await Engine.load('/models/tiny.gguf', { contextLength: 2048 })
+   * ```
+   *
+   * Rejects with a HalfbyteError (`worker`, `network`,
    * `storage-full`, `format`, `architecture`, `integrity`, `out-of-memory`, `unsupported` or `internal`) or
    * with the signal's reason. The worker has then ended, and load may be called again.
    */
@@ -205,6 +211,13 @@ export class Engine implements AsyncDisposable {
   /**
    * Scores how likely the model finds each continuation after `prompt`, in the given order. Nothing is
    * sampled. A continuation is joined to the prompt as it is, so include the space before a word.
+   *
+   * ```ts
+   * const [yes, no] = await engine.score('Is the sky blue? Answer:', [' yes', ' no'])
+   * const isYes = yes.logProbability > no.logProbability
+   * ```
+   *
+   * Rejects with `unsupported` for an empty prompt, `context-overflow`, or the signal's reason.
    */
   async score(
     prompt: string,
@@ -217,7 +230,17 @@ export class Engine implements AsyncDisposable {
     return [...(await ask)]
   }
 
-  /** One vector for each text, made from the hidden states after the last norm. */
+  /**
+   * One vector for each text, made from the hidden states after the last norm. Its length is the model's
+   * hidden size.
+   *
+   * ```ts
+   * const [one, other] = await engine.embed(['a cat', 'a dog'])
+   * const cosine = one.reduce((sum, value, index) => sum + value * other[index], 0)
+   * ```
+   *
+   * Rejects with `unsupported` for a text without tokens, `context-overflow`, or the signal's reason.
+   */
   async embed(
     texts: readonly string[],
     { signal, ...options }: EmbedOptions & AbortOptions = {},

@@ -15,8 +15,11 @@ export interface InterruptedLoad {
   readonly name: string
   /** The model's address. Absent for files, and for an address that may contain a secret. */
   readonly source?: string | undefined
+  /** Tokens; absent if the load was not given it. */
   readonly contextLength?: number | undefined
+  /** Absent if the load was not given it. */
   readonly kvCache?: Partial<KvFormat> | undefined
+  /** Absent if the load was not given it. */
   readonly weights?: WeightPolicy | undefined
   /** Bytes of memory needed with a full context. Absent if the load ended before this was known. */
   readonly neededBytes?: number | undefined

@@ -27,9 +27,14 @@ import type { Hub, RepoAddress } from '../store/hub.ts'
  */
 export type ModelSource = string | URL | File | readonly File[] | RepoAddress
 
+/**
+ * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects
+ * the load with `unsupported`.
+ */
 export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
   readonly signal?: AbortSignal | undefined
+  /** Called as the load advances. Default: none. */
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
   /**
    * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and the
@@ -100,12 +105,13 @@ export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
   readonly limitBytes?: number | undefined
 }
 
+/** Where the package's own files are. */
 export interface Assets {
-  /** Script of the engine worker. */
+  /** Script of the engine worker. Default: `workers/engine.worker.js` of the package. */
   readonly worker?: string | URL | undefined
-  /** Script of the compute workers. */
+  /** Script of the compute workers. Default: `workers/compute.worker.js` of the package. */
   readonly compute?: string | URL | undefined
-  /** Folder of the `halfbyte-*.wasm` modules. */
+  /** Folder of the `halfbyte-*.wasm` modules. Default: `wasm/` of the package. */
   readonly wasm?: string | URL | undefined
 }
 
@@ -156,8 +162,9 @@ export interface Support {
   readonly cores: number
 }
 
+/** How a reply ended. */
 export interface GenerationResult extends Outcome {
-  /** The value that was passed to `cancel`. */
+  /** The value that was passed to `cancel`; undefined if the reply was not cancelled. */
   readonly reason?: unknown
 }
 
@@ -181,6 +188,7 @@ export interface Generation extends AsyncIterable<TextChunk> {
   cancel(reason?: unknown): void
 }
 
+/** Options of a conversation; every key is optional. */
 export interface SessionOptions extends Overflow {
   /** System text, placed before the messages in every turn. Default: none. */
   readonly system?: string | undefined

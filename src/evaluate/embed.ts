@@ -3,6 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { wrongOption } from '../base/options.ts'
 import type { ScoringModel } from './score.ts'
 
+/** How a text's hidden states become one vector. */
 export interface EmbedOptions {
   /**
    * `mean`: the mean of all positions; `last`: the last position, which has seen all others. Default `mean`.

@@ -11,6 +11,7 @@ export interface ScoringModel {
   newSequence(): Sequence
 }
 
+/** How likely the model finds a continuation. */
 export interface Score {
   /** Natural logarithm of the continuation's probability after the prompt: the sum over its tokens. */
   readonly logProbability: number

@@ -53,7 +53,9 @@ export interface Runs {
  * e4m3 with a scale per position and KV head.
  */
 export interface KvFormat {
+  /** Keys. Default `f32`. */
   readonly k: 'f32' | 'int8'
+  /** Values. Default `f32`. */
   readonly v: 'f32' | 'int8' | 'fp8'
 }
 export const EXACT_KV: KvFormat = Object.freeze({ k: 'f32', v: 'f32' })

@@ -2,10 +2,14 @@
 // repositories.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 
+/** Where repositories are looked up. */
 export interface Hub {
-  /** Default: Hugging Face. */
+  /** Address of a hub with Hugging Face's paths. Default: Hugging Face. */
   readonly baseUrl?: string | undefined
-  /** Sent only to the hub. Never stored, logged or put into an error. */
+  /**
+   * Access token for private repositories, sent only to the hub. Never stored, logged or put into an error.
+   * Default: none.
+   */
   readonly token?: string | undefined
 }
 
@@ -13,6 +17,7 @@ export interface Hub {
 export interface RepoAddress {
   /** `owner/name` */
   readonly repo: string
+  /** Path in the repository. Default: its safetensors, or its only GGUF file. */
   readonly file?: string | undefined
   /** Branch, tag or commit; default `main`. */
   readonly revision?: string | undefined

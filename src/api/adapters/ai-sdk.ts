@@ -39,6 +39,7 @@ export type {
   Warning5,
 } from './ai-sdk-versions.ts'
 
+/** Options of `createHalfbyte`. */
 export interface HalfbyteProviderOptions {
   /** The engine, or a function that loads it at the first call. Called once, and again after it failed. */
   readonly engine: Engine | (() => Promise<Engine>)

@@ -16,11 +16,13 @@ import type {
 } from './openai-types.ts'
 import { type OnWarning, warnOnce } from './warn.ts'
 
+/** Options of `openai` and `openaiFetch`. */
 export interface OpenAIOptions {
   /** Called once for each field without a counterpart. Default: writes to the console. */
   readonly onWarning?: OnWarning | undefined
 }
 
+/** The second argument of `create`. */
 export interface RequestOptions {
   /** Aborting rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined

@@ -63,24 +63,37 @@ export interface ChatCompletionParams {
   readonly messages: readonly ChatMessageParam[]
   /** Ignored: the engine has one model. */
   readonly model?: string
+  /** Whether the reply comes in chunks. Default false. */
   readonly stream?: boolean | null
+  /** `include_usage`: whether the last chunk has the number of tokens. Default false. */
   readonly stream_options?: { readonly include_usage?: boolean } | null
+  /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
+  /** Most tokens to generate. Default: until the context is full. */
   readonly max_completion_tokens?: number | null
+  /** Divides the logits before the draw. 0 is greedy. Default 1. */
   readonly temperature?: number | null
+  /** Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default 1. */
   readonly top_p?: number | null
+  /** Subtracted from a recent token's logit once for each occurrence. Default 0. */
   readonly frequency_penalty?: number | null
+  /** Subtracted from a recent token's logit once. Default 0. */
   readonly presence_penalty?: number | null
+  /** Value added to the logit of each id. Default: nothing. */
   readonly logit_bias?: Readonly<Record<string, number>> | null
+  /** The same seed, messages and fields give the same reply. Default: random. */
   readonly seed?: number | null
+  /** Texts that end the reply and never appear in it. Default: none. */
   readonly stop?: string | readonly string[] | null
-  /** `json_object` and `json_schema` constrain the reply. */
+  /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
+  /** Functions that the model may ask to call. Default: none. */
   readonly tools?: readonly (ChatTool | { readonly type: string })[] | null
+  /** Whether the reply is a call. Default `auto`: the model decides. */
   readonly tool_choice?: ChatToolChoice | { readonly type: string } | null
-  /** Whether to report the log-probability of each token in the model's own distribution. */
+  /** Whether to report the log-probability of each token in the model's own distribution. Default false. */
   readonly logprobs?: boolean | null
-  /** With `logprobs`: how many most likely tokens to list for each token. */
+  /** With `logprobs`: how many most likely tokens to list for each token. Default 0. */
   readonly top_logprobs?: number | null
   /** Number of replies, made one after another. Default 1. More than one cannot be streamed. */
   readonly n?: number | null

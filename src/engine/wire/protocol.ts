@@ -177,6 +177,7 @@ export type Prompt =
     }
   | { readonly type: 'text'; readonly text: string }
 
+/** How a reply is decoded. */
 export interface DecodeOptions extends SamplerOptions {
   /**
    * Modules that change the logits, in the order in which they run: absolute addresses, imported where the
@@ -294,6 +295,7 @@ export interface TokenLogprobs extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
+/** Tokens that a reply took. */
 export interface Usage {
   /** Tokens of the prompt, including cached ones. */
   readonly promptTokens: number
@@ -303,11 +305,13 @@ export interface Usage {
   readonly droppedTokens: number
   /** Tokens generated, excluding the end-of-turn token. */
   readonly completionTokens: number
-  /** Drafts that were checked, and drafts that were accepted; 0 if the reply was cancelled. */
+  /** Drafted tokens that were checked; 0 if the reply was cancelled. */
   readonly draftedTokens: number
+  /** Drafted tokens that were accepted; 0 if the reply was cancelled. */
   readonly acceptedTokens: number
 }
 
+/** How long a reply took. */
 export interface Timings {
   /**
    * Milliseconds from the start of this generation's turn to its first token, including waits for other

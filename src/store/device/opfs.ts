@@ -12,7 +12,9 @@ import { storedSource } from './stored-source.ts'
 import { damagedChunks } from './sums.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
 
+/** A downloaded file on this device. */
 export interface StoredFile {
+  /** Where it was downloaded from. */
   readonly url: string
   /** Bytes on this device. */
   readonly size: number

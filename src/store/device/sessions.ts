@@ -15,7 +15,9 @@ import { checkQuota, type Purpose, writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
 import { openSyncFile, writeAll } from './sync-file.ts'
 
+/** A session that `store` has kept on this device. */
 export interface StoredSession {
+  /** As it was given to `store`. */
   readonly name: string
   /** Bytes on this device. */
   readonly size: number

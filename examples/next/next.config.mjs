@@ -1,0 +1,9 @@
+// With these headers a page may have threads that share memory.
+const headers = [
+  { key: 'Cross-Origin-Opener-Policy', value: 'same-origin' },
+  { key: 'Cross-Origin-Embedder-Policy', value: 'require-corp' },
+]
+
+export default {
+  headers: () => [{ source: '/(.*)', headers }],
+}
