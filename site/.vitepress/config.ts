@@ -1,4 +1,4 @@
-// The site. In: the pages that scripts/site.mjs wrote. Out: VitePress's options: navigation, search, links.
+// The site. In: the pages that scripts/site/site.mjs wrote. Out: VitePress's options: navigation, search, links.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type DefaultTheme, defineConfig } from 'vitepress'

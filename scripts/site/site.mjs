@@ -14,9 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { requirePinnedNode, root } from './pinned-node.mjs'
-import { deadLinks } from './site-links.mjs'
-import { sitePage } from './site-page.mjs'
+import { requirePinnedNode, root } from '../pinned-node.mjs'
+import { deadLinks } from './links.mjs'
+import { sitePage } from './page.mjs'
 
 requirePinnedNode()
 

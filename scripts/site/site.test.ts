@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { deadLinks } from './site-links.mjs'
-import { sitePage } from './site-page.mjs'
+import { deadLinks } from './links.mjs'
+import { sitePage } from './page.mjs'
 
 const PLACES = new Map([
   ['README.md', 'start.md'],
