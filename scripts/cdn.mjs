@@ -14,6 +14,13 @@ export const CDN_SCRIPTS = {
   'workers/compute.worker.js': 'workers/compute.worker.ts',
 }
 
+/** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
+export const READERS = {
+  'gguf.js': 'src/formats/gguf/open-gguf.ts',
+  'safetensors.js': 'src/formats/safetensors/open-safetensors.ts',
+  'onnx.js': 'src/onnx/open-model.ts',
+}
+
 /** One script with everything in it. */
 export async function buildAlone(fileName, source) {
   const { build } = await import('vite')
@@ -42,10 +49,12 @@ export async function buildAlone(fileName, source) {
   return output[0].code
 }
 
-/** The reader of ONNX models, which engines import when they open one. It shares no chunk with them. */
-export async function buildOnnx() {
-  mkdirSync(join(root, 'dist'), { recursive: true })
-  writeFileSync(join(root, 'dist/onnx.js'), await buildAlone('onnx.js', 'src/onnx/open-model.ts'))
+/** Builds dist/readers, which must be there before anything that names its files is built. */
+export async function buildReaders() {
+  mkdirSync(join(root, 'dist/readers'), { recursive: true })
+  for (const [name, source] of Object.entries(READERS)) {
+    writeFileSync(join(root, 'dist/readers', name), await buildAlone(name, source))
+  }
 }
 
 export async function buildCdn() {
@@ -53,7 +62,7 @@ export async function buildCdn() {
   rmSync(folder, { recursive: true, force: true })
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
-  cpSync(join(root, 'dist/onnx.js'), join(folder, 'onnx.js'))
+  cpSync(join(root, 'dist/readers'), join(folder, 'readers'), { recursive: true })
   mkdirSync(join(folder, 'workers'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     writeFileSync(join(folder, name), await buildAlone(name, source))

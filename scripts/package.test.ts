@@ -72,7 +72,9 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'halfbyte.js',
-    'onnx.js',
+    'readers/gguf.js',
+    'readers/onnx.js',
+    'readers/safetensors.js',
     'widget.js',
     'workers/compute.worker.js',
     'workers/engine.worker.js',
