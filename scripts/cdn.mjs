@@ -16,9 +16,9 @@ export const CDN_SCRIPTS = {
 
 /** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
 export const READERS = {
-  'gguf.js': 'src/formats/gguf/open-gguf.ts',
-  'safetensors.js': 'src/formats/safetensors/open-safetensors.ts',
-  'onnx.js': 'src/onnx/open-model.ts',
+  'gguf.js': 'src/formats/gguf/script.ts',
+  'safetensors.js': 'src/formats/safetensors/script.ts',
+  'onnx.js': 'src/onnx/script.ts',
 }
 
 /** One script with everything in it. */

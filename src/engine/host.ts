@@ -1,5 +1,6 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
+import { toldReader } from '../formats/told-readers.ts'
 import { type Build, type MemoryKind, mayCompile, NO_WASM } from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
@@ -56,7 +57,10 @@ function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): 
 /** A module of its own: bundlers copy it as a file, and leave the import to the browser. */
 async function loadReader<Reader>(format: string, { href }: URL): Promise<Reader> {
   try {
-    return await import(/* @vite-ignore */ /* webpackIgnore: true */ href)
+    await import(/* @vite-ignore */ /* webpackIgnore: true */ href)
+    const reader = toldReader(format)
+    if (reader === undefined) throw new Error('it is another script')
+    return reader as Reader
   } catch (cause) {
     throw new HalfbyteError(
       'network',

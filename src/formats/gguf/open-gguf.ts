@@ -1,5 +1,4 @@
-// GGUF models and adapters. In: the files of one. Out: its headers, read and checked; the one entry of the
-// script that pages load for GGUF.
+// GGUF models and adapters. In: the files of one. Out: its headers, read and checked.
 import type { ByteSource } from '../../base/bytes.ts'
 import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
 import { modelName } from '../file-names.ts'

@@ -1,5 +1,4 @@
-// safetensors models and adapters. In: the files of one. Out: its headers, read and checked; the one entry of
-// the script that pages load for safetensors.
+// safetensors models and adapters. In: the files of one. Out: its headers, read and checked.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
