@@ -46,7 +46,18 @@ export async function buildAlone(fileName, source) {
   })
   if (output.length !== 1)
     throw new Error(`${fileName} is not one file: ${output.map((file) => file.fileName)}`)
-  return output[0].code
+  return escaped(output[0].code)
+}
+
+/**
+ * Browsers keep the source of a script as long as the page lives, in two bytes a character if one of them is
+ * not Latin-1.
+ */
+function escaped(code) {
+  return code.replaceAll(/(\\*)([^\t\n\r -~])/g, (_whole, slashes, character) => {
+    if (slashes.length % 2 === 1) throw new Error(`a backslash before ${character} cannot be kept`)
+    return `${slashes}\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 /** Builds dist/readers, which must be there before anything that names its files is built. */
