@@ -2,7 +2,6 @@
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { areTexts } from './conversation/attachments.ts'
-import { Chat } from './conversation/chat.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
@@ -13,6 +12,7 @@ import './conversation/log.ts'
 import { isTouch } from '../../src/widget/view/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
+import { chat, started } from './conversation/start.ts'
 import type { Conversation } from './conversation/store/conversations.ts'
 import type { ModelChoice } from './models/embedded.ts'
 import { choiceName, promiseOf } from './models/models.ts'
@@ -21,7 +21,7 @@ import { type Launch, onLaunch } from './shell/launch.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
 import { isReturning, replaceShell } from './shell/shell.ts'
-import { idle, nextFrame, nextTask } from './shell/tasks.ts'
+import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
 import { parameters } from './shell/units.ts'
 import { languageFor, Speaks, speak, t } from './words/words.ts'
 
@@ -34,13 +34,15 @@ const DIALOGS = {
   'runs-dialog': () => import('./models/runs-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
+/** Milliseconds that the dialogs' code waits for the first model. */
+const MOST_WAIT = 3000
 /** See `#parts`. */
 const PARTS = 4
 /** The width from which the conversation list fits beside the chat. The style sheet has the same value. */
 const WIDE = '(min-width: 64rem)'
 
 export class ChatApp extends LitElement {
-  readonly #chat = new Chat()
+  readonly #chat = chat
   readonly #wide = window.matchMedia(WIDE)
   /** True when loading has progressed further than the page shows. */
   #isBehind = false
@@ -136,9 +138,14 @@ export class ChatApp extends LitElement {
     // On a phone this would open the keyboard over the page.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
-    void this.#chat.start().then(() => onLaunch((launch) => void this.#launch(launch)))
-    for (const load of [() => import('./conversation/message.ts'), ...Object.values(DIALOGS)]) {
+    void started.then(() => onLaunch((launch) => void this.#launch(launch)))
+    await idle()
+    await import('./conversation/message.ts')
+    // On a slow phone these would keep the thread from a model that has come, and from the first answer.
+    await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
+    for (const load of Object.values(DIALOGS)) {
       await idle()
+      await this.#chat.answered
       await load()
     }
     const { warmUp } = await import('./models/warm-up.ts')

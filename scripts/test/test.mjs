@@ -2,7 +2,8 @@
 // line is "N passed, N failed, N skipped".
 //
 // npm test NAME... runs only the suites named. A suite that runs nothing has failed.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from '../pinned-node.mjs'
@@ -14,12 +15,15 @@ requirePinnedNode()
 const reports = join(root, 'build/reports')
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
-const run = (command, args, env = {}) =>
-  spawnSync(command, args, {
+const run = async (command, args, env = {}) => {
+  const child = spawn(command, args, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, ...env },
-  }).status === 0
+  })
+  const [status] = await once(child, 'close')
+  return status === 0
+}
 
 const readReport = (name) => {
   const path = join(reports, name)
@@ -27,15 +31,15 @@ const readReport = (name) => {
 }
 
 /** A check that either holds or not. */
-const check = (command, args) => () => {
-  const passed = run(command, args)
+const check = (command, args) => async () => {
+  const passed = await run(command, args)
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
 }
 
 /** A runner whose report is counted. A run that fails without a failed test counts as one failure. */
-const suite = (report, read, command, args, env) => () => {
+const suite = (report, read, command, args, env) => async () => {
   rmSync(join(reports, report), { force: true })
-  const hasPassed = run(command, args, env)
+  const hasPassed = await run(command, args, env)
   const text = readReport(report)
   const counts = text === undefined ? { passed: 0, failed: 0, skipped: 0, failures: [] } : read(text)
   if (!hasPassed && counts.failed === 0) counts.failed = 1
@@ -52,6 +56,15 @@ const vitest = (project) =>
     `--outputFile.json=build/reports/${project}.json`,
   ])
 
+const playwright = (name, projects) =>
+  suite(
+    `${name}.json`,
+    readPlaywright,
+    bin('playwright'),
+    ['test', '--reporter=list,json', '--output', `build/test-results/${name}`, ...projects],
+    { PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, `${name}.json`) },
+  )
+
 const SUITES = {
   build: check(process.execPath, ['scripts/build.mjs']),
   typecheck: check(bin('tsc'), ['--noEmit']),
@@ -66,9 +79,8 @@ const SUITES = {
     ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
   ]),
   sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/test/sanitizers.mjs']),
-  browser: suite('browser.json', readPlaywright, bin('playwright'), ['test', '--reporter=list,json'], {
-    PLAYWRIGHT_JSON_OUTPUT_FILE: join(reports, 'browser.json'),
-  }),
+  browser: playwright('browser', ['--project', 'phone', '--project', 'desktop', '--workers', '2']),
+  timed: playwright('timed', ['--project', 'timed']),
   engines: vitest('engines'),
   soak: suite('soak.json', readSoak, process.execPath, [
     'soak/main.ts',
@@ -80,6 +92,9 @@ const SUITES = {
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
 
+/** These keep one core busy each, so they run beside each other at the end. */
+const SINGLE_CORE = ['soak', 'arm']
+
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => SUITES[name] === undefined)
 if (unknown.length > 0) {
@@ -90,7 +105,7 @@ const names = Object.keys(SUITES).filter((name) => asked.length === 0 || asked.i
 
 mkdirSync(reports, { recursive: true })
 const parts = ['emscripten']
-if (names.includes('browser') || names.includes('engines')) parts.push('chromium')
+if (['browser', 'timed', 'engines'].some((name) => names.includes(name))) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
 if (names.includes('arm')) parts.push('arm')
 if (names.includes('sanitizers')) parts.push('simde')
@@ -100,10 +115,11 @@ setUp(parts)
 const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = []
 const failing = []
-for (const name of names) {
+
+const runSuite = async (name) => {
   console.log(`\n=== ${name}`)
   const start = performance.now()
-  const counts = SUITES[name]()
+  const counts = await SUITES[name]()
   const hasRun = counts.passed + counts.failed + counts.skipped > 0
   if (!hasRun) counts.failed = 1
   for (const key of Object.keys(total)) total[key] += counts[key]
@@ -114,6 +130,9 @@ for (const name of names) {
     `${name.padEnd(12)} ${counts.passed} ok, ${counts.failed} failing, ${counts.skipped} left out, ${seconds} s${note}`,
   )
 }
+
+for (const name of names.filter((name) => !SINGLE_CORE.includes(name))) await runSuite(name)
+await Promise.all(names.filter((name) => SINGLE_CORE.includes(name)).map(runSuite))
 if (failing.length > 0) console.log(`\n=== failing\n${failing.join('\n\n')}`)
 console.log(`\n${lines.join('\n')}\n`)
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`)

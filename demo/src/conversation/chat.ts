@@ -86,9 +86,13 @@ export class Chat extends EventTarget {
 
   readonly #store = new ConversationStore()
   #speaker: Speaker | undefined
-  /** Resolves when nothing is being answered. */
   #answered: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
+
+  /** Resolves when nothing is being answered. */
+  get answered(): Promise<void> {
+    return this.#answered
+  }
 
   /** Newest first. */
   get conversations(): readonly Conversation[] {

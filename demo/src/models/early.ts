@@ -43,6 +43,7 @@ export async function embeddedFile(
   const response = await (early ?? fetch(url, { signal }))
   const { ok, body, headers } = response
   if (!ok || body === null) return undefined
+  if (await isKept(url)) return new File([await response.blob()], `${name}.hbm`)
   // A compressed body is longer than its header says.
   const total = headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0)
   const parts: BlobPart[] = []
@@ -58,4 +59,13 @@ export async function embeddedFile(
     onProgress(loaded, total)
   }
   return new File(parts, `${name}.hbm`)
+}
+
+/** True if the service worker has the whole file, so that there is no progress to count part by part. */
+async function isKept(url: string): Promise<boolean> {
+  try {
+    return (await caches.match(url, { ignoreVary: true })) !== undefined
+  } catch {
+    return false
+  }
 }

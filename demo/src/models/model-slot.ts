@@ -63,6 +63,9 @@ export class ModelSlot {
   #last: Used | undefined
   /** Resolves when nothing is being answered, so that the engine may change. */
   idle: () => Promise<void> = async () => undefined
+  /** Resolves when the first load has ended, well or badly. */
+  readonly settled: Promise<void>
+  #settle: () => void = () => undefined
   readonly #changed: () => void
   readonly #progressed: () => void
   #loading: AbortController | undefined
@@ -71,6 +74,9 @@ export class ModelSlot {
   constructor(changed: () => void, progressed: () => void) {
     this.#changed = changed
     this.#progressed = progressed
+    this.settled = new Promise((resolve) => {
+      this.#settle = resolve
+    })
   }
 
   get engine(): Engine | undefined {
@@ -284,6 +290,7 @@ export class ModelSlot {
 
   #enter(phase: Phase): void {
     this.phase = phase
+    if (phase.name !== 'loading') this.#settle()
     this.#changed()
   }
 }

@@ -4,6 +4,8 @@
 /** Resolves in a new task. */
 export const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
 
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
 /** Resolves when the page is idle. Safari has no idle callbacks. */
 export const idle = (): Promise<void> =>
   new Promise((resolve) => {
